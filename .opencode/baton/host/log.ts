@@ -1,0 +1,33 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+
+export type LogExtra = Record<string, unknown>
+
+/** Where every branch of the bundle says what it did. Never throws, never waits. */
+export type Log = Record<"debug" | "info" | "warn" | "error", (message: string, extra?: LogExtra) => void>
+
+/** Plain values for `extra`: an Error does not survive JSON on its own. */
+export const describeError = (error: unknown): string =>
+  error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+
+/**
+ * A logger that goes to OpenCode's own log file as service `baton.<feature>`.
+ *
+ * A log call is not awaited: during init an awaited client call deadlocks OpenCode, and a slow log must not hold a
+ * hook. A failed one is dropped, since there is nowhere left to report it.
+ */
+export const createLog = (client: Pick<PluginInput["client"], "app">, feature: string): Log => {
+  const write =
+    (level: keyof Log) =>
+    (message: string, extra: LogExtra = {}) => {
+      const entry = { service: `baton.${feature}`, level, message, extra }
+      try {
+        client.app.log({ body: entry }).then(
+          () => {},
+          () => {},
+        )
+      } catch {
+        // A client that throws synchronously is a client that cannot log.
+      }
+    }
+  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") }
+}

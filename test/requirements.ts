@@ -1,0 +1,67 @@
+/**
+ * Every behaviour Baton promises, one sentence each. A test cites an id through `promised`; the gate in
+ * test/structure/requirements.test.ts fails for an id that no test cites.
+ */
+export const REQUIREMENTS = {
+  "repo.A1": "The repository has the layout, the boundaries and the pinned versions that the design states.",
+  "repo.A2":
+    "./scripts/demo and ./scripts/test need only Node 20 and npm, say what they do, and start at once the second time.",
+  "repo.A3": "End-to-end tests run the real oldest and newest OpenCode against a scripted model in an isolated home.",
+  "repo.A4": "Every promised behaviour is cited by at least one test.",
+  "repo.A5": "One check command formats, lints with warnings as errors, type-checks and tests.",
+
+  "task.B1":
+    "A task ID and role are read only from a Task: line and a heading in user-authored text, in every form of id.",
+  "task.B2":
+    "A session's task is bound as the user's message arrives, survives a restart, and is found late by bounded paging.",
+  "task.B3":
+    "A child session inherits task and role and keeps its own brief; a later Task: line re-binds; deletion forgets.",
+  "task.B4": "A session without a task sends the same requests to the model as without the bundle.",
+
+  "compaction.C1":
+    "OpenCode finds the compaction plugin by itself, and its hook answers experimental.session.compacting.",
+  "compaction.C2":
+    "prompts/handoff.md is read at each compaction and becomes the prompt, with the built-in text as fallback.",
+  "compaction.C3":
+    "The prompt carries the task block, the prior summary and the facts, nothing twice; output.context gets block and facts.",
+  "compaction.C4":
+    "The task block holds identity, specification, brief, commands and protocol within a hard cap that names what it cut.",
+  "compaction.C5":
+    "Facts about files, failed commands, todos, git and compactions are gathered by program in bounded memory.",
+  "compaction.C6": "The turn after a compaction knows the task whatever the summariser wrote.",
+  "compaction.C7":
+    "Each compaction is recorded once with prog log and a marked handoff section, with the specification untouched.",
+  "compaction.C8": "A failed summary leaves no record; an empty one is recorded as empty, with the facts.",
+  "compaction.C9": "Every branch is logged with its session and reason.",
+  "compaction.C10": "The role prompts and the plugin keep one contract, held from both sides.",
+
+  "ledger.D1":
+    "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",
+  "ledger.D2": "A ledger write is on disk before it is tried and is delivered later, in order, exactly once.",
+  "ledger.D3": "The embedded ledger gives the same commands on the same database for machines without prog.",
+  "ledger.D4": "bin/prog picks the real or the embedded ledger, needs no Bun, and is on the agent's PATH.",
+  "ledger.D5": "Memory, embedded and real ledgers pass one contract suite, and the real one a differential test.",
+
+  "install.E1":
+    "install copies the bundle without touching the user's own work, and uninstall removes exactly what it put there.",
+  "install.E2": "doctor finds what is broken, says how to mend it, and changes nothing.",
+  "install.E3": "demo runs real compactions, shows what an observer sees, and fails when a claim of its own fails.",
+
+  "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
+  "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",
+
+  "speed.G1": "Loading the bundle costs under 10 ms and a run's start under 3 %.",
+  "speed.G2": "The compacting hook costs the same at 10 and at 10,000 messages.",
+  "speed.G3": "An event the bundle does not need costs under 2 µs.",
+  "speed.G4": "An embedded log costs under three times an empty script of the same runtime.",
+  "speed.G5": "The retention table is measured for plain OpenCode and Baton on both versions.",
+} as const
+
+export type RequirementId = keyof typeof REQUIREMENTS
+
+/**
+ * A test's name that cites what it holds: `test(promised("task.B1", "reads an id inside a fence"), …)`.
+ * Citing several: `promised(["task.B1", "compaction.C10"], "…")`.
+ */
+export const promised = (ids: RequirementId | readonly RequirementId[], sentence: string): string =>
+  `${[ids].flat().join(" ")}: ${sentence}`
