@@ -1,0 +1,42 @@
+/** One write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
+export type OutboxEntry =
+  | { readonly kind: "log"; readonly taskID: string; readonly message: string }
+  | {
+      readonly kind: "handoff"
+      readonly taskID: string
+      readonly sessionID: string
+      /** The handoff text, without markers. */
+      readonly section: string
+      /** The original specification as the session knows it; restores one that an agent's `prog desc` removed. */
+      readonly specification?: string
+    }
+
+export type ParkedEntry = {
+  /** Absolute path of the parked file; moving it back into the outbox folder tries it again. */
+  readonly file: string
+  /** Absent when the file could not be read as an entry. */
+  readonly entry?: OutboxEntry
+  readonly reason: string
+  /** ISO 8601. */
+  readonly since: string
+}
+
+export type OutboxStatus = {
+  readonly waiting: number
+  /** Why the last delivery failed; absent when it did not. */
+  readonly lastFailure?: string
+  readonly parked: readonly ParkedEntry[]
+}
+
+/** Ledger writes that are on disk before they are tried, and reach the ledger later, in order, once. */
+export type Outbox = {
+  /** Resolves when the entry is durably on disk (or, when the disk refuses, was tried directly). Never rejects. */
+  add(entry: OutboxEntry): Promise<void>
+  /** Delivers what waits, in the background; never rejects and may be called at any time. */
+  drain(): Promise<void>
+  /** Delivers what waits until nothing is left, nothing more can be done now, or the deadline (ms) passes. */
+  flush(deadlineMs: number): Promise<void>
+  status(): Promise<OutboxStatus>
+  /** Stops the retry timer. What waits stays on disk. */
+  stop(): void
+}
