@@ -1,0 +1,161 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, test } from "vitest"
+import { BUILT_IN_HANDOFF_PROMPT } from "../../.opencode/baton/compaction/built-in-handoff.ts"
+import { extractBrief } from "../../.opencode/baton/task/brief.ts"
+import { parseTask } from "../../.opencode/baton/task/parse.ts"
+import { createPromptFiles } from "../../.opencode/baton/task/prompt-files.ts"
+import { extractProtocol, fillTaskID } from "../../.opencode/baton/task/protocol.ts"
+import { ROLES, type Role } from "../../.opencode/baton/task/role.ts"
+import { promised } from "../requirements.ts"
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..")
+const TASK_ID = "ts-b54507"
+const PLUGIN = ".opencode/plugins/compaction-handoff.ts"
+
+const PROTOCOL_CHARACTERS = { min: 600, max: 1_200 }
+const HANDOFF_MAX_CHARACTERS = 3_000
+
+/** What `prog` understands in every version from v0.17 on; `block` went with it, `draft` came after it. */
+const PROG_COMMANDS = "add append blocks context desc done graph learn list log review show start".split(" ")
+
+const STATES: Record<Role, string> = {
+  worker: "orient → feedback loop → implement → verify → review → fix → land",
+  planner: "orient → identify gaps → write tasks → verify completeness",
+}
+
+const prompt = (name: string): string => readFileSync(join(ROOT, "prompts", `${name}.md`), "utf8")
+
+const headings = (markdown: string): string[] => markdown.split("\n").filter((line) => line.startsWith("## "))
+
+/** Everything a prompt must do for the plugin; the faults found, in words. */
+const brokenTerms = (role: Role, markdown: string): string[] => {
+  const filled = fillTaskID(markdown, TASK_ID)
+  const parsed = parseTask(filled)
+  const quoted = parseTask(`"${filled.replaceAll('"', '\\"')}"`)
+  const size = extractProtocol(markdown, { taskID: TASK_ID })?.length ?? 0
+  const comment = /<!--[\s\S]*?-->/.exec(markdown)?.[0] ?? ""
+  const terms: [holds: boolean, broken: string][] = [
+    [markdown.startsWith(`# ${role === "worker" ? "Worker" : "Planner"}\n`), "opens with the role's heading"],
+    [parsed?.taskID === TASK_ID, "names the task"],
+    [parsed?.role === role, "states the role"],
+    [quoted?.taskID === TASK_ID && quoted.role === role, "does both in the quotes of opencode run"],
+    [parseTask(markdown) === undefined, "names no task before the id is filled in"],
+    [comment.includes(PLUGIN) && markdown.indexOf(comment) < markdown.indexOf("Task:"), "names its reader first"],
+    [markdown.includes("\n```\nTask: {{task_id}}\n```\n"), "has the line in a fence"],
+    [size >= PROTOCOL_CHARACTERS.min && size <= PROTOCOL_CHARACTERS.max, "has a protocol of the right size"],
+    [extractBrief(`${filled}\nMake it fast.\n`) === "Make it fast.", "ends where the user's brief begins"],
+  ]
+  return terms.filter(([holds]) => !holds).map(([, broken]) => broken)
+}
+
+describe.each(ROLES)("prompts/%s.md", (role) => {
+  test(promised("compaction.C10", "keeps its side of the contract"), () => {
+    expect(brokenTerms(role, prompt(role))).toEqual([])
+  })
+
+  test.each([
+    ["renames the label", (text: string) => text.replace("\nTask: ", "\nTicket: "), "names the task"],
+    ["indents the line", (text: string) => text.replace("\nTask: ", "\n  Task: "), "names the task"],
+    ["quotes the line", (text: string) => text.replace("\nTask: ", "\n> Task: "), "names the task"],
+    ["decorates the id", (text: string) => text.replace("{{task_id}}", "`{{task_id}}`"), "names the task"],
+    ["renames the placeholder", (text: string) => text.replace("{{task_id}}", "{{id}}"), "names the task"],
+    ["fixes an id", (text: string) => text.replace("{{task_id}}", "ts-abc123"), "names no task before"],
+    ["renames the role", (text: string) => text.replace(/^# \w+/, "# Builder"), "opens with the role's heading"],
+    [
+      "swaps the role",
+      (text: string) => text.replace(/^# \w+/, role === "worker" ? "# Planner" : "# Worker"),
+      "states",
+    ],
+    ["lowers the heading", (text: string) => text.replace("# ", "## "), "opens with the role's heading"],
+    ["drops the comment", (text: string) => text.replace(PLUGIN, "somebody"), "names its reader"],
+    ["drops the fence", (text: string) => text.replaceAll("```\n", ""), "has the line in a fence"],
+    ["drops a marker", (text: string) => text.replace("<!-- /baton:protocol -->", ""), "has a protocol"],
+    ["drops the last line", (text: string) => text.replace("<!-- baton:brief -->", ""), "ends where"],
+  ])(promised("compaction.C10", "would be found out by this test if an edit %s"), (_edit, mutate, broken) => {
+    const mutant = mutate(prompt(role))
+    expect(mutant).not.toBe(prompt(role))
+    expect(brokenTerms(role, mutant).join("; ")).toContain(broken)
+  })
+
+  test(promised("compaction.C10", "works through the role's states, in full and in short"), () => {
+    const markdown = prompt(role)
+    expect(extractProtocol(markdown, { taskID: TASK_ID })).toContain(STATES[role])
+    for (const [index, state] of STATES[role].split(" → ").entries()) {
+      expect(markdown.toLowerCase()).toContain(`\n${index + 1}. **${state}.**`)
+    }
+  })
+
+  test(
+    promised("compaction.C10", "says in short what to do when stuck, when to record and what follows a compaction"),
+    () => {
+      const protocol = extractProtocol(prompt(role), { taskID: TASK_ID }) ?? ""
+      for (const word of ["Stuck:", "Checkpoints:", "After a compaction:", `prog show ${TASK_ID}`]) {
+        expect(protocol).toContain(word)
+      }
+      expect(protocol).toContain(`prog log ${TASK_ID} "Blocked:`)
+      expect(protocol).not.toContain("{{")
+    },
+  )
+
+  test(promised("compaction.C10", "names only commands that prog has"), () => {
+    const named = [...prompt(role).matchAll(/(?:`| {4})prog ([a-z]+) /g)].map(([, command]) => command)
+    expect(named.length).toBeGreaterThan(10)
+    for (const command of named) expect(PROG_COMMANDS).toContain(command)
+  })
+
+  test(promised("compaction.C10", "is read whole by the reader of prompts"), async () => {
+    expect(await createPromptFiles({ root: ROOT }).read(role)).toEqual({ kind: "text", text: prompt(role) })
+  })
+})
+
+describe("prompts/handoff.md", () => {
+  test(
+    promised("compaction.C10", "asks for everything a handoff needs, under the same headings as the built-in text"),
+    () => {
+      expect(headings(prompt("handoff"))).toEqual([
+        "## Done",
+        "## In progress",
+        "## Files being changed",
+        "## Next",
+        "## Tried and failed",
+        "## Constraints and decisions that must persist",
+        "## Technical decisions and why",
+        "## Protocol state",
+        "## Recording",
+      ])
+      expect(headings(BUILT_IN_HANDOFF_PROMPT)).toEqual(headings(prompt("handoff")))
+    },
+  )
+
+  test.each([
+    ["the file", prompt("handoff")],
+    ["the built-in text", BUILT_IN_HANDOFF_PROMPT],
+  ])(promised("compaction.C10", "tells a summariser without tools what to keep: %s"), (_which, text) => {
+    expect(text.length).toBeLessThan(HANDOFF_MAX_CHARACTERS)
+    expect(text).toContain("You have no tools")
+    expect(text).toMatch(/earlier handoff/)
+    expect(text).toMatch(/error messages?/)
+    expect(text).toMatch(/ruled out/)
+    expect(text).toMatch(/unknown/)
+    expect(text).toMatch(/already recorded[\s\S]*prog log ID[\s\S]*prog desc[\s\S]*specification left word for word/)
+    expect(parseTask(text)).toBeUndefined()
+  })
+
+  test(promised("compaction.C10", "has a built-in text that is the shorter one"), () => {
+    expect(BUILT_IN_HANDOFF_PROMPT.length).toBeLessThan(prompt("handoff").length)
+  })
+})
+
+test(promised("compaction.C10", "a prompt with a task line is a role prompt, and every role has one"), () => {
+  const files = readdirSync(join(ROOT, "prompts")).filter((file) => file.endsWith(".md"))
+  const withTaskLine = files
+    .map((file) => file.slice(0, -".md".length))
+    .filter((name) => prompt(name).includes("\nTask:"))
+  expect(withTaskLine.toSorted()).toEqual(ROLES.toSorted())
+})
+
+test(promised("compaction.C10", "the plugin that the prompts name is there"), () => {
+  expect(existsSync(join(ROOT, PLUGIN))).toBe(true)
+})
