@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto"
+
+/**
+ * A task's description is its specification and, after it, one handoff section between two marks, each alone on its
+ * line. The first mark carries a digest of the section, so that a section as Baton wrote it can be told from one that
+ * was edited or quoted.
+ *
+ *     the specification
+ *
+ *     <!-- baton:handoff 0123456789ab, replaced at each compaction -->
+ *     the handoff
+ *     <!-- /baton:handoff -->
+ */
+const SECTION =
+  /(?:\r\n\r\n|\n\n|\r?\n)?^<!-- baton:handoff ([0-9a-f]{12})[^\r\n]*-->\r?\n((?:(?!<!-- \/?baton:handoff)[^\n]*\n)*)<!-- \/baton:handoff -->[ \t]*(?=\r?$)/gm
+const MARK_IN_TEXT = /<!--(\s*\/?\s*baton:handoff)/g
+const CLOSE = "<!-- /baton:handoff -->"
+const OVERWRITTEN_BY = "<!-- baton: this was written over the specification, which is restored above -->"
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12)
+
+/** A handoff as it stands in a description: LF lines, no blank ends, no mark that could end it early. */
+const toBody = (section: string): string =>
+  section.replaceAll("\r\n", "\n").trim().replaceAll(MARK_IN_TEXT, "&lt;!--$1")
+
+const renderSection = (section: string): string => {
+  const body = toBody(section)
+  return `<!-- baton:handoff ${digest(body)}, replaced at each compaction -->\n${body}\n${CLOSE}`
+}
+
+export type SplitDescription = {
+  /** Everything that is not Baton's, byte for byte; text appended behind the section included. */
+  readonly specification: string
+  /** The handoff without its marks. */
+  readonly handoff?: string
+}
+
+/**
+ * Takes the handoff section out of a description.
+ *
+ * Baton's are the last section, edited or not, and every earlier one that is unedited; a description with several comes
+ * from writers that raced. Anything else with a mark in it (half a pair, a mark inside a line or quoted without a
+ * digest) is the user's text and stays.
+ */
+export const splitHandoff = (description: string): SplitDescription => {
+  const found = [...description.matchAll(SECTION)].map((match) => {
+    const body = toBody(match[2] ?? "")
+    return { start: match.index, end: match.index + match[0].length, body, unedited: digest(body) === match[1] }
+  })
+  const last = found.at(-1)
+  if (!last) return { specification: description }
+  const kept: string[] = []
+  let from = 0
+  for (const section of found.filter((candidate) => candidate.unedited || candidate === last)) {
+    kept.push(description.slice(from, section.start))
+    from = section.end
+  }
+  return { specification: [...kept, description.slice(from)].join(""), handoff: last.body }
+}
+
+const comparable = (text: string): string => text.replaceAll("\r\n", "\n").trim()
+
+/**
+ * The specification as it has to stand: the current one when the original is still in it; otherwise somebody, most
+ * often the agent with `prog desc`, has written over it, and the original comes back first, what replaced it after it.
+ * Nothing that is in the ledger is dropped, except what is a part of the original anyway.
+ */
+const restore = (current: string, original: string): string => {
+  if (comparable(current).includes(comparable(original))) return current
+  if (comparable(original).includes(comparable(current))) return original
+  return `${original}\n\n${OVERWRITTEN_BY}\n${current}`
+}
+
+/**
+ * The description with this handoff in the place of the one before. Merging the same handoff again changes nothing.
+ *
+ * @param description what the ledger holds now
+ * @param section the handoff, Markdown
+ * @param original the specification (as `splitHandoff` gives it) when the session first read the task, if that is known
+ */
+export const mergeHandoff = (description: string, section: string, original = ""): string => {
+  // What is known to be specification is not searched for marks: it may quote some.
+  const specification = description.startsWith(original)
+    ? original + splitHandoff(description.slice(original.length)).specification
+    : restore(splitHandoff(description).specification, original)
+  return specification === "" ? renderSection(section) : `${specification}\n\n${renderSection(section)}`
+}
+
+/** Bytes that a merged description needs besides the handoff itself. */
+export const handoffOverhead = (description: string, original = ""): number =>
+  Buffer.byteLength(mergeHandoff(description, "", original))
