@@ -1,0 +1,21 @@
+import { copiesCheck } from "./checks/copies.ts"
+import { dependenciesCheck } from "./checks/dependencies.ts"
+import { filesCheck } from "./checks/files.ts"
+import { openCodeCheck } from "./checks/opencode.ts"
+import { pluginsCheck } from "./checks/plugins.ts"
+import { promptsCheck } from "./checks/prompts.ts"
+import { stateCheck } from "./checks/state.ts"
+import { switchesCheck } from "./checks/switches.ts"
+import type { Check } from "./finding.ts"
+
+/** In the order a person reads them: the host, the bundle, what the model reads, the records. */
+export const CHECKS: readonly Check[] = [
+  openCodeCheck,
+  switchesCheck,
+  filesCheck,
+  pluginsCheck,
+  copiesCheck,
+  dependenciesCheck,
+  promptsCheck,
+  stateCheck,
+]

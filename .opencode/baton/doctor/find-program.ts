@@ -1,0 +1,24 @@
+import { constants } from "node:fs"
+import { access, stat } from "node:fs/promises"
+import { delimiter, join } from "node:path"
+
+export const isExecutableFile = async (path: string): Promise<boolean> => {
+  try {
+    await access(path, constants.X_OK)
+    return (await stat(path)).isFile()
+  } catch {
+    // Absent or not permitted: for a search along PATH both mean "not this one".
+    return false
+  }
+}
+
+/**
+ * @param path the value of PATH
+ * @returns every executable file of that name, in PATH's order; an empty entry (the working directory) is left out
+ */
+export const findPrograms = async (name: string, path: string | undefined): Promise<readonly string[]> => {
+  const folders = (path ?? "").split(delimiter).filter((folder) => folder !== "")
+  const candidates = [...new Set(folders)].map((folder) => join(folder, name))
+  const usable = await Promise.all(candidates.map(isExecutableFile))
+  return candidates.filter((_, index) => usable[index])
+}
