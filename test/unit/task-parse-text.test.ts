@@ -35,13 +35,21 @@ describe("the user's text", () => {
 
 const ROLE_PROMPT = '# Worker\n\n```\nTask: ts-b54507\n```\n\nSay "hi".\n\n<!-- baton:brief -->'
 
+/** As OpenCode 1.2.15 and 1.18.33 send an argument that has a blank in it. */
+const inRunQuotes = (argument: string): string => `"${argument.replaceAll('"', '\\"')}"`
+
 describe("the user's brief", () => {
   test.each([
     ["what follows the role prompt", `${ROLE_PROMPT}\n\nMake it fast.\n\nAnd small.\n`, "Make it fast.\n\nAnd small."],
     ["what precedes it", `Make it fast.\n${ROLE_PROMPT}\n`, "Make it fast."],
     ["both", `Make it fast.\n${ROLE_PROMPT}\nAnd small.`, "Make it fast.\n\nAnd small."],
     ["nothing for the bare role prompt", `${ROLE_PROMPT}\n`, ""],
-    ["nothing for the role prompt in the quotes of opencode run", `"${ROLE_PROMPT}"`, ""],
+    ["nothing for the role prompt in the quotes of opencode run", inRunQuotes(ROLE_PROMPT), ""],
+    ["what the user typed inside these quotes", inRunQuotes(`${ROLE_PROMPT}\nSay "hi".`), 'Say "hi".'],
+    ["what the user typed in these quotes, without a role prompt", `${inRunQuotes('Say "hi".')}\n`, 'Say "hi".'],
+    ["what comes on stdin behind the role prompt in these quotes", `${inRunQuotes(ROLE_PROMPT)}\nBe fast.`, "Be fast."],
+    ["what stands in these quotes before a role prompt on stdin", `"Make it fast."\n${ROLE_PROMPT}`, '"Make it fast."'],
+    ["a text that begins and ends with quotations, verbatim", '"a" is not "b"', '"a" is not "b"'],
     ["the same with CRLF", `${ROLE_PROMPT}\n\nMake it fast.`.replaceAll("\n", "\r\n"), "Make it fast."],
     [
       "a text without a role prompt, verbatim",

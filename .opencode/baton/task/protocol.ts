@@ -3,6 +3,7 @@
  * knows how to work after a compaction. It is read from the prompt so that there is no second copy to drift.
  */
 import type { Role } from "./role.ts"
+import { splitLines } from "./user-text.ts"
 
 /** Markers are whole lines, so that a sentence may name them. */
 const OPENING_MARKER = /^<!--[ \t]*baton:protocol[ \t]*-->$/
@@ -23,7 +24,7 @@ export const fillTaskID = (text: string, taskID: string): string => text.replace
  */
 export const extractProtocol = (markdown: string, { taskID }: { taskID: string }): string | undefined => {
   let section: string[] | undefined
-  for (const line of markdown.split(/\r\n|\r|\n/)) {
+  for (const line of splitLines(markdown)) {
     const trimmed = line.trim()
     if (OPENING_MARKER.test(trimmed)) {
       section = []

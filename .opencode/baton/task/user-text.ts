@@ -21,11 +21,14 @@ export const collectUserText = (parts: readonly TextPartLike[]): string =>
 /** `opencode run "a b"` sends an argument with a blank in it as `"a b"`; a byte order mark comes with `$(cat file)`. */
 const OPENING = /^\uFEFF?"?\uFEFF?/
 
+/** The lines of a text, whatever their line end: LF, CRLF or CR. */
+export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
+
 /**
- * The lines of a user's text, whatever their line end (LF, CRLF, CR), without the quote that `opencode run` puts in
- * front of the first. The quote it puts at the end stays, since it can end any line (stdin follows on the next).
+ * The lines of a user's text without the quote that `opencode run` puts in front of the first. The quote it puts at
+ * the end stays, since it can end any line (stdin follows on the next).
  */
-export const userLines = (text: string): string[] => text.replace(OPENING, "").split(/\r\n|\r|\n/)
+export const userLines = (text: string): string[] => splitLines(text.replace(OPENING, ""))
 
 /** A line without trailing blanks and without the quote with which `opencode run` closes its argument. */
 export const trimLineEnd = (line: string): string => {
