@@ -1,0 +1,91 @@
+import { isAbsolute, relative } from "node:path"
+
+/** What one file went through; `how` says whether a shell command was seen to change it. */
+export type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }
+
+/** A command whose last run failed; `exitCode` is null when it was ended or timed out. */
+export type FailedCommand = { command: string; exitCode: number | null }
+
+/** What a session did to files and with commands. Newest last; bounded, so that 10,000 messages cost what 10 cost. */
+export type Activity = {
+  files: readonly FileTrace[]
+  failures: readonly FailedCommand[]
+  /** Files that fell out of the list. */
+  forgottenFiles: number
+  /** Paths changed by a tool since the last snapshot, so that the snapshot does not count them again. */
+  changedSinceSnapshot: readonly string[]
+}
+
+export const MAX_FILES = 300
+export const MAX_FAILURES = 8
+const MAX_COMMAND_CHARACTERS = 300
+
+export const EMPTY_ACTIVITY: Activity = { files: [], failures: [], forgottenFiles: 0, changedSinceSnapshot: [] }
+
+/** A finished tool call as OpenCode's tool.execute.after gives it. */
+export type ToolUse = { tool: string; args: unknown; metadata: unknown }
+
+const CHANGING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "multiedit"])
+
+const field = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
+
+const shownPath = (path: string, root: string): string => {
+  const inside = isAbsolute(path) ? relative(root, path) : path
+  return inside === "" || inside.startsWith("..") ? path : inside
+}
+
+const touch = (activity: Activity, path: string, change: (trace: FileTrace) => FileTrace): Activity => {
+  const before = activity.files.find((file) => file.path === path) ?? { path, reads: 0, changes: 0, byShell: false }
+  const others = activity.files.filter((file) => file.path !== path)
+  const files = [...others, change(before)]
+  if (files.length <= MAX_FILES) return { ...activity, files }
+  // A file that was only read is missed least; among those the one untouched for longest.
+  const victim = Math.max(
+    files.findIndex((file) => file.changes === 0),
+    0,
+  )
+  return { ...activity, files: files.toSpliced(victim, 1), forgottenFiles: activity.forgottenFiles + 1 }
+}
+
+const withCommand = (activity: Activity, command: string, exitCode: number | null): Activity => {
+  const shown = command.trim().replace(/\s+/g, " ").slice(0, MAX_COMMAND_CHARACTERS)
+  const others = activity.failures.filter((failure) => failure.command !== shown)
+  if (exitCode === 0) return { ...activity, failures: others }
+  return { ...activity, failures: [...others, { command: shown, exitCode }].slice(-MAX_FAILURES) }
+}
+
+/** @param root the worktree; paths inside it are kept relative to it */
+export const afterToolUse = (activity: Activity, use: ToolUse, root: string): Activity => {
+  const filePath = field(use.args, "filePath")
+  const command = field(use.args, "command")
+  if (use.tool === "read" && typeof filePath === "string") {
+    return touch(activity, shownPath(filePath, root), (file) => ({ ...file, reads: file.reads + 1 }))
+  }
+  if (CHANGING_TOOLS.has(use.tool) && typeof filePath === "string") {
+    const path = shownPath(filePath, root)
+    const touched = touch(activity, path, (file) => ({ ...file, changes: file.changes + 1 }))
+    return { ...touched, changedSinceSnapshot: [...touched.changedSinceSnapshot, path].slice(-MAX_FILES) }
+  }
+  if (use.tool === "bash" && typeof command === "string") {
+    const exit = field(use.metadata, "exit")
+    return withCommand(activity, command, typeof exit === "number" ? exit : null)
+  }
+  return activity
+}
+
+/**
+ * Adds what a step's snapshot saw change (OpenCode's `patch` part): what no tool accounts for, a shell command did.
+ *
+ * @param files absolute paths, or relative to `root`
+ */
+export const afterSnapshot = (activity: Activity, files: readonly string[], root: string): Activity => {
+  const known = new Set(activity.changedSinceSnapshot)
+  let next: Activity = { ...activity, changedSinceSnapshot: [] }
+  for (const file of files.slice(0, MAX_FILES)) {
+    const path = shownPath(file, root)
+    if (known.has(path)) continue
+    next = touch(next, path, (trace) => ({ ...trace, changes: trace.changes + 1, byShell: true }))
+  }
+  return next
+}

@@ -1,0 +1,190 @@
+import type { Hooks } from "@opencode-ai/plugin"
+import type { Event } from "@opencode-ai/sdk"
+import type { Change } from "../host/guard.ts"
+import { describeError } from "../host/log.ts"
+import type { StoredMessage } from "../host/sessions.ts"
+import type { Outbox } from "../ledger/outbox-entry.ts"
+import type { TaskBinding } from "../task/binding.ts"
+import type { TaskRegistry } from "../task/registry.ts"
+import { afterSnapshot, afterToolUse, type ToolUse } from "./activity.ts"
+import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
+import { renderCompactionPrompt } from "./compaction-prompt.ts"
+import { findCompletedCompaction, isAwaitingSummary } from "./completed-compaction.ts"
+import { findPriorSummary, type GatherDeps, type Gathered, gatherIdentityAndFacts, readInstructions } from "./gather.ts"
+import type { CompactionJournal, Journals } from "./journal.ts"
+import { createRecorder } from "./recorder.ts"
+import { withNote } from "./resume-part.ts"
+
+type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
+type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
+
+export type CompactionDeps = GatherDeps & {
+  tasks: TaskRegistry
+  journals: Journals
+  outbox: Pick<Outbox, "add" | "drain">
+  /** Folder that file paths in the facts are relative to. */
+  root: string
+  now: () => Date
+}
+
+/** OpenCode's own helpers run on models of their own; their limits say nothing about the session's. */
+const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compaction"])
+
+/** Tool calls come in bursts; the journal is written once the burst is over. */
+const SAVE_DELAY_MS = 500
+
+/** As many of the newest messages as surely hold a compaction that has just ended. */
+const NEWEST_MESSAGES = 20
+
+export const createCompaction = (deps: CompactionDeps) => {
+  const { tasks, journals, outbox, sessions, root, log, now } = deps
+  /** What the compacting hook gathered, for the record that follows within seconds. */
+  const gathered = new Map<string, Gathered>()
+  const saving = new Map<string, ReturnType<typeof setTimeout>>()
+
+  const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
+    const fresh = gathered.get(binding.sessionID)
+    gathered.delete(binding.sessionID)
+    if (!fresh) return gatherIdentityAndFacts(deps, binding, journal)
+    return { ...fresh, facts: { ...fresh.facts, compactions: journal.count, activity: journal.activity } }
+  }
+  const recorder = createRecorder({ journals, outbox, gather, log, now })
+
+  const saveSoon = (sessionID: string): void => {
+    if (saving.has(sessionID)) return
+    const timer = setTimeout(() => {
+      saving.delete(sessionID)
+      void journals.save(sessionID)
+    }, SAVE_DELAY_MS)
+    timer.unref()
+    saving.set(sessionID, timer)
+  }
+
+  const updateActivity = (
+    sessionID: string,
+    change: (activity: CompactionJournal["activity"]) => CompactionJournal["activity"],
+  ): void => {
+    if (!tasks.peek(sessionID)) return
+    void journals.update(sessionID, (journal) => ({ ...journal, activity: change(journal.activity) }))
+    saveSoon(sessionID)
+  }
+
+  const forget = async (sessionID: string): Promise<void> => {
+    clearTimeout(saving.get(sessionID))
+    saving.delete(sessionID)
+    gathered.delete(sessionID)
+    await tasks.forget(sessionID)
+    await journals.forget(sessionID)
+    log.debug("session deleted: its state is forgotten", { sessionID })
+  }
+
+  /** For a compaction that no turn follows, such as a manual one. */
+  const recordNewest = async (sessionID: string): Promise<void> => {
+    const binding = await tasks.find(sessionID)
+    if (!binding) return
+    const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
+    if (newest.kind === "failed") {
+      log.warn("compaction not recorded yet: the next turn will", { sessionID, reason: newest.reason })
+      return
+    }
+    const compaction = findCompletedCompaction(newest.value.messages)
+    if (compaction) await recorder.record(binding, compaction)
+    else log.warn("compaction reported, but no summary found", { sessionID })
+  }
+
+  const inBackground = (sessionID: string, work: Promise<void>): void => {
+    work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
+  }
+
+  return {
+    modelUsed: ({ sessionID, agent, model }: ModelRequest): void => {
+      const agentName: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
+      const contextTokens = model.limit.context
+      if (!tasks.peek(sessionID) || HELPER_AGENTS.has(String(agentName)) || !(contextTokens > 0)) return
+      void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
+    },
+
+    toolUsed: (sessionID: string, use: ToolUse): void => {
+      updateActivity(sessionID, (activity) => afterToolUse(activity, use, root))
+    },
+
+    /** @returns the change to the compacting hook's output, or nothing for a session without a task */
+    preparePrompt: async (sessionID: string, output: CompactingOutput): Promise<Change | undefined> => {
+      const binding = await tasks.find(sessionID)
+      if (!binding) return undefined
+      const journal = await journals.load(sessionID)
+      const [found, instructions, priorSummary] = await Promise.all([
+        gatherIdentityAndFacts(deps, binding, journal),
+        readInstructions(deps, sessionID),
+        findPriorSummary(deps, sessionID, journal),
+      ])
+      gathered.set(sessionID, found)
+      const specification = found.identity.ledger?.specification
+      if (journal.specification === undefined && specification !== undefined) {
+        await journals.update(sessionID, (current) => ({ ...current, specification }))
+      }
+      await journals.save(sessionID)
+      return () => {
+        const { prompt, block } = renderCompactionPrompt({
+          instructions,
+          identity: found.identity,
+          facts: found.facts,
+          ...(priorSummary === undefined ? {} : { priorSummary }),
+          otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
+          meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
+        })
+        output.prompt = prompt
+        output.context.push(block)
+        log.info("compaction prompt replaced", {
+          sessionID,
+          taskID: binding.taskID,
+          characters: prompt.length,
+          priorSummary: priorSummary !== undefined,
+        })
+      }
+    },
+
+    /** @returns the change that puts the note next to the newest summary, or nothing when there is no call for it */
+    remind: async (messages: StoredMessage[]): Promise<Change | undefined> => {
+      const sessionID = messages[0]?.info.sessionID
+      if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
+      const compaction = findCompletedCompaction(messages)
+      if (!compaction) return undefined
+      const binding = await tasks.find(sessionID)
+      if (!binding) return undefined
+      const note = await recorder.record(binding, compaction)
+      return () => withNote(messages, compaction.requestID, note)
+    },
+
+    observe: (event: Event): void => {
+      switch (event.type) {
+        case "message.part.updated": {
+          const { part } = event.properties
+          if (part.type !== "patch") return
+          updateActivity(part.sessionID, (activity) => afterSnapshot(activity, part.files, root))
+          return
+        }
+        case "session.created":
+          tasks.sessionCreated(event.properties.info.id, event.properties.info.parentID)
+          void outbox.drain()
+          return
+        case "session.compacted":
+          inBackground(event.properties.sessionID, recordNewest(event.properties.sessionID))
+          return
+        case "session.idle":
+          void journals.save(event.properties.sessionID)
+          return
+        case "session.deleted":
+          inBackground(event.properties.info.id, forget(event.properties.info.id))
+          return
+        default:
+          return
+      }
+    },
+
+    stop: (): void => {
+      for (const timer of saving.values()) clearTimeout(timer)
+      saving.clear()
+    },
+  }
+}

@@ -1,0 +1,58 @@
+import type { StoredMessage } from "../host/sessions.ts"
+
+/** A compaction that left a summary, as the conversation shows it. */
+export type CompletedCompaction = {
+  /** The user message with the `compaction` part, which the model reads as "What did we do so far?". */
+  requestID: string
+  summaryID: string
+  /** The summary's text, trimmed; empty when the summariser wrote nothing. */
+  summary: string
+}
+
+const isRequest = (message: StoredMessage): boolean =>
+  message.info.role === "user" && message.parts.some((part) => part.type === "compaction")
+
+/** OpenCode's own rule for a summary that counts: finished, and without error. */
+const isSummary = ({ info }: StoredMessage): boolean =>
+  info.role === "assistant" && info.summary === true && info.finish !== undefined && info.error === undefined
+
+const textOf = (message: StoredMessage): string =>
+  message.parts
+    .flatMap((part) => (part.type === "text" ? [part.text.trim()] : []))
+    .filter((text) => text !== "")
+    .join("\n\n")
+
+/** The newest compaction that has its summary among `messages` (oldest first). */
+export const findCompletedCompaction = (messages: readonly StoredMessage[]): CompletedCompaction | undefined => {
+  const summary = messages.findLast(isSummary)
+  if (summary?.info.role !== "assistant") return undefined
+  return { requestID: summary.info.parentID, summaryID: summary.info.id, summary: textOf(summary) }
+}
+
+/** Whether these messages are on their way to the summariser: the newest compaction request has no summary yet. */
+export const isAwaitingSummary = (messages: readonly StoredMessage[]): boolean => {
+  const request = messages.findLastIndex(isRequest)
+  return request >= 0 && messages.findLastIndex(isSummary) < request
+}
+
+/**
+ * Whether this OpenCode shows the summariser its prior summary by itself.
+ *
+ * Until 1.3.x the summary message is created before the compacting hook runs and the prior summary stays in the
+ * conversation; from 1.14 on the message is created after the hook and the prior summary is left out of a replaced
+ * prompt. So an unfinished summary among the newest messages tells the two apart (seen on 1.2.15 and 1.18.33, read in
+ * 1.3.2, 1.14.41 and 1.18.10).
+ */
+export const keepsPriorSummary = (newest: readonly StoredMessage[]): boolean =>
+  newest.some(({ info }) => info.role === "assistant" && info.summary === true && info.time.completed === undefined)
+
+const ONE_LINE_CHARACTERS = 200
+
+/** The summary in one line for the log: its first sentence-like line without markdown, at most 200 characters. */
+export const summaryLine = (summary: string): string => {
+  const lines = summary.split(/\r\n|\r|\n/).map((line) => line.replace(/^[\s#>*+-]+/, "").trim())
+  const isHeading = (index: number) => /^\s*#/.test(summary.split(/\r\n|\r|\n/)[index] ?? "")
+  const chosen =
+    lines.find((line, index) => line !== "" && !isHeading(index)) ?? lines.find((line) => line !== "") ?? ""
+  return chosen.length > ONE_LINE_CHARACTERS ? `${chosen.slice(0, ONE_LINE_CHARACTERS - 1).trimEnd()}…` : chosen
+}

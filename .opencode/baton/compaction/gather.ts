@@ -1,0 +1,147 @@
+import { withDeadline } from "../host/deadline.ts"
+import type { Log } from "../host/log.ts"
+import type { RunProcess } from "../host/process.ts"
+import type { Sessions } from "../host/sessions.ts"
+import { splitHandoff } from "../ledger/description.ts"
+import type { Ledger, LedgerTask } from "../ledger/ledger.ts"
+import type { TaskBinding } from "../task/binding.ts"
+import type { PromptFiles } from "../task/prompt-files.ts"
+import { builtInProtocol, extractProtocol } from "../task/protocol.ts"
+import { BUILT_IN_HANDOFF_PROMPT } from "./built-in-handoff.ts"
+import { findCompletedCompaction, keepsPriorSummary } from "./completed-compaction.ts"
+import type { Facts } from "./facts.ts"
+import { readGitState } from "./git-state.ts"
+import type { CompactionJournal } from "./journal.ts"
+import type { TaskIdentity } from "./task-block.ts"
+
+export type GatherDeps = {
+  sessions: Sessions
+  ledger: Pick<Ledger, "readTask">
+  prompts: PromptFiles
+  run: RunProcess
+  directory: string
+  log: Log
+}
+
+/** All that a compaction's texts are made from. Each part falls back on its own; none can fail the whole. */
+export type Gathered = { identity: TaskIdentity; facts: Facts }
+
+const LEDGER_DEADLINE_MS = 2_000
+const PROMPT_FILE_DEADLINE_MS = 500
+
+const readLedgerTask = async (
+  deps: GatherDeps,
+  { taskID, sessionID }: TaskBinding,
+): Promise<LedgerTask | undefined> => {
+  const read = await deps.ledger.readTask(taskID, { deadlineMs: LEDGER_DEADLINE_MS })
+  if (read.kind === "found") return read.task
+  const reason = read.kind === "unknown" ? `the ledger has no task ${taskID}` : read.reason
+  deps.log.warn("task not read from the ledger", { sessionID, taskID, reason })
+  return undefined
+}
+
+const readProtocol = async (deps: GatherDeps, { taskID, role, sessionID }: TaskBinding): Promise<string> => {
+  const read = await withDeadline(deps.prompts.read(role), PROMPT_FILE_DEADLINE_MS)
+  const file =
+    read.kind === "done" ? read.value : { kind: "unusable" as const, path: `prompts/${role}.md`, reason: read.kind }
+  if (file.kind === "text") {
+    const protocol = extractProtocol(file.text, { taskID })
+    if (protocol !== undefined) return protocol
+    deps.log.warn("role prompt has no protocol section: built-in text used", { sessionID, role })
+  } else {
+    deps.log.warn("role prompt unusable: built-in protocol used", { sessionID, path: file.path, reason: file.reason })
+  }
+  return builtInProtocol(role, { taskID })
+}
+
+const readTodos = async (deps: GatherDeps, sessionID: string): Promise<Facts["todos"]> => {
+  const answer = await deps.sessions.todos(sessionID)
+  if (answer.kind === "answer") return answer.value
+  deps.log.warn("todos unknown", { sessionID, reason: answer.reason })
+  return []
+}
+
+/** Reads ledger, protocol, todos and git side by side. */
+export const gatherIdentityAndFacts = async (
+  deps: GatherDeps,
+  binding: TaskBinding,
+  journal: CompactionJournal,
+): Promise<Gathered> => {
+  const [task, protocol, todos, git] = await Promise.all([
+    readLedgerTask(deps, binding),
+    readProtocol(deps, binding),
+    readTodos(deps, binding.sessionID),
+    readGitState(deps.run, deps.directory),
+  ])
+  const { taskID, role, brief } = binding
+  const ledger = task && {
+    title: task.title,
+    status: task.status,
+    ...(task.definitionOfDone === undefined ? {} : { definitionOfDone: task.definitionOfDone }),
+    specification: splitHandoff(task.description).specification,
+  }
+  const { count, activity } = journal
+  return {
+    identity: { taskID, role, brief, protocol, ...(ledger ? { ledger } : {}) },
+    facts: { compactions: count, activity, todos, ...(git ? { git } : {}) },
+  }
+}
+
+/** prompts/handoff.md as it is now, or the built-in text with one warning that names the file and the reason. */
+export const readInstructions = async (deps: GatherDeps, sessionID: string): Promise<string> => {
+  const read = await withDeadline(deps.prompts.read("handoff"), PROMPT_FILE_DEADLINE_MS)
+  if (read.kind === "done" && read.value.kind === "text") return read.value.text
+  const unusable = read.kind === "done" && read.value.kind === "unusable" ? read.value : undefined
+  const path = unusable?.path ?? "prompts/handoff.md"
+  const reason = unusable?.reason ?? `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
+  deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason })
+  return BUILT_IN_HANDOFF_PROMPT
+}
+
+const NEWEST_MESSAGES = 2
+const PAGE_MESSAGES = 50
+const MAX_PAGES = 10
+const SEARCH_DEADLINE_MS = 700
+
+/** Looks for the prior summary in stored messages: only for a session whose journal does not know it. */
+const searchPriorSummary = async (deps: GatherDeps, sessionID: string): Promise<string | undefined> => {
+  let cursor: string | undefined
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const answer = await deps.sessions.messages(sessionID, PAGE_MESSAGES, cursor)
+    if (answer.kind === "failed") return undefined
+    const found = findCompletedCompaction(answer.value.messages)
+    if (found) return found.summary
+    if (answer.value.older === undefined) return undefined
+    cursor = answer.value.older
+  }
+  return undefined
+}
+
+/**
+ * The summary that the new one must carry over: the newest with a text, in full.
+ *
+ * @returns undefined when there is none, or when this OpenCode shows the very same one to the summariser itself
+ */
+export const findPriorSummary = async (
+  deps: GatherDeps,
+  sessionID: string,
+  journal: CompactionJournal,
+): Promise<string | undefined> => {
+  const newest = await deps.sessions.messages(sessionID, NEWEST_MESSAGES)
+  if (newest.kind === "failed") {
+    deps.log.warn("newest messages unknown: the prior summary is carried over in any case", {
+      sessionID,
+      reason: newest.reason,
+    })
+  }
+  const isShown = newest.kind === "answer" && keepsPriorSummary(newest.value.messages)
+  const last = journal.lastHandoff
+  if (last) {
+    const isNewest = journal.recorded.at(-1) === last.summaryID
+    if (isShown && isNewest) deps.log.debug("the conversation still shows the prior summary", { sessionID })
+    return isShown && isNewest ? undefined : last.text
+  }
+  if (isShown || journal.count > 0) return undefined
+  const searched = await withDeadline(searchPriorSummary(deps, sessionID), SEARCH_DEADLINE_MS)
+  return searched.kind === "done" && searched.value !== "" ? searched.value : undefined
+}

@@ -1,0 +1,99 @@
+import type { ZodType } from "zod"
+import type { Zod } from "../host/schema.ts"
+import type { SessionStore } from "../host/session-store.ts"
+import { type Activity, EMPTY_ACTIVITY } from "./activity.ts"
+
+/** What Baton remembers of one session's compactions, across restarts. */
+export type CompactionJournal = {
+  version: 1
+  /** Compactions recorded so far. */
+  count: number
+  /** Ids of the summary messages that are recorded, newest last. */
+  recorded: readonly string[]
+  /** The newest summary that has a text. */
+  lastHandoff?: { summaryID: string; text: string } | undefined
+  /** The note for the turns after the newest compaction: the same text until the next one, so that prompts stay cached. */
+  note?: { requestID: string; text: string } | undefined
+  /** The specification as first read from prog, for a description that loses it. */
+  specification?: string | undefined
+  /** The model's context in tokens, as last seen. */
+  contextTokens?: number | undefined
+  activity: Activity
+}
+
+const REMEMBERED_SUMMARIES = 100
+
+export const EMPTY_JOURNAL: CompactionJournal = { version: 1, count: 0, recorded: [], activity: EMPTY_ACTIVITY }
+
+export const journalSchema = (z: Zod): ZodType<CompactionJournal> =>
+  z.object({
+    version: z.literal(1),
+    count: z.number().int().min(0),
+    recorded: z.array(z.string()),
+    lastHandoff: z.object({ summaryID: z.string(), text: z.string() }).optional(),
+    note: z.object({ requestID: z.string(), text: z.string() }).optional(),
+    specification: z.string().optional(),
+    contextTokens: z.number().positive().optional(),
+    activity: z.object({
+      files: z.array(z.object({ path: z.string(), reads: z.number(), changes: z.number(), byShell: z.boolean() })),
+      failures: z.array(z.object({ command: z.string(), exitCode: z.number().nullable() })),
+      forgottenFiles: z.number(),
+      changedSinceSnapshot: z.array(z.string()),
+    }),
+  })
+
+/** Journals by session: memory in front of the disk. */
+export type Journals = {
+  load(sessionID: string): Promise<CompactionJournal>
+  /** Changes the journal in memory and marks it for `save`. */
+  update(sessionID: string, change: (journal: CompactionJournal) => CompactionJournal): Promise<CompactionJournal>
+  /** Writes what changed. @returns whether the disk has the newest state */
+  save(sessionID: string): Promise<boolean>
+  forget(sessionID: string): Promise<void>
+}
+
+export const createJournals = (store: SessionStore<CompactionJournal>): Journals => {
+  const journals = new Map<string, Promise<CompactionJournal>>()
+  const unsaved = new Set<string>()
+  const load = (sessionID: string): Promise<CompactionJournal> => {
+    const known = journals.get(sessionID)
+    if (known) return known
+    const loading = store.read(sessionID).then((stored) => stored ?? EMPTY_JOURNAL)
+    journals.set(sessionID, loading)
+    return loading
+  }
+  return {
+    load,
+    update: (sessionID, change) => {
+      const changed = load(sessionID).then(change)
+      journals.set(sessionID, changed)
+      unsaved.add(sessionID)
+      return changed
+    },
+    save: async (sessionID) => {
+      if (!unsaved.delete(sessionID)) return true
+      const written = await store.write(sessionID, await load(sessionID))
+      if (!written) unsaved.add(sessionID)
+      return written
+    },
+    forget: async (sessionID) => {
+      journals.delete(sessionID)
+      unsaved.delete(sessionID)
+      await store.remove(sessionID)
+    },
+  }
+}
+
+/** The journal after the compaction with this summary was recorded. */
+export const withRecorded = (
+  journal: CompactionJournal,
+  compaction: { summaryID: string; requestID: string; summary: string },
+  note: string,
+): CompactionJournal => ({
+  ...journal,
+  count: journal.count + 1,
+  recorded: [...journal.recorded, compaction.summaryID].slice(-REMEMBERED_SUMMARIES),
+  lastHandoff:
+    compaction.summary === "" ? journal.lastHandoff : { summaryID: compaction.summaryID, text: compaction.summary },
+  note: { requestID: compaction.requestID, text: note },
+})

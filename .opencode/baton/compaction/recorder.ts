@@ -1,0 +1,88 @@
+import type { Log } from "../host/log.ts"
+import type { Outbox } from "../ledger/outbox-entry.ts"
+import type { TaskBinding } from "../task/binding.ts"
+import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
+import { type CompletedCompaction, summaryLine } from "./completed-compaction.ts"
+import { type Facts, renderFacts } from "./facts.ts"
+import type { Gathered } from "./gather.ts"
+import { type CompactionJournal, type Journals, withRecorded } from "./journal.ts"
+import { renderResumeNote } from "./resume-note.ts"
+
+export type Recorder = {
+  /** Records a compaction once, however often and from wherever it is reported. @returns the note for the next turns */
+  record(binding: TaskBinding, compaction: CompletedCompaction): Promise<string>
+}
+
+export type RecorderDeps = {
+  journals: Journals
+  outbox: Pick<Outbox, "add" | "drain">
+  gather: (binding: TaskBinding, journal: CompactionJournal) => Promise<Gathered>
+  log: Log
+  now: () => Date
+}
+
+const logMessage = (number: number, { summary }: CompletedCompaction, facts: Facts): string => {
+  if (summary !== "") return `Compaction ${number}: ${summaryLine(summary)}`
+  const changed = facts.activity.files.filter((file) => file.changes > 0).length
+  return `Compaction ${number}: the summary was empty; known by program: ${changed} files changed, ${facts.activity.failures.length} failing commands`
+}
+
+const handoffSection = (
+  number: number,
+  sessionID: string,
+  at: Date,
+  compaction: CompletedCompaction,
+  facts: Facts,
+  earlier: string | undefined,
+): string => {
+  const title = `# Handoff after compaction ${number} (session ${sessionID}, ${at.toISOString()})`
+  if (compaction.summary !== "") return [title, compaction.summary, renderFacts(facts)].join("\n\n")
+  const stands = earlier ? `The handoff before it:\n\n${earlier}` : "There is no earlier handoff."
+  return [title, "The summary of this compaction was empty.", renderFacts(facts), stands].join("\n\n")
+}
+
+export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderDeps): Recorder => {
+  const running = new Map<string, Promise<string>>()
+
+  const recordOnce = async (binding: TaskBinding, compaction: CompletedCompaction): Promise<string> => {
+    const { sessionID, taskID } = binding
+    const journal = await journals.load(sessionID)
+    const isRecorded = journal.recorded.includes(compaction.summaryID)
+    if (isRecorded && journal.note?.requestID === compaction.requestID) return journal.note.text
+    const number = isRecorded ? journal.count : journal.count + 1
+    const { identity, facts } = await gather(binding, { ...journal, count: number })
+    const note = renderResumeNote({
+      identity,
+      facts,
+      number,
+      summary: compaction.summary,
+      ...(journal.lastHandoff ? { earlierHandoff: journal.lastHandoff.text } : {}),
+      meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
+    })
+    if (isRecorded) return note
+    const specification = journal.specification ?? identity.ledger?.specification
+    await outbox.add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
+    await outbox.add({
+      kind: "handoff",
+      taskID,
+      sessionID,
+      section: handoffSection(number, sessionID, now(), compaction, facts, journal.lastHandoff?.text),
+      ...(specification === undefined ? {} : { specification }),
+    })
+    await journals.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))
+    await journals.save(sessionID)
+    log.info("compaction recorded", { sessionID, taskID, number, empty: compaction.summary === "" })
+    void outbox.drain()
+    return note
+  }
+
+  return {
+    record: (binding, compaction) => {
+      const known = running.get(compaction.summaryID)
+      if (known) return known
+      const started = recordOnce(binding, compaction).finally(() => running.delete(compaction.summaryID))
+      running.set(compaction.summaryID, started)
+      return started
+    },
+  }
+}

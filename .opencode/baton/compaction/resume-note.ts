@@ -1,0 +1,48 @@
+import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
+import { factsPiece } from "./compaction-prompt.ts"
+import type { Facts } from "./facts.ts"
+import { type TaskIdentity, taskPieces } from "./task-block.ts"
+
+export type ResumeNoteInput = {
+  identity: TaskIdentity
+  facts: Facts
+  /** Which compaction of this session this was, from 1. */
+  number: number
+  /** What the summariser wrote, trimmed; empty when it wrote nothing. */
+  summary: string
+  /** The newest handoff with a text before this one; stands in for an empty summary. */
+  earlierHandoff?: string
+  meter: Meter
+}
+
+const leadText = ({ identity, number, summary }: ResumeNoteInput): string => {
+  const recorded =
+    summary === ""
+      ? "Its summary came out empty and is recorded in prog as such."
+      : "The summary below is the handoff and is already recorded in prog: do not record it again."
+  return [
+    `[Baton] The conversation before this point was compacted (compaction ${number} of this session). ${recorded}`,
+    `You are the ${identity.role} on task ${identity.taskID} and go on with it. What follows comes from the user and from prog; where the summary disagrees, this counts.`,
+  ].join("\n")
+}
+
+const nextText = ({ identity: { taskID } }: ResumeNoteInput): string =>
+  `Next command: \`prog show ${taskID}\` if anything is unclear, else the next step of the handoff. Go on recording as you work: \`prog log ${taskID} "…"\` for each step, \`prog desc\` for the handoff section only.`
+
+/** What the agent reads next to the summary in the turns after a compaction: at most the budget, all of it included. */
+export const renderResumeNote = (input: ResumeNoteInput): string => {
+  const { identity, facts, summary, earlierHandoff = "", meter } = input
+  const show = `prog show ${identity.taskID}`
+  const standIn =
+    summary === "" && earlierHandoff.trim() !== ""
+      ? `## The last handoff that has a text\n${earlierHandoff.trim()}`
+      : ""
+  const pieces: Piece[] = [
+    { name: "notice", text: leadText(input), rank: -2, share: 1, source: show },
+    ...taskPieces(identity),
+    { name: "earlier handoff", text: standIn, rank: 3.5, share: 0.35, source: show },
+    factsPiece(facts),
+    { name: "next", text: nextText(input), rank: -1, share: 1, source: show },
+  ]
+  return joinWithinBudget(pieces, meter)
+}

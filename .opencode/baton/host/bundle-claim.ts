@@ -1,0 +1,47 @@
+import { sep } from "node:path"
+
+/** Which of several loaded copies of the bundle serves a project's feature. */
+export type BundleClaim = {
+  /** Whether this copy serves; asked at every hook, since a later copy may outrank this one. */
+  isHeld(): boolean
+  release(): void
+}
+
+type Holder = { bundleRoot: string; token: symbol }
+
+const CLAIMS = Symbol.for("baton.bundle-claims")
+
+const claims = (): Map<string, Holder> => {
+  const shared: typeof globalThis & { [CLAIMS]?: Map<string, Holder> } = globalThis
+  shared[CLAIMS] ??= new Map()
+  return shared[CLAIMS]
+}
+
+const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}${sep}`)
+
+/**
+ * OpenCode loads a global and a project copy side by side; both would answer every hook. The claim lives on globalThis,
+ * because two copies are two module instances, and is keyed by directory, because one server serves several projects.
+ *
+ * The copy inside the project outranks any other; otherwise the first one loaded serves. The same copy loaded again
+ * (OpenCode re-initialises a directory) takes over from its earlier self.
+ */
+export const claimBundle = (options: {
+  feature: string
+  directory: string
+  projectRoot: string
+  bundleRoot: string
+}): BundleClaim => {
+  const { feature, directory, projectRoot, bundleRoot } = options
+  const key = `${feature}\n${directory}`
+  const mine: Holder = { bundleRoot, token: Symbol(feature) }
+  const current = claims().get(key)
+  const outranks = isInside(bundleRoot, projectRoot)
+  if (!current || current.bundleRoot === bundleRoot || outranks) claims().set(key, mine)
+  return {
+    isHeld: () => claims().get(key)?.token === mine.token,
+    release: () => {
+      if (claims().get(key)?.token === mine.token) claims().delete(key)
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import { withDeadline } from "./deadline.ts"
+import { describeError, type Log, type LogExtra } from "./log.ts"
+
+/** What a hook decided to change, put off until it is known to be in time. */
+export type Change = () => void
+
+export type HookDeadline = {
+  /** The hook's name as OpenCode calls it, for the log. */
+  name: string
+  deadlineMs: number
+}
+
+/**
+ * Wraps a hook so that OpenCode never sees it fail or wait.
+ *
+ * A hook that throws ends the user's turn and one that never resolves hangs it (measured on 1.18.33). So the hook only
+ * decides; its change is applied here, and not at all when the decision came too late or failed.
+ *
+ * @param decide reads input and output and returns the change to make, or nothing
+ */
+export const guardHook =
+  <Input, Output>(
+    log: Log,
+    { name, deadlineMs }: HookDeadline,
+    decide: (input: Input, output: Output) => Promise<Change | undefined>,
+    about: (input: Input, output: Output) => LogExtra = () => ({}),
+  ) =>
+  async (input: Input, output: Output): Promise<void> => {
+    try {
+      const outcome = await withDeadline(decide(input, output), deadlineMs)
+      if (outcome.kind === "done") outcome.value?.()
+      else if (outcome.kind === "late")
+        log.warn("hook ran out of time", { hook: name, deadlineMs, ...about(input, output) })
+      else log.error("hook failed", { hook: name, error: describeError(outcome.error), ...about(input, output) })
+    } catch (error) {
+      log.error("hook failed", { hook: name, error: describeError(error) })
+    }
+  }
+
+/** The same for a hook that only takes note of something: nothing to apply, nothing to wait for. */
+export const guardObserver =
+  <Input>(log: Log, name: string, observe: (input: Input) => void) =>
+  async (input: Input): Promise<void> => {
+    try {
+      observe(input)
+    } catch (error) {
+      log.error("hook failed", { hook: name, error: describeError(error) })
+    }
+  }

@@ -1,0 +1,5 @@
+import type { Plugin } from "@opencode-ai/plugin"
+import { createCompactionHooks } from "../baton/compaction/hooks.ts"
+
+/** Keeps a session's task through every compaction; see docs/compaction.md. */
+export const CompactionHandoff: Plugin = async (input) => createCompactionHooks(input)

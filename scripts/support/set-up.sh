@@ -1,0 +1,22 @@
+# Sourced by the scripts that need the development packages. Needs Node >= 20 and npm, nothing else.
+
+say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+require_node() {
+  command -v node >/dev/null 2>&1 || fail "Node 20 or newer is needed and no node is on PATH: see https://nodejs.org"
+  command -v npm >/dev/null 2>&1 || fail "npm is needed and is not on PATH: it comes with Node"
+  major=$(node -p 'process.versions.node.split(".")[0]')
+  [ "$major" -ge 20 ] || fail "Node 20 or newer is needed; this is $(node --version)"
+}
+
+# Installs the locked packages once; again only when the lock file has changed.
+install_packages() {
+  require_node
+  stamp=.cache/packages.stamp
+  if [ -f "$stamp" ] && [ -d node_modules ] && cmp -s package-lock.json "$stamp"; then return 0; fi
+  say "Installing packages, two OpenCode versions among them (about 650 MB on disk; once, 20 s to 2 min)"
+  npm ci --no-audit --no-fund --loglevel=error >&2 || fail "npm ci failed; see its message above"
+  mkdir -p .cache
+  cp package-lock.json "$stamp"
+}

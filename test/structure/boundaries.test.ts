@@ -1,0 +1,108 @@
+import { existsSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { REPOSITORY } from "../support/opencode-binary.ts"
+import { sourceFiles } from "../support/source-files.ts"
+
+type Source = { path: string; text: string; imports: string[] }
+
+const IMPORT = /(?:import|export)\s[^"']*?from\s+"([^"]+)"|import\("([^"]+)"\)/g
+
+const sources: Source[] = [".opencode/plugins", ".opencode/baton"]
+  .flatMap((folder) => sourceFiles(folder, ".ts"))
+  .map((path) => {
+    const text = readFileSync(join(REPOSITORY, path), "utf8")
+    const imports = [...text.matchAll(IMPORT)].map(([, fixed, lazy]) => {
+      const target = fixed ?? lazy ?? ""
+      return target.startsWith(".") ? relative(REPOSITORY, join(REPOSITORY, dirname(path), target)) : target
+    })
+    return { path, text, imports }
+  })
+
+const BATON = ".opencode/baton/"
+const FEATURES = ["compaction", "handoff", "live-state", "pass-over", "learning"]
+const SHARED = ["host", "task", "ledger"]
+
+const roomOf = (path: string): string => path.slice(BATON.length).split("/")[0] ?? ""
+
+describe("boundaries", () => {
+  test(promised("repo.A1", "a plugin file is one export of at most 15 lines that imports one feature's hooks"), () => {
+    const plugins = sources.filter(({ path }) => path.startsWith(".opencode/plugins/"))
+    expect(plugins.length).toBeGreaterThan(0)
+    for (const { path, text, imports } of plugins) {
+      expect(text.split("\n").length, path).toBeLessThanOrEqual(16)
+      expect(text.match(/^export /gm), path).toHaveLength(1)
+      const own = imports.filter((target) => target.startsWith(BATON))
+      expect(
+        own.every((target) => /\/(?:hooks\.ts|host\/.*)$/.test(target)),
+        `${path}: ${own}`,
+      ).toBe(true)
+    }
+  })
+
+  test(promised("repo.A1", "a feature imports host, task, ledger and its own files, never another feature"), () => {
+    const offenders = sources.flatMap(({ path, imports }) => {
+      const room = path.startsWith(BATON) ? roomOf(path) : ""
+      if (!FEATURES.includes(room)) return []
+      const allowed = [...SHARED, room]
+      return imports
+        .filter((target) => target.startsWith(BATON) && !allowed.includes(roomOf(target)))
+        .map((target) => `${path} → ${target}`)
+    })
+    expect(offenders).toEqual([])
+  })
+
+  test(promised("repo.A1", "the shared rooms import no feature, and host imports no other room"), () => {
+    const offenders = sources.flatMap(({ path, imports }) => {
+      const room = path.startsWith(BATON) ? roomOf(path) : ""
+      const forbidden = room === "host" ? [...FEATURES, "task", "ledger"] : SHARED.includes(room) ? FEATURES : []
+      return imports
+        .filter((target) => target.startsWith(BATON) && forbidden.includes(roomOf(target)))
+        .map((target) => `${path} → ${target}`)
+    })
+    expect(offenders).toEqual([])
+  })
+
+  test(promised("repo.A1", "nothing a plugin loads imports zod or the plugin package when it loads"), () => {
+    const eager = sources.filter(({ text }) =>
+      /^(?:import|export)\s+(?!type\b)[^"]*from\s+"(?:zod|@opencode-ai\/[^"]*)"/m.test(text),
+    )
+    expect(eager.map(({ path }) => path)).toEqual([])
+  })
+
+  test(promised("repo.A1", "Bun's own modules stay in host/process and ledger/embedded"), () => {
+    const offenders = sources.filter(
+      ({ path, text }) => /from "bun:|\bBun\.\w/.test(text) && !/host\/process|ledger\/embedded\//.test(path),
+    )
+    expect(offenders.map(({ path }) => path)).toEqual([])
+  })
+
+  test(promised("repo.A1", "no file is longer than 250 lines, and every room of the design is there"), () => {
+    const long = sources.filter(({ text }) => text.split("\n").length > 251)
+    expect(long.map(({ path }) => path)).toEqual([])
+    for (const room of ["plugins", "baton/host", "baton/task", "baton/ledger", "baton/compaction", "baton/bin"]) {
+      expect(existsSync(join(REPOSITORY, ".opencode", room)), room).toBe(true)
+    }
+    for (const file of [
+      "README.md",
+      "AGENTS.md",
+      "CHANGELOG.md",
+      "LICENSE",
+      "docs/adr",
+      "prompts/handoff.md",
+      ".ci/run",
+    ]) {
+      expect(existsSync(join(REPOSITORY, file)), file).toBe(true)
+    }
+  })
+
+  test(promised("repo.A1", "every package version is pinned exactly"), () => {
+    const manifest = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"))
+    const versions = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies }
+    const loose = Object.entries<string>(versions).filter(
+      ([, version]) => !/^(?:npm:[\w@/-]+@)?\d+\.\d+\.\d+$/.test(version),
+    )
+    expect(loose).toEqual([])
+  })
+})

@@ -1,0 +1,31 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+
+export const REPOSITORY = join(import.meta.dirname, "..", "..")
+
+export type OpenCodeBinary = { name: "oldest" | "newest"; version: string; path: string }
+
+/** Keep in step with the aliases in package.json. */
+const VERSIONS = { oldest: "1.2.15", newest: "1.18.33" } as const
+
+/**
+ * The real OpenCode of one end of the supported range.
+ *
+ * @throws when npm has not installed it: an end-to-end test without its subject must fail, never skip
+ */
+const locate = (name: "oldest" | "newest"): OpenCodeBinary => {
+  const folder = `opencode-${name}-${process.platform}-${process.arch}`
+  const path = join(REPOSITORY, "node_modules", folder, "bin", "opencode")
+  if (!existsSync(path)) {
+    throw new Error(
+      `OpenCode ${VERSIONS[name]} is not installed: expected ${path}. Run \`npm ci\`; ${process.platform}-${process.arch} must be among the optionalDependencies of package.json.`,
+    )
+  }
+  return { name, version: VERSIONS[name], path }
+}
+
+export const OLDEST = locate("oldest")
+export const NEWEST = locate("newest")
+
+/** Both ends of the supported range: every end-to-end promise is held on each. */
+export const BOTH_ENDS: readonly OpenCodeBinary[] = [OLDEST, NEWEST]

@@ -1,0 +1,67 @@
+import type { ModelReply, ModelRequest, Script } from "./scripted-model.ts"
+
+/** How a summariser treats what it is shown. */
+export type Summariser = "faithful" | "careless" | "empty" | "foreign"
+
+const FACT = /FACT-\d+-[0-9a-f]{6}/g
+const TASK_ID = /\b(?:ts|ep)-[0-9a-f]{6}\b/gi
+
+export const factsIn = (text: string): string[] => [...new Set(text.match(FACT) ?? [])]
+
+/** A fact no summariser can guess. The same index gives the same fact. */
+export const factNumber = (index: number): string =>
+  `FACT-${index}-${(((index + 1) * 2_654_435_761) % 0xffffff).toString(16).padStart(6, "0")}`
+
+const SUMMARIES: Record<Exclude<Summariser, "faithful">, string> = {
+  careless: "Some work was done and it went fine.",
+  empty: "",
+  foreign: "作業は進んでいます。問題はありません。",
+}
+
+/** A faithful summariser repeats every fact and id it was shown, and nothing else. */
+const summarise = (summariser: Summariser, request: ModelRequest): string => {
+  if (summariser !== "faithful") return SUMMARIES[summariser]
+  const ids = new Set(request.conversation.match(TASK_ID) ?? [])
+  return ["## Done", ...factsIn(request.conversation), ...ids].join("\n- ")
+}
+
+/** Usage just under a context of 20,000 tokens with 2,000 of output: OpenCode compacts after this reply. */
+export const COMPACTING_PROMPT_TOKENS = 19_700
+
+/**
+ * An agent that meets one new fact a step and is compacted after each of the first `compactions` steps; then it reports
+ * and stops.
+ */
+export const retentionScript = (compactions: number, summariser: Summariser): Script => {
+  let step = 0
+  return (request): ModelReply => {
+    if (request.kind === "compaction") return { text: summarise(summariser, request) }
+    const index = step++
+    if (index >= compactions) return { text: "Finished." }
+    const command = `echo ${factNumber(index)}`
+    return {
+      tool: "bash",
+      input: { command, description: "Look something up" },
+      promptTokens: COMPACTING_PROMPT_TOKENS,
+    }
+  }
+}
+
+export type Retention = {
+  compactions: number
+  /** Facts of all that were met which the last turn's request still shows. */
+  factsKept: number
+  /** Turns right after a compaction whose request names the task. */
+  turnsKnowingTask: number
+}
+
+/** Reads the outcome from what the model received. */
+export const measureRetention = (requests: readonly ModelRequest[], taskID: string): Retention => {
+  const turns = requests.filter((request) => request.kind === "turn")
+  const afterCompaction = turns.slice(1)
+  return {
+    compactions: requests.filter((request) => request.kind === "compaction").length,
+    factsKept: factsIn(turns.at(-1)?.conversation ?? "").length,
+    turnsKnowingTask: afterCompaction.filter((turn) => turn.conversation.includes(taskID)).length,
+  }
+}

@@ -1,0 +1,93 @@
+import { LLMock } from "@copilotkit/aimock"
+
+type ChatMessage = { role: string; content: unknown }
+
+/** What OpenCode wants from the model: a session title, a compaction summary, or the agent's next step. */
+export type RequestKind = "title" | "compaction" | "turn"
+
+export type ModelRequest = {
+  kind: RequestKind
+  /** Position among the requests of its kind, from 0. */
+  index: number
+  messages: readonly ChatMessage[]
+  /** The system prompt's parts, joined. */
+  system: string
+  /** Every message that is not system, as one text: what the model can know. */
+  conversation: string
+}
+
+export type ModelReply =
+  | { text: string; promptTokens?: number }
+  | { tool: string; input: Record<string, unknown>; text?: string; promptTokens?: number }
+  | { status: number; message: string }
+
+export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>
+
+export type ScriptedModel = {
+  /** OpenAI-compatible base URL on loopback. */
+  readonly url: string
+  /** Everything received so far, in order. */
+  readonly requests: readonly ModelRequest[]
+  received(kind: RequestKind): readonly ModelRequest[]
+  close(): Promise<void>
+}
+
+const textOf = (content: unknown): string => {
+  if (typeof content === "string") return content
+  if (!Array.isArray(content)) return content == null ? "" : JSON.stringify(content)
+  return content.map((part) => (typeof part?.text === "string" ? part.text : JSON.stringify(part))).join("\n")
+}
+
+const kindOf = (system: string, hasTools: boolean): RequestKind => {
+  if (system.includes("title generator")) return "title"
+  return hasTools ? "turn" : "compaction"
+}
+
+const DEFAULT_PROMPT_TOKENS = 500
+
+const usage = (promptTokens = DEFAULT_PROMPT_TOKENS) => ({
+  prompt_tokens: promptTokens,
+  completion_tokens: 10,
+  total_tokens: promptTokens + 10,
+})
+
+/** A model on loopback that answers as `script` says and keeps what it was sent. */
+export const startScriptedModel = async (script: Script): Promise<ScriptedModel> => {
+  const requests: ModelRequest[] = []
+  const counts: Record<RequestKind, number> = { title: 0, compaction: 0, turn: 0 }
+  const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent" })
+  let toolCalls = 0
+  mock.on({ predicate: () => true }, async (incoming) => {
+    const messages: ChatMessage[] = incoming.messages
+    const system = messages
+      .filter((message) => message.role === "system")
+      .map((message) => textOf(message.content))
+      .join("\n")
+    const conversation = messages
+      .filter((message) => message.role !== "system")
+      .map((message) => {
+        const calls = "tool_calls" in message ? JSON.stringify(message.tool_calls) : ""
+        return `[${message.role}] ${textOf(message.content)}${calls}`
+      })
+      .join("\n\n")
+    const kind = kindOf(system, (incoming.tools ?? []).length > 0)
+    const request = { kind, index: counts[kind]++, messages, system, conversation }
+    requests.push(request)
+    if (kind === "title") return { content: "A scripted title", usage: usage() }
+    const reply = await script(request)
+    if ("status" in reply) return { error: { message: reply.message, type: "scripted" }, status: reply.status }
+    if ("tool" in reply) {
+      const call = { id: `call_${++toolCalls}`, name: reply.tool, arguments: JSON.stringify(reply.input) }
+      const answer = { toolCalls: [call], usage: usage(reply.promptTokens), finishReason: "tool_calls" }
+      return reply.text === undefined ? answer : { ...answer, content: reply.text }
+    }
+    return { content: reply.text, usage: usage(reply.promptTokens) }
+  })
+  const url = await mock.start()
+  return {
+    url: `${url}/v1`,
+    requests,
+    received: (kind) => requests.filter((request) => request.kind === kind),
+    close: () => mock.stop(),
+  }
+}

@@ -1,0 +1,135 @@
+import { execFileSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
+
+export type TestProject = {
+  /** The project's folder; `home` lies beside it, so that nothing of the machine is seen or touched. */
+  readonly directory: string
+  readonly home: string
+  readonly environment: Record<string, string>
+  read(path: string): string
+  write(path: string, text: string): void
+  /** OpenCode's own log files, concatenated. */
+  log(): string
+  remove(): void
+}
+
+export type ProjectOptions = {
+  binary: OpenCodeBinary
+  modelURL: string
+  /** Whether the bundle is in the project (default), and whether a second copy is in the global config folder. */
+  bundle?: "none" | "project" | "project-and-global"
+  /** Model limits in tokens. */
+  context?: number
+  output?: number
+  config?: Record<string, unknown>
+  environment?: Record<string, string>
+  git?: boolean
+}
+
+/** Copies what `scripts/install` would put there: plugins, shared folder, prompts. */
+export const copyBundle = (openCodeFolder: string, promptsFolder: string | undefined): void => {
+  const source = join(REPOSITORY, ".opencode")
+  for (const folder of ["plugins", "baton"]) {
+    cpSync(join(source, folder), join(openCodeFolder, folder), { recursive: true })
+  }
+  if (promptsFolder) cpSync(join(REPOSITORY, "prompts"), promptsFolder, { recursive: true })
+}
+
+/**
+ * What OpenCode would install at its first start, so that a run takes seconds and no network: it checks only the
+ * version named in package.json and that node_modules exists.
+ */
+const prepareDependencies = (folder: string, binary: OpenCodeBinary): void => {
+  mkdirSync(folder, { recursive: true })
+  const manifest = { dependencies: { "@opencode-ai/plugin": binary.version } }
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest))
+  writeFileSync(join(folder, ".gitignore"), "node_modules\npackage.json\n.gitignore\n")
+  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"))
+}
+
+const openCodeConfig = (options: ProjectOptions) => ({
+  $schema: "https://opencode.ai/config.json",
+  model: "scripted/model",
+  small_model: "scripted/model",
+  permission: "allow",
+  autoupdate: false,
+  share: "disabled",
+  provider: {
+    scripted: {
+      npm: "@ai-sdk/openai-compatible",
+      name: "Scripted",
+      options: { baseURL: options.modelURL, apiKey: "none" },
+      models: {
+        model: {
+          name: "Model",
+          tool_call: true,
+          limit: { context: options.context ?? 20_000, output: options.output ?? 2_000 },
+        },
+      },
+    },
+  },
+  ...options.config,
+})
+
+const GIT_IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
+
+/** A project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
+export const createTestProject = (options: ProjectOptions): TestProject => {
+  const root = mkdtempSync(join(tmpdir(), "baton-e2e-"))
+  const directory = join(root, "project")
+  const home = join(root, "home")
+  const bundle = options.bundle ?? "project"
+  mkdirSync(directory, { recursive: true })
+  mkdirSync(home, { recursive: true })
+  const globalConfig = join(home, ".config", "opencode")
+  prepareDependencies(globalConfig, options.binary)
+  prepareDependencies(join(directory, ".opencode"), options.binary)
+  if (bundle !== "none") copyBundle(join(directory, ".opencode"), join(directory, "prompts"))
+  if (bundle === "project-and-global") copyBundle(globalConfig, undefined)
+  writeFileSync(join(directory, "opencode.json"), JSON.stringify(openCodeConfig(options), null, 2))
+  writeFileSync(join(directory, "README.md"), "# A project under test\n")
+  if (options.git !== false) {
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-C", directory, ...GIT_IDENTITY, ...args], { stdio: "pipe" })
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-q", "-m", "start")
+  }
+  const environment = {
+    PATH: process.env.PATH ?? "/usr/bin:/bin",
+    HOME: home,
+    PWD: directory,
+    XDG_CONFIG_HOME: join(home, ".config"),
+    XDG_DATA_HOME: join(home, ".local", "share"),
+    XDG_STATE_HOME: join(home, ".local", "state"),
+    XDG_CACHE_HOME: join(home, ".cache"),
+    OPENCODE_DISABLE_MODELS_FETCH: "1",
+    OPENCODE_DISABLE_AUTOUPDATE: "1",
+    OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+    OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+    BATON_LEDGER: "embedded",
+    PROG_DB: join(home, ".prog", "prog.db"),
+    TERM: "dumb",
+    ...options.environment,
+  }
+  const logFolder = join(environment.XDG_DATA_HOME, "opencode", "log")
+  return {
+    directory,
+    home,
+    environment,
+    read: (path) => readFileSync(join(directory, path), "utf8"),
+    write: (path, text) => {
+      mkdirSync(dirname(join(directory, path)), { recursive: true })
+      writeFileSync(join(directory, path), text)
+    },
+    log: () =>
+      readdirSync(logFolder)
+        .sort()
+        .map((name) => readFileSync(join(logFolder, name), "utf8"))
+        .join("\n"),
+    remove: () => rmSync(root, { recursive: true, force: true }),
+  }
+}

@@ -1,0 +1,88 @@
+import type { AssistantMessage, Part, UserMessage } from "@opencode-ai/sdk"
+import { describe, expect, test } from "vitest"
+import {
+  findCompletedCompaction,
+  isAwaitingSummary,
+  keepsPriorSummary,
+  summaryLine,
+} from "../../.opencode/baton/compaction/completed-compaction.ts"
+import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
+import { promised } from "../requirements.ts"
+
+const textPart = (text: string): Part => ({ id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "text", text })
+
+const user = (id: string, parts: Part[]): StoredMessage => {
+  const info: UserMessage = {
+    id,
+    sessionID: "ses_1",
+    role: "user",
+    time: { created: 1 },
+    agent: "build",
+    model: { providerID: "p", modelID: "m" },
+  }
+  return { info, parts }
+}
+
+const request = (id: string): StoredMessage =>
+  user(id, [{ id: "prt_2", sessionID: "ses_1", messageID: id, type: "compaction", auto: true }])
+
+const assistant = (id: string, parentID: string, extra: Partial<AssistantMessage>, text?: string): StoredMessage => ({
+  info: {
+    id,
+    sessionID: "ses_1",
+    role: "assistant",
+    time: { created: 1 },
+    parentID,
+    modelID: "m",
+    providerID: "p",
+    mode: "build",
+    path: { cwd: "/", root: "/" },
+    cost: 0,
+    tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+    ...extra,
+  },
+  parts: text === undefined ? [] : [textPart(text)],
+})
+
+const summary = (id: string, parentID: string, text?: string) =>
+  assistant(id, parentID, { summary: true, finish: "stop" }, text)
+
+describe("completed compactions", () => {
+  test(promised("compaction.C7", "the newest finished summary counts, with its request"), () => {
+    const messages = [request("u1"), summary("a1", "u1", "one"), request("u2"), summary("a2", "u2", " two ")]
+    expect(findCompletedCompaction(messages)).toEqual({ requestID: "u2", summaryID: "a2", summary: "two" })
+  })
+
+  test(promised("compaction.C8", "a summary that failed or is unfinished is no summary; an empty one is"), () => {
+    const error: AssistantMessage["error"] = { name: "UnknownError", data: { message: "400" } }
+    expect(
+      findCompletedCompaction([request("u"), assistant("a", "u", { summary: true, finish: "stop", error }, "x")]),
+    ).toBeUndefined()
+    expect(findCompletedCompaction([request("u"), assistant("a", "u", { summary: true }, "half")])).toBeUndefined()
+    expect(findCompletedCompaction([request("u"), summary("a", "u")])).toMatchObject({ summary: "" })
+  })
+
+  test("messages on their way to the summariser are told from those of a turn", () => {
+    expect(isAwaitingSummary([user("u0", [textPart("hi")])])).toBe(false)
+    expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), user("u2", [textPart("go on")])])).toBe(false)
+    expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), request("u2")])).toBe(true)
+  })
+
+  test("an unfinished summary among the newest messages means the prior one is still shown", () => {
+    expect(keepsPriorSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
+    expect(keepsPriorSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)
+  })
+
+  test(
+    promised(
+      "compaction.C7",
+      "one line of the summary goes to the log: no heading, no markdown, at most 200 characters",
+    ),
+    () => {
+      expect(summaryLine("## Done\n\n- The parser reads CRLF.\n- more")).toBe("The parser reads CRLF.")
+      expect(summaryLine("# Only a heading")).toBe("Only a heading")
+      expect(summaryLine("")).toBe("")
+      expect(summaryLine("x".repeat(500))).toHaveLength(200)
+    },
+  )
+})
