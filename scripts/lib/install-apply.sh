@@ -8,12 +8,12 @@ write_manifest() {
   {
     printf '# What scripts/install put here: POSIX cksum, size, path. Baton %s\n' "$version"
     printf '%s\n' "$1" | grep . | sort -u
-    for folder in $folders; do printf 'dir\t-\t%s\n' "$folder"; done
+    printf '%s\n' "$folders" | grep . | sort -u | sed "s/^/dir$TAB-$TAB/"
   } >"$project/$MANIFEST.baton-tmp" && mv -f "$project/$MANIFEST.baton-tmp" "$project/$MANIFEST" ||
     fail "cannot write $project/$MANIFEST. $halfway"
 }
 
-# Path $1 gets the content of the checkout's file $2. The temporary name is fixed, so that a killed run leaves no litter.
+# Path $1 gets the content of the checkout's file $2. The temporary name is fixed, so that the next run finds it.
 place() {
   temporary=$project/$1.baton-tmp
   mkdir -p "${temporary%/*}" && rm -f "$temporary" && cp "$source/$2" "$temporary" && chmod u+w "$temporary" &&
@@ -21,12 +21,15 @@ place() {
 }
 
 carry_out() {
+  for path in $known_paths; do
+    [ ! -f "$project/$path.baton-tmp" ] || rm -f "$project/$path.baton-tmp" || fail "cannot write in $project. $halfway"
+  done
   for entry in $plan; do
     action=${entry%%"$TAB"*} rest=${entry#*"$TAB"}
     path=${rest%%"$TAB"*} detail=${rest#*"$TAB"}
     case $action in
       add | update) place "$path" "$detail" ;;
-      remove) rm -f "$project/$path" "$project/$path.baton-tmp" || fail "cannot remove $project/$path. $halfway" ;;
+      remove) rm -f "$project/$path" || fail "cannot remove $project/$path. $halfway" ;;
     esac
   done
 }

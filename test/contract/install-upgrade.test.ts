@@ -1,0 +1,159 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { appendFileSync, chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { posixChecksum } from "../../.opencode/baton/doctor/checksum.ts"
+import { promised } from "../requirements.ts"
+import { snapshotTree } from "../support/folder-tree.ts"
+import { createSmallCheckout, type SmallCheckout } from "../support/small-checkout.ts"
+
+const MANIFEST = ".opencode/baton/.manifest"
+
+let checkout: SmallCheckout
+
+beforeEach(() => {
+  checkout = createSmallCheckout()
+})
+afterEach(() => checkout.remove())
+
+describe("upgrade", () => {
+  test(promised("install.E1", "replaces what is unchanged, adds what is new, removes what is gone"), () => {
+    checkout.ship(".opencode/baton/old/gone.ts", "export {}\n")
+    checkout.install()
+    checkout.unship(".opencode/baton/old/gone.ts")
+    checkout.ship("prompts/handoff.md", "Newer.\n")
+    checkout.ship(".opencode/plugins/second.ts", "export const Second = async () => ({})\n")
+    const { stdout } = checkout.install()
+    expect(stdout).toMatch(/update +prompts\/handoff\.md/)
+    expect(stdout).toMatch(/add +\.opencode\/plugins\/second\.ts/)
+    expect(stdout).toMatch(/remove +\.opencode\/baton\/old\/gone\.ts/)
+    expect(checkout.read("prompts/handoff.md")).toBe("Newer.\n")
+    expect(checkout.has(".opencode/baton/old")).toBe(false)
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "keeps a changed file that a newer version no longer has"), () => {
+    checkout.ship("prompts/extra.md", "extra\n")
+    checkout.install()
+    checkout.unship("prompts/extra.md")
+    checkout.write("prompts/extra.md", "my extra\n")
+    expect(checkout.install().stdout).toMatch(/keep +prompts\/extra\.md: you changed it; it is yours now/)
+    checkout.install("--uninstall")
+    expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/extra.md"])
+  })
+
+  test(promised("install.E1", "renews the version beside a changed file, and clears it away once it is merged"), () => {
+    checkout.install()
+    checkout.write("prompts/handoff.md", "mine\n")
+    checkout.install()
+    checkout.ship("prompts/handoff.md", "Newest.\n")
+    checkout.install()
+    expect(checkout.read("prompts/handoff.md.baton-new")).toBe("Newest.\n")
+    expect(checkout.read("prompts/handoff.md")).toBe("mine\n")
+    checkout.write("prompts/handoff.md", "Newest.\n")
+    expect(checkout.install().stdout).toMatch(/remove +prompts\/handoff\.md\.baton-new/)
+    expect(checkout.has("prompts/handoff.md.baton-new")).toBe(false)
+  })
+
+  test(promised("install.E1", "puts back a file that was deleted and an executable bit that was lost"), () => {
+    checkout.install()
+    const installed = snapshotTree(checkout.project)
+    rmSync(join(checkout.project, "prompts/handoff.md"))
+    chmodSync(join(checkout.project, ".opencode/baton/bin/tool"), 0o644)
+    checkout.install()
+    expect(snapshotTree(checkout.project)).toEqual(installed)
+  })
+})
+
+describe("an interrupted run", () => {
+  /** A `cp` that ends the install script with SIGKILL at its n-th call, the way a power cut would. */
+  const killAtCopy = async (count: number): Promise<void> => {
+    const folder = join(checkout.root, "fake-bin")
+    const calls = join(checkout.root, "calls")
+    const program = `#!/bin/sh
+echo call >>'${calls}'
+[ $(wc -l <'${calls}') -lt ${count} ] || { printf half >"$2"; kill -9 $PPID; exit 1; }
+exec /bin/cp "$@"
+`
+    mkdirSync(folder)
+    writeFileSync(join(folder, "cp"), program, { mode: 0o755 })
+    writeFileSync(calls, "")
+    const child = spawn("sh", [join(checkout.source, "scripts/install"), checkout.project], {
+      env: { ...process.env, PATH: `${folder}:${process.env.PATH}` },
+      stdio: "ignore",
+    })
+    const [, signal] = await once(child, "exit")
+    expect(signal).toBe("SIGKILL")
+  }
+
+  test.each([1, 2, 3, 4, 5])(
+    promised("install.E1", "is finished by the next one (killed at file %i)"),
+    async (count) => {
+      await killAtCopy(count)
+      expect(checkout.install().exitCode).toBe(0)
+      const expected = createSmallCheckout()
+      try {
+        expected.install()
+        expect(snapshotTree(checkout.project)).toEqual(snapshotTree(expected.project))
+      } finally {
+        expected.remove()
+      }
+      checkout.install("--uninstall")
+      expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
+
+  test(promised("install.E1", "is undone by --uninstall"), async () => {
+    await killAtCopy(3)
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "does not turn our own newer files into the user's"), async () => {
+    checkout.install()
+    const shipAll = (text: string) => {
+      checkout.ship(".opencode/baton/host/thing.ts", `export const createThing = () => ({ ${text}: 1 })\n`)
+      checkout.ship("prompts/handoff.md", `${text}\n`)
+    }
+    shipAll("second")
+    await killAtCopy(2)
+    shipAll("third")
+    expect(checkout.install().stdout).not.toContain("keep")
+    expect(checkout.read("prompts/handoff.md")).toBe("third\n")
+    expect(checkout.read(".opencode/baton/host/thing.ts")).toContain("third")
+  })
+})
+
+describe("uninstall", () => {
+  test(promised("install.E1", "keeps run-time records, unless --purge is given"), () => {
+    checkout.install()
+    checkout.write(".opencode/state/.gitignore", "*\n")
+    checkout.write(".opencode/state/outbox/1.json", "{}")
+    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/state.*--purge/)
+    expect(checkout.has(".opencode/state/outbox/1.json")).toBe(true)
+    expect(checkout.install("--uninstall", "--purge").exitCode).toBe(0)
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "removes a run-time folder that holds no record"), () => {
+    checkout.install()
+    checkout.write(".opencode/state/.gitignore", "*\n")
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "reaches nothing outside, whatever the manifest says"), () => {
+    checkout.install()
+    writeFileSync(join(checkout.root, "outside.md"), "mine\n")
+    checkout.write("src/own.ts", "mine\n")
+    const { crc, size } = posixChecksum(Buffer.from("mine\n"))
+    const paths = ["../outside.md", "prompts/../../outside.md", `${checkout.root}/outside.md`, "src/own.ts"]
+    const lines = paths.map((path) => `${crc}\t${size}\t${path}\n`)
+    appendFileSync(join(checkout.project, MANIFEST), lines.join(""))
+    checkout.install("--uninstall")
+    expect(existsSync(join(checkout.root, "outside.md"))).toBe(true)
+    expect(checkout.has("src/own.ts")).toBe(true)
+  })
+})
