@@ -1,0 +1,72 @@
+import type { FlagSpec, Flags } from "./flags.ts"
+import type { LedgerStore } from "./store.ts"
+
+/** What a command may use of the world. The store opens at its first use, after the arguments are known to be good. */
+export type CommandContext = {
+  store(): LedgerStore
+  /** Now, in the stored form of timestamps.ts; later at every call. */
+  timestamp(): string
+  /** Milliseconds since 1970, for ages. */
+  nowMs(): number
+  /** `<prefix>-` and six lowercase hex digits. */
+  newId(prefix: string): string
+  /** All of standard input, as text. */
+  readStdin(): string
+}
+
+/** How many arguments a command takes, in words and numbers of cobra. */
+export type ArgumentRule =
+  | { readonly kind: "any" }
+  | { readonly kind: "exactly"; readonly count: number }
+  | { readonly kind: "atLeast"; readonly count: number }
+
+/** What was typed: the arguments without flags, and the flags. */
+export type Invocation = { readonly args: readonly string[]; readonly flags: Flags }
+
+export type Command = {
+  readonly name: string
+  /** What follows the name in the usage line: `<id> <message>`. */
+  readonly operands: string
+  readonly summary: string
+  readonly arguments: ArgumentRule
+  readonly flags: readonly FlagSpec[]
+  readonly children?: readonly Command[]
+  /** Gives what goes to standard output; throws `CommandError` or `StoreError`. */
+  run(invocation: Invocation, context: CommandContext): string
+}
+
+/** A command that was refused, in prog's words. Exit code 1. */
+export class CommandError extends Error {
+  readonly code: "usage" | "refused" | "store"
+
+  constructor(code: CommandError["code"], message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = "CommandError"
+    this.code = code
+  }
+}
+
+export const refuse = (message: string): CommandError => new CommandError("refused", message)
+
+/** The words prog v0.17 uses for an id that no item has. */
+export const itemNotFound = (id: string): CommandError =>
+  refuse(`item not found: ${id} (use 'prog list' to see available items)`)
+
+/** Names the step in front of a store's failure, as prog does: `failed to add log: constraint failed: …`. */
+export const step = <T>(name: string, work: () => T): T => {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof Error && error.name === "StoreError") {
+      throw new CommandError("store", `${name}: ${error.message}`, error)
+    }
+    throw error
+  }
+}
+
+export const exactly = (count: number): ArgumentRule => ({ kind: "exactly", count })
+export const atLeast = (count: number): ArgumentRule => ({ kind: "atLeast", count })
+export const anyArguments: ArgumentRule = { kind: "any" }
+
+/** The text that prog's `fmt.Println` of each line gives. */
+export const lines = (texts: readonly string[]): string => texts.map((text) => `${text}\n`).join("")

@@ -1,0 +1,79 @@
+/** Which command a line names, as cobra 1.8 finds it: the first word that is no flag and no flag's value. Pure. */
+import type { Command } from "./command.ts"
+import type { FlagSpec } from "./flags.ts"
+
+export const HELP_FLAG: FlagSpec = { name: "help", short: "h", kind: "switch", about: "show this help" }
+export const PROJECT_FLAG: FlagSpec = { name: "project", short: "p", kind: "text", about: "the project to look at" }
+
+export const flagsOfCommand = (command: Command): FlagSpec[] => [...command.flags, HELP_FLAG, PROJECT_FLAG]
+
+export type FoundCommand = {
+  /** From the root's child down; empty for the root itself. */
+  readonly path: readonly Command[]
+  /** The line without the commands' names. */
+  readonly words: readonly string[]
+  /** Words that are no flags, as cobra guesses before it parses. */
+  readonly operands: readonly string[]
+}
+
+type Operand = { readonly word: string; readonly index: number }
+
+/** A flag the command does not know is taken to have a value, as cobra takes it. */
+const takesNextWord = (word: string, specs: readonly FlagSpec[]): boolean => {
+  if (word.includes("=")) return false
+  if (word.startsWith("--")) return specs.find((spec) => spec.name === word.slice(2))?.kind !== "switch"
+  return word.length === 2 && word.startsWith("-") && specs.find((spec) => spec.short === word[1])?.kind !== "switch"
+}
+
+const operandsOf = (words: readonly string[], specs: readonly FlagSpec[]): Operand[] => {
+  const operands: Operand[] = []
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? ""
+    if (word === "--") break
+    if (takesNextWord(word, specs)) {
+      if (words.length - index - 1 <= 1) break
+      index += 1
+    } else if (word !== "" && !word.startsWith("-")) operands.push({ word, index })
+  }
+  return operands
+}
+
+/** @param roots the commands at the top, and the flags that may stand before them */
+export const findCommand = (
+  line: readonly string[],
+  roots: readonly Command[],
+  rootFlags: readonly FlagSpec[],
+): FoundCommand => {
+  const path: Command[] = []
+  let words = [...line]
+  for (;;) {
+    const current = path.at(-1)
+    const operands = operandsOf(words, current === undefined ? rootFlags : flagsOfCommand(current))
+    const first = operands[0]
+    const candidates = current === undefined ? roots : (current.children ?? [])
+    const next = candidates.find((command) => command.name === first?.word)
+    if (first === undefined || next === undefined) return { path, words, operands: operands.map(({ word }) => word) }
+    path.push(next)
+    words = words.toSpliced(first.index, 1)
+  }
+}
+
+const MAX_DISTANCE = 2
+
+/** Levenshtein distance, ignoring case. */
+const distance = (left: string, right: string): number => {
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (const [i, a] of Array.from(left.toLowerCase()).entries()) {
+    const next = [i + 1]
+    for (const [j, b] of Array.from(right.toLowerCase()).entries()) {
+      const replaced = (row[j] ?? 0) + (a === b ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** Names near what was typed: two edits away at most, or beginning with it. */
+export const suggestCommands = (typed: string, names: readonly string[]): string[] =>
+  names.filter((name) => distance(typed, name) <= MAX_DISTANCE || name.startsWith(typed.toLowerCase()))

@@ -1,0 +1,26 @@
+import { createCommandContext } from "./command-context.ts"
+import { createMemoryStore } from "./memory-store.ts"
+import { type LedgerResult, runCommand } from "./run-command.ts"
+
+export type LedgerOptions = {
+  /** What the command reads from standard input: `learn … --detail -`. */
+  readonly stdin?: string
+}
+
+/** Runs one prog command line: the arguments without the program's name. A refusal is an exit code, no rejection. */
+export type RunLedger = (args: readonly string[], options?: LedgerOptions) => Promise<LedgerResult>
+
+/**
+ * A whole ledger in memory, for tests of what talks to prog: same commands, output and exit codes as the embedded one.
+ * Loads on Node and on Bun.
+ * @param nowMs milliseconds since 1970
+ */
+export const createMemoryLedger = (nowMs: () => number = Date.now): RunLedger => {
+  const store = createMemoryStore(nowMs)
+  let stdin = ""
+  const context = createCommandContext({ openStore: () => store, readStdin: () => stdin, nowMs })
+  return async (args, options = {}) => {
+    stdin = options.stdin ?? ""
+    return runCommand(args, context)
+  }
+}

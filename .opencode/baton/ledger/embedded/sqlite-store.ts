@@ -1,0 +1,71 @@
+import { Database } from "bun:sqlite"
+import { mkdirSync } from "node:fs"
+import { dirname } from "node:path"
+import { createConnection, translateFailure } from "./sqlite-connection.ts"
+import { createSqliteConcepts, createSqliteLearnings } from "./sqlite-knowledge.ts"
+import { ensureSchema } from "./sqlite-schema.ts"
+import {
+  createSqliteDependencies,
+  createSqliteItems,
+  createSqliteLabels,
+  createSqliteLogs,
+  createSqliteProjects,
+} from "./sqlite-tasks.ts"
+import { type LedgerStore, StoreError } from "./store.ts"
+
+const BUSY_TIMEOUT_MS = 5000
+
+/** The timeout comes before WAL: switching to WAL needs the file for itself, and fails at once without one. */
+const prepare = (database: Database): void => {
+  database.run("PRAGMA foreign_keys = ON")
+  database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  database.run("PRAGMA journal_mode = WAL")
+  ensureSchema(database)
+}
+
+const CANNOT_OPEN = 14
+
+const makeFolder = (path: string): void => {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new StoreError(`failed to create directory: ${reason}`, CANNOT_OPEN, error)
+  }
+}
+
+const openDatabase = (path: string): Database => {
+  try {
+    return translateFailure(() => {
+      const database = new Database(path, { create: true, readwrite: true })
+      prepare(database)
+      return database
+    })
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    throw new StoreError(`failed to open database ${path}: ${error.message}`, error.code, error)
+  }
+}
+
+/**
+ * Opens prog's database, and creates file, folder and tables when they are missing. Loads on Bun only.
+ * @param path of the file; its folder is made with mode 0755
+ * @throws StoreError when the file cannot be opened or is no database
+ */
+export const openSqliteStore = (path: string): LedgerStore => {
+  makeFolder(path)
+  const database = openDatabase(path)
+  const connection = createConnection(database)
+  return {
+    items: createSqliteItems(connection),
+    dependencies: createSqliteDependencies(connection),
+    logs: createSqliteLogs(connection),
+    projects: createSqliteProjects(connection),
+    labels: createSqliteLabels(connection),
+    concepts: createSqliteConcepts(connection),
+    learnings: createSqliteLearnings(connection),
+    location: path,
+    write: (work) => translateFailure(() => database.transaction(work).immediate()),
+    close: () => database.close(),
+  }
+}
