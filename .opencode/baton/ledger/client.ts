@@ -8,7 +8,7 @@ import { type CallQueue, createCallQueue } from "./call-queue.ts"
 import type { CallOptions, Ledger, LedgerProgram, LedgerWrite } from "./ledger.ts"
 import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
 import { parseTaskJson } from "./task-json.ts"
-import { fitText, textLimit, toSendable } from "./text-limit.ts"
+import { fitText, NoRoomError, textLimit, toSendable } from "./text-limit.ts"
 
 export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
 
@@ -120,11 +120,13 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     return { kind: answer.exitCode >= FIRST_SIGNAL_EXIT_CODE ? "unavailable" : "refused", reason }
   }
 
-  const fit: Ledger["fit"] = async (id, text, room = 0) => {
+  const shorten: Ledger["shorten"] = async (id, text, room = 0) => {
     const fitted = fitText(id, text, maxTextBytes - room)
     if (fitted.kind === "whole") return fitted.text
     if (fitted.kind === "no-room") {
-      throw new Error(`a text for ${id} has ${maxTextBytes - room} of ${maxTextBytes} bytes left, which is too few`)
+      throw new NoRoomError(
+        `a text for ${id} has ${maxTextBytes - room} of ${maxTextBytes} bytes left, which is too few`,
+      )
     }
     const path = state.path("handoffs", fitted.file)
     const kept = await access(path).then(
@@ -137,27 +139,26 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   }
 
   return {
-    fit,
+    shorten,
     readTask: async (id, { deadlineMs = READ_DEADLINE_MS }: CallOptions = {}) => {
       const answer = await call(["show", "--json", "--", id], deadlineMs, MAX_TASK_BYTES)
       if (answer.kind === "unavailable") return answer
       if (answer.exitCode !== 0) {
         if (isUnknownTask(answer.stderr)) return { kind: "unknown" }
-        return {
-          kind: "unavailable",
-          reason: `prog show exited with ${answer.exitCode}: ${complaint(answer.stderr)}`,
-        }
+        const reason = `prog show exited with ${answer.exitCode}: ${complaint(answer.stderr)}`
+        return { kind: "unavailable", reason, answered: true }
       }
       try {
         return { kind: "found", task: await parseTaskJson(answer.stdout) }
       } catch (error) {
         const received = JSON.stringify(answer.stdout.slice(0, 80))
-        return { kind: "unavailable", reason: `prog show printed ${received}, no task: ${describeError(error)}` }
+        const reason = `prog show printed ${received}, no task: ${describeError(error)}`
+        return { kind: "unavailable", reason, answered: true }
       }
     },
     appendLog: async (id, message, { deadlineMs } = {}) => {
       try {
-        return await write(["log", "--", id, await fit(id, message)], deadlineMs)
+        return await write(["log", "--", id, await shorten(id, message)], deadlineMs)
       } catch (error) {
         return { kind: "unavailable", reason: `the full text could not be kept: ${describeError(error)}` }
       }

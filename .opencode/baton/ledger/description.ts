@@ -20,11 +20,11 @@ const OVERWRITTEN_BY = "<!-- baton: this was written over the specification, whi
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12)
 
 /** A handoff as it stands in a description: LF lines, no blank ends, no mark that could end it early. */
-const toBody = (section: string): string =>
+export const toHandoffBody = (section: string): string =>
   section.replaceAll("\r\n", "\n").trim().replaceAll(MARK_IN_TEXT, "&lt;!--$1")
 
 const renderSection = (section: string): string => {
-  const body = toBody(section)
+  const body = toHandoffBody(section)
   return `<!-- baton:handoff ${digest(body)}, replaced at each compaction -->\n${body}\n${CLOSE}`
 }
 
@@ -44,7 +44,7 @@ export type SplitDescription = {
  */
 export const splitHandoff = (description: string): SplitDescription => {
   const found = [...description.matchAll(SECTION)].map((match) => {
-    const body = toBody(match[2] ?? "")
+    const body = toHandoffBody(match[2] ?? "")
     return { start: match.index, end: match.index + match[0].length, body, unedited: digest(body) === match[1] }
   })
   const last = found.at(-1)

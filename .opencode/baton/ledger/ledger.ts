@@ -15,7 +15,8 @@ export type LedgerTask = {
 export type TaskRead =
   | { readonly kind: "found"; readonly task: LedgerTask }
   | { readonly kind: "unknown" }
-  | { readonly kind: "unavailable"; readonly reason: string }
+  /** `answered`: the program ran, and what it said of this task is an error or no task. */
+  | { readonly kind: "unavailable"; readonly reason: string; readonly answered?: boolean }
 
 export type LedgerWrite =
   | { readonly kind: "written" }
@@ -54,9 +55,9 @@ export type Ledger = {
    * The text as it can be passed to the program: unchanged when it fits, else cut with a pointer to the full text,
    * which is then kept under `.opencode/state/handoffs/`. The same text always gives the same result.
    * @param room bytes to leave free for what the caller puts around it
-   * @throws the file system's error when the full text cannot be kept
+   * @throws NoRoomError when no room is left for the pointer; the file system's error when the full text cannot be kept
    */
-  fit(id: string, text: string, room?: number): Promise<string>
+  shorten(id: string, text: string, room?: number): Promise<string>
   /** For doctor: finds the program when no call has done so yet. */
   status(options?: CallOptions): Promise<LedgerStatus>
 }

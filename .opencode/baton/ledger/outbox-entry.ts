@@ -8,11 +8,11 @@ export type OutboxEntry =
       /** The handoff text, without markers. */
       readonly section: string
       /** The original specification as the session knows it; restores one that an agent's `prog desc` removed. */
-      readonly specification?: string
+      readonly specification?: string | undefined
     }
 
 export type ParkedEntry = {
-  /** Absolute path of the parked file; moving it back into the outbox folder tries it again. */
+  /** Absolute path of the parked file; moved back into the outbox folder, it is tried again. */
   readonly file: string
   /** Absent when the file could not be read as an entry. */
   readonly entry?: OutboxEntry

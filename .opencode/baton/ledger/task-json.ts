@@ -23,7 +23,10 @@ let schema: ReturnType<typeof loadSchema> | undefined
  * @throws SyntaxError or zod's error when it is no such task
  */
 export const parseTaskJson = async (json: string): Promise<LedgerTask> => {
-  schema ??= loadSchema()
+  schema ??= loadSchema().catch((error: unknown) => {
+    schema = undefined
+    throw error
+  })
   const shown = (await schema).parse(JSON.parse(json))
   return {
     id: shown.id,

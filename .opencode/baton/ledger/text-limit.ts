@@ -6,6 +6,11 @@ import { createHash } from "node:crypto"
  */
 export const textLimit = (platform: NodeJS.Platform): number => (platform === "win32" ? 30_000 : 130_000)
 
+/** Nothing can be cut so far that the text fits; waiting does not help. */
+export class NoRoomError extends Error {
+  override readonly name = "NoRoomError"
+}
+
 /** The text as any program receives it: no NUL, and U+FFFD for half a surrogate pair. */
 export const toSendable = (text: string): string => Buffer.from(text.replaceAll("\0", "\u2400")).toString()
 

@@ -1,0 +1,132 @@
+import { randomBytes } from "node:crypto"
+import { readlinkSync } from "node:fs"
+import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
+import { hostname } from "node:os"
+
+/** How often a holder says that it is there, and after how long a silent one is taken for dead. */
+const HEARTBEAT_MS = 5000
+const STALE_AFTER_MS = 60_000
+/** Between a file's time stamp and the clock. */
+const CLOCK_SLACK_MS = 2000
+
+export type HeldLock = {
+  /** Whether it is still ours: a process that was suspended for long may have lost it. */
+  isHeld(): Promise<boolean>
+  release(): Promise<void>
+}
+
+type Owner = { readonly token: string; readonly pid: number; readonly host: string }
+
+export type FileLockDeps = {
+  readonly path: string
+  readonly now?: () => number
+  readonly heartbeatMs?: number
+  readonly staleAfterMs?: number
+}
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code
+
+/** A pid means something only where it was given: containers share folders, not process ids. */
+const readHost = (): string => {
+  try {
+    return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`
+  } catch {
+    // Only Linux has process namespaces.
+    return hostname()
+  }
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return codeOf(error) !== "ESRCH"
+  }
+}
+
+const readOwner = async (path: string): Promise<{ owner: Owner; touchedAt: number } | undefined> => {
+  try {
+    const [text, { mtimeMs }] = await Promise.all([readFile(path, "utf8"), stat(path)])
+    const [token = "", pid = "", host = ""] = text.split("\n")
+    // Cut short by a crash in the middle of its creation: known by its age alone.
+    const owner = host === "" ? { token: `cut-${mtimeMs}`, pid: 0, host: "" } : { token, pid: Number(pid), host }
+    return { owner, touchedAt: mtimeMs }
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined
+    throw error
+  }
+}
+
+const createExclusively = async (path: string, text: string): Promise<boolean> => {
+  try {
+    await writeFile(path, text, { flag: "wx" })
+    return true
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false
+    // Created, then not filled: on a full disk it would stand in everybody's way.
+    if (codeOf(error) === "ENOSPC") await rm(path, { force: true })
+    throw error
+  }
+}
+
+/**
+ * A lock between processes, as a file. A holder that died is found at once by its pid; one whose pid belongs to somebody
+ * else by now, or that lives in another container, by its silence. Taking over is a claim on the dead holder's token, so
+ * that of two who try, one succeeds, and neither removes a lock that is newer than the one it judged.
+ */
+export const createFileLock = (deps: FileLockDeps): { tryAcquire(): Promise<HeldLock | undefined> } => {
+  const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
+  const host = readHost()
+
+  const isStale = ({ owner, touchedAt }: { owner: Owner; touchedAt: number }): boolean => {
+    if (now() - touchedAt > staleAfterMs) return true
+    if (owner.host !== host) return false
+    // In a container a restarted process often has the pid of the one before.
+    const startedAt = now() - process.uptime() * 1000
+    return owner.pid === process.pid ? touchedAt < startedAt - CLOCK_SLACK_MS : !isAlive(owner.pid)
+  }
+
+  const takeOver = async (token: string): Promise<void> => {
+    const claim = `${path}.${token}.claim`
+    if (!(await createExclusively(claim, ""))) {
+      const claimed = await stat(claim).catch(() => undefined)
+      // Whoever claimed it died in the middle.
+      if (claimed && now() - claimed.mtimeMs > staleAfterMs) await rm(claim, { force: true })
+      return
+    }
+    const current = await readOwner(path)
+    if (current?.owner.token === token) await rm(path, { force: true })
+    await rm(claim, { force: true })
+  }
+
+  const hold = (token: string): HeldLock => {
+    const isHeld = async (): Promise<boolean> => (await readOwner(path))?.owner.token === token
+    const beat = async (): Promise<void> => {
+      const time = new Date(now())
+      if (await isHeld()) await utimes(path, time, time)
+    }
+    // A beat that fails makes the lock look older than it is, and `isHeld` tells when that has cost it.
+    const timer = setInterval(() => void beat().catch(() => {}), heartbeatMs)
+    timer.unref()
+    return {
+      isHeld,
+      release: async () => {
+        clearInterval(timer)
+        if (await isHeld()) await rm(path, { force: true })
+      },
+    }
+  }
+
+  return {
+    tryAcquire: async () => {
+      const token = randomBytes(8).toString("hex")
+      const text = `${token}\n${process.pid}\n${host}\n`
+      if (await createExclusively(path, text)) return hold(token)
+      const current = await readOwner(path)
+      if (current && !isStale(current)) return undefined
+      if (current) await takeOver(current.owner.token)
+      return (await createExclusively(path, text)) ? hold(token) : undefined
+    },
+  }
+}

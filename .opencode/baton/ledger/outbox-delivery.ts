@@ -1,0 +1,118 @@
+import { describeError } from "../host/log.ts"
+import { handoffOverhead, mergeHandoff, toHandoffBody } from "./description.ts"
+import type { Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
+import type { OutboxEntry } from "./outbox-entry.ts"
+import type { OutboxAttempt, OutboxRecord } from "./outbox-record.ts"
+import { NoRoomError } from "./text-limit.ts"
+
+export type Delivery =
+  | { readonly kind: "delivered" }
+  /** It can never be delivered. */
+  | { readonly kind: "rejected"; readonly reason: string }
+  /** The ledger refused this one; others may go through. */
+  | { readonly kind: "refused"; readonly reason: string }
+  /** Nothing can be delivered now. `forMs`: not before this many milliseconds. */
+  | { readonly kind: "unavailable"; readonly reason: string; readonly forMs?: number }
+
+export type DeliveryDeps = {
+  readonly ledger: Pick<Ledger, "readTask" | "appendLog" | "replaceDescription" | "shorten">
+  /** Epoch ms. */
+  readonly now: () => number
+  /** Names this outbox in its attempts. */
+  readonly self: string
+  /** How long a program may outlive the process that started it. */
+  readonly orphanGraceMs: number
+}
+
+/** The log texts of the tasks written to in one go; saves a read of the ledger for each further entry. */
+export type KnownLogs = Map<string, string[]>
+
+type EntryOf<Kind extends OutboxEntry["kind"]> = Extract<OutboxEntry, { kind: Kind }>
+type SaveAttempt = (attempt: OutboxAttempt) => Promise<void>
+
+const countEqual = (texts: readonly string[], text: string): number => texts.filter((one) => one === text).length
+
+const fromWrite = (write: LedgerWrite, taskID: string): Delivery => {
+  switch (write.kind) {
+    case "written":
+      return { kind: "delivered" }
+    case "unknown":
+      return { kind: "rejected", reason: `the ledger has no task ${taskID}` }
+    case "refused":
+    case "unavailable":
+      return write
+  }
+}
+
+/**
+ * Delivers one record, at most once: what an earlier attempt may have done is looked up in the ledger first. A handoff
+ * is merged, which repeats without harm. A log entry was written by that attempt if the task now has more entries of
+ * the very same text than just before it; clocks play no part, so equal texts are each delivered.
+ */
+export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDeps) => {
+  const firstSeen = new Map<string, number>()
+
+  /** A program that a killed process left behind may still write. */
+  const graceLeft = (attempt: OutboxAttempt | undefined): number => {
+    if (!attempt || attempt.by === self) return 0
+    const key = `${attempt.by} ${attempt.at}`
+    const seen = firstSeen.get(key) ?? now()
+    firstSeen.set(key, seen)
+    return Math.min(Date.parse(attempt.at), seen) + orphanGraceMs - now()
+  }
+
+  const deliverLog = async (
+    { taskID, message }: EntryOf<"log">,
+    attempt: OutboxAttempt | undefined,
+    logs: string[],
+    save: SaveAttempt,
+  ): Promise<Delivery> => {
+    const text = await ledger.shorten(taskID, message)
+    const equalBefore = countEqual(logs, text)
+    if (attempt && equalBefore > (attempt.equalBefore ?? 0)) return { kind: "delivered" }
+    await save({ at: new Date(now()).toISOString(), by: self, equalBefore })
+    const delivery = fromWrite(await ledger.appendLog(taskID, text), taskID)
+    if (delivery.kind === "delivered") logs.push(text)
+    return delivery
+  }
+
+  const deliverHandoff = async (
+    { taskID, section, specification }: EntryOf<"handoff">,
+    { description }: LedgerTask,
+    save: SaveAttempt,
+  ): Promise<Delivery> => {
+    const room = handoffOverhead(description, specification)
+    const merged = mergeHandoff(description, await ledger.shorten(taskID, toHandoffBody(section), room), specification)
+    if (merged === description) return { kind: "delivered" }
+    await save({ at: new Date(now()).toISOString(), by: self })
+    return fromWrite(await ledger.replaceDescription(taskID, merged), taskID)
+  }
+
+  const deliver = async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
+    const { entry, attempt } = record
+    const forMs = graceLeft(attempt)
+    if (forMs > 0) return { kind: "unavailable", reason: "an attempt of an ended process may still be running", forMs }
+    const cached = attempt || entry.kind !== "log" ? undefined : known.get(entry.taskID)
+    if (cached && entry.kind === "log") return await deliverLog(entry, attempt, cached, save)
+    const read = await ledger.readTask(entry.taskID)
+    if (read.kind === "unknown") return { kind: "rejected", reason: `the ledger has no task ${entry.taskID}` }
+    if (read.kind === "unavailable") return { kind: read.answered ? "refused" : "unavailable", reason: read.reason }
+    if (entry.kind === "handoff") return await deliverHandoff(entry, read.task, save)
+    const logs = read.task.logs.map(({ message }) => message)
+    known.set(entry.taskID, logs)
+    return await deliverLog(entry, attempt, logs, save)
+  }
+
+  /** Never rejects. `save` keeps the attempt before the ledger is called; when it fails, the ledger is not called. */
+  return async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
+    try {
+      const delivery = await deliver(record, known, save)
+      if (delivery.kind !== "delivered") known.delete(record.entry.taskID)
+      return delivery
+    } catch (error) {
+      known.delete(record.entry.taskID)
+      if (error instanceof NoRoomError) return { kind: "rejected", reason: error.message }
+      return { kind: "unavailable", reason: describeError(error) }
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import type { Log } from "../host/log.ts"
+import { describeError } from "../host/log.ts"
+import type { HeldLock } from "./file-lock.ts"
+import type { createDelivery, KnownLogs } from "./outbox-delivery.ts"
+import type { OutboxFiles } from "./outbox-files.ts"
+import type { OutboxRecord } from "./outbox-record.ts"
+
+/** What one pass over the outbox came to. `reason` is there when something is left. */
+export type Drained = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
+
+export type DrainDeps = {
+  readonly files: OutboxFiles
+  readonly tryLock: () => Promise<HeldLock | undefined>
+  readonly deliver: ReturnType<typeof createDelivery>
+  readonly log: Log
+  readonly now: () => number
+  readonly isStopped: () => boolean
+}
+
+export const LOCKED = "another process is delivering"
+
+/** `blocked`: why what belongs to a task (or a file that cannot be read) has to wait. */
+type Pass = { readonly known: KnownLogs; readonly blocked: Map<string, string> }
+type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string; readonly forMs?: number }
+
+/** One delivery of all that waits, in order: per task without exception, and among tasks as far as they are accepted. */
+export const createDrain = ({ files, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
+  const park = async (name: string, reason: string, extra: Record<string, unknown> = {}): Promise<Step> => {
+    await files.park(name, reason, new Date(now()).toISOString())
+    log.warn("a record cannot be delivered and is parked", { name, reason, ...extra })
+    return "parked"
+  }
+
+  const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked }: Pass): Promise<Step> => {
+    const { taskID, kind } = record.entry
+    if (blocked.has(taskID)) return "refused"
+    const delivery = await deliver(record, known, (attempt) => files.write(name, { ...record, attempt }))
+    switch (delivery.kind) {
+      case "delivered":
+        await files.remove(name)
+        log.debug("a record reached the ledger", { name, kind, taskID })
+        return "delivered"
+      case "rejected":
+        return await park(name, delivery.reason, { kind, taskID })
+      case "refused":
+        blocked.set(taskID, delivery.reason)
+        log.warn("the ledger refused a record, which waits", { name, kind, taskID, reason: delivery.reason })
+        return "refused"
+      case "unavailable":
+        log.info("the ledger cannot be reached, the outbox waits", { name, reason: delivery.reason })
+        return { stop: delivery.reason, ...(delivery.forMs === undefined ? {} : { forMs: delivery.forMs }) }
+    }
+  }
+
+  const step = async (name: string, pass: Pass): Promise<Step> => {
+    const parsed = await files.read(name)
+    if (parsed.kind === "gone") return "gone"
+    if (parsed.kind === "unreadable") {
+      pass.blocked.set(name, parsed.reason)
+      return "refused"
+    }
+    if (parsed.kind === "malformed") return await park(name, parsed.reason)
+    return await deliverRecord(name, parsed.record, pass)
+  }
+
+  const drainLocked = async (lock: HeldLock): Promise<Drained> => {
+    const pass: Pass = { known: new Map(), blocked: new Map() }
+    const refused = new Set<string>()
+    let delivered = 0
+    for (;;) {
+      const names = (await files.list()).filter((name) => !refused.has(name))
+      if (names.length === 0) break
+      for (const name of names) {
+        if (isStopped()) return { reason: "stopped", delivered }
+        if (!(await lock.isHeld())) return { reason: LOCKED, delivered }
+        const result = await step(name, pass)
+        if (typeof result === "object") return { reason: result.stop, delivered, ...result }
+        if (result === "delivered") delivered += 1
+        if (result === "refused") refused.add(name)
+      }
+    }
+    const [reason] = pass.blocked.values()
+    return { delivered, ...(reason === undefined ? {} : { reason }) }
+  }
+
+  /** Never rejects. */
+  return async (): Promise<Drained> => {
+    try {
+      if ((await files.list()).length === 0) return { delivered: 0 }
+      const lock = await tryLock()
+      if (!lock) return { reason: LOCKED, delivered: 0 }
+      try {
+        return await drainLocked(lock)
+      } finally {
+        await lock.release()
+      }
+    } catch (error) {
+      const reason = describeError(error)
+      log.warn("the outbox cannot be worked on", { reason })
+      return { reason, delivered: 0 }
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import { readdir, readFile, rename, rm } from "node:fs/promises"
+import { describeError } from "../host/log.ts"
+import type { StateFolder } from "../host/state-folder.ts"
+import type { ParkedEntry } from "./outbox-entry.ts"
+import { type OutboxRecord, type ParsedRecord, parseRecord, renderRecord } from "./outbox-record.ts"
+
+const RECORD = ".json"
+const REASON = ".reason"
+const STAMP_DIGITS = 13
+const COUNT_DIGITS = 6
+const NAME = /^(\d{13})-(\d{6})-/
+
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT"
+
+/** The outbox on disk: one file per record, in the order of their names. */
+export type OutboxFiles = {
+  readonly lockPath: string
+  /** A name that sorts behind every name given before, by an earlier process too. @param now epoch ms */
+  nextName(now: number, id: string): Promise<string>
+  /** Names of the records that wait, oldest first. */
+  list(): Promise<string[]>
+  /** @throws when zod cannot be loaded */
+  read(
+    name: string,
+  ): Promise<ParsedRecord | { readonly kind: "gone" } | { readonly kind: "unreadable"; reason: string }>
+  write(name: string, record: OutboxRecord): Promise<void>
+  remove(name: string): Promise<void>
+  /** Puts a record aside with the reason, byte for byte as it is. @param since ISO 8601 */
+  park(name: string, reason: string, since: string): Promise<void>
+  listParked(): Promise<ParkedEntry[]>
+}
+
+const listRecords = async (folder: string): Promise<string[]> => {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith(RECORD)).sort((a, b) => (a < b ? -1 : 1))
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+const readReason = async (path: string): Promise<{ reason: string; since: string }> => {
+  try {
+    const [since = "", ...reason] = (await readFile(path, "utf8")).trim().split("\n")
+    return { reason: reason.join("\n"), since }
+  } catch (error) {
+    if (isMissing(error)) return { reason: "unknown: the note beside the file is missing", since: "" }
+    throw error
+  }
+}
+
+export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): OutboxFiles => {
+  const waiting = (name = "") => state.path("outbox", name)
+  const parked = (name = "") => state.path("outbox", "parked", name)
+  let last: { stamp: number; count: number } | undefined
+
+  const readLast = async (): Promise<{ stamp: number; count: number }> => {
+    const names = await listRecords(waiting()).catch(() => [])
+    const [, stamp, count] = names.map((name) => NAME.exec(name)).findLast((match) => match !== null) ?? []
+    return { stamp: Number(stamp ?? 0), count: Number(count ?? 0) }
+  }
+
+  return {
+    lockPath: waiting("lock"),
+    nextName: async (now, id) => {
+      last ??= await readLast()
+      // The clock may go back; the order may not.
+      last = { stamp: Math.max(now, last.stamp), count: now > last.stamp ? 0 : last.count + 1 }
+      const stamp = String(last.stamp).padStart(STAMP_DIGITS, "0")
+      return `${stamp}-${String(last.count).padStart(COUNT_DIGITS, "0")}-${id}${RECORD}`
+    },
+    list: () => listRecords(waiting()),
+    read: async (name) => {
+      let text: string
+      try {
+        text = await readFile(waiting(name), "utf8")
+      } catch (error) {
+        if (isMissing(error)) return { kind: "gone" }
+        if ((error as NodeJS.ErrnoException).code === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
+        return { kind: "unreadable", reason: describeError(error) }
+      }
+      return await parseRecord(text)
+    },
+    write: (name, record) => state.write(waiting(name), renderRecord(record)),
+    remove: (name) => rm(waiting(name), { force: true }),
+    park: async (name, reason, since) => {
+      await state.write(parked(`${name}${REASON}`), `${since}\n${reason}\n`)
+      await rename(waiting(name), parked(name))
+    },
+    listParked: async () =>
+      await Promise.all(
+        (await listRecords(parked())).map(async (name) => {
+          const file = parked(name)
+          const note = await readReason(`${file}${REASON}`)
+          const text = await readFile(file, "utf8").catch(() => "")
+          const parsed = await parseRecord(text)
+          return { file, ...note, ...(parsed.kind === "record" ? { entry: parsed.record.entry } : {}) }
+        }),
+      ),
+  }
+}
