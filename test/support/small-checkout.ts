@@ -12,26 +12,31 @@ export type SmallCheckout = {
   /** The checkout; files given as relative paths. */
   readonly source: string
   readonly project: string
-  ship(path: string, text: string): void
-  unship(path: string): void
-  write(path: string, text: string): void
-  read(path: string): string
-  has(path: string): boolean
+  readonly ship: (path: string, text: string) => void
+  readonly unship: (path: string) => void
+  readonly write: (path: string, text: string) => void
+  readonly read: (path: string) => string
+  readonly has: (path: string) => boolean
   /** Runs the checkout's scripts/install with the project and further arguments. */
-  install(...args: string[]): Outcome
-  remove(): void
+  readonly install: (...args: string[]) => Outcome
+  readonly remove: () => void
 }
 
 const PLUGIN =
   'import { createThing } from "../baton/host/thing.ts"\n\nexport const Thing = async () => createThing()\n'
 
+const rolePrompt = (role: string): string =>
+  `# ${role}\n\nTask: {{task_id}}\n\n<!-- baton:protocol -->\nWork.\n<!-- /baton:protocol -->\n`
+
 const FILES = {
   "package.json": '{\n  "name": "baton",\n  "version": "1.0.0",\n  "private": true\n}\n',
   ".opencode/plugins/thing.ts": PLUGIN,
   ".opencode/baton/host/thing.ts": "export const createThing = () => ({})\n",
+  ".opencode/baton/ledger/embedded/main.ts": "export {}\n",
   ".opencode/baton/bin/tool": "#!/bin/sh\necho tool\n",
   "prompts/handoff.md": "Write the handoff.\n",
-  "prompts/worker.md": "# Worker\n\nTask: {{task_id}}\n",
+  "prompts/worker.md": rolePrompt("Worker"),
+  "prompts/planner.md": rolePrompt("Planner"),
 }
 
 const put = (path: string, text: string): void => {

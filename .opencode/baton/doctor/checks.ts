@@ -1,6 +1,8 @@
 import { copiesCheck } from "./checks/copies.ts"
+import { databaseCheck } from "./checks/database.ts"
 import { dependenciesCheck } from "./checks/dependencies.ts"
 import { filesCheck } from "./checks/files.ts"
+import { ledgerCheck } from "./checks/ledger.ts"
 import { openCodeCheck } from "./checks/opencode.ts"
 import { pluginsCheck } from "./checks/plugins.ts"
 import { promptsCheck } from "./checks/prompts.ts"
@@ -17,5 +19,7 @@ export const CHECKS: readonly Check[] = [
   copiesCheck,
   dependenciesCheck,
   promptsCheck,
+  ledgerCheck,
+  databaseCheck,
   stateCheck,
 ]

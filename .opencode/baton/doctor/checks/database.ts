@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { describeError } from "../../host/log.ts"
 import { errorCode } from "../error-code.ts"
 import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
+import { locateLedger } from "../locate-ledger.ts"
 
 /** prog's schema that Baton knows: `PRAGMA user_version`; docs/ledger.md. */
 const SCHEMA_VERSION = 3
@@ -57,7 +58,14 @@ export const judgeHeader = (path: string, header: Header, unsettled: boolean): O
   return ok(`${path}, schema version ${version}; the next command brings it to ${SCHEMA_VERSION}`)
 }
 
-const examine = async ({ environment, home }: Subject): Promise<Observation> => {
+const judgeAbsent = async (path: string, subject: Subject): Promise<Observation> => {
+  const { program } = await locateLedger(subject)
+  if (program.kind === "embedded") return ok(`${path} is made by the first command of the embedded ledger`)
+  return warning(`there is no database at ${path}`, "Run: prog init")
+}
+
+const examine = async (subject: Subject): Promise<Observation> => {
+  const { environment, home } = subject
   const path = environment.PROG_DB || join(home, ".prog", "prog.db")
   const fix = `Make it a file that you can read and write, or set PROG_DB to another one.`
   try {
@@ -65,13 +73,13 @@ const examine = async ({ environment, home }: Subject): Promise<Observation> => 
     if (!(await stat(path)).isFile()) return broken(`${path} is not a file`, fix)
     return judgeHeader(path, await readHeader(path), (await sizeOf(`${path}-wal`)) > 0)
   } catch (error) {
-    if (errorCode(error) !== "ENOENT")
-      return broken(`${path} cannot be used: ${errorCode(error) ?? describeError(error)}`, fix)
-    return warning(
-      `there is no database at ${path} yet`,
-      "Run: prog init (the prog on PATH, or .opencode/baton/bin/prog)",
-    )
+    if (errorCode(error) === "ENOENT") return await judgeAbsent(path, subject)
+    return broken(`${path} cannot be used: ${errorCode(error) ?? describeError(error)}`, fix)
   }
 }
 
-export const databaseCheck: Check = { id: "database", examine: async (subject) => [await examine(subject)] }
+export const databaseCheck: Check = {
+  id: "database",
+  needsBundle: true,
+  examine: async (subject) => [await examine(subject)],
+}

@@ -26,7 +26,7 @@ const locate = async ({ environment, home }: Subject): Promise<Located> => {
   return { problem: broken("no OpenCode found on PATH", INSTALL) }
 }
 
-/** Even `--version` makes OpenCode write its folders, and one version asks the network: both go to the scratch folder. */
+/** Even `--version` makes OpenCode write its folders and a library of 4 MB, and fetch its list of models. */
 const isolated = (scratch: string): Record<string, string | undefined> => ({
   BUN_BE_BUN: undefined,
   XDG_CONFIG_HOME: join(scratch, "config"),
@@ -36,6 +36,7 @@ const isolated = (scratch: string): Record<string, string | undefined> => ({
   OPENCODE_DISABLE_MODELS_FETCH: "1",
   OPENCODE_DISABLE_AUTOUPDATE: "1",
   PWD: scratch,
+  TMPDIR: scratch,
 })
 
 /** @param version as `opencode --version` prints it */

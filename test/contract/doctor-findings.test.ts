@@ -1,0 +1,180 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { createPatient, type Patient } from "../support/doctor-patient.ts"
+import { runScript } from "../support/small-checkout.ts"
+
+let patient: Patient
+
+beforeEach(() => {
+  patient = createPatient()
+})
+afterEach(() => patient.remove())
+
+type Harm = {
+  name: string
+  /** Breaks the patient; gives the variables to run doctor with. */
+  harm: () => Record<string, string>
+  finding: { id: string; status: "warning" | "broken"; message: RegExp }
+}
+
+const PLUGIN = ".opencode/plugins/thing.ts"
+
+const harms: Harm[] = []
+const harm = (
+  name: string,
+  status: Harm["finding"]["status"],
+  id: string,
+  message: RegExp,
+  act: (() => void) | (() => Record<string, string>),
+) => harms.push({ name, harm: () => act() ?? {}, finding: { id, status, message } })
+
+const answering = (answer: string) => () => {
+  const path = join(patient.root, "other-opencode")
+  writeFileSync(path, `#!/bin/sh\n${answer}\n`, { mode: 0o755 })
+  return { BATON_OPENCODE: path }
+}
+const outside = (path: string, text: string | Buffer) => {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+}
+/** The first 100 bytes of an SQLite file, the schema version at offset 60. */
+const database = (version: number): Buffer => {
+  const header = Buffer.alloc(100)
+  header.write("SQLite format 3\u0000", "latin1")
+  header.writeInt32BE(version, 60)
+  return header
+}
+
+harm("an OpenCode before 1.2.15", "broken", "opencode", /OpenCode 1\.2\.9 .* too old/, answering("echo 1.2.9"))
+harm("OpenCode 2.x", "broken", "opencode", /OpenCode 2\.0\.1 .*2\.x is not supported/, answering("echo 2.0.1"))
+harm("an OpenCode that fails", "broken", "opencode", /exit code 3: no libc/, answering("echo no libc >&2; exit 3"))
+harm("a development build", "warning", "opencode", /0\.0\.0-dev/, answering("echo 0.0.0-dev-2026"))
+harm("a BATON_OPENCODE that is no program", "broken", "opencode", /is '\/absent'/, () => ({
+  BATON_OPENCODE: "/absent",
+}))
+
+harm("OPENCODE_PURE", "warning", "environment", /OPENCODE_PURE is set/, () => ({ OPENCODE_PURE: "1" }))
+
+harm("a file of the bundle that is gone", "broken", "files", /missing: \.opencode\/baton\/host\/thing\.ts/, () =>
+  patient.delete(".opencode/baton/host/thing.ts"),
+)
+harm("a prompt that is gone", "warning", "files", /prompts\/planner\.md/, () => patient.delete("prompts/planner.md"))
+harm("a newer version beside an own file", "warning", "files", /handoff\.md\.baton-new/, () => {
+  patient.write("prompts/handoff.md", "mine\n")
+  patient.install()
+})
+harm("an installation that was interrupted", "broken", "files", /interrupted/, () => {
+  const path = ".opencode/baton/.manifest"
+  patient.write(path, `${patient.read(path)}1\t1\tprompts/handoff.md\n`)
+})
+harm("no bundle at all", "broken", "files", /no \.opencode\/baton/, () => patient.delete(".opencode"))
+
+harm("no plugin", "broken", "plugins", /no plugin of Baton/, () => patient.delete(PLUGIN))
+harm("a plugin with a syntax error", "broken", "plugins", /thing\.ts does not load: /, () =>
+  patient.write(PLUGIN, `${patient.read(PLUGIN)}\nexport const = 1\n`),
+)
+harm("a plugin with two exports", "broken", "plugins", /Extra \(string\).*Thing \(function\).*one function/, () =>
+  patient.write(PLUGIN, `${patient.read(PLUGIN)}\nexport const Extra = "text"\n`),
+)
+harm("a plugin whose file is missing", "broken", "plugins", /thing\.ts does not load: .*host\/thing/, () =>
+  patient.delete(".opencode/baton/host/thing.ts"),
+)
+harm("a plugin that ends the process", "broken", "plugins", /ended early/, () =>
+  patient.write(PLUGIN, `${patient.read(PLUGIN)}\nprocess.exit(0)\n`),
+)
+
+const COPY = 'export { Thing } from "../baton/thing.ts"\n'
+harm("a copy in the global folder", "warning", "copies", /thing\.ts in .*\.config\/opencode\/plugins/, () =>
+  outside(join(patient.home, ".config/opencode/plugins/thing.ts"), COPY),
+)
+harm("a copy under XDG_CONFIG_HOME", "warning", "copies", /xdg\/opencode\/plugin$/, () => {
+  outside(join(patient.root, "xdg/opencode/plugin/thing.ts"), COPY)
+  return { XDG_CONFIG_HOME: join(patient.root, "xdg") }
+})
+harm("a copy in a folder above, in the same repository", "warning", "copies", /second copy/, () => {
+  mkdirSync(join(patient.root, ".git"))
+  outside(join(patient.root, ".opencode/plugins/thing.ts"), COPY)
+})
+
+harm("missing packages", "warning", "dependencies", /not installed/, () => patient.delete(".opencode/node_modules"))
+
+harm("an empty handoff prompt", "warning", "prompts", /handoff\.md cannot be used: it is empty/, () =>
+  patient.write("prompts/handoff.md", " \n"),
+)
+harm("a worker prompt without its Task line", "broken", "prompts", /worker\.md has no line 'Task: /, () =>
+  patient.write("prompts/worker.md", "# Worker\n\n  Task: {{task_id}}\n"),
+)
+harm("a planner prompt with another heading", "broken", "prompts", /planner\.md is read as .* worker/, () =>
+  patient.write("prompts/planner.md", patient.read("prompts/planner.md").replace("# Planner", "# Plan")),
+)
+harm("a worker prompt without its protocol", "warning", "prompts", /no protocol section/, () =>
+  patient.write("prompts/worker.md", "# Worker\n\nTask: {{task_id}}\n"),
+)
+
+harm("another program called prog", "warning", "ledger", /programs\/prog is called prog and is not the ledger/, () =>
+  patient.program("prog", "echo I make progress bars\n"),
+)
+harm("a prog that hangs", "broken", "ledger", /did not answer/, () => patient.program("prog", "exec sleep 60\n"))
+harm("an embedded ledger that is gone", "broken", "ledger", /embedded ledger is missing/, () =>
+  patient.delete(".opencode/baton/ledger/embedded/main.ts"),
+)
+
+harm("a database that is none", "broken", "database", /not an SQLite database/, () =>
+  outside(join(patient.home, ".prog/prog.db"), "text"),
+)
+harm("a database that is a folder", "broken", "database", /is not a file/, () => {
+  mkdirSync(join(patient.home, ".prog/prog.db"), { recursive: true })
+})
+harm("a database of a newer prog", "warning", "database", /own\.db has schema version 4/, () => {
+  outside(join(patient.home, "own.db"), database(4))
+  return { PROG_DB: join(patient.home, "own.db") }
+})
+harm("a database without tables", "warning", "database", /holds no ledger/, () =>
+  outside(join(patient.home, ".prog/prog.db"), ""),
+)
+
+harm("a run-time folder that is a file", "broken", "state", /state is not a folder/, () =>
+  patient.write(".opencode/state", ""),
+)
+harm("records that git would commit", "warning", "state", /could be committed/, () => {
+  runScript(["git", "-C", patient.project, "init", "-q"])
+  patient.write(".opencode/state/outbox/1.json", "{}")
+})
+
+test.each(harms)(promised("install.E2", "$name is found, with how to mend it"), ({ harm: act, finding }) => {
+  const { exitCode, report } = patient.examine(act())
+  const { id, status, message } = finding
+  const found = report.findings.filter((one) => one.id === id && one.status === status)
+  expect(found.map((one) => one.message)).toContainEqual(expect.stringMatching(message))
+  for (const one of report.findings) expect(one.fix === undefined, one.message).toBe(one.status === "ok")
+  expect(exitCode).toBe(report.summary.broken > 0 ? 1 : 0)
+  expect(report.summary[status]).toBeGreaterThan(0)
+})
+
+test(promised("install.E2", "a file the user changed is told and is no fault"), () => {
+  patient.write("prompts/handoff.md", "My own handoff.\n")
+  const { exitCode, report } = patient.examine()
+  expect(exitCode).toBe(0)
+  const [files] = report.findings.filter(({ id }) => id === "files")
+  expect(files).toMatchObject({ status: "ok", message: expect.stringContaining("installation: prompts/handoff.md") })
+})
+
+test(promised("install.E2", "a ledger of the known schema and a linked home are no fault"), () => {
+  outside(join(patient.root, "ledger.db"), database(3))
+  mkdirSync(join(patient.home, ".prog"))
+  symlinkSync(join(patient.root, "ledger.db"), join(patient.home, ".prog/prog.db"))
+  const { report } = patient.examine()
+  expect(report.findings).toContainEqual({
+    id: "database",
+    status: "ok",
+    message: `${join(patient.home, ".prog/prog.db")}, schema version 3`,
+  })
+})
+
+test(promised("install.E2", "a project without Baton is told once, not by every check"), () => {
+  patient.delete(".opencode")
+  const { report } = patient.examine()
+  expect(report.findings.filter(({ status }) => status === "broken")).toHaveLength(1)
+})
