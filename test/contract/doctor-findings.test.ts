@@ -135,6 +135,23 @@ harm("a database without tables", "warning", "database", /holds no ledger/, () =
   outside(join(patient.home, ".prog/prog.db"), ""),
 )
 
+const RECORD = JSON.stringify({
+  version: 1,
+  createdAt: "2026-01-02T03:04:05.000Z",
+  entry: { kind: "log", taskID: "ts-0a1b2c", message: "Compaction 1" },
+})
+harm("a record that waits", "warning", "outbox", /^1 record waits/, () =>
+  patient.write(".opencode/state/outbox/1767323045000-000000-a.json", RECORD),
+)
+harm("a parked record", "warning", "outbox", /^a log of ts-0a1b2c .* since 2026-01-02.*: item not found/, () => {
+  const path = ".opencode/state/outbox/parked/1767323045000-000000-a.json"
+  patient.write(path, RECORD)
+  patient.write(`${path}.reason`, "2026-01-02T03:04:06.000Z\nitem not found\n")
+})
+harm("a parked record that is none", "warning", "outbox", /^a record could not be delivered/, () =>
+  patient.write(".opencode/state/outbox/parked/1.json", "text"),
+)
+
 harm("a run-time folder that is a file", "broken", "state", /state is not a folder/, () =>
   patient.write(".opencode/state", ""),
 )

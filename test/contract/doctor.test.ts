@@ -32,7 +32,7 @@ describe("a healthy project", () => {
     expect(report.summary.ok).toBe(report.findings.length)
     const ids = [...new Set(report.findings.map(({ id }) => id))]
     const expected = ["opencode", "environment", "files", "plugins", "copies", "dependencies", "prompts", "ledger"]
-    expect(ids).toEqual(expect.arrayContaining([...expected, "database", "state"]))
+    expect(ids).toEqual(expect.arrayContaining([...expected, "database", "outbox", "state"]))
   })
 
   test(promised("install.E2", "is told to a person without colour when no terminal listens"), () => {

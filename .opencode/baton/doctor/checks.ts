@@ -4,6 +4,7 @@ import { dependenciesCheck } from "./checks/dependencies.ts"
 import { filesCheck } from "./checks/files.ts"
 import { ledgerCheck } from "./checks/ledger.ts"
 import { openCodeCheck } from "./checks/opencode.ts"
+import { outboxCheck } from "./checks/outbox.ts"
 import { pluginsCheck } from "./checks/plugins.ts"
 import { promptsCheck } from "./checks/prompts.ts"
 import { stateCheck } from "./checks/state.ts"
@@ -21,5 +22,6 @@ export const CHECKS: readonly Check[] = [
   promptsCheck,
   ledgerCheck,
   databaseCheck,
+  outboxCheck,
   stateCheck,
 ]
