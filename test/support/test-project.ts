@@ -39,14 +39,15 @@ export const copyBundle = (openCodeFolder: string, promptsFolder: string | undef
 }
 
 /**
- * What OpenCode would install at its first start, so that a run takes seconds and no network: it checks only the
- * version named in package.json and that node_modules exists.
+ * What OpenCode would install at its first start, so that a run takes seconds and no network. It looks at the version in
+ * package.json (1.2.15) or at the root dependencies of package-lock.json (1.18), and that node_modules exists.
  */
 const prepareDependencies = (folder: string, binary: OpenCodeBinary): void => {
   mkdirSync(folder, { recursive: true })
   const manifest = { dependencies: { "@opencode-ai/plugin": binary.version } }
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest))
-  writeFileSync(join(folder, ".gitignore"), "node_modules\npackage.json\n.gitignore\n")
+  writeFileSync(join(folder, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages: { "": manifest } }))
+  writeFileSync(join(folder, ".gitignore"), "node_modules\npackage.json\npackage-lock.json\n.gitignore\n")
   symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"))
 }
 

@@ -15,11 +15,17 @@ export type Recorder = {
 
 export type RecorderDeps = {
   journals: Journals
-  outbox: Pick<Outbox, "add" | "drain">
+  outbox: Pick<Outbox, "add" | "flush">
   gather: (binding: TaskBinding, journal: CompactionJournal) => Promise<Gathered>
   log: Log
   now: () => Date
 }
+
+/**
+ * How long a compaction waits for its record to reach the ledger. OpenCode may exit right after the next turn without
+ * telling its plugins (1.2.15 does), and observers look now; what is not there in time comes from the outbox later.
+ */
+const DELIVERY_WAIT_MS = 1_000
 
 const logMessage = (number: number, { summary }: CompletedCompaction, facts: Facts): string => {
   if (summary !== "") return `Compaction ${number}: ${summaryLine(summary)}`
@@ -72,7 +78,7 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
     await journals.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))
     await journals.save(sessionID)
     log.info("compaction recorded", { sessionID, taskID, number, empty: compaction.summary === "" })
-    void outbox.drain()
+    await outbox.flush(DELIVERY_WAIT_MS)
     return note
   }
 

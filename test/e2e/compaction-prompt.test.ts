@@ -1,0 +1,148 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
+import type { ModelReply } from "../support/scripted-model.ts"
+import { BRIEF, closeTaskProjects, openTaskProject, TASK, type TaskProject } from "../support/task-project.ts"
+
+closeTaskProjects()
+
+const HOOK_PROBE = `import { appendFileSync } from "node:fs"
+export const Probe = async ({ directory }) => ({
+  "experimental.session.compacting": async (_input, output) =>
+    appendFileSync(directory + "/probe.jsonl", JSON.stringify(output) + "\\n"),
+})
+`
+
+const occurrences = (text: string, part: string): number => text.split(part).length - 1
+
+const bash = (command: string, promptTokens?: number): ModelReply => ({
+  tool: "bash",
+  input: { command, description: "A step" },
+  ...(promptTokens === undefined ? {} : { promptTokens }),
+})
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(promised("compaction.C2", "an edit of prompts/handoff.md counts at the next compaction"), async () => {
+    let step = 0
+    const task: TaskProject = await openTaskProject(binary, ({ kind, index }) => {
+      if (kind === "compaction") {
+        task.project.write("prompts/handoff.md", `Edited after compaction ${index}.\n`)
+        return { text: "A summary." }
+      }
+      return step++ < 2 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
+    })
+    task.project.write("prompts/handoff.md", "The first wording.\n")
+    const result = await task.run(task.message)
+    expect(result.exitCode, result.stderr).toBe(0)
+    const [first, second] = task.model.received("compaction")
+    expect(first?.conversation).toContain("The first wording.")
+    expect(second?.conversation).toContain("Edited after compaction 0.")
+    expect(second?.conversation).not.toContain("The first wording.")
+  })
+
+  test(
+    promised(
+      ["compaction.C3", "compaction.C4", "compaction.C5"],
+      "the prompt carries block, prior summary and facts, each once",
+    ),
+    async () => {
+      const todos = [{ id: "1", content: "Write the CRLF test", status: "pending", priority: "high" }]
+      const steps: ((directory: string) => ModelReply)[] = [
+        (directory) => ({
+          tool: "write",
+          input: { filePath: `${directory}/src/parser.ts`, content: "export const x = 1\n" },
+        }),
+        (directory) => ({ tool: "read", input: { filePath: `${directory}/README.md` } }),
+        () => ({ tool: "todowrite", input: { todos } }),
+        () => bash("echo made > by-shell.txt"),
+        () => bash("exit 7", COMPACTING_PROMPT_TOKENS),
+        () => bash("true", COMPACTING_PROMPT_TOKENS),
+      ]
+      let step = 0
+      const task: TaskProject = await openTaskProject(binary, ({ kind, index }) => {
+        if (kind === "compaction") return { text: `PRIOR-SUMMARY-${index} is kept in full.` }
+        return steps[step++]?.(task.project.directory) ?? { text: "Finished." }
+      })
+      task.project.write(".opencode/plugins/z-probe.ts", HOOK_PROBE)
+      const result = await task.run(task.message)
+      expect(result.exitCode, result.stderr).toBe(0)
+      const [first, second] = task.model.received("compaction").map(({ conversation }) => conversation)
+      for (const part of [
+        `Task ${task.taskID}`,
+        TASK.title,
+        TASK.definitionOfDone,
+        TASK.specification,
+        "### How to work",
+      ]) {
+        expect(occurrences(first ?? "", part), part).toBe(1)
+      }
+      for (const fact of [
+        /Files changed \(2, newest first\): by-shell\.txt ×1 \(by shell\), src\/parser\.ts ×1/,
+        /Files read \(1, newest first\): README\.md ×1/,
+        /Failed when last run: `exit 7` → exit 7/,
+        /Open todos \(1\): \[pending\] Write the CRLF test/,
+        /Git: branch main at [0-9a-f]{12}/,
+        /Compactions of this session so far: 0/,
+      ]) {
+        expect(first).toMatch(fact)
+      }
+      expect(occurrences(second ?? "", "PRIOR-SUMMARY-0 is kept in full.")).toBe(1)
+      expect(second).toContain(BRIEF)
+      expect(second).toContain("Compactions of this session so far: 1")
+      const outputs = task.project
+        .read("probe.jsonl")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      for (const { prompt, context } of outputs) {
+        expect(context).toHaveLength(1)
+        expect(prompt).toContain(context[0])
+        expect(context[0]).toContain(`Task ${task.taskID}`)
+      }
+    },
+  )
+
+  test(promised("compaction.C4", "a model of 8,000 tokens does not compact in a loop"), async () => {
+    let step = 0
+    const longBrief = `${"The parser must stay fast. ".repeat(600)}`
+    const task = await openTaskProject(
+      binary,
+      ({ kind, conversation }) => {
+        const promptTokens = Math.ceil(conversation.length / 4)
+        if (kind === "compaction") return { text: "A summary.", promptTokens }
+        if (step++ > 3) return { text: "Finished.", promptTokens }
+        return { ...bash("true"), promptTokens: step === 1 ? 7_900 : promptTokens }
+      },
+      { context: 8_000, output: 1_000 },
+    )
+    const result = await task.run(`${task.message}\n${longBrief}`)
+    expect(result.exitCode, result.stderr).toBe(0)
+    expect(task.model.received("compaction")).toHaveLength(1)
+    const afterwards = task.model.received("turn").at(1)?.conversation ?? ""
+    expect(afterwards.length).toBeLessThan(8_000 * 0.1 * 4 + 400)
+    expect(afterwards).toMatch(/cut to \d+ of \d+ characters/)
+  })
+
+  test(
+    promised("compaction.C2", "an unusable handoff.md gives the built-in text and one warning with file and reason"),
+    async () => {
+      let step = 0
+      const task: TaskProject = await openTaskProject(binary, ({ kind }) => {
+        if (kind === "compaction") return { text: "A summary." }
+        return step++ < 1 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
+      })
+      task.project.write("prompts/handoff.md", " \n")
+      const result = await task.run(task.message)
+      expect(result.exitCode, result.stderr).toBe(0)
+      expect(task.model.received("compaction")[0]?.conversation).toContain("# Write the handoff")
+      const warnings = task.project
+        .log()
+        .split("\n")
+        .filter((line) => line.includes("handoff prompt unusable"))
+      expect(warnings).toHaveLength(1)
+      expect(warnings[0]).toContain("handoff.md")
+      expect(warnings[0]).toContain("it is empty")
+    },
+  )
+})

@@ -1,0 +1,129 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import { eventually, startServer } from "../support/opencode-server.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
+import type { ModelReply } from "../support/scripted-model.ts"
+import { closeTaskProjects, newestSessionID, openTaskProject, TASK } from "../support/task-project.ts"
+
+closeTaskProjects()
+
+const compacting: ModelReply = {
+  tool: "bash",
+  input: { command: "true", description: "A step" },
+  promptTokens: COMPACTING_PROMPT_TOKENS,
+}
+const MODEL = { providerID: "scripted", modelID: "model" }
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(promised("compaction.C7", "a manual compaction that no turn follows is recorded once"), async () => {
+    const task = await openTaskProject(binary, ({ kind }) => ({
+      text: kind === "compaction" ? "By hand." : "Started.",
+    }))
+    const server = await startServer(binary, task.project)
+    try {
+      const created = await server.client.session.create({ body: {} })
+      const id = created.data?.id ?? ""
+      await server.client.session.prompt({
+        path: { id },
+        body: { model: MODEL, parts: [{ type: "text", text: task.message }] },
+      })
+      await server.client.session.summarize({ path: { id }, body: MODEL })
+      const logs = await eventually("the record", async () => {
+        const { logs } = await task.ledger.show(task.taskID)
+        return logs.length > 0 ? logs : undefined
+      })
+      expect(logs.map(({ message }) => message)).toEqual(["Compaction 1: By hand."])
+      await server.client.session.prompt({
+        path: { id },
+        body: { model: MODEL, parts: [{ type: "text", text: "go on" }] },
+      })
+      expect((await task.ledger.show(task.taskID)).logs).toHaveLength(1)
+      expect(task.model.received("turn").at(-1)?.conversation).toContain(`Role: worker`)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  test(
+    promised("compaction.C7", "a subagent's own compaction is recorded for the parent's task, with the child's brief"),
+    async () => {
+      const task = await openTaskProject(binary, ({ kind, conversation }): ModelReply => {
+        if (kind === "compaction") return { text: "The child's summary." }
+        if (conversation.includes("What did we do so far?")) return { text: "The child is finished." }
+        if (conversation.includes("COUNT-THE-FILES") && !conversation.includes(task.taskID)) return compacting
+        if (conversation.includes("The child is finished.")) return { text: "Finished." }
+        const input = { description: "Count", prompt: "COUNT-THE-FILES and nothing else", subagent_type: "general" }
+        return { tool: "task", input }
+      })
+      const result = await task.run(task.message)
+      expect(result.exitCode, result.stderr).toBe(0)
+      expect(task.model.received("compaction")).toHaveLength(1)
+      const child = task.model
+        .received("turn")
+        .find(({ conversation }) => conversation.includes("What did we do so far?"))
+      expect(child?.conversation).toContain(`Task: ${task.taskID}`)
+      expect(child?.conversation).toContain("COUNT-THE-FILES and nothing else")
+      expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual([
+        "Compaction 1: The child's summary.",
+      ])
+    },
+  )
+
+  test(promised("compaction.C8", "a failed summary leaves no record, and its repetition exactly one"), async () => {
+    let step = 0
+    const task = await openTaskProject(binary, ({ kind, index }): ModelReply => {
+      if (kind === "compaction")
+        return index === 0 ? { status: 400, message: "no summary today" } : { text: "At last." }
+      return step++ === 0 ? compacting : { text: "Finished." }
+    })
+    await task.run(task.message)
+    expect(task.model.received("compaction")).toHaveLength(1)
+    expect((await task.ledger.show(task.taskID)).logs).toEqual([])
+    expect((await task.ledger.show(task.taskID)).description).toBe(TASK.specification)
+    const resumed = await task.run("go on", { args: ["--session", newestSessionID(task)] })
+    expect(resumed.exitCode, resumed.stderr).toBe(0)
+    expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual(["Compaction 1: At last."])
+  })
+
+  test(
+    promised("compaction.C8", "an empty summary is recorded as empty, with the facts and the handoff before it"),
+    async () => {
+      let step = 0
+      const task = await openTaskProject(binary, ({ kind, index }): ModelReply => {
+        if (kind === "compaction") return { text: index === 0 ? "The handoff that counts." : "" }
+        return step++ < 2 ? compacting : { text: "Finished." }
+      })
+      const result = await task.run(task.message)
+      expect(result.exitCode, result.stderr).toBe(0)
+      const { logs, description } = await task.ledger.show(task.taskID)
+      expect(logs.at(-1)?.message).toMatch(/^Compaction 2: the summary was empty/)
+      expect(description.startsWith(TASK.specification)).toBe(true)
+      for (const part of [
+        "The summary of this compaction was empty.",
+        "Facts gathered by program",
+        "The handoff that counts.",
+      ]) {
+        expect(description).toContain(part)
+      }
+      expect(task.model.received("turn").at(-1)?.conversation).toContain("The handoff that counts.")
+    },
+  )
+
+  test(promised("compaction.C9", "each branch of a run is in OpenCode's log with its session"), async () => {
+    let step = 0
+    const task = await openTaskProject(binary, ({ kind }): ModelReply => {
+      if (kind === "compaction") return { text: "A summary." }
+      return step++ < 1 ? compacting : { text: "Finished." }
+    })
+    await task.run(task.message)
+    const lines = task.project
+      .log()
+      .split("\n")
+      .filter((line) => line.includes("baton.compaction-handoff"))
+    for (const branch of ["session has a task", "compaction prompt replaced", "compaction recorded"]) {
+      const line = lines.find((text) => text.includes(branch))
+      expect(line, branch).toMatch(/ses_[A-Za-z0-9]{20,}/)
+    }
+  })
+})

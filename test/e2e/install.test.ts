@@ -1,0 +1,65 @@
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { snapshotTree } from "../support/folder-tree.ts"
+import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { runOpenCode } from "../support/opencode-run.ts"
+import { type ScriptedModel, startScriptedModel } from "../support/scripted-model.ts"
+import { runScript } from "../support/small-checkout.ts"
+import { createTestProject, type TestProject } from "../support/test-project.ts"
+
+const MESSAGE = "# Worker\n\nTask: ts-0a1b2c\n\nKeep the lexer as it is.\n"
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  let model: ScriptedModel
+  let project: TestProject
+
+  beforeEach(async () => {
+    model = await startScriptedModel(() => ({ text: "Noted." }))
+    project = createTestProject({ binary, modelURL: model.url, bundle: "none" })
+  })
+  afterEach(async () => {
+    await model.close()
+    project.remove()
+  })
+
+  const install = (...args: string[]) => runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])
+  /** Lines of the bundle's own that say it knows the task. */
+  const tasksFound = () =>
+    project
+      .log()
+      .split("\n")
+      .filter((line) => line.includes("session has a task") && line.includes("ts-0a1b2c")).length
+  const sources = () =>
+    Object.entries(snapshotTree(project.directory)).filter(
+      ([path]) => !/^(\.git|\.opencode\/state)\b(?!ignore)/.test(path),
+    )
+
+  test(promised("install.E1", "loads the installed bundle, and no trace of it after uninstall"), async () => {
+    const before = sources()
+    expect(install().exitCode).toBe(0)
+    const withBundle = await runOpenCode(MESSAGE, { binary, project })
+    expect(withBundle.exitCode, withBundle.stderr).toBe(0)
+    expect(tasksFound()).toBe(1)
+
+    expect(install("--uninstall", "--purge").exitCode).toBe(0)
+    expect(sources()).toEqual(before)
+    const without = await runOpenCode(MESSAGE, { binary, project })
+    expect(without.exitCode, without.stderr).toBe(0)
+    expect(tasksFound()).toBe(1)
+  })
+
+  test(promised("install.E2", "doctor finds the installed project sound after a run"), async () => {
+    install()
+    await runOpenCode(MESSAGE, { binary, project })
+    const before = sources()
+    const { exitCode, stdout } = runScript([join(project.directory, ".opencode/baton/bin/baton"), "doctor", "--json"], {
+      cwd: project.directory,
+      env: { ...project.environment, BATON_OPENCODE: binary.path },
+    })
+    const report = JSON.parse(stdout)
+    const broken = report.findings.filter(({ status }: { status: string }) => status === "broken")
+    expect({ exitCode, broken }).toEqual({ exitCode: 0, broken: [] })
+    expect(sources()).toEqual(before)
+  })
+})

@@ -1,0 +1,57 @@
+import { spawn } from "node:child_process"
+import { createOpencodeClient, type OpencodeClient } from "@opencode-ai/sdk/client"
+import type { OpenCodeBinary } from "./opencode-binary.ts"
+import type { TestProject } from "./test-project.ts"
+
+export type TestServer = { client: OpencodeClient; pid: number; stop(): Promise<void> }
+
+const START_DEADLINE_MS = 30_000
+const STOP_DEADLINE_MS = 5_000
+
+/** `opencode serve` on a free loopback port, and a client for the project. */
+export const startServer = (binary: OpenCodeBinary, project: TestProject): Promise<TestServer> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(binary.path, ["serve", "--hostname", "127.0.0.1", "--port", "0"], {
+      cwd: project.directory,
+      env: project.environment,
+      stdio: ["ignore", "pipe", "pipe"],
+    })
+    const exited = new Promise<void>((done) => child.on("exit", () => done()))
+    let output = ""
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL")
+      reject(new Error(`opencode serve did not start within ${START_DEADLINE_MS} ms: ${output}`))
+    }, START_DEADLINE_MS)
+    const stop = async (): Promise<void> => {
+      child.kill("SIGTERM")
+      const killer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS)
+      await exited
+      clearTimeout(killer)
+    }
+    const read = (text: string): void => {
+      output += text
+      const baseUrl = /listening on (http:\/\/[\w.:]+)/.exec(output)?.[1]
+      if (!baseUrl) return
+      clearTimeout(timer)
+      const client = createOpencodeClient({ baseUrl, directory: project.directory })
+      resolve({ client, pid: child.pid ?? -1, stop })
+    }
+    child.stdout.setEncoding("utf8").on("data", read)
+    child.stderr.setEncoding("utf8").on("data", read)
+    child.on("error", reject)
+  })
+
+/** Waits until `condition` gives a value, asking again every few milliseconds; fails at the deadline. */
+export const eventually = async <T>(
+  what: string,
+  condition: () => Promise<T | undefined> | T | undefined,
+  deadlineMs = 20_000,
+): Promise<T> => {
+  const over = performance.now() + deadlineMs
+  for (;;) {
+    const value = await condition()
+    if (value !== undefined) return value
+    if (performance.now() > over) throw new Error(`${what} did not happen within ${deadlineMs} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
