@@ -12,11 +12,13 @@ const describe = (path: string): string => {
   return `file ${mode} ${createHash("sha256").update(readFileSync(path)).digest("hex")}`
 }
 
-/** Everything below a folder by its relative path; two equal snapshots are the same tree, byte for byte. */
-export const snapshotTree = (root: string): Record<string, string> => {
+/** Everything below a folder by its relative path, links not followed; equal snapshots are equal trees, byte for byte. */
+export const snapshotTree = (root: string, below = ""): Record<string, string> => {
   const tree: Record<string, string> = {}
-  for (const name of readdirSync(root, { recursive: true, encoding: "utf8" }).sort()) {
-    tree[name] = describe(join(root, name))
+  for (const entry of readdirSync(join(root, below), { withFileTypes: true })) {
+    const path = join(below, entry.name)
+    tree[path] = describe(join(root, path))
+    if (entry.isDirectory()) Object.assign(tree, snapshotTree(root, path))
   }
   return tree
 }

@@ -19,6 +19,9 @@ const locate = async ({ environment, home }: Subject): Promise<Located> => {
     const message = `BATON_OPENCODE is '${named}', which is not a program`
     return { problem: broken(message, "Set BATON_OPENCODE to OpenCode's binary, or unset it.") }
   }
+  // The plugins set it for the agent's shell: the OpenCode that is running.
+  const running = environment.BATON_RUNTIME
+  if (running && (await isExecutableFile(running))) return { path: running }
   const [onPath] = await findPrograms("opencode", environment.PATH)
   if (onPath !== undefined) return { path: onPath }
   const installed = join(home, ".opencode", "bin", "opencode")
