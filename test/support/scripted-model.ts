@@ -1,4 +1,4 @@
-import { LLMock } from "@copilotkit/aimock"
+import type { LLMock } from "@copilotkit/aimock"
 
 type ChatMessage = { role: string; content: unknown }
 
@@ -51,8 +51,18 @@ const usage = (promptTokens = DEFAULT_PROMPT_TOKENS) => ({
   total_tokens: promptTokens + 10,
 })
 
-/** A model on loopback that answers as `script` says and keeps what it was sent. */
-export const startScriptedModel = async (script: Script): Promise<ScriptedModel> => {
+type MockPackage = { LLMock: typeof LLMock }
+
+/**
+ * A model on loopback that answers as `script` says and keeps what it was sent.
+ *
+ * @param loadMock where the mock server comes from, for a caller whose packages are not above this file
+ */
+export const startScriptedModel = async (
+  script: Script,
+  loadMock: () => Promise<MockPackage> = () => import("@copilotkit/aimock"),
+): Promise<ScriptedModel> => {
+  const { LLMock } = await loadMock()
   const requests: ModelRequest[] = []
   const counts: Record<RequestKind, number> = { title: 0, compaction: 0, turn: 0 }
   const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent" })

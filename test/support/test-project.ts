@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { isolatedEnvironment, scriptedConfig } from "./isolated-opencode.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 
 export type TestProject = {
@@ -13,6 +14,8 @@ export type TestProject = {
   write(path: string, text: string): void
   /** OpenCode's own log files, concatenated. */
   log(): string
+  /** The lines of it that the bundle wrote. */
+  batonLog(): string[]
   remove(): void
 }
 
@@ -51,30 +54,6 @@ const prepareDependencies = (folder: string, binary: OpenCodeBinary): void => {
   symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"))
 }
 
-const openCodeConfig = (options: ProjectOptions) => ({
-  $schema: "https://opencode.ai/config.json",
-  model: "scripted/model",
-  small_model: "scripted/model",
-  permission: "allow",
-  autoupdate: false,
-  share: "disabled",
-  provider: {
-    scripted: {
-      npm: "@ai-sdk/openai-compatible",
-      name: "Scripted",
-      options: { baseURL: options.modelURL, apiKey: "none" },
-      models: {
-        model: {
-          name: "Model",
-          tool_call: true,
-          limit: { context: options.context ?? 20_000, output: options.output ?? 2_000 },
-        },
-      },
-    },
-  },
-  ...options.config,
-})
-
 const GIT_IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
 
 /** A project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
@@ -90,7 +69,10 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
   prepareDependencies(join(directory, ".opencode"), options.binary)
   if (bundle !== "none") copyBundle(join(directory, ".opencode"), join(directory, "prompts"))
   if (bundle === "project-and-global") copyBundle(globalConfig, undefined)
-  writeFileSync(join(directory, "opencode.json"), JSON.stringify(openCodeConfig(options), null, 2))
+  writeFileSync(
+    join(directory, "opencode.json"),
+    JSON.stringify({ ...scriptedConfig(options), ...options.config }, null, 2),
+  )
   writeFileSync(join(directory, "README.md"), "# A project under test\n")
   if (options.git !== false) {
     const git = (...args: string[]) =>
@@ -99,24 +81,13 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
     git("add", "-A")
     git("commit", "-q", "-m", "start")
   }
-  const environment = {
-    PATH: process.env.PATH ?? "/usr/bin:/bin",
-    HOME: home,
-    PWD: directory,
-    XDG_CONFIG_HOME: join(home, ".config"),
-    XDG_DATA_HOME: join(home, ".local", "share"),
-    XDG_STATE_HOME: join(home, ".local", "state"),
-    XDG_CACHE_HOME: join(home, ".cache"),
-    OPENCODE_DISABLE_MODELS_FETCH: "1",
-    OPENCODE_DISABLE_AUTOUPDATE: "1",
-    OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
-    OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
-    BATON_LEDGER: "embedded",
-    PROG_DB: join(home, ".prog", "prog.db"),
-    TERM: "dumb",
-    ...options.environment,
-  }
+  const environment = { ...isolatedEnvironment({ home, directory }), ...options.environment }
   const logFolder = join(environment.XDG_DATA_HOME, "opencode", "log")
+  const log = (): string =>
+    readdirSync(logFolder)
+      .sort()
+      .map((name) => readFileSync(join(logFolder, name), "utf8"))
+      .join("\n")
   return {
     directory,
     home,
@@ -126,11 +97,11 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
       mkdirSync(dirname(join(directory, path)), { recursive: true })
       writeFileSync(join(directory, path), text)
     },
-    log: () =>
-      readdirSync(logFolder)
-        .sort()
-        .map((name) => readFileSync(join(logFolder, name), "utf8"))
-        .join("\n"),
+    log,
+    batonLog: () =>
+      log()
+        .split("\n")
+        .filter((line) => line.includes("[baton.")),
     remove: () => rmSync(root, { recursive: true, force: true }),
   }
 }
