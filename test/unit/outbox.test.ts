@@ -245,6 +245,19 @@ describe("the outbox", () => {
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
+  test("works without its folder when a file stands in the way", async () => {
+    const { open, folder, task, log } = setUp()
+    mkdirSync(join(folder, ".opencode", "state"), { recursive: true })
+    writeFileSync(join(folder, ".opencode", "state", "outbox"), "in the way")
+    const outbox = open()
+    await outbox.add(entry("one"))
+    await outbox.add(entry("two"))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["one", "two"])
+    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(2)
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+  })
+
   test("repeats no direct write whose answer was lost", async () => {
     const set = setUp()
     const { state } = refusingDisk(set.state)
@@ -263,7 +276,7 @@ describe("the outbox", () => {
     await set.open().add(entry("one"))
     const { state } = refusingDisk(set.state)
     set.script.readable = true
-    await set.open({ state }).drain()
+    await set.open({ state }).flush(5000)
     expect(set.calls.filter((call) => call.startsWith("log"))).toEqual([])
     expect(set.files()).toHaveLength(1)
   })
@@ -288,7 +301,8 @@ describe("the outbox", () => {
     const { open, task, files } = setUp()
     const outboxes = [open(), open(), open()]
     const messages = Array.from({ length: 60 }, (_, at) => `m${at}`)
-    await Promise.all(messages.map((message, at) => outboxes[at % 3]?.add(entry(message))))
+    const addTo = async (at: number, message: string) => await outboxes[at % 3]?.add(entry(message))
+    await Promise.all(messages.map((message, at) => addTo(at, message)))
     await Promise.all(outboxes.map((outbox) => outbox.flush(10_000)))
     expect(files()).toEqual([])
     expect(task().messages).toHaveLength(60)
@@ -301,10 +315,11 @@ describe("the outbox", () => {
     const before = open()
     const messages = Array.from({ length: 1000 }, (_, at) => `entry ${at % 7}`)
     await Promise.all(messages.map((message) => before.add(entry(message))))
+    await before.flush(30_000)
     before.stop()
     script.readable = true
     calls.length = 0
-    await open().drain()
+    await open().flush(60_000)
     expect(task().messages).toEqual(messages)
     expect(calls.filter((call) => call.startsWith("show"))).toHaveLength(1)
   }, 60_000)

@@ -1,6 +1,6 @@
 import { constants } from "node:fs"
-import { access, realpath, stat } from "node:fs/promises"
-import { delimiter, isAbsolute, join, sep } from "node:path"
+import { access, open, stat } from "node:fs/promises"
+import { delimiter, isAbsolute, join } from "node:path"
 import type { Log } from "../host/log.ts"
 import type { Argv, ProcessOutcome, RunProcess } from "../host/process-port.ts"
 import type { ForeignProgram } from "./ledger.ts"
@@ -37,7 +37,9 @@ export type LedgerLocatorDeps = {
 
 const PROBE = "--help"
 const PROBE_DEADLINE_MS = 2000
-const LAUNCHER = join("baton", "bin", "prog")
+/** The second line of bin/prog, in every copy of it. */
+const LAUNCHER_MARK = "\n# baton-ledger-launcher\n"
+const MARKED_BYTES = 200
 const COMMANDS = ["add", "desc", "log", "ready", "show"]
 
 /** Whether this is what `prog --help` answers: cobra's usage line and the commands Baton needs (prog v0.17.0). */
@@ -59,18 +61,30 @@ const isProgram = async (path: string): Promise<boolean> => {
   }
 }
 
+const isLauncher = async (path: string): Promise<boolean> => {
+  try {
+    const file = await open(path)
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(MARKED_BYTES), 0, MARKED_BYTES, 0)
+      return buffer.toString("latin1", 0, bytesRead).includes(LAUNCHER_MARK)
+    } finally {
+      await file.close()
+    }
+  } catch {
+    // A program that may be run and not be read is no script, so no launcher.
+    return false
+  }
+}
+
 /** Absolute paths of every `prog` on PATH, in order, without Baton's own launchers, linked or copied. */
-const findCandidates = async ({ env, bundleRoot, runtime }: LedgerLocatorDeps): Promise<string[]> => {
+const findCandidates = async ({ env, runtime }: LedgerLocatorDeps): Promise<string[]> => {
   const name = runtime.platform === "win32" ? "prog.exe" : "prog"
-  const own = await realpath(join(bundleRoot, "bin")).catch(() => join(bundleRoot, "bin"))
   const candidates: string[] = []
   // A relative PATH entry would run whatever the project holds.
   for (const folder of (env.PATH ?? "").split(delimiter).filter(isAbsolute)) {
     const path = join(folder, name)
-    if (!(await isProgram(path))) continue
-    const target = await realpath(path)
-    const isLauncher = target.startsWith(own + sep) || target.endsWith(sep + LAUNCHER)
-    if (!isLauncher && !candidates.includes(path)) candidates.push(path)
+    const isKnown = candidates.includes(path)
+    if (!isKnown && (await isProgram(path)) && !(await isLauncher(path))) candidates.push(path)
   }
   return candidates
 }

@@ -10,7 +10,9 @@ const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
 
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT"
+/** ENOTDIR: a file stands where a folder should, so what is asked for cannot be there. */
+const isMissing = (error: unknown): boolean =>
+  ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")
 
 /** The outbox on disk: one file per record, in the order of their names. */
 export type OutboxFiles = {

@@ -135,9 +135,13 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
       await Promise.race([work(), pause(deadlineMs)])
     },
     status: async () => {
-      const [waiting, parked] = await Promise.all([files.list(), files.listParked()])
-      const count = waiting.length + unsaved.count()
-      return { waiting: count, parked, ...(lastFailure === undefined ? {} : { lastFailure }) }
+      try {
+        const [waiting, parked] = await Promise.all([files.list(), files.listParked()])
+        const count = waiting.length + unsaved.count()
+        return { waiting: count, parked, ...(lastFailure === undefined ? {} : { lastFailure }) }
+      } catch (error) {
+        return { waiting: unsaved.count(), parked: [], lastFailure: describeError(error) }
+      }
     },
     stop: () => {
       stopped = true
