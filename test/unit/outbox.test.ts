@@ -273,7 +273,10 @@ describe("the outbox", () => {
   test("does not call the ledger when the attempt cannot be noted", async () => {
     const set = setUp()
     set.script.readable = false
-    await set.open().add(entry("one"))
+    const before = set.open()
+    await before.add(entry("one"))
+    await before.flush(5000)
+    before.stop()
     const { state } = refusingDisk(set.state)
     set.script.readable = true
     await set.open({ state }).flush(5000)
