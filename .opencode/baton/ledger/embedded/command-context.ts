@@ -8,6 +8,18 @@ export type ContextDeps = {
   readonly readStdin: () => string
   /** Milliseconds since 1970. */
   readonly nowMs: () => number
+  /** From createClock. */
+  readonly timestamp: () => string
+}
+
+/** Now in the stored form, in local time; it rises strictly, so that what is written later sorts later. */
+export const createClock = (nowMs: () => number): (() => string) => {
+  let lastMicros = 0
+  return () => {
+    const now = nowMs()
+    lastMicros = Math.max(now * 1000, lastMicros + 1)
+    return formatTimestamp(lastMicros, -new Date(now).getTimezoneOffset())
+  }
 }
 
 const ID_BYTES = 3
@@ -15,20 +27,15 @@ const ID_BYTES = 3
 const randomHex = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** A context for one command or for many; its timestamps rise strictly, so that what is written later sorts later. */
+/** What one command line may use of the world. */
 export const createCommandContext = (deps: ContextDeps): CommandContext => {
   let store: LedgerStore | undefined
-  let lastMicros = 0
   return {
     store: () => {
       store ??= deps.openStore()
       return store
     },
-    timestamp: () => {
-      const nowMs = deps.nowMs()
-      lastMicros = Math.max(nowMs * 1000, lastMicros + 1)
-      return formatTimestamp(lastMicros, -new Date(nowMs).getTimezoneOffset())
-    },
+    timestamp: deps.timestamp,
     nowMs: deps.nowMs,
     newId: (prefix) => `${prefix}-${randomHex()}`,
     readStdin: deps.readStdin,

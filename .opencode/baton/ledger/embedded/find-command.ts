@@ -4,6 +4,10 @@ import type { FlagSpec } from "./flags.ts"
 
 export const HELP_FLAG: FlagSpec = { name: "help", short: "h", kind: "switch", about: "show this help" }
 export const PROJECT_FLAG: FlagSpec = { name: "project", short: "p", kind: "text", about: "the project to look at" }
+export const VERSION_FLAG: FlagSpec = { name: "version", short: "v", kind: "switch", about: "say which ledger this is" }
+
+/** Flags that may stand before any command. */
+export const ROOT_FLAGS: readonly FlagSpec[] = [HELP_FLAG, PROJECT_FLAG, VERSION_FLAG]
 
 export const flagsOfCommand = (command: Command): FlagSpec[] => [...command.flags, HELP_FLAG, PROJECT_FLAG]
 
@@ -38,17 +42,17 @@ const operandsOf = (words: readonly string[], specs: readonly FlagSpec[]): Opera
   return operands
 }
 
-/** @param roots the commands at the top, and the flags that may stand before them */
-export const findCommand = (
-  line: readonly string[],
-  roots: readonly Command[],
-  rootFlags: readonly FlagSpec[],
-): FoundCommand => {
+/** The word that should name a command, if there is one. */
+export const firstOperand = (line: readonly string[], rootFlags: readonly FlagSpec[]): string | undefined =>
+  operandsOf(line, rootFlags)[0]?.word
+
+/** @param roots commands that may stand first */
+export const findCommand = (line: readonly string[], roots: readonly Command[]): FoundCommand => {
   const path: Command[] = []
-  let words = [...line]
+  let words: readonly string[] = line
   for (;;) {
     const current = path.at(-1)
-    const operands = operandsOf(words, current === undefined ? rootFlags : flagsOfCommand(current))
+    const operands = operandsOf(words, current === undefined ? ROOT_FLAGS : flagsOfCommand(current))
     const first = operands[0]
     const candidates = current === undefined ? roots : (current.children ?? [])
     const next = candidates.find((command) => command.name === first?.word)

@@ -1,15 +1,10 @@
 /** Usage and help in cobra's layout, so that both ledgers read alike; the words are Baton's own. Pure. */
 import type { Command } from "./command.ts"
-import { HELP_FLAG, PROJECT_FLAG } from "./find-command.ts"
+import { HELP_FLAG, PROJECT_FLAG, ROOT_FLAGS } from "./find-command.ts"
 import type { FlagSpec } from "./flags.ts"
 import { padRight } from "./go-text.ts"
 
 const PROGRAM = "prog"
-
-export const VERSION_FLAG: FlagSpec = { name: "version", short: "v", kind: "switch", about: "say which ledger this is" }
-
-/** Flags that may stand before any command. */
-export const ROOT_FLAGS: readonly FlagSpec[] = [HELP_FLAG, PROJECT_FLAG, VERSION_FLAG]
 
 const KIND_NAMES = { text: " string", list: " stringArray", switch: "", integer: " int" } as const
 

@@ -1,4 +1,4 @@
-import { createCommandContext } from "./command-context.ts"
+import { createClock, createCommandContext } from "./command-context.ts"
 import { createMemoryStore } from "./memory-store.ts"
 import { type LedgerResult, runCommand } from "./run-command.ts"
 
@@ -17,10 +17,9 @@ export type RunLedger = (args: readonly string[], options?: LedgerOptions) => Pr
  */
 export const createMemoryLedger = (nowMs: () => number = Date.now): RunLedger => {
   const store = createMemoryStore(nowMs)
-  let stdin = ""
-  const context = createCommandContext({ openStore: () => store, readStdin: () => stdin, nowMs })
-  return async (args, options = {}) => {
-    stdin = options.stdin ?? ""
-    return runCommand(args, context)
+  const timestamp = createClock(nowMs)
+  return (args, options = {}) => {
+    const readStdin = (): string => options.stdin ?? ""
+    return runCommand(args, createCommandContext({ openStore: () => store, readStdin, nowMs, timestamp }))
   }
 }

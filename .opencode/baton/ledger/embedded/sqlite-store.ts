@@ -1,6 +1,4 @@
 import { Database } from "bun:sqlite"
-import { mkdirSync } from "node:fs"
-import { dirname } from "node:path"
 import { createConnection, translateFailure } from "./sqlite-connection.ts"
 import { createSqliteConcepts, createSqliteLearnings } from "./sqlite-knowledge.ts"
 import { ensureSchema } from "./sqlite-schema.ts"
@@ -25,22 +23,33 @@ const prepare = (database: Database): void => {
 
 const CANNOT_OPEN = 14
 
-const makeFolder = (path: string): void => {
+const makeFolderOf = (path: string): void => {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
+    const { mkdirSync } = process.getBuiltinModule("node:fs")
+    mkdirSync(path.slice(0, Math.max(0, path.lastIndexOf("/"))) || ".", { recursive: true, mode: 0o755 })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new StoreError(`failed to create directory: ${reason}`, CANNOT_OPEN, error)
   }
 }
 
+/** The folder is made only when the file cannot be opened: the usual run finds it there. */
+const openFile = (path: string): Database => {
+  const open = (): Database => translateFailure(() => new Database(path, { create: true, readwrite: true }))
+  try {
+    return open()
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== CANNOT_OPEN) throw error
+    makeFolderOf(path)
+    return open()
+  }
+}
+
 const openDatabase = (path: string): Database => {
   try {
-    return translateFailure(() => {
-      const database = new Database(path, { create: true, readwrite: true })
-      prepare(database)
-      return database
-    })
+    const database = openFile(path)
+    translateFailure(() => prepare(database))
+    return database
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     throw new StoreError(`failed to open database ${path}: ${error.message}`, error.code, error)
@@ -53,7 +62,6 @@ const openDatabase = (path: string): Database => {
  * @throws StoreError when the file cannot be opened or is no database
  */
 export const openSqliteStore = (path: string): LedgerStore => {
-  makeFolder(path)
   const database = openDatabase(path)
   const connection = createConnection(database)
   return {
