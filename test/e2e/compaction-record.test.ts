@@ -117,10 +117,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       return step++ < 1 ? compacting : { text: "Finished." }
     })
     await task.run(task.message)
-    const lines = task.project
-      .log()
-      .split("\n")
-      .filter((line) => line.includes("baton.compaction-handoff"))
+    const lines = task.project.batonLog()
     for (const branch of ["session has a task", "compaction prompt replaced", "compaction recorded"]) {
       const line = lines.find((text) => text.includes(branch))
       expect(line, branch).toMatch(/ses_[A-Za-z0-9]{20,}/)

@@ -33,7 +33,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(resumed.exitCode, resumed.stderr).toBe(0)
     expect(lastTurn(task.model.received("turn"))).toContain(`Task: ${task.taskID}`)
     expect(lastTurn(task.model.received("turn"))).toContain(BRIEF)
-    expect(task.project.log()).toContain("task known from an earlier run")
+    expect(task.project.batonLog().join("\n")).toContain("task known from an earlier run")
   })
 
   test(promised("task.B2", "a session from before the bundle was installed is found by its history"), async () => {
@@ -42,12 +42,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const without = join(project.home, "no-bundle")
     renameSync(join(project.directory, ".opencode", "plugins"), without)
     await task.run(task.message)
-    expect(project.log()).not.toContain("baton.")
+    expect(project.batonLog()).toEqual([])
     renameSync(without, join(project.directory, ".opencode", "plugins"))
     const resumed = await task.run("COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
     expect(resumed.exitCode, resumed.stderr).toBe(0)
     expect(lastTurn(task.model.received("turn"))).toContain(`Task: ${task.taskID}`)
-    expect(project.log()).toMatch(/session has a task.*history|origin=history/)
+    expect(project.batonLog().join("\n")).toMatch(/origin=history/)
   })
 
   test(promised("task.B3", "a later Task line re-binds the session, and the log says so"), async () => {
@@ -58,7 +58,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(resumed.exitCode, resumed.stderr).toBe(0)
     expect(lastTurn(task.model.received("turn"))).toContain(`Task: ${other}`)
     expect(lastTurn(task.model.received("turn"))).not.toContain(`- Task: ${task.taskID}`)
-    expect(task.project.log()).toContain("session changed its task")
+    expect(task.project.batonLog().join("\n")).toContain("session changed its task")
     expect((await task.ledger.show(task.taskID)).logs).toEqual([])
   })
 

@@ -58,5 +58,5 @@ export const runProgram = (
 /** `opencode run MESSAGE`, the message on stdin so that it arrives as written (an argument is wrapped in quotes). */
 export const runOpenCode = (message: string, options: RunOptions): Promise<RunResult> => {
   const { binary, args = [], ...rest } = options
-  return runProgram([binary.path, "run", ...args], { ...rest, stdin: message })
+  return runProgram([binary.path, "run", "--log-level", "DEBUG", ...args], { ...rest, stdin: message })
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import type { OpenCodeBinary } from "./opencode-binary.ts"
+import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { runProgram } from "./opencode-run.ts"
 import type { TestProject } from "./test-project.ts"
 
@@ -20,7 +20,7 @@ export type TestLedger = {
 
 /** The project's ledger through the bundle's own launcher. */
 export const openTestLedger = (project: TestProject, binary: OpenCodeBinary): TestLedger => {
-  const launcher = join(project.directory, ".opencode", "baton", "bin", "prog")
+  const launcher = join(REPOSITORY, ".opencode", "baton", "bin", "prog")
   const prog = async (...args: string[]): Promise<string> => {
     const result = await runProgram([launcher, ...args], { project, environment: { BATON_RUNTIME: binary.path } })
     if (result.exitCode !== 0) throw new Error(`prog ${args.join(" ")} exited ${result.exitCode}: ${result.stderr}`)

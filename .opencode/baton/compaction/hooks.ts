@@ -99,7 +99,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(log, { name: "shell.env", deadlineMs: CHAT_MESSAGE_DEADLINE_MS }, async (_input, output) => () => {
         const path = output.env.PATH ?? process.env.PATH ?? ""
         output.env.PATH = `${join(bundleRoot, "bin")}:${path}`
-        output.env.BATON_RUNTIME = process.execPath
+        // On Desktop execPath is not OpenCode's own binary and cannot act as Bun.
+        if (process.versions.bun !== undefined) output.env.BATON_RUNTIME = process.execPath
       }),
     ),
     event: guardObserver(log, "event", ({ event }) => {

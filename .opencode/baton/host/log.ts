@@ -16,12 +16,14 @@ export const describeError = (error: unknown): string =>
  * hook. A failed one is dropped, since there is nowhere left to report it.
  */
 export const createLog = (client: Pick<PluginInput["client"], "app">, feature: string): Log => {
+  const service = `baton.${feature}`
   const write =
     (level: keyof Log) =>
     (message: string, extra: LogExtra = {}) => {
-      const entry = { service: `baton.${feature}`, level, message, extra }
       try {
-        client.app.log({ body: entry }).then(
+        // 1.18 writes no service to its log file, so that the message itself says who speaks.
+        const body = { service, level, message: `[${service}] ${message}`, extra }
+        client.app.log({ body }).then(
           () => {},
           () => {},
         )

@@ -45,6 +45,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     task: ParsedTask,
     brief: string,
     origin: BindingOrigin,
+    before?: TaskBinding,
   ): Promise<TaskBinding> => {
     const binding: TaskBinding = {
       version: 1,
@@ -55,7 +56,6 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       origin,
       boundAt: now().toISOString(),
     }
-    const before = known.get(sessionID)?.binding
     known.set(sessionID, { binding })
     if (before && before.taskID !== task.taskID) {
       log.info("session changed its task", { sessionID, from: before.taskID, to: task.taskID })
@@ -140,7 +140,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       const before = known.get(sessionID)?.binding ?? (await store.read(sessionID))
       const isSame = before?.taskID === task.taskID && before.role === task.role && before.origin !== "parent"
       if (isSame) known.set(sessionID, { binding: before })
-      else await bind(sessionID, task, text, "message")
+      else await bind(sessionID, task, text, "message", before)
     },
     sessionCreated: (sessionID, parentID) => {
       parents.set(sessionID, parentID)
