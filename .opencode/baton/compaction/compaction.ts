@@ -21,7 +21,7 @@ type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 export type CompactionDeps = GatherDeps & {
   tasks: TaskRegistry
   journals: Journals
-  outbox: Pick<Outbox, "add" | "drain" | "flush">
+  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "drain" | "flush">
   /** Folder that file paths in the facts are relative to. */
   root: string
   now: () => Date

@@ -10,6 +10,8 @@ export type CompactionJournal = {
   count: number
   /** Ids of the summary messages that are recorded, newest last. */
   recorded: readonly string[]
+  /** The summary whose recording has begun: still there at the next start, it was cut off by a kill. */
+  recording?: string | undefined
   /** The newest summary that has a text. */
   lastHandoff?: { summaryID: string; text: string } | undefined
   /** The note for the turns after the newest compaction: the same text until the next one, so that prompts stay cached. */
@@ -30,6 +32,7 @@ export const journalSchema = (z: Zod): ZodType<CompactionJournal> =>
     version: z.literal(1),
     count: z.number().int().min(0),
     recorded: z.array(z.string()),
+    recording: z.string().optional(),
     lastHandoff: z.object({ summaryID: z.string(), text: z.string() }).optional(),
     note: z.object({ requestID: z.string(), text: z.string() }).optional(),
     specification: z.string().optional(),
@@ -93,6 +96,7 @@ export const withRecorded = (
   ...journal,
   count: journal.count + 1,
   recorded: [...journal.recorded, compaction.summaryID].slice(-REMEMBERED_SUMMARIES),
+  recording: undefined,
   lastHandoff:
     compaction.summary === "" ? journal.lastHandoff : { summaryID: compaction.summaryID, text: compaction.summary },
   note: { requestID: compaction.requestID, text: note },

@@ -15,7 +15,7 @@ export type Recorder = {
 
 export type RecorderDeps = {
   journals: Journals
-  outbox: Pick<Outbox, "add" | "flush">
+  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "flush">
   gather: (binding: TaskBinding, journal: CompactionJournal) => Promise<Gathered>
   log: Log
   now: () => Date
@@ -67,8 +67,12 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
     })
     if (isRecorded) return note
     const specification = journal.specification ?? identity.ledger?.specification
-    await outbox.add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
-    await outbox.add({
+    const wasCutOff = journal.recording === compaction.summaryID
+    await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
+    await journals.save(sessionID)
+    const add = wasCutOff ? outbox.addUnlessKnown : outbox.add
+    await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
+    await add({
       kind: "handoff",
       taskID,
       sessionID,

@@ -32,6 +32,11 @@ export type OutboxStatus = {
 export type Outbox = {
   /** Resolves when the entry is durably on disk (or, when the disk refuses, was tried directly). Never rejects. */
   add(entry: OutboxEntry): Promise<void>
+  /**
+   * The same, unless an equal entry waits or the ledger has its log line already: for a caller that was killed once
+   * and cannot know how far it got.
+   */
+  addUnlessKnown(entry: OutboxEntry): Promise<void>
   /** Delivers what waits, in the background; never rejects and may be called at any time. */
   drain(): Promise<void>
   /** Delivers what waits until nothing is left, nothing more can be done now, or the deadline (ms) passes. */

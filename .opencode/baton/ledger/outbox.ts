@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto"
+import { isDeepStrictEqual } from "node:util"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import { createFileLock } from "./file-lock.ts"
@@ -113,11 +114,32 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     }
   }
 
+  const isKnown = async (entry: OutboxEntry): Promise<boolean> => {
+    for (const name of await files.list()) {
+      const read = await files.read(name)
+      if (read.kind === "record" && isDeepStrictEqual(read.record.entry, entry)) return true
+    }
+    // A handoff replaces the one before it, so that a second one does no harm.
+    if (entry.kind !== "log") return false
+    const read = await ledger.readTask(entry.taskID)
+    return read.kind === "found" && read.task.logs.some(({ message }) => message === entry.message)
+  }
+
+  const add = async (entry: OutboxEntry): Promise<void> => {
+    saving = saving.then(() => save(entry))
+    await saving
+    void drainOnce()
+  }
+
   return {
-    add: async (entry) => {
-      saving = saving.then(() => save(entry))
-      await saving
-      void drainOnce()
+    add,
+    addUnlessKnown: async (entry) => {
+      try {
+        if (await isKnown(entry)) return
+      } catch (error) {
+        log.warn("cannot tell whether the record is there already: it is added", { reason: describeError(error) })
+      }
+      await add(entry)
     },
     drain: async () => {
       await drainOnce()

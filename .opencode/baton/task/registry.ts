@@ -87,14 +87,36 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return undefined
   }
 
-  const search = async (sessionID: string, depth: number): Promise<TaskBinding | undefined> => {
+  /** The session's own binding, its ancestors left aside. */
+  const findOwn = async (sessionID: string): Promise<TaskBinding | undefined> => {
+    const entry = known.get(sessionID)
+    if (entry?.binding) return entry.binding
+    const stored = await store.read(sessionID)
+    if (!stored) return fromHistory(sessionID)
+    log.debug("task known from an earlier run", { sessionID, taskID: stored.taskID })
+    return stored
+  }
+
+  /** The nearest ancestor's binding. */
+  const findInherited = async (sessionID: string): Promise<TaskBinding | undefined> => {
+    const seen = new Set([sessionID])
+    let ancestor = await parentOf(sessionID)
+    while (ancestor !== undefined && !seen.has(ancestor) && seen.size <= MAX_ANCESTORS) {
+      const binding = await findOwn(ancestor)
+      if (binding) return binding
+      seen.add(ancestor)
+      ancestor = await parentOf(ancestor)
+    }
+    return undefined
+  }
+
+  const search = async (sessionID: string): Promise<TaskBinding | undefined> => {
     const stored = await store.read(sessionID)
     if (stored) {
       log.debug("task known from an earlier run", { sessionID, taskID: stored.taskID })
       return stored
     }
-    const parentID = depth < MAX_ANCESTORS ? await parentOf(sessionID) : undefined
-    const inherited = parentID === undefined ? undefined : await find(parentID, depth + 1)
+    const inherited = await findInherited(sessionID)
     if (inherited) return bind(sessionID, inherited, await ownBrief(sessionID), "parent")
     return fromHistory(sessionID)
   }
@@ -106,12 +128,12 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return page.kind === "nothing" ? (page.firstText ?? "") : page.kind === "found" ? page.text : ""
   }
 
-  const find = (sessionID: string, depth = 0): Promise<TaskBinding | undefined> => {
+  const find = (sessionID: string): Promise<TaskBinding | undefined> => {
     const entry = known.get(sessionID)
     if (entry) return Promise.resolve(entry.binding)
     const running = searching.get(sessionID)
     if (running) return running
-    const started = search(sessionID, depth)
+    const started = search(sessionID)
       .catch((error: unknown) => {
         log.error("search for the task failed", { sessionID, error: describeError(error) })
         return undefined
@@ -145,7 +167,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     sessionCreated: (sessionID, parentID) => {
       parents.set(sessionID, parentID)
     },
-    find: (sessionID) => find(sessionID),
+    find,
     peek: (sessionID) => known.get(sessionID)?.binding,
     forget: async (sessionID) => {
       for (const memory of [known, searching, parents, briefs]) memory.delete(sessionID)

@@ -1,0 +1,200 @@
+import type { AssistantMessage, UserMessage } from "@opencode-ai/sdk"
+import { describe, expect, test } from "vitest"
+import type { SessionStore } from "../../.opencode/baton/host/session-store.ts"
+import type { Answer, MessagePage, StoredMessage } from "../../.opencode/baton/host/sessions.ts"
+import type { TaskBinding } from "../../.opencode/baton/task/binding.ts"
+import { createTaskRegistry } from "../../.opencode/baton/task/registry.ts"
+import { promised } from "../requirements.ts"
+import { createRecordedLog } from "../support/recorded-log.ts"
+
+const NOW = new Date("2026-01-01T00:00:00.000Z")
+
+const createMemoryStore = (): SessionStore<TaskBinding> & { values: Map<string, TaskBinding> } => {
+  const values = new Map<string, TaskBinding>()
+  return {
+    values,
+    read: async (sessionID) => values.get(sessionID),
+    write: async (sessionID, value) => {
+      values.set(sessionID, value)
+      return true
+    },
+    remove: async (sessionID) => {
+      values.delete(sessionID)
+    },
+  }
+}
+
+const userMessage = (text: string, extra: { synthetic?: boolean } = {}): StoredMessage => {
+  const info: UserMessage = {
+    id: "msg_u",
+    sessionID: "ses_1",
+    role: "user",
+    time: { created: 1 },
+    agent: "build",
+    model: { providerID: "p", modelID: "m" },
+  }
+  return { info, parts: [{ id: "prt", sessionID: "ses_1", messageID: "msg_u", type: "text", text, ...extra }] }
+}
+
+const assistantMessage = (text: string): StoredMessage => {
+  const info: AssistantMessage = {
+    id: "msg_a",
+    sessionID: "ses_1",
+    role: "assistant",
+    time: { created: 1 },
+    parentID: "msg_u",
+    modelID: "m",
+    providerID: "p",
+    mode: "build",
+    path: { cwd: "/", root: "/" },
+    cost: 0,
+    tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+  }
+  return { info, parts: [{ id: "prt", sessionID: "ses_1", messageID: "msg_a", type: "text", text }] }
+}
+
+/** A session's history behind cursors, as the server pages it; counts what was read. */
+const createHistory = (history: Record<string, StoredMessage[]>, parents: Record<string, string> = {}) => {
+  const read = { calls: 0, messages: 0 }
+  return {
+    read,
+    messages: async (sessionID: string, limit: number, cursor?: string): Promise<Answer<MessagePage>> => {
+      const all = history[sessionID] ?? []
+      const end = cursor === undefined ? all.length : Number(cursor)
+      const start = Math.max(0, end - limit)
+      read.calls++
+      read.messages += end - start
+      const messages = all.slice(start, end)
+      return { kind: "answer", value: start > 0 ? { messages, older: String(start) } : { messages } }
+    },
+    parent: async (sessionID: string): Promise<Answer<string | undefined>> => ({
+      kind: "answer",
+      value: parents[sessionID],
+    }),
+  }
+}
+
+const setUp = (options: { history?: Record<string, StoredMessage[]>; parents?: Record<string, string> } = {}) => {
+  const store = createMemoryStore()
+  const sessions = createHistory(options.history ?? {}, options.parents)
+  const log = createRecordedLog()
+  const create = () => createTaskRegistry({ store, sessions, log, now: () => NOW })
+  return { store, sessions, entries: log.lines, create, tasks: create() }
+}
+
+describe("the task registry", () => {
+  test(
+    promised("task.B2", "a Task line in a user's message binds the session at once, without reading any message"),
+    async () => {
+      const { tasks, store, sessions } = setUp()
+      await tasks.userMessage("ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
+      expect(tasks.peek("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
+      expect(store.values.get("ses_1")?.boundAt).toBe(NOW.toISOString())
+      expect(sessions.read.calls).toBe(0)
+    },
+  )
+
+  test(promised("task.B2", "a restart knows the task from disk"), async () => {
+    const { tasks, create, sessions } = setUp()
+    await tasks.userMessage("ses_1", "Task: ts-b54507")
+    expect(await create().find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+    expect(sessions.read.calls).toBe(0)
+  })
+
+  test(promised("task.B2", "the same task named again after a restart keeps the first brief"), async () => {
+    const { tasks, create } = setUp()
+    await tasks.userMessage("ses_1", "Task: ts-b54507\nThe whole brief.")
+    const later = create()
+    await later.userMessage("ses_1", "Task: ts-b54507\ngo on")
+    expect(later.peek("ses_1")?.brief).toContain("The whole brief.")
+  })
+
+  test(
+    promised("task.B2", "found late, a task in the newest page costs one page at 10 messages and at 10,000"),
+    async () => {
+      const filler = (length: number) => Array.from({ length }, (_, at) => assistantMessage(`step ${at}`))
+      for (const length of [9, 9_999]) {
+        const { tasks, sessions } = setUp({ history: { ses_1: [...filler(length), userMessage("Task: ts-b54507")] } })
+        expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
+        expect(sessions.read.calls).toBe(1)
+        expect(sessions.read.messages).toBeLessThanOrEqual(50)
+      }
+    },
+  )
+
+  test(
+    promised("task.B2", "the search ends at its deadline, in pages, and never reads the whole history in one"),
+    async () => {
+      const history = {
+        ses_1: [userMessage("Task: ts-b54507"), ...Array.from({ length: 9_999 }, () => assistantMessage("x"))],
+      }
+      const sessions = createHistory(history)
+      let clock = 0
+      const tasks = createTaskRegistry({
+        store: createMemoryStore(),
+        sessions,
+        log: createRecordedLog(),
+        now: () => new Date((clock += 100)),
+        searchDeadlineMs: 1_000,
+      })
+      expect(await tasks.find("ses_1")).toBeUndefined()
+      expect(sessions.read.messages).toBeLessThan(1_000)
+    },
+  )
+
+  test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
+    const history = {
+      ses_1: [userMessage("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")],
+    }
+    expect(await setUp({ history }).tasks.find("ses_1")).toBeUndefined()
+  })
+
+  test(promised("task.B3", "a child session has its parent's task and role and its own brief"), async () => {
+    const { tasks } = setUp()
+    await tasks.userMessage("ses_parent", "# Planner\nTask: ts-b54507\nThe parent's brief")
+    tasks.sessionCreated("ses_child", "ses_parent")
+    await tasks.userMessage("ses_child", "Count the files")
+    expect(await tasks.find("ses_child")).toMatchObject({
+      taskID: "ts-b54507",
+      role: "planner",
+      brief: "Count the files",
+      origin: "parent",
+    })
+  })
+
+  test(promised("task.B3", "a grandchild inherits through the chain, and a cycle of parents ends"), async () => {
+    const { tasks } = setUp({ parents: { ses_c: "ses_b", ses_b: "ses_a", ses_x: "ses_y", ses_y: "ses_x" } })
+    await tasks.userMessage("ses_a", "Task: ts-b54507")
+    expect(await tasks.find("ses_c")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
+    expect(await setUp({ parents: { ses_x: "ses_x" } }).tasks.find("ses_x")).toBeUndefined()
+  })
+
+  test(promised("task.B3", "another Task line re-binds and says from what to what"), async () => {
+    const { tasks, entries } = setUp()
+    await tasks.userMessage("ses_1", "Task: ts-b54507")
+    await tasks.userMessage("ses_1", "Task: ts-0aa111")
+    expect(tasks.peek("ses_1")?.taskID).toBe("ts-0aa111")
+    expect(entries.find(({ message }) => message.includes("changed its task"))?.extra).toMatchObject({
+      from: "ts-b54507",
+      to: "ts-0aa111",
+    })
+  })
+
+  test(promised("task.B3", "a deleted session is forgotten in memory and on disk"), async () => {
+    const { tasks, store } = setUp()
+    await tasks.userMessage("ses_1", "Task: ts-b54507")
+    await tasks.forget("ses_1")
+    expect(tasks.peek("ses_1")).toBeUndefined()
+    expect(store.values.size).toBe(0)
+  })
+
+  test(promised("task.B4", "a session without a task is said once, at debug level, and stores nothing"), async () => {
+    const { tasks, entries, store } = setUp({ history: { ses_1: [userMessage("hello")] } })
+    await tasks.userMessage("ses_1", "hello")
+    await tasks.find("ses_1")
+    await tasks.userMessage("ses_1", "hello again")
+    await tasks.find("ses_1")
+    expect(entries.map(({ level }) => level)).toEqual(["debug"])
+    expect(store.values.size).toBe(0)
+  })
+})
