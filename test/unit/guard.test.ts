@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest"
+import { guardHook, guardObserver } from "../../.opencode/baton/host/guard.ts"
+import { createLog } from "../../.opencode/baton/host/log.ts"
+import { promised } from "../requirements.ts"
+import { createRecordedLog } from "../support/recorded-log.ts"
+
+const HOOK = { name: "a.hook", deadlineMs: 20 }
+
+describe("a guarded hook", () => {
+  test(promised("faults.F2", "applies what it decided in time"), async () => {
+    const output = { value: "before" }
+    const hook = guardHook(createRecordedLog(), HOOK, async (_input: null, out: typeof output) => () => {
+      out.value = "after"
+    })
+    await hook(null, output)
+    expect(output.value).toBe("after")
+  })
+
+  test(promised("faults.F2", "returns at its deadline and changes nothing afterwards"), async () => {
+    const log = createRecordedLog()
+    const output = { value: "before" }
+    let release = (): void => {}
+    const decided = new Promise<() => void>((resolve) => {
+      release = () => resolve(() => (output.value = "after"))
+    })
+    await guardHook(log, HOOK, () => decided)(null, output)
+    release()
+    await decided
+    expect(output.value).toBe("before")
+    expect(log.lines).toMatchObject([{ level: "warn", extra: { hook: "a.hook", deadlineMs: 20 } }])
+  })
+
+  test.each([
+    ["rejects", () => Promise.reject(new Error("no"))],
+    [
+      "throws",
+      () => {
+        throw new Error("no")
+      },
+    ],
+    [
+      "fails while it applies its change",
+      async () => () => {
+        throw new Error("no")
+      },
+    ],
+  ])(promised("faults.F1", "does not fail OpenCode when it %s"), async (_how, decide) => {
+    const log = createRecordedLog()
+    await expect(guardHook(log, HOOK, decide)(null, null)).resolves.toBeUndefined()
+    expect(log.lines).toMatchObject([{ level: "error", extra: { error: "Error: no" } }])
+  })
+
+  test(promised("faults.F1", "an observer that throws is logged and swallowed"), async () => {
+    const log = createRecordedLog()
+    const observe = guardObserver(log, "event", () => {
+      throw new Error("no")
+    })
+    await expect(observe(null)).resolves.toBeUndefined()
+    expect(log.lines).toMatchObject([{ level: "error" }])
+  })
+})
+
+describe("the log", () => {
+  test(promised("faults.F1", "a client that throws, rejects or never answers does no harm"), () => {
+    const answers = [
+      () => {
+        throw new Error("no client")
+      },
+      () => Promise.reject(new Error("no answer")),
+      () => new Promise(() => {}),
+      () => undefined,
+    ]
+    for (const answer of answers) {
+      const client = { app: { log: answer } }
+      const log = createLog(client as unknown as Parameters<typeof createLog>[0], "feature")
+      expect(() => log.warn("something")).not.toThrow()
+    }
+  })
+})
