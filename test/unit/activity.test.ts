@@ -13,28 +13,38 @@ import { promised } from "../requirements.ts"
 const ROOT = "/project"
 const bash = (command: string, exit: unknown) => ({ tool: "bash", args: { command }, metadata: { exit } })
 const touched = (tool: string, filePath: string) => ({ tool, args: { filePath }, metadata: {} })
-const after = (...uses: Parameters<typeof afterToolUse>[1][]): Activity =>
+const activityAfter = (...uses: Parameters<typeof afterToolUse>[1][]): Activity =>
   uses.reduce((activity, use) => afterToolUse(activity, use, ROOT), EMPTY_ACTIVITY)
 
 describe("activity", () => {
   test(promised("compaction.C5", "reads and changes are counted per file, relative to the project"), () => {
-    const activity = after(touched("read", "/project/a.ts"), touched("read", "a.ts"), touched("edit", "/project/a.ts"))
+    const activity = activityAfter(
+      touched("read", "/project/a.ts"),
+      touched("read", "a.ts"),
+      touched("edit", "/project/a.ts"),
+    )
     expect(activity.files).toEqual([{ path: "a.ts", reads: 2, changes: 1, byShell: false }])
   })
 
   test(promised("compaction.C5", "a file outside the project keeps its full path"), () => {
-    expect(after(touched("read", "/etc/hosts")).files[0]?.path).toBe("/etc/hosts")
+    expect(activityAfter(touched("read", "/etc/hosts")).files[0]?.path).toBe("/etc/hosts")
   })
 
   test(promised("compaction.C5", "a command that fails is kept with its exit code until it succeeds"), () => {
-    expect(after(bash("bun test", 1)).failures).toEqual([{ command: "bun test", exitCode: 1 }])
-    expect(after(bash("bun test", 1), bash("bun test", 2)).failures).toEqual([{ command: "bun test", exitCode: 2 }])
-    expect(after(bash("bun test", 1), bash("bun  test", 0)).failures).toEqual([])
-    expect(after(bash("sleep 99", null)).failures).toEqual([{ command: "sleep 99", exitCode: null }])
+    expect(activityAfter(bash("bun test", 1)).failures).toEqual([{ command: "bun test", exitCode: 1 }])
+    expect(activityAfter(bash("bun test", 1), bash("bun test", 2)).failures).toEqual([
+      { command: "bun test", exitCode: 2 },
+    ])
+    expect(activityAfter(bash("bun test", 1), bash("bun  test", 0)).failures).toEqual([])
+    expect(activityAfter(bash("sleep 99", null)).failures).toEqual([{ command: "sleep 99", exitCode: null }])
   })
 
   test(promised("compaction.C5", "what a snapshot saw change and no tool did counts as changed by shell"), () => {
-    const activity = afterSnapshot(after(touched("write", "/project/a.ts")), ["/project/a.ts", "/project/b.ts"], ROOT)
+    const activity = afterSnapshot(
+      activityAfter(touched("write", "/project/a.ts")),
+      ["/project/a.ts", "/project/b.ts"],
+      ROOT,
+    )
     expect(activity.files).toEqual([
       { path: "a.ts", reads: 0, changes: 1, byShell: false },
       { path: "b.ts", reads: 0, changes: 1, byShell: true },
@@ -62,7 +72,7 @@ describe("activity", () => {
     })
     fc.assert(
       fc.property(fc.array(use, { maxLength: 60 }), (uses) => {
-        const activity = after(...uses)
+        const activity = activityAfter(...uses)
         expect(activity.failures.length).toBeLessThanOrEqual(MAX_FAILURES)
         expect(new Set(activity.files.map((file) => file.path)).size).toBe(activity.files.length)
       }),

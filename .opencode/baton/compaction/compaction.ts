@@ -36,7 +36,18 @@ const SAVE_DELAY_MS = 500
 /** As many of the newest messages as surely hold a compaction that has just ended. */
 const NEWEST_MESSAGES = 20
 
-export const createCompaction = (deps: CompactionDeps) => {
+export type Compaction = {
+  modelUsed(request: ModelRequest): undefined
+  toolUsed(sessionID: string, use: ToolUse): undefined
+  /** @returns the change to the compacting hook's output, or nothing for a session without a task */
+  preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
+  /** @returns the change that puts the note next to the newest summary, or nothing when there is no call for it */
+  remind(messages: StoredMessage[]): Promise<Change | undefined>
+  observe(event: Event): void
+  stop(): void
+}
+
+export const createCompaction = (deps: CompactionDeps): Compaction => {
   const { tasks, journals, outbox, sessions, root, log, now } = deps
   /** What the compacting hook gathered, for the record that follows within seconds. */
   const gathered = new Map<string, Gathered>()
@@ -97,19 +108,20 @@ export const createCompaction = (deps: CompactionDeps) => {
   }
 
   return {
-    modelUsed: ({ sessionID, agent, model }: ModelRequest): void => {
+    modelUsed: ({ sessionID, agent, model }) => {
       const agentName: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
       const contextTokens = model.limit.context
-      if (!tasks.peek(sessionID) || HELPER_AGENTS.has(String(agentName)) || !(contextTokens > 0)) return
+      if (!tasks.peek(sessionID) || HELPER_AGENTS.has(String(agentName)) || !(contextTokens > 0)) return undefined
       void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
+      return undefined
     },
 
-    toolUsed: (sessionID: string, use: ToolUse): void => {
+    toolUsed: (sessionID, use) => {
       updateActivity(sessionID, (activity) => afterToolUse(activity, use, root))
+      return undefined
     },
 
-    /** @returns the change to the compacting hook's output, or nothing for a session without a task */
-    preparePrompt: async (sessionID: string, output: CompactingOutput): Promise<Change | undefined> => {
+    preparePrompt: async (sessionID, output) => {
       const binding = await tasks.find(sessionID)
       if (!binding) return undefined
       const journal = await journals.load(sessionID)
@@ -144,8 +156,7 @@ export const createCompaction = (deps: CompactionDeps) => {
       }
     },
 
-    /** @returns the change that puts the note next to the newest summary, or nothing when there is no call for it */
-    remind: async (messages: StoredMessage[]): Promise<Change | undefined> => {
+    remind: async (messages) => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
       const compaction = findCompletedCompaction(messages)
@@ -156,7 +167,7 @@ export const createCompaction = (deps: CompactionDeps) => {
       return () => withNote(messages, compaction.requestID, note)
     },
 
-    observe: (event: Event): void => {
+    observe: (event) => {
       switch (event.type) {
         case "message.part.updated": {
           const { part } = event.properties
@@ -182,7 +193,7 @@ export const createCompaction = (deps: CompactionDeps) => {
       }
     },
 
-    stop: (): void => {
+    stop: () => {
       for (const timer of saving.values()) clearTimeout(timer)
       saving.clear()
     },

@@ -1,4 +1,7 @@
-import { sep } from "node:path"
+import { dirname, sep } from "node:path"
+
+/** The folder of the copy of the bundle that this file belongs to: `<somewhere>/baton`. */
+export const bundleRoot: string = dirname(import.meta.dirname)
 
 /** Which of several loaded copies of the bundle serves a project's feature. */
 export type BundleClaim = {

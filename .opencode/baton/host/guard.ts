@@ -39,11 +39,12 @@ export const guardHook =
 
 /** The same for a hook that only takes note of something: nothing to apply, nothing to wait for. */
 export const guardObserver =
-  <Input>(log: Log, name: string, observe: (input: Input) => void) =>
+  <Input>(log: Log, name: string, observe: (input: Input) => Promise<void> | undefined) =>
   async (input: Input): Promise<void> => {
+    const report = (error: unknown): void => log.error("hook failed", { hook: name, error: describeError(error) })
     try {
-      observe(input)
+      observe(input)?.catch(report)
     } catch (error) {
-      log.error("hook failed", { hook: name, error: describeError(error) })
+      report(error)
     }
   }

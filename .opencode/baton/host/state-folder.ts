@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto"
-import { existsSync } from "node:fs"
 import { mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises"
-import { dirname, join, relative } from "node:path"
+import { dirname, join } from "node:path"
 
 const OPENCODE_FOLDER = ".opencode"
 
@@ -13,18 +12,6 @@ export type StateFolder = {
   path(...segments: string[]): string
   /** Writes by unique temporary file, fsync and rename: a reader sees the old text or the new one, never a half. */
   write(path: string, text: string): Promise<void>
-}
-
-/** The project an OpenCode directory belongs to: its nearest ancestor (up to the worktree) that has `.opencode`. */
-export const findProjectRoot = (directory: string, worktree: string): string => {
-  let current = directory
-  for (;;) {
-    if (existsSync(join(current, OPENCODE_FOLDER))) return current
-    const parent = dirname(current)
-    const outside = relative(worktree, current) === "" || parent === current || worktree === "/"
-    if (outside) return directory
-    current = parent
-  }
 }
 
 /**

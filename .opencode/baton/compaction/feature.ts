@@ -1,0 +1,70 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+import type { Part } from "@opencode-ai/sdk"
+import type { Change } from "../host/guard.ts"
+import type { Log } from "../host/log.ts"
+import { createProcessRunner } from "../host/process.ts"
+import { createSessionStore } from "../host/session-store.ts"
+import { createSessions } from "../host/sessions.ts"
+import { createStateFolder } from "../host/state-folder.ts"
+import { createLedger } from "../ledger/client.ts"
+import { createOutbox } from "../ledger/outbox.ts"
+import { taskBindingSchema } from "../task/binding.ts"
+import { createPromptFiles } from "../task/prompt-files.ts"
+import { createTaskRegistry } from "../task/registry.ts"
+import { collectUserText } from "../task/user-text.ts"
+import { type Compaction, createCompaction } from "./compaction.ts"
+import { createJournals, journalSchema } from "./journal.ts"
+
+/** `opencode run` waits for dispose on newer versions; it must end no later than 1 s after it would have. */
+const FLUSH_DEADLINE_MS = 700
+
+export type CompactionFeature = Omit<Compaction, "stop"> & {
+  userMessage(sessionID: string, parts: readonly Part[]): Promise<Change | undefined>
+  /** Delivers what can be delivered in 700 ms; what cannot waits in the outbox. */
+  stop(): Promise<void>
+}
+
+/** Puts the feature together for one directory: the only place where its parts meet the host. */
+export const createCompactionFeature = (
+  { client, directory, worktree, $ }: PluginInput,
+  { log, projectRoot, bundleRoot }: { log: Log; projectRoot: string; bundleRoot: string },
+): CompactionFeature => {
+  const now = () => new Date()
+  const state = createStateFolder(projectRoot)
+  const run = createProcessRunner({ shell: $ })
+  const sessions = createSessions(client)
+  const ledger = createLedger({ run, directory, log, state, bundleRoot })
+  const outbox = createOutbox({ ledger, state, log, now })
+  const tasks = createTaskRegistry({
+    store: createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log }),
+    sessions,
+    log,
+    now,
+  })
+  const compaction = createCompaction({
+    tasks,
+    journals: createJournals(createSessionStore({ state, folder: "compactions", schema: journalSchema, log })),
+    outbox,
+    ledger,
+    prompts: createPromptFiles({ root: projectRoot }),
+    sessions,
+    run,
+    directory,
+    // Outside git OpenCode calls the file system's root the worktree.
+    root: worktree === "/" ? directory : worktree,
+    log,
+    now,
+  })
+  return {
+    ...compaction,
+    userMessage: async (sessionID, parts) => {
+      await tasks.userMessage(sessionID, collectUserText(parts))
+      return undefined
+    },
+    stop: async () => {
+      await outbox.flush(FLUSH_DEADLINE_MS)
+      outbox.stop()
+      compaction.stop()
+    },
+  }
+}

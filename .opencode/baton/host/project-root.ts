@@ -1,0 +1,14 @@
+import { existsSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+
+/** The project an OpenCode directory belongs to: its nearest ancestor (up to the worktree) that has `.opencode`. */
+export const findProjectRoot = (directory: string, worktree: string): string => {
+  let current = directory
+  for (;;) {
+    if (existsSync(join(current, ".opencode"))) return current
+    const parent = dirname(current)
+    const outside = relative(worktree, current) === "" || parent === current || worktree === "/"
+    if (outside) return directory
+    current = parent
+  }
+}
