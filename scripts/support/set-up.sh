@@ -20,3 +20,19 @@ install_packages() {
   mkdir -p .cache
   cp package-lock.json "$stamp"
 }
+
+# Finds what the demo needs in the development packages, or installs its own smaller set once.
+# Gives: packages (a node_modules folder), opencode (the binary in it).
+install_demo_packages() {
+  require_node
+  for packages in "$PWD/node_modules" "$PWD/scripts/demo-packages/node_modules"; do
+    status=0
+    opencode=$(node scripts/demo-packages/find.mjs "$packages") || status=$?
+    [ "$status" = 2 ] && exit 1
+    [ "$status" != 0 ] || return 0
+  done
+  say "Installing OpenCode and a mock model server (once; about 75 MB to download, 260 MB on disk)"
+  (cd scripts/demo-packages && npm ci --no-audit --no-fund --loglevel=error >&2) || fail "npm ci failed; see its message above"
+  opencode=$(node scripts/demo-packages/find.mjs "$packages") ||
+    fail "npm has not installed OpenCode for this machine into $packages"
+}

@@ -1,0 +1,127 @@
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { type ScriptedModel, startScriptedModel } from "../../test/support/scripted-model.ts"
+import { runAgent } from "./agent-run.ts"
+import { runChild } from "./child-process.ts"
+import { type Evidence, hasFailed, judge } from "./claims.ts"
+import { renderAgentEnd, renderCommand, renderEnd, renderHeader, renderHeading, renderTask } from "./frame.ts"
+import { turnsAfterCompactions } from "./knowledge.ts"
+import { createLedgerView, descriptionParts, recordedCompactions } from "./ledger-view.ts"
+import type { DemoOptions } from "./options.ts"
+import type { Paint } from "./paint.ts"
+import { prepareProject } from "./prepare-project.ts"
+import { createProgress } from "./progress.ts"
+import { renderClaims, renderKnowledge, renderShow, renderTimeline } from "./report.ts"
+import { SUMMARIES, scriptedAgent } from "./scripted-agent.ts"
+import { countCompactions, deleteSession, openCodeVersion } from "./session.ts"
+import { FROZEN_FILE, PROJECT_FILES, TASK, workerMessage } from "./slug-project.ts"
+import { findTraces, placesToLookAt } from "./traces.ts"
+import { createWorkspace, type Workspace } from "./workspace.ts"
+
+export type DemoOutput = { write: (text: string) => void; paint: Paint; signal: AbortSignal }
+
+const runTest = async ({ directory, isolated }: Workspace, signal: AbortSignal): Promise<Evidence["test"]> => {
+  const { exitCode, stdout } = await runChild(["node", "--test"], { cwd: directory, environment: isolated, signal })
+  const count = (name: string) => new RegExp(`[#ℹ] ${name} (\\d+)`).exec(stdout)?.[1] ?? "?"
+  return { passes: exitCode === 0, summary: `node --test: ${count("pass")} of ${count("tests")}` }
+}
+
+/** @returns whether every asserted claim holds */
+const demonstrate = async (
+  options: DemoOptions,
+  workspace: Workspace,
+  model: ScriptedModel | undefined,
+  { write, paint, signal }: DemoOutput,
+): Promise<boolean> => {
+  const startedAt = Date.now()
+  const context = { options, workspace, signal }
+  const say = (...lines: string[]): void => write(`${lines.join("\n")}\n`)
+  let section = 0
+  const head = (title: string, remark = ""): void => say("", renderHeading(++section, title, remark, paint))
+
+  say(...renderHeader(options, await openCodeVersion(context), paint))
+  head(
+    "A project with a failing test, a task in the ledger",
+    options.withBaton ? "Baton by ./scripts/install" : "no Baton",
+  )
+  await prepareProject(options, workspace, model?.url, signal)
+  const ledger = createLedgerView(options, workspace, signal)
+  const taskID = await ledger.add(TASK)
+  say(...renderTask(taskID, paint))
+
+  head("opencode run: the agent works, and its context fills up again and again")
+  const progress = createProgress(write, paint, (number) => (model ? (SUMMARIES[number - 1]?.shown ?? "") : ""))
+  const run = await runAgent(context, workerMessage(taskID), progress)
+  say(...renderAgentEnd(run, paint))
+  const compactions = model
+    ? model.received("compaction").length
+    : run.sessionID
+      ? await countCompactions(context, run.sessionID)
+      : 0
+
+  const knowledge = model ? turnsAfterCompactions(model.requests, taskID) : undefined
+  if (knowledge) {
+    head("What the model is told in the first request after each compaction")
+    say(
+      ...renderKnowledge(
+        knowledge,
+        SUMMARIES.map(({ kind }) => kind),
+        paint,
+      ),
+    )
+  }
+
+  const task = await ledger.read(taskID)
+  const recorded = recordedCompactions(task)
+  const { specification } = descriptionParts(task.description)
+  head("What an observer sees")
+  say(renderCommand(`prog show ${taskID} --json`, "its compactions, UTC", paint), ...renderTimeline(recorded, paint))
+  say(renderCommand(`prog show ${taskID}`, "shortened", paint))
+  say(...renderShow(await ledger.show(taskID), task, specification, paint))
+
+  head("Checked")
+  const claims = judge(
+    {
+      exitCode: run.exitCode,
+      compactions,
+      recorded,
+      specification: { ordered: TASK.specification, inLedger: specification },
+      ...(knowledge ? { knowledge } : {}),
+      test: await runTest(workspace, signal),
+      isFrozenFileUntouched:
+        readFileSync(join(workspace.directory, FROZEN_FILE), "utf8") === PROJECT_FILES[FROZEN_FILE],
+      status: task.status,
+      traces: findTraces(placesToLookAt(options.repository, process.env), workspace.root, startedAt),
+      root: workspace.root,
+    },
+    model !== undefined,
+  )
+  say(...renderClaims(claims, paint))
+  const isForgotten = !model && !options.keep && run.sessionID ? await deleteSession(context, run.sessionID) : undefined
+  say("", ...renderEnd({ options, workspace, taskID, passed: !hasFailed(claims), isForgotten }, paint))
+  return !hasFailed(claims)
+}
+
+/**
+ * Runs the demo and takes away what it made, whatever happens.
+ *
+ * @returns whether every asserted claim holds
+ * @throws when a part of the demo itself fails, or the signal's reason when it was interrupted
+ */
+export const runDemo = async (options: DemoOptions, output: DemoOutput): Promise<boolean> => {
+  const workspace = createWorkspace(options)
+  const packageOf = createRequire(join(options.packages, "..", "package.json"))
+  const model = options.model
+    ? undefined
+    : await startScriptedModel(scriptedAgent, async () => packageOf("@copilotkit/aimock"))
+  let finished = false
+  try {
+    const passed = await demonstrate(options, workspace, model, output)
+    finished = true
+    return passed
+  } finally {
+    await model?.close()
+    if (!options.keep || !finished) workspace.remove()
+  }
+}

@@ -1,0 +1,75 @@
+/** The small real project of the demo: a function, its test, and a task that asks for more than the function can do. */
+
+export const TASK = {
+  title: "Make slugify ready for real titles",
+  // Quotes, a backtick, `$(…)` and a leading hyphen: what a shell or a careless writer would damage.
+  specification: [
+    "slugify(title) gives the last part of a page's address.",
+    "",
+    "- Lower case letters, digits and single hyphens; no hyphen at either end.",
+    '- Accents go, the letter stays: "Crème brûlée" becomes `creme-brulee`.',
+    "- ß becomes ss. A title like `$(date)` is text, never a command.",
+  ].join("\n"),
+  definitionOfDone: "node --test passes and slugify.test.js is as it was",
+}
+
+export const CONSTRAINT = "slugify.test.js is frozen for the release, never edit it."
+
+/** What the user types: a role, a task, and a constraint that stands nowhere else. */
+export const workerMessage = (taskID: string): string =>
+  `# Worker\n\nTask: ${taskID}\n\nDo what the task says.\nConstraint: ${CONSTRAINT}\n`
+
+const SLUGIFY = `/** Turns a title into the last part of its address. */
+export function slugify(title) {
+  return title
+    .toLowerCase()
+    .replace(/\\s/g, "-")
+    .replace(/[^a-z0-9-]/g, "")
+}
+`
+
+const SLUGIFY_TEST = `import assert from "node:assert/strict"
+import { test } from "node:test"
+import { slugify } from "./slugify.js"
+
+const CASES = {
+  "Hello World": "hello-world",
+  "  A title, padded  ": "a-title-padded",
+  "Now -- or never": "now-or-never",
+  "Crème brûlée": "creme-brulee",
+  "Große Straße": "grosse-strasse",
+}
+
+for (const [title, slug] of Object.entries(CASES)) {
+  test(\`"\${title}" becomes \${slug}\`, () => assert.equal(slugify(title), slug))
+}
+`
+
+export const PROJECT_FILES: Record<string, string> = {
+  "package.json": '{\n  "name": "slugs",\n  "private": true,\n  "type": "module"\n}\n',
+  "slugify.js": SLUGIFY,
+  "slugify.test.js": SLUGIFY_TEST,
+}
+
+export const FROZEN_FILE = "slugify.test.js"
+
+type Edit = { filePath: string; oldString: string; newString: string }
+
+/** The first attempt: right for accents, wrong for ß, which is no letter with an accent. */
+export const ACCENTS_EDIT: Edit = {
+  filePath: "slugify.js",
+  oldString: `    .toLowerCase()
+    .replace(/\\s/g, "-")
+    .replace(/[^a-z0-9-]/g, "")`,
+  newString: `    .toLowerCase()
+    .normalize("NFD")
+    .replace(/\\p{M}/gu, "")
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "")`,
+}
+
+export const SHARP_S_EDIT: Edit = {
+  filePath: "slugify.js",
+  oldString: `    .toLowerCase()\n`,
+  newString: `    .toLowerCase()\n    .replaceAll("ß", "ss")\n`,
+}
