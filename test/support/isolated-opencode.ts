@@ -15,6 +15,8 @@ export const isolatedEnvironment = ({ home, directory }: { home: string; directo
   OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
   BATON_LEDGER: "embedded",
   PROG_DB: join(home, ".prog", "prog.db"),
+  // OpenCode unpacks a library of 4 MB there at every start and leaves it behind.
+  TMPDIR: home,
   TERM: "dumb",
 })
 
