@@ -45,7 +45,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
     async (input: Input, output: Output): Promise<void> => {
       if (claim.isHeld()) await hook(input, output)
     }
-  const about = ({ sessionID }: { sessionID: string }) => ({ sessionID })
+  const about = <Input extends { sessionID: string }>({ sessionID }: Input) => ({ sessionID })
   return {
     "chat.message": ifHeld(
       guardHook(
