@@ -1,5 +1,5 @@
-import type { CommandContext } from "./command.ts"
-import type { LedgerStore } from "./store.ts"
+import { type CommandContext, CommandError } from "./command.ts"
+import { type LedgerStore, StoreError } from "./store.ts"
 import { formatTimestamp } from "./timestamps.ts"
 
 export type ContextDeps = {
@@ -27,12 +27,22 @@ const ID_BYTES = 3
 const randomHex = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
+/** A store that does not open is no failure of the step that first needed it. */
+const openOrRefuse = (openStore: () => LedgerStore): LedgerStore => {
+  try {
+    return openStore()
+  } catch (error) {
+    if (error instanceof StoreError) throw new CommandError("store", error.message, error)
+    throw error
+  }
+}
+
 /** What one command line may use of the world. */
 export const createCommandContext = (deps: ContextDeps): CommandContext => {
   let store: LedgerStore | undefined
   return {
     store: () => {
-      store ??= deps.openStore()
+      store ??= openOrRefuse(deps.openStore)
       return store
     },
     timestamp: deps.timestamp,

@@ -1,5 +1,5 @@
 import type { FlagSpec, Flags } from "./flags.ts"
-import type { LedgerStore } from "./store.ts"
+import { type LedgerStore, StoreError } from "./store.ts"
 
 /** What a command may use of the world. The store opens at its first use, after the arguments are known to be good. */
 export type CommandContext = {
@@ -57,7 +57,7 @@ export const step = <T>(name: string, work: () => T): T => {
   try {
     return work()
   } catch (error) {
-    if (error instanceof Error && error.name === "StoreError") {
+    if (error instanceof StoreError) {
       throw new CommandError("store", `${name}: ${error.message}`, error)
     }
     throw error

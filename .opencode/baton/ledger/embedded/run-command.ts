@@ -3,6 +3,7 @@ import { COMMAND_NAMES, loadAllCommands, loadCommandsNear, OMITTED_COMMANDS } fr
 import { findCommand, firstOperand, flagsOfCommand, ROOT_FLAGS, suggestCommands } from "./find-command.ts"
 import { goQuote } from "./go-text.ts"
 import { parseFlags } from "./parse-flags.ts"
+import { StoreError } from "./store.ts"
 
 /** What a command line ends with. */
 export type LedgerResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string }
@@ -66,8 +67,7 @@ const runRoot = async (words: readonly string[], operands: readonly string[]): P
   return succeed(flags.has("version") && !flags.has("help") ? VERSION_TEXT : await helpOf([]))
 }
 
-const isExpected = (error: unknown): error is Error =>
-  error instanceof Error && (error.name === "CommandError" || error.name === "StoreError")
+const isExpected = (error: unknown): error is Error => error instanceof CommandError || error instanceof StoreError
 
 /**
  * Runs one command line, with the outcome prog v0.17 gives for it. A refusal is an exit code and a text.

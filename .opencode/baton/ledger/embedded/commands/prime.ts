@@ -1,4 +1,5 @@
-import { anyArguments, type Command, type CommandContext, lines } from "../command.ts"
+import { anyArguments, type Command, type CommandContext, CommandError, lines } from "../command.ts"
+import { StoreError } from "../store.ts"
 import { type Overview, readOverview } from "./overview.ts"
 
 const WORKFLOW = `# prog in short
@@ -43,7 +44,7 @@ const currentState = (context: CommandContext): string[] => {
       "Run 'prog ready [-p project]' to find unblocked work.",
     ]
   } catch (error) {
-    if (error instanceof Error && (error.name === "StoreError" || error.name === "CommandError")) {
+    if (error instanceof CommandError || error instanceof StoreError) {
       return ["", `(No database connection - run 'prog init' if needed: ${error.message})`]
     }
     throw error
