@@ -1,4 +1,4 @@
-import { readdirSync, renameSync } from "node:fs"
+import { existsSync, readdirSync, renameSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
@@ -86,6 +86,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const task = await openTaskProject(binary, onDemand, { bundle })
       const result = await task.run("COMPACT-NOW please, there is no task here: Task: re-added tests")
       expect(result.exitCode, result.stderr).toBe(0)
+      expect(existsSync(join(task.project.directory, ".opencode", "state"))).toBe(false)
       const shown = JSON.stringify(task.model.requests.map(({ kind, messages }) => ({ kind, messages })))
       return JSON.parse(shown.replaceAll(task.project.directory, "PROJECT"))
     }

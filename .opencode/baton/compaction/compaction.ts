@@ -21,7 +21,7 @@ type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 export type CompactionDeps = GatherDeps & {
   tasks: TaskRegistry
   journals: Journals
-  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "drain" | "flush">
+  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "flush">
   /** Folder that file paths in the facts are relative to. */
   root: string
   now: () => Date
@@ -177,7 +177,6 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
         }
         case "session.created":
           tasks.sessionCreated(event.properties.info.id, event.properties.info.parentID)
-          void outbox.drain()
           return
         case "session.compacted":
           inBackground(event.properties.sessionID, recordNewest(event.properties.sessionID))

@@ -55,6 +55,8 @@ export const createCompactionFeature = (
     log,
     now,
   })
+  // What an earlier process could not deliver goes first.
+  void outbox.drain()
   return {
     ...compaction,
     userMessage: async (sessionID, parts) => {

@@ -1,4 +1,4 @@
-import { join } from "node:path"
+import { delimiter, join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardHook, guardObserver } from "../host/guard.ts"
@@ -90,7 +90,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
     "shell.env": ifHeld(
       guardHook(log, { name: "shell.env", deadlineMs: SHORT_DEADLINE_MS }, async (_input, output) => () => {
         const path = output.env.PATH ?? process.env.PATH ?? ""
-        output.env.PATH = `${join(bundleRoot, "bin")}:${path}`
+        output.env.PATH = `${join(bundleRoot, "bin")}${delimiter}${path}`
         // On Desktop execPath is not OpenCode's own binary and cannot act as Bun.
         if (process.versions.bun !== undefined) output.env.BATON_RUNTIME = process.execPath
       }),
