@@ -1,0 +1,22 @@
+import type { RequirementId } from "../../test/requirements.ts"
+import { measureAdditions } from "./additions.ts"
+import type { Benchmark } from "./benchmark.ts"
+import { measureEvent } from "./event.ts"
+import { measureHook } from "./hook.ts"
+import { measureLedger } from "./ledger.ts"
+import { measureLoad } from "./load.ts"
+import type { BenchmarkName } from "./results.ts"
+import { measureRetentionTable } from "./retention.ts"
+import { measureStart } from "./start.ts"
+
+export type Entry = { requirement: RequirementId; about: string; measure: Benchmark }
+
+export const CATALOGUE: Record<BenchmarkName, Entry> = {
+  load: { requirement: "speed.G1", about: "import and init of the bundle", measure: measureLoad },
+  start: { requirement: "speed.G1", about: "`opencode run` with and without the bundle", measure: measureStart },
+  hook: { requirement: "speed.G2", about: "the compacting hook at 10 to 10,000 messages", measure: measureHook },
+  event: { requirement: "speed.G3", about: "an event the bundle does not need", measure: measureEvent },
+  ledger: { requirement: "speed.G4", about: "the embedded prog log", measure: measureLedger },
+  retention: { requirement: "speed.G5", about: "what 1 to 50 compactions leave", measure: measureRetentionTable },
+  additions: { requirement: "speed.G5", about: "what the bundle adds to a request", measure: measureAdditions },
+}

@@ -1,0 +1,71 @@
+import type { RequirementId } from "../../test/requirements.ts"
+import type { Machine } from "./machine.ts"
+import { type Summary, summarise } from "./statistics.ts"
+
+export type Unit = "ms" | "µs" | "×" | "characters"
+
+/** One measured quantity. `×` is the median of the ratios of n pairs. */
+export type Figure = Summary & {
+  /** Stable name, for comparing runs. */
+  id: string
+  /** What was measured, for the table. */
+  what: string
+  /** OpenCode's version. */
+  version: string
+  unit: Unit
+  /** The median is promised to stay under this. */
+  below?: number
+}
+
+/** What one run of the retention scenario ended with. */
+export type RetentionRow = {
+  version: string
+  bundle: "plain" | "baton"
+  summariser: "faithful" | "careless"
+  /** Compactions asked for, and seen. */
+  compactions: number
+  compacted: number
+  factsKept: number
+  facts: number
+  turnsKnowingTask: number
+  turns: number
+  exitCode: number | null
+}
+
+export type Measurement = {
+  requirement: RequirementId
+  /** ISO 8601, UTC. */
+  takenAt: string
+  machine: Machine
+  /** Load averages over one minute, before and after: above `machine.cores`, the times are taken under pressure. */
+  load: { before: number; after: number }
+  figures: Figure[]
+  retention?: RetentionRow[]
+}
+
+export const BENCHMARKS = ["load", "start", "hook", "event", "ledger", "retention", "additions"] as const
+
+export type BenchmarkName = (typeof BENCHMARKS)[number]
+
+export type Results = { version: 1; measurements: Partial<Record<BenchmarkName, Measurement>> }
+
+const rounded = (value: number): number => Number(value.toPrecision(4))
+
+/** A figure from its raw values, to four significant digits. */
+export const toFigure = (about: Omit<Figure, keyof Summary>, values: readonly number[]): Figure => {
+  const { n, median, min, max, low, high } = summarise(values)
+  const bounds = low === undefined || high === undefined ? {} : { low: rounded(low), high: rounded(high) }
+  return { ...about, n, median: rounded(median), min: rounded(min), max: rounded(max), ...bounds }
+}
+
+/** Whether a figure keeps its promise; undefined where there is none. */
+export const meetsTarget = ({ median, below }: Figure): boolean | undefined =>
+  below === undefined ? undefined : median < below
+
+/** Whether a run with Baton lost nothing that the promise names: the task always, the facts where the summariser keeps them. */
+export const keepsEverything = (row: RetentionRow): boolean =>
+  row.exitCode === 0 &&
+  row.compacted === row.compactions &&
+  row.turnsKnowingTask === row.turns &&
+  row.turns >= row.compactions &&
+  (row.summariser === "careless" || (row.factsKept === row.facts && row.facts === row.compactions))

@@ -1,0 +1,55 @@
+import { type Figure, type Measurement, meetsTarget, type RetentionRow } from "./results.ts"
+
+/** Three significant digits, and whole numbers from 100 on. */
+export const formatNumber = (value: number): string =>
+  value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)))
+
+export const formatValue = (value: number, unit: Figure["unit"]): string =>
+  unit === "×" ? `${formatNumber(value)}×` : `${formatNumber(value)} ${unit}`
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map((_, index) => (index === 0 ? "---" : "---:")), ...rows]
+    .map((cells) => `| ${cells.join(" | ")} |`)
+    .join("\n")
+
+const limitOf = (figure: Figure): string => {
+  if (figure.below === undefined) return ""
+  const limit = `< ${formatValue(figure.below, figure.unit)}`
+  return meetsTarget(figure) ? limit : `${limit}, **missed**`
+}
+
+/** One row a figure: median, its interval, extremes, n and the promise. */
+export const figureTable = (figures: readonly Figure[]): string =>
+  table(
+    ["Measured", "OpenCode", "Median", "95 % interval", "Min … max", "n", "Promised"],
+    figures.map((figure) => {
+      const { what, version, unit, median, low, high, min, max, n } = figure
+      const interval = low === undefined || high === undefined ? "" : `${formatNumber(low)} … ${formatNumber(high)}`
+      const extremes = `${formatNumber(min)} … ${formatNumber(max)}`
+      return [what, version, `**${formatValue(median, unit)}**`, interval, extremes, String(n), limitOf(figure)]
+    }),
+  )
+
+const share = (kept: number, all: number): string => (kept === all ? `**${kept}/${all}**` : `${kept}/${all}`)
+
+/** One row a version, summariser and number of compactions; plain OpenCode beside Baton. */
+export const retentionTable = (rows: readonly RetentionRow[]): string => {
+  const cells = (row: RetentionRow | undefined): string[] =>
+    row ? [share(row.factsKept, row.facts), share(row.turnsKnowingTask, row.turns)] : ["", ""]
+  const isSameCase = (a: RetentionRow) => (b: RetentionRow) =>
+    a.version === b.version && a.summariser === b.summariser && a.compactions === b.compactions
+  const cases = rows.filter((row, index) => rows.findIndex(isSameCase(row)) === index)
+  return table(
+    ["Summariser", "OpenCode", "Compactions", "Facts, plain", "Task named, plain", "Facts, Baton", "Task named, Baton"],
+    cases.map((each) => {
+      const [plain, baton] = (["plain", "baton"] as const).map((bundle) =>
+        rows.filter(isSameCase(each)).find((row) => row.bundle === bundle),
+      )
+      return [each.summariser, each.version, String(each.compactions), ...cells(plain), ...cells(baton)]
+    }),
+  )
+}
+
+/** When and on what it was measured. */
+export const describeConditions = ({ takenAt, machine, load }: Measurement): string =>
+  `Taken ${takenAt.slice(0, 10)} on ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}; load average ${load.before} before and ${load.after} after.`
