@@ -36,7 +36,7 @@ describe("boundaries", () => {
       const own = imports.filter((target) => target.startsWith(BATON))
       expect(
         own.every((target) => /\/(?:hooks\.ts|host\/.*)$/.test(target)),
-        `${path}: ${own}`,
+        `${path}: ${own.join(", ")}`,
       ).toBe(true)
     }
   })

@@ -41,7 +41,7 @@ describe("the budget of what Baton adds", () => {
       fc.property(pieces, contexts, (some, context) => {
         const text = joinWithinBudget(some, createMeter(context))
         expect(text.length).toBeLessThanOrEqual(MAX_ADDED_CHARACTERS)
-        const tokens = [...text].reduce((sum, character) => sum + (character < "\u0080" ? 0.25 : 1), 0)
+        const tokens = Array.from(text).reduce((sum, character) => sum + (character < "\u0080" ? 0.25 : 1), 0)
         expect(tokens).toBeLessThanOrEqual(context * 0.1 + 0.001)
       }),
       { numRuns: 60 },

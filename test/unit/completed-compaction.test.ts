@@ -1,4 +1,4 @@
-import type { AssistantMessage, Part, UserMessage } from "@opencode-ai/sdk"
+import type { AssistantMessage, Part } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
 import {
   findCompletedCompaction,
@@ -6,44 +6,15 @@ import {
   keepsPriorSummary,
   summaryLine,
 } from "../../.opencode/baton/compaction/completed-compaction.ts"
-import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
 import { promised } from "../requirements.ts"
+import { assistantMessage, textPart, userMessage } from "../support/stored-messages.ts"
 
-const textPart = (text: string): Part => ({ id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "text", text })
-
-const user = (id: string, parts: Part[]): StoredMessage => {
-  const info: UserMessage = {
-    id,
-    sessionID: "ses_1",
-    role: "user",
-    time: { created: 1 },
-    agent: "build",
-    model: { providerID: "p", modelID: "m" },
-  }
-  return { info, parts }
-}
-
-const request = (id: string): StoredMessage =>
+const request = (id: string) =>
   user(id, [{ id: "prt_2", sessionID: "ses_1", messageID: id, type: "compaction", auto: true }])
 
-const assistant = (id: string, parentID: string, extra: Partial<AssistantMessage>, text?: string): StoredMessage => ({
-  info: {
-    id,
-    sessionID: "ses_1",
-    role: "assistant",
-    time: { created: 1 },
-    parentID,
-    modelID: "m",
-    providerID: "p",
-    mode: "build",
-    path: { cwd: "/", root: "/" },
-    cost: 0,
-    tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
-    ...extra,
-  },
-  parts: text === undefined ? [] : [textPart(text)],
-})
-
+const user = (id: string, parts: Part[]) => userMessage(parts, id)
+const assistant = (id: string, parentID: string, extra: Partial<AssistantMessage>, text?: string) =>
+  assistantMessage(text, extra, { id, parentID })
 const summary = (id: string, parentID: string, text?: string) =>
   assistant(id, parentID, { summary: true, finish: "stop" }, text)
 

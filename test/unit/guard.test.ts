@@ -21,7 +21,10 @@ describe("a guarded hook", () => {
     const output = { value: "before" }
     let release = (): void => {}
     const decided = new Promise<() => void>((resolve) => {
-      release = () => resolve(() => (output.value = "after"))
+      release = () =>
+        resolve(() => {
+          output.value = "after"
+        })
     })
     await guardHook(log, HOOK, () => decided)(null, output)
     release()

@@ -3,19 +3,10 @@ import { EMPTY_ACTIVITY } from "../../.opencode/baton/compaction/activity.ts"
 import { type CompactionJournal, createJournals } from "../../.opencode/baton/compaction/journal.ts"
 import { createRecorder } from "../../.opencode/baton/compaction/recorder.ts"
 import type { OutboxEntry } from "../../.opencode/baton/ledger/outbox-entry.ts"
-import type { TaskBinding } from "../../.opencode/baton/task/binding.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
+import { BINDING } from "../support/task-binding.ts"
 
-const BINDING: TaskBinding = {
-  version: 1,
-  sessionID: "ses_1",
-  taskID: "ts-b54507",
-  role: "worker",
-  brief: "Mind the lexer.",
-  origin: "message",
-  boundAt: "2026-01-01T00:00:00.000Z",
-}
 const compaction = (at: number, summary = `Summary ${at}.`) => ({
   requestID: `msg_r${at}`,
   summaryID: `msg_s${at}`,

@@ -4,20 +4,11 @@ import { describe, expect, test } from "vitest"
 import { findProjectRoot } from "../../.opencode/baton/host/project-root.ts"
 import { createSessionStore } from "../../.opencode/baton/host/session-store.ts"
 import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
-import { type TaskBinding, taskBindingSchema } from "../../.opencode/baton/task/binding.ts"
+import { taskBindingSchema } from "../../.opencode/baton/task/binding.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
+import { BINDING } from "../support/task-binding.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
-
-const BINDING: TaskBinding = {
-  version: 1,
-  sessionID: "ses_1",
-  taskID: "ts-b54507",
-  role: "worker",
-  brief: "Mind the lexer.",
-  origin: "message",
-  boundAt: "2026-01-01T00:00:00.000Z",
-}
 
 const openStore = (root = temporaryFolder()) => {
   const log = createRecordedLog()

@@ -1,4 +1,3 @@
-import type { AssistantMessage, UserMessage } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
 import type { SessionStore } from "../../.opencode/baton/host/session-store.ts"
 import type { Answer, MessagePage, StoredMessage } from "../../.opencode/baton/host/sessions.ts"
@@ -6,6 +5,7 @@ import type { TaskBinding } from "../../.opencode/baton/task/binding.ts"
 import { createTaskRegistry } from "../../.opencode/baton/task/registry.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
+import { assistantMessage, textPart, userMessage } from "../support/stored-messages.ts"
 
 const NOW = new Date("2026-01-01T00:00:00.000Z")
 
@@ -24,34 +24,7 @@ const createMemoryStore = (): SessionStore<TaskBinding> & { values: Map<string, 
   }
 }
 
-const userMessage = (text: string, extra: { synthetic?: boolean } = {}): StoredMessage => {
-  const info: UserMessage = {
-    id: "msg_u",
-    sessionID: "ses_1",
-    role: "user",
-    time: { created: 1 },
-    agent: "build",
-    model: { providerID: "p", modelID: "m" },
-  }
-  return { info, parts: [{ id: "prt", sessionID: "ses_1", messageID: "msg_u", type: "text", text, ...extra }] }
-}
-
-const assistantMessage = (text: string): StoredMessage => {
-  const info: AssistantMessage = {
-    id: "msg_a",
-    sessionID: "ses_1",
-    role: "assistant",
-    time: { created: 1 },
-    parentID: "msg_u",
-    modelID: "m",
-    providerID: "p",
-    mode: "build",
-    path: { cwd: "/", root: "/" },
-    cost: 0,
-    tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
-  }
-  return { info, parts: [{ id: "prt", sessionID: "ses_1", messageID: "msg_a", type: "text", text }] }
-}
+const said = (text: string, extra: { synthetic?: boolean } = {}) => userMessage([textPart(text, extra)])
 
 /** A session's history behind cursors, as the server pages it; counts what was read. */
 const createHistory = (history: Record<string, StoredMessage[]>, parents: Record<string, string> = {}) => {
@@ -114,7 +87,7 @@ describe("the task registry", () => {
     async () => {
       const filler = (length: number) => Array.from({ length }, (_, at) => assistantMessage(`step ${at}`))
       for (const length of [9, 9_999]) {
-        const { tasks, sessions } = setUp({ history: { ses_1: [...filler(length), userMessage("Task: ts-b54507")] } })
+        const { tasks, sessions } = setUp({ history: { ses_1: [...filler(length), said("Task: ts-b54507")] } })
         expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
         expect(sessions.read.calls).toBe(1)
         expect(sessions.read.messages).toBeLessThanOrEqual(50)
@@ -126,7 +99,7 @@ describe("the task registry", () => {
     promised("task.B2", "the search ends at its deadline, in pages, and never reads the whole history in one"),
     async () => {
       const history = {
-        ses_1: [userMessage("Task: ts-b54507"), ...Array.from({ length: 9_999 }, () => assistantMessage("x"))],
+        ses_1: [said("Task: ts-b54507"), ...Array.from({ length: 9_999 }, () => assistantMessage("x"))],
       }
       const sessions = createHistory(history)
       let clock = 0
@@ -134,7 +107,10 @@ describe("the task registry", () => {
         store: createMemoryStore(),
         sessions,
         log: createRecordedLog(),
-        now: () => new Date((clock += 100)),
+        now: () => {
+          clock += 100
+          return new Date(clock)
+        },
         searchDeadlineMs: 1_000,
       })
       expect(await tasks.find("ses_1")).toBeUndefined()
@@ -144,7 +120,7 @@ describe("the task registry", () => {
 
   test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
     const history = {
-      ses_1: [userMessage("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")],
+      ses_1: [said("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")],
     }
     expect(await setUp({ history }).tasks.find("ses_1")).toBeUndefined()
   })
@@ -189,7 +165,7 @@ describe("the task registry", () => {
   })
 
   test(promised("task.B4", "a session without a task is said once, at debug level, and stores nothing"), async () => {
-    const { tasks, entries, store } = setUp({ history: { ses_1: [userMessage("hello")] } })
+    const { tasks, entries, store } = setUp({ history: { ses_1: [said("hello")] } })
     await tasks.userMessage("ses_1", "hello")
     await tasks.find("ses_1")
     await tasks.userMessage("ses_1", "hello again")

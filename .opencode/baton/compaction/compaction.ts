@@ -6,7 +6,8 @@ import type { StoredMessage } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { TaskRegistry } from "../task/registry.ts"
-import { afterSnapshot, afterToolUse, type ToolUse } from "./activity.ts"
+import type { ToolUse } from "./activity.ts"
+import { createActivityTracker } from "./activity-tracker.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
 import { findCompletedCompaction, isAwaitingSummary } from "./completed-compaction.ts"
@@ -30,9 +31,6 @@ export type CompactionDeps = GatherDeps & {
 /** OpenCode's own helpers run on models of their own; their limits say nothing about the session's. */
 const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compaction"])
 
-/** Tool calls come in bursts; the journal is written once the burst is over. */
-const SAVE_DELAY_MS = 500
-
 /** As many of the newest messages as surely hold a compaction that has just ended. */
 const NEWEST_MESSAGES = 20
 
@@ -51,7 +49,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const { tasks, journals, outbox, sessions, root, log, now } = deps
   /** What the compacting hook gathered, for the record that follows within seconds. */
   const gathered = new Map<string, Gathered>()
-  const saving = new Map<string, ReturnType<typeof setTimeout>>()
+  const activity = createActivityTracker({ tasks, journals, root })
 
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
     const fresh = gathered.get(binding.sessionID)
@@ -61,28 +59,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   }
   const recorder = createRecorder({ journals, outbox, gather, log, now })
 
-  const saveSoon = (sessionID: string): void => {
-    if (saving.has(sessionID)) return
-    const timer = setTimeout(() => {
-      saving.delete(sessionID)
-      void journals.save(sessionID)
-    }, SAVE_DELAY_MS)
-    timer.unref()
-    saving.set(sessionID, timer)
-  }
-
-  const updateActivity = (
-    sessionID: string,
-    change: (activity: CompactionJournal["activity"]) => CompactionJournal["activity"],
-  ): void => {
-    if (!tasks.peek(sessionID)) return
-    void journals.update(sessionID, (journal) => ({ ...journal, activity: change(journal.activity) }))
-    saveSoon(sessionID)
-  }
-
   const forget = async (sessionID: string): Promise<void> => {
-    clearTimeout(saving.get(sessionID))
-    saving.delete(sessionID)
+    activity.forget(sessionID)
     gathered.delete(sessionID)
     await tasks.forget(sessionID)
     await journals.forget(sessionID)
@@ -117,7 +95,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     },
 
     toolUsed: (sessionID, use) => {
-      updateActivity(sessionID, (activity) => afterToolUse(activity, use, root))
+      activity.toolUsed(sessionID, use)
       return undefined
     },
 
@@ -171,8 +149,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       switch (event.type) {
         case "message.part.updated": {
           const { part } = event.properties
-          if (part.type !== "patch") return
-          updateActivity(part.sessionID, (activity) => afterSnapshot(activity, part.files, root))
+          if (part.type === "patch") activity.snapshotTaken(part.sessionID, part.files)
           return
         }
         case "session.created":
@@ -192,9 +169,6 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       }
     },
 
-    stop: () => {
-      for (const timer of saving.values()) clearTimeout(timer)
-      saving.clear()
-    },
+    stop: () => activity.stop(),
   }
 }

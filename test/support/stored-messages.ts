@@ -1,0 +1,41 @@
+import type { AssistantMessage, Part, UserMessage } from "@opencode-ai/sdk"
+import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
+
+export const textPart = (text: string, extra: { synthetic?: boolean } = {}): Part => ({
+  id: "prt_1",
+  sessionID: "ses_1",
+  messageID: "msg_1",
+  type: "text",
+  text,
+  ...extra,
+})
+
+/** A user's message as OpenCode stores it. */
+export const userMessage = (parts: Part[], id = "msg_u"): StoredMessage => {
+  const model = { providerID: "p", modelID: "m" }
+  const info: UserMessage = { id, sessionID: "ses_1", role: "user", time: { created: 1 }, agent: "build", model }
+  return { info, parts }
+}
+
+/** An assistant's message as OpenCode stores it; `extra` makes it a summary, finished or failed. */
+export const assistantMessage = (
+  text?: string,
+  extra: Partial<AssistantMessage> = {},
+  { id = "msg_a", parentID = "msg_u" } = {},
+): StoredMessage => ({
+  info: {
+    id,
+    sessionID: "ses_1",
+    role: "assistant",
+    time: { created: 1 },
+    parentID,
+    modelID: "m",
+    providerID: "p",
+    mode: "build",
+    path: { cwd: "/", root: "/" },
+    cost: 0,
+    tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+    ...extra,
+  },
+  parts: text === undefined ? [] : [textPart(text)],
+})

@@ -1,0 +1,12 @@
+import type { TaskBinding } from "../../.opencode/baton/task/binding.ts"
+
+/** A worker's session on a task. */
+export const BINDING: TaskBinding = {
+  version: 1,
+  sessionID: "ses_1",
+  taskID: "ts-b54507",
+  role: "worker",
+  brief: "Mind the lexer.",
+  origin: "message",
+  boundAt: "2026-01-01T00:00:00.000Z",
+}
