@@ -12,6 +12,8 @@ const field = (value: unknown, ...path: readonly string[]): unknown =>
     value,
   )
 
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
+
 const shorten = (text: string): string => {
   const line = text.replace(/\s+/g, " ").trim()
   return line.length > LABEL_CHARACTERS ? `${line.slice(0, LABEL_CHARACTERS - 1).trimEnd()}…` : line
@@ -26,8 +28,8 @@ const shortCommand = (command: string): string =>
   )
 
 const bashLabel = (state: unknown): string => {
-  const command = shortCommand(String(field(state, "input", "command") ?? ""))
-  const output = String(field(state, "metadata", "output") ?? field(state, "output") ?? "")
+  const command = shortCommand(textOf(field(state, "input", "command")))
+  const output = textOf(field(state, "metadata", "output") ?? field(state, "output"))
   const count = (name: string) => new RegExp(`[#ℹ] ${name} (\\d+)`).exec(output)?.[1]
   const [tests, failed] = [count("tests"), count("fail")]
   if (tests !== undefined && failed !== undefined) {
@@ -41,7 +43,7 @@ const bashLabel = (state: unknown): string => {
 }
 
 const toolLabel = (part: unknown): string => {
-  const tool = String(field(part, "tool") ?? "tool")
+  const tool = textOf(field(part, "tool"))
   const state = field(part, "state")
   if (tool === "bash") return bashLabel(state)
   const path = field(state, "input", "filePath")
@@ -49,23 +51,31 @@ const toolLabel = (part: unknown): string => {
   return shorten(field(state, "status") === "error" ? `${name} ✗` : name)
 }
 
+const parseLine = (line: string): unknown => {
+  try {
+    return JSON.parse(line)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
 /** @returns undefined for a line that is no event, or one the demo does not show */
 export const parseAgentEvent = (line: string): AgentEvent | undefined => {
-  if (!line.startsWith("{")) return undefined
-  const event: unknown = JSON.parse(line)
+  const event = parseLine(line)
   const part = field(event, "part")
-  const sessionID = String(field(event, "sessionID") ?? "")
+  const sessionID = textOf(field(event, "sessionID"))
   switch (field(event, "type")) {
     case "tool_use":
       return { kind: "tool", sessionID, label: toolLabel(part) }
     case "text": {
       const marks = Object.keys(Object(field(part, "metadata")))
       if (marks.some((name) => name.startsWith("compaction"))) return { kind: "compacted", sessionID }
-      return { kind: "text", sessionID, text: String(field(part, "text") ?? "") }
+      return { kind: "text", sessionID, text: textOf(field(part, "text")) }
     }
     case "error": {
-      const reason = field(event, "error", "data", "message") ?? field(event, "error", "name") ?? line
-      return { kind: "error", sessionID, text: String(reason) }
+      const reason = field(event, "error", "data", "message") ?? field(event, "error", "name")
+      return { kind: "error", sessionID, text: textOf(reason) || line }
     }
     default:
       return undefined

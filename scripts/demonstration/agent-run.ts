@@ -37,7 +37,7 @@ export const runAgent = async (
       if (event.kind === "error") error = event.text
       progress.show(event)
     },
-  }).finally(progress.end)
+  }).finally(() => progress.end())
   return {
     exitCode: result.exitCode,
     sessionID,

