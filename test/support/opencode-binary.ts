@@ -13,9 +13,9 @@ const VERSIONS = { oldest: "1.2.15", newest: "1.18.33" } as const
  *
  * @throws when npm has not installed it: an end-to-end test without its subject must fail, never skip
  */
-const locate = (name: "oldest" | "newest"): OpenCodeBinary => {
+export const locateOpenCode = (name: "oldest" | "newest", repository = REPOSITORY): OpenCodeBinary => {
   const folder = `opencode-${name}-${process.platform}-${process.arch}`
-  const path = join(REPOSITORY, "node_modules", folder, "bin", "opencode")
+  const path = join(repository, "node_modules", folder, "bin", "opencode")
   if (!existsSync(path)) {
     throw new Error(
       `OpenCode ${VERSIONS[name]} is not installed: expected ${path}. Run \`npm ci\`; ${process.platform}-${process.arch} must be among the optionalDependencies of package.json.`,
@@ -24,8 +24,8 @@ const locate = (name: "oldest" | "newest"): OpenCodeBinary => {
   return { name, version: VERSIONS[name], path }
 }
 
-export const OLDEST = locate("oldest")
-export const NEWEST = locate("newest")
+export const OLDEST = locateOpenCode("oldest")
+export const NEWEST = locateOpenCode("newest")
 
 /** Both ends of the supported range: every end-to-end promise is held on each. */
 export const BOTH_ENDS: readonly OpenCodeBinary[] = [OLDEST, NEWEST]

@@ -1,0 +1,101 @@
+import { spawnSync } from "node:child_process"
+import { accessSync, chmodSync, constants, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { REPOSITORY } from "../support/opencode-binary.ts"
+import { temporaryFolder } from "../support/temporary-folder.ts"
+
+const COMMANDS = ["test", "demo", "bench", "install", "doctor", "picture", "real-prog"].map((name) => `scripts/${name}`)
+const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
+
+describe("the project's commands", () => {
+  test.each([...COMMANDS, ".ci/run"])(
+    promised("repo.A2", "%s is an executable POSIX shell script without syntax errors"),
+    (path) => {
+      accessSync(join(REPOSITORY, path), constants.X_OK)
+      expect(read(path).split("\n")[0]).toBe("#!/bin/sh")
+      const parsed = spawnSync("sh", ["-n", join(REPOSITORY, path)], { encoding: "utf8" })
+      expect(parsed.stderr).toBe("")
+    },
+  )
+
+  test.each(COMMANDS)(promised("repo.A2", "%s --help says how it is used and does nothing"), (path) => {
+    const shown = spawnSync(join(REPOSITORY, path), ["--help"], { encoding: "utf8", cwd: temporaryFolder() })
+    expect(shown.status, shown.stderr).toBe(0)
+    expect(shown.stdout).toContain("Usage:")
+  })
+
+  test(promised("repo.A2", "what lands a change is the README's test command"), () => {
+    expect(read("README.md")).toContain("./scripts/test ")
+    expect(read(".ci/run")).toContain("./scripts/test")
+  })
+
+  const setUp = (checkout: string, path: string) =>
+    spawnSync("sh", ["-c", ". scripts/support/set-up.sh; install_packages"], {
+      cwd: checkout,
+      encoding: "utf8",
+      env: { PATH: path },
+    })
+
+  /** A checkout with a node and an npm that only say that they were called. */
+  const smallCheckout = (nodeMajor: string) => {
+    const checkout = temporaryFolder()
+    mkdirSync(join(checkout, "bin"))
+    mkdirSync(join(checkout, "scripts", "support"), { recursive: true })
+    cpSync(join(REPOSITORY, "scripts", "support", "set-up.sh"), join(checkout, "scripts", "support", "set-up.sh"))
+    writeFileSync(join(checkout, "package-lock.json"), "{}")
+    const fakes = { node: `echo ${nodeMajor}`, npm: 'echo "npm $*" >> npm-calls; mkdir -p node_modules' }
+    for (const [name, script] of Object.entries(fakes)) {
+      writeFileSync(join(checkout, "bin", name), `#!/bin/sh\n${script}\n`)
+      chmodSync(join(checkout, "bin", name), 0o755)
+    }
+    return { checkout, path: `${join(checkout, "bin")}:/usr/bin:/bin` }
+  }
+
+  test(
+    promised("repo.A2", "packages are installed at the first run, not at the second, and again when the lock changes"),
+    () => {
+      const { checkout, path } = smallCheckout("20")
+      const calls = () => readFileSync(join(checkout, "npm-calls"), "utf8").trim().split("\n").length
+      expect(setUp(checkout, path).status).toBe(0)
+      expect(calls()).toBe(1)
+      const second = setUp(checkout, path)
+      expect([second.status, second.stderr, calls()]).toEqual([0, "", 1])
+      writeFileSync(join(checkout, "package-lock.json"), '{"changed":true}')
+      setUp(checkout, path)
+      expect(calls()).toBe(2)
+    },
+  )
+
+  test(promised("repo.A2", "a Node that is too old is named with what is needed"), () => {
+    const { checkout, path } = smallCheckout("18")
+    const refused = setUp(checkout, path)
+    expect(refused.status).toBe(1)
+    expect(refused.stderr).toContain("Node 20 or newer is needed")
+  })
+})
+
+describe("the check", () => {
+  test(promised("repo.A5", "one command formats, lints, type-checks and tests"), () => {
+    const { scripts } = JSON.parse(read("package.json"))
+    for (const part of ["format", "lint", "types", "test:unit"]) expect(scripts.check).toContain(`npm run ${part}`)
+    for (const part of ["format", "lint", "types", "vitest run"]) expect(read("scripts/test")).toContain(part)
+    expect(scripts.lint).toContain("--error-on-warnings")
+    expect(scripts.lint).toContain("--deny-warnings")
+  })
+
+  test(promised("repo.A5", "a floating promise fails the lint"), () => {
+    const folder = temporaryFolder()
+    cpSync(join(REPOSITORY, ".oxlintrc.json"), join(folder, ".oxlintrc.json"))
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      JSON.stringify({ compilerOptions: { strict: true }, include: ["*.ts"] }),
+    )
+    writeFileSync(join(folder, "floating.ts"), "const work = async (): Promise<number> => 1\nwork()\nexport {}\n")
+    const oxlint = join(REPOSITORY, "node_modules", ".bin", "oxlint")
+    const linted = spawnSync(oxlint, ["--type-aware", "--deny-warnings", "."], { cwd: folder, encoding: "utf8" })
+    expect(linted.status).not.toBe(0)
+    expect(linted.stdout + linted.stderr).toContain("no-floating-promises")
+  })
+})
