@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { readProcesses } from "../../.opencode/baton/host/process-table.ts"
+import { snapshotTree } from "./folder-tree.ts"
+import type { TestProject } from "./test-project.ts"
+
+/** The environment tells even of a program whose arguments name nothing; elsewhere than on Linux it cannot be read. */
+const environmentOf = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8")
+  } catch {
+    // The process has ended, or belongs to somebody else.
+    return ""
+  }
+}
+
+/** Processes that were started for this project and still run, by pid and arguments. */
+export const findProcessesOf = async ({ directory }: TestProject): Promise<string[]> => {
+  const root = dirname(directory)
+  const processes = await readProcesses(process.platform)
+  return processes
+    .filter(({ pid, args }) => pid !== process.pid && `${args}\n${environmentOf(pid)}`.includes(root))
+    .map(({ pid, args }) => `${pid} ${args.replaceAll("\0", " ")}`)
+}
+
+/** What lies beside project and home, and the project's own files without what the bundle may write. */
+export const snapshotOutside = ({ directory }: TestProject): { beside: string[]; project: Record<string, string> } => {
+  const files = Object.entries(snapshotTree(directory)).filter(
+    ([path]) => !/^(\.git|\.opencode\/state)(\/|$)/.test(path),
+  )
+  return { beside: readdirSync(dirname(directory)).sort(), project: Object.fromEntries(files) }
+}

@@ -1,0 +1,53 @@
+import { appendFileSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Plugin } from "@opencode-ai/plugin"
+
+/**
+ * A plugin that tests put beside the bundle: it breaks one call of the client that OpenCode shares among its plugins.
+ * `client-fault` in HOME says which (`session.messages hangs`), and is read at each call; `client-faults` counts them.
+ */
+const BROKEN: Record<string, () => unknown> = {
+  "answers an error": async () => ({ error: { name: "ScriptedError", data: { message: "scripted" } } }),
+  throws: () => {
+    throw new Error("scripted throw")
+  },
+  rejects: () => Promise.reject(new Error("scripted rejection")),
+  hangs: () => new Promise(() => {}),
+  "answers nothing": async () => undefined,
+  "answers a page of HTML": async () => ({ data: "<!doctype html>" }),
+  "answers objects without their fields": async () => ({ data: [{ info: null }, 7] }),
+}
+
+const CALLS = [
+  ["session", "messages"],
+  ["session", "get"],
+  ["session", "todo"],
+  ["app", "log"],
+] as const
+
+const home = process.env.HOME ?? ""
+
+const readFault = (): string => {
+  try {
+    return readFileSync(join(home, "client-fault"), "utf8")
+  } catch {
+    // No file, no fault.
+    return ""
+  }
+}
+
+export const ClientFault: Plugin = async ({ client }) => {
+  for (const [group, name] of CALLS) {
+    const holder: Record<string, unknown> = Object(client[group])
+    const real = holder[name]
+    if (typeof real !== "function") throw new Error(`the client has no ${group}.${name}`)
+    holder[name] = (...args: unknown[]): unknown => {
+      const fault = readFault()
+      const broken = BROKEN[fault.slice(`${group}.${name} `.length)]
+      if (!fault.startsWith(`${group}.${name} `) || !broken) return real.apply(holder, args)
+      appendFileSync(join(home, "client-faults"), `${fault}\n`)
+      return broken()
+    }
+  }
+  return {}
+}
