@@ -27,7 +27,9 @@ export type GatherDeps = {
 export type Gathered = { identity: TaskIdentity; facts: Facts }
 
 const LEDGER_DEADLINE_MS = 2_000
-const PROMPT_FILE_DEADLINE_MS = 500
+/** Beside the ledger's: on a busy machine half a second passes before a small file is read. */
+const PROMPT_FILE_DEADLINE_MS = 1_500
+const NOT_READ_IN_TIME = `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
 
 const readLedgerTask = async (
   deps: GatherDeps,
@@ -43,7 +45,9 @@ const readLedgerTask = async (
 const readProtocol = async (deps: GatherDeps, { taskID, role, sessionID }: TaskBinding): Promise<string> => {
   const read = await withDeadline(deps.prompts.read(role), PROMPT_FILE_DEADLINE_MS)
   const file =
-    read.kind === "done" ? read.value : { kind: "unusable" as const, path: `prompts/${role}.md`, reason: read.kind }
+    read.kind === "done"
+      ? read.value
+      : { kind: "unusable" as const, path: `prompts/${role}.md`, reason: NOT_READ_IN_TIME }
   if (file.kind === "text") {
     const protocol = extractProtocol(file.text, { taskID })
     if (protocol !== undefined) return protocol
@@ -61,6 +65,13 @@ const readTodos = async (deps: GatherDeps, sessionID: string): Promise<Facts["to
   return []
 }
 
+const readGit = async (deps: GatherDeps, sessionID: string): Promise<Facts["git"]> => {
+  const read = await readGitState(deps.run, deps.directory)
+  if (read.kind === "found") return read.git
+  deps.log.debug("git state unknown", { sessionID, reason: read.reason })
+  return undefined
+}
+
 /** Reads ledger, protocol, todos and git side by side. */
 export const gatherIdentityAndFacts = async (
   deps: GatherDeps,
@@ -71,7 +82,7 @@ export const gatherIdentityAndFacts = async (
     readLedgerTask(deps, binding),
     readProtocol(deps, binding),
     readTodos(deps, binding.sessionID),
-    readGitState(deps.run, deps.directory),
+    readGit(deps, binding.sessionID),
   ])
   const { taskID, role, brief } = binding
   const ledger = task && {
@@ -93,7 +104,7 @@ export const readInstructions = async (deps: GatherDeps, sessionID: string): Pro
   if (read.kind === "done" && read.value.kind === "text") return read.value.text
   const unusable = read.kind === "done" && read.value.kind === "unusable" ? read.value : undefined
   const path = unusable?.path ?? "prompts/handoff.md"
-  const reason = unusable?.reason ?? `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
+  const reason = unusable?.reason ?? NOT_READ_IN_TIME
   deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason })
   return BUILT_IN_HANDOFF_PROMPT
 }
@@ -120,12 +131,15 @@ const searchPriorSummary = async (deps: GatherDeps, sessionID: string): Promise<
 /**
  * The summary that the new one must carry over: the newest with a text, in full.
  *
+ * @param turnSeen whether this process has seen a turn of the session: a turn shows every summary there is, so that
+ *   only a session resumed right into its compaction has to be searched
  * @returns undefined when there is none, or when this OpenCode shows the very same one to the summariser itself
  */
 export const findPriorSummary = async (
   deps: GatherDeps,
   sessionID: string,
   journal: CompactionJournal,
+  { turnSeen }: { turnSeen: boolean },
 ): Promise<string | undefined> => {
   const newest = await deps.sessions.messages(sessionID, NEWEST_MESSAGES)
   if (newest.kind === "failed") {
@@ -141,7 +155,7 @@ export const findPriorSummary = async (
     if (isShown && isNewest) deps.log.debug("the conversation still shows the prior summary", { sessionID })
     return isShown && isNewest ? undefined : last.text
   }
-  if (isShown || journal.count > 0) return undefined
+  if (isShown || turnSeen || journal.count > 0) return undefined
   const searched = await withDeadline(searchPriorSummary(deps, sessionID), SEARCH_DEADLINE_MS)
   return searched.kind === "done" && searched.value !== "" ? searched.value : undefined
 }

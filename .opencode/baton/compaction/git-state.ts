@@ -3,11 +3,18 @@ import type { GitState } from "./facts.ts"
 
 const GIT_DEADLINE_MS = 1_000
 
-/** Branch and HEAD of the folder's repository; undefined outside a repository or before its first commit. */
-export const readGitState = async (run: RunProcess, directory: string): Promise<GitState | undefined> => {
+export type GitRead = { kind: "found"; git: GitState } | { kind: "unknown"; reason: string }
+
+/** Branch and HEAD of the folder's repository; unknown outside a repository, before its first commit or without git. */
+export const readGitState = async (run: RunProcess, directory: string): Promise<GitRead> => {
   const argv = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"] as const
   const outcome = await run(argv, { cwd: directory, deadlineMs: GIT_DEADLINE_MS })
-  if (outcome.kind !== "exited" || outcome.exitCode !== 0) return undefined
+  if (outcome.kind === "not-started") return { kind: "unknown", reason: outcome.cause }
+  if (outcome.kind === "timed-out") return { kind: "unknown", reason: `git did not end within ${GIT_DEADLINE_MS} ms` }
   const [head, branch] = outcome.stdout.trim().split(/\r?\n/)
-  return head && branch ? { head, branch: branch === "HEAD" ? "(detached)" : branch } : undefined
+  if (outcome.exitCode === 0 && head && branch) {
+    return { kind: "found", git: { head, branch: branch === "HEAD" ? "(detached)" : branch } }
+  }
+  const complaint = outcome.stderr.trim().split("\n")[0] ?? ""
+  return { kind: "unknown", reason: `git rev-parse exited with ${outcome.exitCode}: ${complaint}`.slice(0, 300) }
 }
