@@ -13,7 +13,8 @@ export type Evidence = {
   test: { passes: boolean; summary: string }
   isFrozenFileUntouched: boolean
   status: string
-  traces: readonly string[]
+  /** Files of this run elsewhere; undefined when OpenCode runs in the user's own home, where it keeps its log. */
+  traces?: readonly string[]
   root: string
 }
 
@@ -41,17 +42,25 @@ const knowledgeClaim = (knowledge: readonly Knowledge[], compactions: number): P
 /** @param scripted whether the demo's own model was used: only then can it promise what the agent does */
 export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
   const { exitCode, compactions, recorded, specification, knowledge, test, status, traces, root } = evidence
-  const agents = scripted ? "asserted" : "reported"
-  const wanted = scripted ? `${EXPECTED_COMPACTIONS} compactions` : "the work"
+  const asserted: Claim["weight"] = "asserted"
+  const agents: Claim["weight"] = scripted ? "asserted" : "reported"
+  const found = traces?.length ? `, but ${traces.slice(0, 3).join(", ")}` : ""
   const bytes = Buffer.byteLength(specification.ordered)
   return [
+    ...(scripted
+      ? [
+          {
+            weight: asserted,
+            holds: exitCode === 0 && compactions >= EXPECTED_COMPACTIONS,
+            text: `OpenCode went through ${EXPECTED_COMPACTIONS} compactions and ended well (${compactions} seen, exit code ${exitCode})`,
+          },
+        ]
+      : [
+          { weight: asserted, holds: exitCode === 0, text: `OpenCode ended well (exit code ${exitCode})` },
+          { weight: agents, holds: compactions > 0, text: `The conversation was compacted (${compactions} times)` },
+        ]),
     {
-      weight: "asserted",
-      holds: exitCode === 0 && (!scripted || compactions >= EXPECTED_COMPACTIONS),
-      text: `OpenCode went through ${wanted} and ended well (${compactions} seen, exit code ${exitCode})`,
-    },
-    {
-      weight: "asserted",
+      weight: asserted,
       holds: isRecordedOnce(evidence),
       text: `Each compaction stands in the ledger exactly once (${recorded.length} of ${compactions})`,
     },
@@ -60,7 +69,7 @@ export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
       holds: specification.inLedger === specification.ordered,
       text: `The specification in the ledger is as it was ordered (${bytes} bytes, compared one by one)`,
     },
-    ...(knowledge ? [{ weight: "asserted" as const, ...knowledgeClaim(knowledge, compactions) }] : []),
+    ...(knowledge ? [{ weight: asserted, ...knowledgeClaim(knowledge, compactions) }] : []),
     {
       weight: agents,
       holds: test.passes && status === "done",
@@ -71,14 +80,15 @@ export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
       holds: evidence.isFrozenFileUntouched,
       text: "The user's constraint was obeyed: slugify.test.js is unchanged",
     },
-    {
-      weight: agents,
-      holds: traces.length === 0,
-      text:
-        traces.length === 0
-          ? `Nothing of this run is outside ${root} (home, checkout, temporary files)`
-          : `Nothing of this run is outside ${root}, but ${traces.slice(0, 3).join(", ")}`,
-    },
+    ...(traces
+      ? [
+          {
+            weight: asserted,
+            holds: traces.length === 0,
+            text: `Nothing of this run is outside ${root} (home, checkout, temporary files)${found}`,
+          },
+        ]
+      : []),
   ]
 }
 

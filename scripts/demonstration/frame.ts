@@ -60,15 +60,17 @@ const keptText = ({ options, workspace, taskID }: DemoEnd): string[] => {
 
 /** How it ended and what is left. */
 export const renderEnd = (end: DemoEnd, paint: Paint): string[] => {
-  const { options, passed, isForgotten } = end
+  const { options, passed, isForgotten = false } = end
   const failed = options.withBaton
     ? "A claim does not hold: see ✗ above."
     : "That is what plain OpenCode loses. The same with Baton: ./scripts/demo"
+  const held = options.model ? "What Baton promises holds; what is marked · was up to the model." : "Every claim holds."
+  const session = isForgotten
+    ? "its session is out of your list again"
+    : 'its session "Baton demo" is still in your list'
   return [
-    passed ? paint.bold(paint.green("Every claim holds.")) : paint.bold(paint.red(failed)),
-    ...(isForgotten === false
-      ? ["The session `Baton demo` is still in OpenCode's list; it could not be deleted."]
-      : []),
+    passed ? paint.bold(paint.green(held)) : paint.bold(paint.red(failed)),
+    ...(options.model ? [`Your OpenCode keeps its own log of this run; ${session}.`] : []),
     ...(options.keep ? keptText(end) : []),
   ]
 }

@@ -18,7 +18,7 @@ const ownModelConfig = (model: string) => {
     share: "disabled",
     autoupdate: false,
     // A question would wait for an answer that nobody gives.
-    permission: { edit: "allow", bash: "allow", external_directory: "deny" },
+    permission: { edit: "allow", bash: "allow", external_directory: "deny", task: "deny" },
     provider: { [provider]: { models: { [name]: { limit: OWN_MODEL_LIMIT } } } },
   }
 }

@@ -32,7 +32,8 @@ export const createProgress = (
       if (event.kind === "compacted") {
         end()
         compactions++
-        write(`${INDENT}${paint.yellow(`▼ compaction ${compactions}`)}  ${paint.dim(describe(compactions))}\n`)
+        const remark = describe(compactions)
+        write(`${INDENT}${paint.yellow(`▼ compaction ${compactions}`)}${remark && `  ${paint.dim(remark)}`}\n`)
         return
       }
       if (event.kind !== "tool") return

@@ -92,7 +92,9 @@ const demonstrate = async (
       isFrozenFileUntouched:
         readFileSync(join(workspace.directory, FROZEN_FILE), "utf8") === PROJECT_FILES[FROZEN_FILE],
       status: task.status,
-      traces: findTraces(placesToLookAt(options.repository, process.env), workspace.root, startedAt),
+      ...(model
+        ? { traces: findTraces(placesToLookAt(options.repository, process.env), workspace.root, startedAt) }
+        : {}),
       root: workspace.root,
     },
     model !== undefined,
@@ -104,7 +106,8 @@ const demonstrate = async (
 }
 
 /**
- * Runs the demo and takes away what it made, whatever happens.
+ * Runs the demo and takes away what it made, whatever happens; only what the user asked to keep stays, unless the demo
+ * is interrupted.
  *
  * @returns whether every asserted claim holds
  * @throws when a part of the demo itself fails, or the signal's reason when it was interrupted
@@ -115,13 +118,10 @@ export const runDemo = async (options: DemoOptions, output: DemoOutput): Promise
   const model = options.model
     ? undefined
     : await startScriptedModel(scriptedAgent, async () => packageOf("@copilotkit/aimock"))
-  let finished = false
   try {
-    const passed = await demonstrate(options, workspace, model, output)
-    finished = true
-    return passed
+    return await demonstrate(options, workspace, model, output)
   } finally {
     await model?.close()
-    if (!options.keep || !finished) workspace.remove()
+    if (!options.keep || output.signal.aborted) workspace.remove()
   }
 }

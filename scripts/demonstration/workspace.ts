@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { isolatedEnvironment } from "../../test/support/isolated-opencode.ts"
@@ -14,16 +14,17 @@ export type Workspace = {
   environment: Record<string, string>
   /** For the demo's own calls of git, prog and the installer: never the user's home. */
   isolated: Record<string, string>
+  /** Takes away everything the demo made, a folder of the user's that was there before excepted. */
   remove(): void
 }
 
 /** Set for the demo's own process; OpenCode must not see them. */
-const IS_OURS = /^(?:BUN_|DEMO_|BATON_|PROG_|FORCE_COLOR$)/
+const DEMO_VARIABLE = /^(?:BUN_|DEMO_|BATON_|PROG_|FORCE_COLOR$)/
 
 const usersEnvironment = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined || IS_OURS.test(name) ? [] : [[name, value]],
+      value === undefined || DEMO_VARIABLE.test(name) ? [] : [[name, value]],
     ),
   )
 
@@ -34,6 +35,7 @@ const usersEnvironment = (): Record<string, string> =>
  * ledger stays here.
  */
 export const createWorkspace = (options: DemoOptions): Workspace => {
+  const isOurs = !options.keep || !existsSync(options.keep)
   if (options.keep) mkdirSync(options.keep, { recursive: true })
   const root = realpathSync(options.keep ?? mkdtempSync(join(tmpdir(), "baton-demo-")))
   const directory = join(root, "project")
@@ -56,6 +58,8 @@ export const createWorkspace = (options: DemoOptions): Workspace => {
     home,
     environment: options.withBaton ? environment : plain,
     isolated,
-    remove: () => rmSync(root, { recursive: true, force: true }),
+    remove: () => {
+      for (const folder of isOurs ? [root] : [directory, home]) rmSync(folder, { recursive: true, force: true })
+    },
   }
 }

@@ -70,9 +70,10 @@ describe("the demo's claims", () => {
   })
 
   test(promised("install.E3", "of a user's own model only what Baton itself promises is asserted"), () => {
-    const { knowledge: _unseen, ...seen } = GOOD
+    const { knowledge: _unseen, traces: _own, ...seen } = GOOD
     const own = { ...seen, test: { passes: false, summary: "0 of 5" }, status: "open", isFrozenFileUntouched: false }
     expect(hasFailed(judge(own, false))).toBe(false)
+    expect(hasFailed(judge({ ...own, compactions: 0, recorded: [] }, false))).toBe(false)
     expect(hasFailed(judge({ ...own, recorded: [] }, false))).toBe(true)
     expect(hasFailed(judge({ ...own, exitCode: 1 }, false))).toBe(true)
   })

@@ -114,7 +114,9 @@ describe("the demo on a machine with Node and npm only", () => {
         const claims = claimsIn(stdout)
         expect(claims).toContainEqual(expect.stringMatching(/✓ .*exactly once \(5 of 5\)/))
         expect(claims).toContainEqual(expect.stringMatching(/· yes .*as it was ordered/))
+        expect(claims).toContainEqual(expect.stringMatching(/· yes .*compacted \(5 times\)/))
         expect(claims.filter((line) => line.includes("✗"))).toEqual([])
+        expect(stdout).toContain("its session is out of your list again")
         expect(existsSync(join(checkout.home, ".prog"))).toBe(false)
         expect(checkout.leftovers()).toEqual([])
         const { stdout: sessions } = spawnSync(NEWEST.path, ["session", "list"], {
