@@ -1,5 +1,6 @@
 import { type CommandContext, CommandError } from "./command.ts"
-import { type LedgerStore, StoreError } from "./store.ts"
+import type { LedgerStore } from "./store.ts"
+import { StoreError } from "./store-error.ts"
 import { formatTimestamp } from "./timestamps.ts"
 
 export type ContextDeps = {

@@ -1,5 +1,6 @@
 import type { FlagSpec, Flags } from "./flags.ts"
-import { type LedgerStore, StoreError } from "./store.ts"
+import type { LedgerStore } from "./store.ts"
+import { StoreError } from "./store-error.ts"
 
 /** What a command may use of the world. The store opens at its first use, after the arguments are known to be good. */
 export type CommandContext = {

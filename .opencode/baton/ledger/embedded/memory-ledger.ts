@@ -1,6 +1,7 @@
 import { createClock, createCommandContext } from "./command-context.ts"
+import type { LedgerResult } from "./ledger-result.ts"
 import { createMemoryStore } from "./memory-store.ts"
-import { type LedgerResult, runCommand } from "./run-command.ts"
+import { runCommand } from "./run-command.ts"
 
 export type LedgerOptions = {
   /** What the command reads from standard input: `learn … --detail -`. */

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite"
 import { type Cell, type Cells, columnOf } from "./sqlite-rows.ts"
-import { StoreError, storeError } from "./store.ts"
+import { StoreError, storeError } from "./store-error.ts"
 
 /** The few ways the store speaks to SQLite. Every failure is a StoreError in the words of prog's driver. */
 export type Connection = {

@@ -9,7 +9,8 @@ import {
   createSqliteLogs,
   createSqliteProjects,
 } from "./sqlite-tasks.ts"
-import { type LedgerStore, StoreError } from "./store.ts"
+import type { LedgerStore } from "./store.ts"
+import { StoreError } from "./store-error.ts"
 
 const BUSY_TIMEOUT_MS = 5000
 
@@ -21,7 +22,11 @@ const prepare = (database: Database): void => {
   ensureSchema(database)
 }
 
+const BUSY = 5
 const CANNOT_OPEN = 14
+
+/** Extended codes carry the plain one in their low byte. */
+const isBusy = (error: unknown): boolean => error instanceof StoreError && (error.code & 0xff) === BUSY
 
 const makeFolderOf = (path: string): void => {
   try {
@@ -56,6 +61,20 @@ const openDatabase = (path: string): Database => {
   }
 }
 
+/** Waiting is no queue in SQLite: under many writers one may be passed over for as long as the timeout lasts. */
+const WRITE_ATTEMPTS = 4
+
+const writeTransaction = <T>(database: Database, work: () => T): T => {
+  const transaction = database.transaction(work)
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return translateFailure(() => transaction.immediate())
+    } catch (error) {
+      if (!isBusy(error) || attempt === WRITE_ATTEMPTS) throw error
+    }
+  }
+}
+
 /**
  * Opens prog's database, and creates file, folder and tables when they are missing. Loads on Bun only.
  * @param path of the file; its folder is made with mode 0755
@@ -73,7 +92,7 @@ export const openSqliteStore = (path: string): LedgerStore => {
     concepts: createSqliteConcepts(connection),
     learnings: createSqliteLearnings(connection),
     location: path,
-    write: (work) => translateFailure(() => database.transaction(work).immediate()),
+    write: (work) => writeTransaction(database, work),
     close: () => database.close(),
   }
 }

@@ -1,5 +1,5 @@
 import { anyArguments, type Command, type CommandContext, CommandError, lines } from "../command.ts"
-import { StoreError } from "../store.ts"
+import { StoreError } from "../store-error.ts"
 import { type Overview, readOverview } from "./overview.ts"
 
 const WORKFLOW = `# prog in short
