@@ -1,5 +1,6 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
+import { withDeadline } from "../host/deadline.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
@@ -20,7 +21,7 @@ const FLUSH_DEADLINE_MS = 700
 
 export type CompactionFeature = Omit<Compaction, "stop"> & {
   userMessage(sessionID: string, parts: readonly Part[]): Promise<Change | undefined>
-  /** Delivers what can be delivered in 700 ms; what cannot waits in the outbox. */
+  /** Saves what is unsaved and delivers what can be delivered in 700 ms; the rest waits in the outbox. */
   stop(): Promise<void>
 }
 
@@ -41,9 +42,10 @@ export const createCompactionFeature = (
     log,
     now,
   })
+  const journals = createJournals(createSessionStore({ state, folder: "compactions", schema: journalSchema, log }))
   const compaction = createCompaction({
     tasks,
-    journals: createJournals(createSessionStore({ state, folder: "compactions", schema: journalSchema, log })),
+    journals,
     outbox,
     ledger,
     prompts: createPromptFiles({ root: projectRoot }),
@@ -64,9 +66,10 @@ export const createCompactionFeature = (
       return undefined
     },
     stop: async () => {
-      await outbox.flush(FLUSH_DEADLINE_MS)
-      outbox.stop()
       compaction.stop()
+      // OpenCode exits right after this, in the middle of a write that nobody waits for.
+      await Promise.all([outbox.flush(FLUSH_DEADLINE_MS), withDeadline(journals.saveAll(), FLUSH_DEADLINE_MS)])
+      outbox.stop()
     },
   }
 }

@@ -52,18 +52,36 @@ export type Journals = {
   update(sessionID: string, change: (journal: CompactionJournal) => CompactionJournal): Promise<CompactionJournal>
   /** Writes what changed. @returns whether the disk has the newest state */
   save(sessionID: string): Promise<boolean>
+  /** Resolves when everything is written that can be. */
+  saveAll(): Promise<void>
   forget(sessionID: string): Promise<void>
 }
 
 export const createJournals = (store: SessionStore<CompactionJournal>): Journals => {
   const journals = new Map<string, Promise<CompactionJournal>>()
   const unsaved = new Set<string>()
+  const writing = new Map<string, Promise<boolean>>()
   const load = (sessionID: string): Promise<CompactionJournal> => {
     const known = journals.get(sessionID)
     if (known) return known
     const loading = store.read(sessionID).then((stored) => stored ?? EMPTY_JOURNAL)
     journals.set(sessionID, loading)
     return loading
+  }
+  const write = async (sessionID: string): Promise<boolean> => {
+    if (!unsaved.delete(sessionID)) return true
+    const written = await store.write(sessionID, await load(sessionID))
+    if (!written) unsaved.add(sessionID)
+    return written
+  }
+  /** One write at a time: of two at once the older state might be the last to be renamed into place. */
+  const save = (sessionID: string): Promise<boolean> => {
+    const turn = (writing.get(sessionID) ?? Promise.resolve(true)).then(() => write(sessionID))
+    writing.set(sessionID, turn)
+    void turn.finally(() => {
+      if (writing.get(sessionID) === turn) writing.delete(sessionID)
+    })
+    return turn
   }
   return {
     load,
@@ -73,15 +91,14 @@ export const createJournals = (store: SessionStore<CompactionJournal>): Journals
       unsaved.add(sessionID)
       return changed
     },
-    save: async (sessionID) => {
-      if (!unsaved.delete(sessionID)) return true
-      const written = await store.write(sessionID, await load(sessionID))
-      if (!written) unsaved.add(sessionID)
-      return written
+    save,
+    saveAll: async () => {
+      await Promise.all([...new Set([...unsaved, ...writing.keys()])].map(save))
     },
     forget: async (sessionID) => {
       journals.delete(sessionID)
       unsaved.delete(sessionID)
+      await writing.get(sessionID)
       await store.remove(sessionID)
     },
   }
