@@ -1,9 +1,18 @@
+import { renameSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply } from "../support/scripted-model.ts"
-import { BRIEF, closeTaskProjects, openTaskProject, TASK, type TaskProject } from "../support/task-project.ts"
+import {
+  BRIEF,
+  closeTaskProjects,
+  newestSessionID,
+  openTaskProject,
+  TASK,
+  type TaskProject,
+} from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -122,6 +131,23 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const afterwards = task.model.received("turn").at(1)?.conversation ?? ""
     expect(afterwards.length).toBeLessThan(8_000 * 0.1 * 4 + 400)
     expect(afterwards).toMatch(/cut to \d+ of \d+ characters/)
+  })
+
+  test(promised("compaction.C3", "a summary from before the bundle was installed is carried over, once"), async () => {
+    const task: TaskProject = await openTaskProject(binary, ({ kind, index, conversation }) => {
+      if (kind === "compaction") return { text: index === 0 ? "THE-SUMMARY-WITHOUT-BATON" : "A summary." }
+      const last = conversation.slice(conversation.lastIndexOf("[user]"))
+      return last.includes("COMPACT-NOW") ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Noted." }
+    })
+    const plugins = join(task.project.directory, ".opencode", "plugins")
+    renameSync(plugins, `${plugins}-off`)
+    await task.run("COMPACT-NOW, without Baton")
+    renameSync(`${plugins}-off`, plugins)
+    const resumed = await task.run(`${task.message}\nCOMPACT-NOW`, { args: ["--session", newestSessionID(task)] })
+    expect(resumed.exitCode, resumed.stderr).toBe(0)
+    const second = task.model.received("compaction")[1]?.conversation ?? ""
+    expect(occurrences(second, "THE-SUMMARY-WITHOUT-BATON")).toBe(1)
+    expect(second).toContain(`Task ${task.taskID}`)
   })
 
   test(

@@ -49,6 +49,10 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const { tasks, journals, outbox, sessions, root, log, now } = deps
   /** What the compacting hook gathered, for the record that follows within seconds. */
   const gathered = new Map<string, Gathered>()
+  /** Sessions whose turns pass through this process: what their conversation shows is known. */
+  const turnSeen = new Set<string>()
+  /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
+  const summaryExpected = new Set<string>()
   const activity = createActivityTracker({ tasks, journals, root })
 
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
@@ -62,6 +66,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const forget = async (sessionID: string): Promise<void> => {
     activity.forget(sessionID)
     gathered.delete(sessionID)
+    turnSeen.delete(sessionID)
+    summaryExpected.delete(sessionID)
     await tasks.forget(sessionID)
     await journals.forget(sessionID)
     log.debug("session deleted: its state is forgotten", { sessionID })
@@ -106,9 +112,10 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const [found, instructions, priorSummary] = await Promise.all([
         gatherIdentityAndFacts(deps, binding, journal),
         readInstructions(deps, sessionID),
-        findPriorSummary(deps, sessionID, journal),
+        findPriorSummary(deps, sessionID, journal, { turnSeen: turnSeen.has(sessionID) }),
       ])
       gathered.set(sessionID, found)
+      summaryExpected.add(sessionID)
       const specification = found.identity.ledger?.specification
       if (journal.specification === undefined && specification !== undefined) {
         await journals.update(sessionID, (current) => ({ ...current, specification }))
@@ -137,6 +144,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     remind: async (messages) => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
+      if (!summaryExpected.delete(sessionID)) turnSeen.add(sessionID)
       const compaction = findCompletedCompaction(messages)
       if (!compaction) return undefined
       const binding = await tasks.find(sessionID)
