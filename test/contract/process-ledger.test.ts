@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, symlinkSync } from "node:fs"
+import { mkdirSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createProcessRunner, type RunProcess } from "../../.opencode/baton/host/process.ts"
@@ -7,11 +7,14 @@ import { createLedger } from "../../.opencode/baton/ledger/client.ts"
 import { splitHandoff } from "../../.opencode/baton/ledger/description.ts"
 import { createOutbox } from "../../.opencode/baton/ledger/outbox.ts"
 import { promised } from "../requirements.ts"
+import { findRealProg, registerMissingRealProg } from "../support/ledger-real.ts"
 import { BOTH_ENDS, OLDEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
-const REAL = join(REPOSITORY, ".cache", "real-prog", "bin", "prog")
+const found = findRealProg()
+const REAL = found.kind === "found" ? found.program.command : ""
+if (found.kind === "missing") registerMissingRealProg("the client on the real prog", found.reason)
 
 const LEDGERS = [
   ...BOTH_ENDS.map((binary) => ({
@@ -19,8 +22,7 @@ const LEDGERS = [
     execPath: binary.path,
     real: false,
   })),
-  // Where Go is present, ./scripts/test puts it there.
-  ...(existsSync(REAL) ? [{ name: "real prog", execPath: OLDEST.path, real: true }] : []),
+  ...(found.kind === "found" ? [{ name: "real prog", execPath: OLDEST.path, real: true }] : []),
 ]
 
 const DEADLINE_MS = 20_000
