@@ -42,4 +42,15 @@ describe("several copies of the bundle", () => {
       expect(later.isHeld()).toBe(false)
     },
   )
+
+  test(promised("faults.F1", "the copy loaded later knows of the other, whichever of them serves"), () => {
+    const first = newProject()
+    expect(first.claim(first.global).other).toBeUndefined()
+    expect(first.claim(first.own).other).toBe(first.global)
+
+    const second = newProject()
+    expect(second.claim(second.own).other).toBeUndefined()
+    expect(second.claim(second.own).other).toBeUndefined()
+    expect(second.claim(second.global).other).toBe(second.own)
+  })
 })

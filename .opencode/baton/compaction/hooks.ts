@@ -31,7 +31,10 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
   const log = createLog(client, "compaction-handoff")
   const projectRoot = findProjectRoot(directory, worktree)
   const claim = claimBundle({ feature: "compaction-handoff", directory, projectRoot, bundleRoot })
-  if (!claim.isHeld()) log.info("another copy of the bundle serves this project: this one stays quiet", { bundleRoot })
+  if (claim.other !== undefined) {
+    const [serving, quiet] = claim.isHeld() ? [bundleRoot, claim.other] : [claim.other, bundleRoot]
+    log.info("two copies of the bundle are loaded: one serves the project, the other stays quiet", { serving, quiet })
+  }
 
   let loading: Promise<CompactionFeature> | undefined
   const load = (): Promise<CompactionFeature> => {

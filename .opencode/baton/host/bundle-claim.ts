@@ -5,6 +5,8 @@ export const bundleRoot: string = dirname(import.meta.dirname)
 
 /** Which of several loaded copies of the bundle serves a project's feature. */
 export type BundleClaim = {
+  /** The folder of another copy that was loaded before this one. */
+  readonly other: string | undefined
   /** Whether this copy serves; asked at every hook, since a later copy may outrank this one. */
   isHeld(): boolean
   release(): void
@@ -42,6 +44,7 @@ export const claimBundle = (options: {
   const outranks = isInside(bundleRoot, projectRoot)
   if (!current || current.bundleRoot === bundleRoot || outranks) claims().set(key, mine)
   return {
+    other: current?.bundleRoot === bundleRoot ? undefined : current?.bundleRoot,
     isHeld: () => claims().get(key)?.token === mine.token,
     release: () => {
       if (claims().get(key)?.token === mine.token) claims().delete(key)
