@@ -1,6 +1,6 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { scriptedConfig } from "../../test/support/isolated-opencode.ts"
+import { linkDependencies, scriptedConfig } from "../../test/support/isolated-opencode.ts"
 import { type ChildResult, runChild } from "./child-process.ts"
 import type { DemoOptions } from "./options.ts"
 import { PROJECT_FILES } from "./slug-project.ts"
@@ -23,14 +23,9 @@ const ownModelConfig = (model: string) => {
   }
 }
 
-/** Puts there what OpenCode would fetch at its first start, so that it fetches nothing. */
-const linkDependencies = (folder: string, packages: string): void => {
+const pluginVersion = (packages: string): string => {
   const manifest: unknown = JSON.parse(readFileSync(join(packages, "@opencode-ai", "plugin", "package.json"), "utf8"))
-  const version: unknown = Reflect.get(Object(manifest), "version")
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ dependencies: { "@opencode-ai/plugin": version } }))
-  writeFileSync(join(folder, ".gitignore"), "node_modules\npackage.json\n.gitignore\n")
-  symlinkSync(packages, join(folder, "node_modules"))
+  return String(Reflect.get(Object(manifest), "version"))
 }
 
 const GIT_SETTINGS = [
@@ -73,6 +68,9 @@ export const prepareProject = async (
   }
   if (options.withBaton) await run(join(options.repository, "scripts", "install"), directory)
   // Another version of OpenCode would replace what the link leads to; it fetches its own.
-  if (options.opencode === options.runtime) linkDependencies(join(directory, ".opencode"), options.packages)
-  if (!options.model) linkDependencies(join(home, ".config", "opencode"), options.packages)
+  const folders = [
+    ...(options.opencode === options.runtime ? [join(directory, ".opencode")] : []),
+    ...(options.model ? [] : [join(home, ".config", "opencode")]),
+  ]
+  for (const folder of folders) linkDependencies(folder, pluginVersion(options.packages), options.packages)
 }

@@ -1,11 +1,11 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { scriptedAgent } from "../../scripts/demonstration/scripted-agent.ts"
 import { promised } from "../requirements.ts"
 import { createDemoCheckout, type DemoCheckout } from "../support/demo-checkout.ts"
-import { scriptedConfig } from "../support/isolated-opencode.ts"
+import { linkDependencies, scriptedConfig } from "../support/isolated-opencode.ts"
 import { NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { startScriptedModel } from "../support/scripted-model.ts"
 
@@ -55,6 +55,8 @@ describe("the demo on a machine with Node and npm only", () => {
       expect(lines.length).toBeLessThan(76)
 
       const project = join(kept, "project")
+      // OpenCode would have put a folder there, had it installed anything.
+      expect(lstatSync(join(project, ".opencode", "node_modules")).isSymbolicLink()).toBe(true)
       const { status } = spawnSync("node", ["--test"], { cwd: project, env: checkout.environment })
       expect(status).toBe(0)
       expect(readFileSync(join(project, "slugify.js"), "utf8")).toContain('.replaceAll("ß", "ss")')
@@ -96,14 +98,9 @@ describe("the demo on a machine with Node and npm only", () => {
       })
       try {
         const settings = join(checkout.home, ".config", "opencode")
-        mkdirSync(settings, { recursive: true })
+        linkDependencies(settings, NEWEST.version, join(REPOSITORY, "node_modules"))
         const { scripted } = scriptedConfig({ modelURL: own.url, context: 200_000 }).provider
         writeFileSync(join(settings, "opencode.json"), JSON.stringify({ provider: { mine: scripted } }))
-        writeFileSync(
-          join(settings, "package.json"),
-          JSON.stringify({ dependencies: { "@opencode-ai/plugin": NEWEST.version } }),
-        )
-        symlinkSync(join(REPOSITORY, "node_modules"), join(settings, "node_modules"))
         const { exitCode, stdout, stderr } = await checkout.demo(["--model", "mine/model"], {
           environment: { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" },
         })

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { isolatedEnvironment, scriptedConfig } from "./isolated-opencode.ts"
+import { isolatedEnvironment, linkDependencies, scriptedConfig } from "./isolated-opencode.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 
 export type TestProject = {
@@ -41,19 +41,6 @@ export const copyBundle = (openCodeFolder: string, promptsFolder: string | undef
   if (promptsFolder) cpSync(join(REPOSITORY, "prompts"), promptsFolder, { recursive: true })
 }
 
-/**
- * What OpenCode would install at its first start, so that a run takes seconds and no network. It looks at the version in
- * package.json (1.2.15) or at the root dependencies of package-lock.json (1.18), and that node_modules exists.
- */
-const prepareDependencies = (folder: string, binary: OpenCodeBinary): void => {
-  mkdirSync(folder, { recursive: true })
-  const manifest = { dependencies: { "@opencode-ai/plugin": binary.version } }
-  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest))
-  writeFileSync(join(folder, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages: { "": manifest } }))
-  writeFileSync(join(folder, ".gitignore"), "node_modules\npackage.json\npackage-lock.json\n.gitignore\n")
-  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"))
-}
-
 const GIT_IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
 
 /** A project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
@@ -65,8 +52,9 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
   mkdirSync(directory, { recursive: true })
   mkdirSync(home, { recursive: true })
   const globalConfig = join(home, ".config", "opencode")
-  prepareDependencies(globalConfig, options.binary)
-  prepareDependencies(join(directory, ".opencode"), options.binary)
+  for (const folder of [globalConfig, join(directory, ".opencode")]) {
+    linkDependencies(folder, options.binary.version, join(REPOSITORY, "node_modules"))
+  }
   if (bundle !== "none") copyBundle(join(directory, ".opencode"), join(directory, "prompts"))
   if (bundle === "project-and-global") copyBundle(globalConfig, undefined)
   writeFileSync(
