@@ -5,9 +5,16 @@ export type LogExtra = Record<string, unknown>
 /** Where every branch of the bundle says what it did. Never throws, never waits. */
 export type Log = Record<"debug" | "info" | "warn" | "error", (message: string, extra?: LogExtra) => void>
 
-/** Plain values for `extra`: an Error does not survive JSON on its own. */
-export const describeError = (error: unknown): string =>
-  error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+const DESCRIPTION_CHARACTERS = 500
+
+/**
+ * Plain values for `extra`: an Error does not survive JSON on its own. One line, since zod's messages have many and
+ * OpenCode before 1.18 writes them as they are, so that most of the entry stands outside its own line.
+ */
+export const describeError = (error: unknown): string => {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  return text.replaceAll(/\s+/g, " ").trim().slice(0, DESCRIPTION_CHARACTERS)
+}
 
 /**
  * A logger that goes to OpenCode's own log file as service `baton.<feature>`.
