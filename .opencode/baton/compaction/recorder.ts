@@ -27,10 +27,14 @@ export type RecorderDeps = {
  */
 const DELIVERY_WAIT_MS = 1_000
 
-const logMessage = (number: number, { summary }: CompletedCompaction, facts: Facts): string => {
+const counted = (count: number, one: string, several: string): string => `${count} ${count === 1 ? one : several}`
+
+const logMessage = (number: number, { summary }: CompletedCompaction, { activity }: Facts): string => {
   if (summary !== "") return `Compaction ${number}: ${summaryLine(summary)}`
-  const changed = facts.activity.files.filter((file) => file.changes > 0).length
-  return `Compaction ${number}: the summary was empty; known by program: ${changed} files changed, ${facts.activity.failures.length} failing commands`
+  const changed = activity.files.filter((file) => file.changes > 0).length
+  const files = counted(changed, "file changed", "files changed")
+  const failures = counted(activity.failures.length, "failing command", "failing commands")
+  return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures}`
 }
 
 const handoffSection = (
