@@ -1,0 +1,35 @@
+import { existsSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { REPOSITORY } from "../support/opencode-binary.ts"
+import { sourceFiles } from "../support/source-files.ts"
+
+const documents = [
+  "README.md",
+  "AGENTS.md",
+  "CHANGELOG.md",
+  ...sourceFiles("docs", ".md"),
+  ...sourceFiles("prompts", ".md"),
+]
+const LINK = /\]\(([^)#\s]+)(?:#[^)]*)?\)/g
+
+describe("the documents", () => {
+  test.each(documents)(promised("repo.A1", "every link of %s leads to a file that is there"), (path) => {
+    const text = readFileSync(join(REPOSITORY, path), "utf8")
+    const targets = [...text.matchAll(LINK)]
+      .map(([, target]) => target ?? "")
+      .filter((target) => !/^[a-z]+:/.test(target))
+    const missing = targets.filter((target) => !existsSync(join(REPOSITORY, dirname(path), target)))
+    expect(missing).toEqual([])
+  })
+
+  test(promised("repo.A1", "README opens with what Baton does, a picture of it, and the two commands"), () => {
+    const lines = readFileSync(join(REPOSITORY, "README.md"), "utf8").split("\n")
+    const at = (part: string) => lines.findIndex((line) => line.includes(part))
+    expect(lines.length).toBeLessThan(200)
+    expect(at("keeps the task")).toBeLessThan(at("docs/images/demo.svg"))
+    expect(at("docs/images/demo.svg")).toBeLessThan(at("./scripts/demo"))
+    expect(at("./scripts/install")).toBeLessThan(30)
+  })
+})
