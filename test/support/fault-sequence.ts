@@ -19,6 +19,8 @@ export type Fault = {
   /** What the log says while the fault stands. Absent where the log itself is broken. */
   readonly expectedLog?: RegExp
   readonly isClientFault?: boolean
+  /** The state folder is lost with the fault: work goes on in a new session. */
+  readonly losesState?: boolean
   /** Where the record is when the run has ended. */
   readonly record: "ledger" | "outbox"
 }
@@ -155,7 +157,8 @@ export const runFaults = async (
       const seen = () => (expectedLog.test(log()) ? true : undefined)
       await eventually(`a log line like ${expectedLog}`, seen, LOG_DEADLINE_MS).catch(() => undefined)
     }
-    fault.lift(task)
+    // The last one stands until OpenCode has ended.
+    if (fault !== faults.at(-1)) fault.lift(task)
     const knewTask = conversation.includes(`Task: ${task.taskID}`)
     steps.set(fault.name, { log: log(), brokenCalls: countBrokenCalls(task, fault), knewTask })
     linesBefore = task.project.batonLog().length
@@ -177,12 +180,14 @@ export const runFaults = async (
   const before = snapshotOutside(project)
   faults[0]?.arrange(task)
   const ending = await runToItsEnd(task, options)
+  const records = await readRecords(task)
+  faults.at(-1)?.lift(task)
   const noneLeft = async () => ((await findProcessesOf(project)).length === 0 ? true : undefined)
   await eventually("the end of every process", noneLeft, LEFTOVER_DEADLINE_MS).catch(() => undefined)
   const leftovers = await findProcessesOf(project)
   const after = snapshotOutside(project)
-  const records = await readRecords(task)
-  await task.run("go on", { args: ["--session", newestSessionID(task)] })
+  const losesState = faults.some((fault) => fault.losesState)
+  await task.run("go on", losesState ? {} : { args: ["--session", newestSessionID(task)] })
   const recordsLater = await readRecords(task)
   const { description } = await task.ledger.show(task.taskID)
   return { ending, steps, records, recordsLater, description, leftovers, outside: { before, after } }

@@ -1,0 +1,122 @@
+import { cpSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { beforeAll, describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { lineWith } from "../support/fault-table.ts"
+import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import type { RunResult } from "../support/opencode-run.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
+import type { ModelReply, Script } from "../support/scripted-model.ts"
+import { closeTaskProjects, newestSessionID, openTaskProject, type TaskProject } from "../support/task-project.ts"
+
+closeTaskProjects()
+
+/** Compacts once in each run, and reports. */
+const oncePerRun: Script = ({ kind, index, conversation }): ModelReply => {
+  if (kind === "compaction") return { text: `Summary ${index + 1}.` }
+  const last = conversation.slice(conversation.lastIndexOf("[user]"))
+  if (!last.includes("COMPACT-NOW") || last.includes("[tool]")) return { text: "Noted." }
+  const input = { command: "true", description: "A step" }
+  return { tool: "bash", input, promptTokens: COMPACTING_PROMPT_TOKENS }
+}
+
+const stateFolder = ({ project }: TaskProject, name: string): string =>
+  join(project.directory, ".opencode", "state", name)
+
+/** What stands where a file of Baton's own was, and what the log says of it. */
+const DAMAGES = [
+  { name: "cut off in the middle", content: '{"version":1,"sessionID":"se', reason: "JSON" },
+  { name: "of a version to come", content: '{"version":2,"everything":"else"}', reason: "version" },
+  { name: "empty", content: "", reason: "JSON" },
+  { name: "binary", content: Buffer.from([0, 0xff, 0xfe, 0x80, 0]), reason: "JSON" },
+] as const
+
+const damage = (task: TaskProject, { content }: (typeof DAMAGES)[number]): void => {
+  for (const folder of ["tasks", "compactions"]) {
+    for (const name of readdirSync(stateFolder(task, folder)))
+      writeFileSync(join(stateFolder(task, folder), name), content)
+  }
+}
+
+type DamagedRun = { result: RunResult; log: string; lastTurn: string }
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  describe("stored state that cannot be used", () => {
+    const runs: DamagedRun[] = []
+    let records: string[]
+    beforeAll(async () => {
+      const task = await openTaskProject(binary, oncePerRun)
+      await task.run(`${task.message}\nCOMPACT-NOW`)
+      for (const found of DAMAGES) {
+        const linesBefore = task.project.batonLog().length
+        damage(task, found)
+        const result = await task.run("COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
+        const log = task.project.batonLog().slice(linesBefore).join("\n")
+        runs.push({ result, log, lastTurn: task.model.received("turn").at(-1)?.conversation ?? "" })
+      }
+      records = (await task.ledger.show(task.taskID)).logs.map(({ message }) => message)
+    }, 300_000)
+
+    test.each(DAMAGES)(promised("faults.F1", "$name: ignored with a reason, and the task is found again"), (found) => {
+      const index = DAMAGES.indexOf(found)
+      const run = runs[index]
+      expect(run?.result.exitCode, run?.result.stderr).toBe(0)
+      for (const folder of ["tasks", "compactions"]) {
+        expect(run?.log).toMatch(lineWith("stored state is unusable and ignored", `state/${folder}/`, found.reason))
+      }
+      expect(run?.lastTurn).toMatch(/Task: ts-[0-9a-f]{6}/)
+      expect(records.filter((record) => record.endsWith(`Summary ${index + 2}.`))).not.toEqual([])
+    })
+  })
+
+  test(
+    promised(
+      ["faults.F1", "ledger.D2"],
+      "a damaged record in the outbox is parked, and what comes after it is delivered",
+    ),
+    async () => {
+      const task = await openTaskProject(binary, oncePerRun)
+      const damaged = DAMAGES.map(({ content }, index) => ({
+        name: `000000000000${index}-000000-damaged.json`,
+        content,
+      }))
+      mkdirSync(stateFolder(task, "outbox"), { recursive: true })
+      for (const { name, content } of damaged) writeFileSync(join(stateFolder(task, "outbox"), name), content)
+      const result = await task.run(`${task.message}\nCOMPACT-NOW`)
+      expect(result.exitCode, result.stderr).toBe(0)
+      expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual([
+        "Compaction 1: Summary 1.",
+      ])
+      const names = damaged.map(({ name }) => name)
+      expect(readdirSync(stateFolder(task, "outbox/parked")).filter((name) => name.endsWith(".json"))).toEqual(names)
+      for (const name of names) {
+        expect(task.project.batonLog().join("\n")).toMatch(
+          lineWith("a record cannot be delivered and is parked", name, "no outbox record of version 1"),
+        )
+      }
+    },
+  )
+
+  test(
+    promised(["faults.F1", "task.B2"], "session.get hangs: a session from before the bundle is found nevertheless"),
+    async () => {
+      const task = await openTaskProject(binary, oncePerRun)
+      const { project } = task
+      const plugins = join(project.directory, ".opencode", "plugins")
+      renameSync(plugins, join(project.home, "no-bundle"))
+      await task.run(task.message)
+      renameSync(join(project.home, "no-bundle"), plugins)
+      cpSync(join(REPOSITORY, "test/support/fault-plugin.ts"), join(plugins, "a-fault.ts"))
+      writeFileSync(join(project.home, "client-fault"), "session.get hangs")
+      const result = await task.run("COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
+      expect(result.exitCode, result.stderr).toBe(0)
+      expect(project.batonLog().join("\n")).toMatch(
+        lineWith("parent of the session is unknown", "session\\.get did not answer within 1000 ms"),
+      )
+      expect(task.model.received("turn").at(-1)?.conversation).toContain(`Task: ${task.taskID}`)
+      expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual([
+        "Compaction 1: Summary 1.",
+      ])
+    },
+  )
+})
