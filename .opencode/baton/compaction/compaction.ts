@@ -120,7 +120,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       if (journal.specification === undefined && specification !== undefined) {
         await journals.update(sessionID, (current) => ({ ...current, specification }))
       }
-      await journals.save(sessionID)
+      // Nothing waits for the disk here: what was gathered is in memory, and the record that follows is saved in turn.
+      void journals.save(sessionID)
       return () => {
         const { prompt, block } = renderCompactionPrompt({
           instructions,
