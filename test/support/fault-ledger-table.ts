@@ -46,6 +46,17 @@ export const LEDGER_FAULTS: readonly Fault[] = [
   ledgerFault("hangs", "sleep 600", "prog show did not end within \\d+ ms"),
 ]
 
+/** It knows every task, and never comes back from a write. */
+const HANGS_ON_WRITES = `if [ "$1" = show ]; then
+printf '{"id":"%s","title":"t","type":"task","status":"open","project":"p","description":"","logs":[]}' "$4"; exit 0; fi
+sleep 600`
+
+/** Faults in which a call never ends. */
+export const HANGING_LEDGERS: readonly Fault[] = [
+  ledgerFault("hangs", "sleep 600", "prog show did not end within \\d+ ms"),
+  ledgerFault("hangs on writes", HANGS_ON_WRITES, "prog log did not end within \\d+ ms"),
+]
+
 export const FOREIGN_PROG: Fault = {
   name: "prog is another program",
   arrange: (task) => putProgram(task, "echo 'a progress bar'"),

@@ -25,6 +25,9 @@ const CALLS = [
   ["app", "log"],
 ] as const
 
+/** Instead of one call's name. */
+const EVERY_CALL = "every call "
+
 const home = process.env.HOME ?? ""
 
 const readFault = (): string => {
@@ -43,8 +46,9 @@ export const ClientFault: Plugin = async ({ client }) => {
     if (typeof real !== "function") throw new Error(`the client has no ${group}.${name}`)
     holder[name] = (...args: unknown[]): unknown => {
       const fault = readFault()
-      const broken = BROKEN[fault.slice(`${group}.${name} `.length)]
-      if (!fault.startsWith(`${group}.${name} `) || !broken) return real.apply(holder, args)
+      const call = [`${group}.${name} `, EVERY_CALL].find((start) => fault.startsWith(start))
+      const broken = call === undefined ? undefined : BROKEN[fault.slice(call.length)]
+      if (!broken) return real.apply(holder, args)
       appendFileSync(join(home, "client-faults"), `${fault}\n`)
       return broken()
     }
