@@ -11,8 +11,9 @@ import { createActivityTracker } from "./activity-tracker.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
 import { findCompletedCompaction, isAwaitingSummary } from "./completed-compaction.ts"
-import { findPriorSummary, type GatherDeps, type Gathered, gatherIdentityAndFacts, readInstructions } from "./gather.ts"
+import { type GatherDeps, type Gathered, gatherIdentityAndFacts, readInstructions } from "./gather.ts"
 import type { CompactionJournal, Journals } from "./journal.ts"
+import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
 import { withNote } from "./resume-part.ts"
 
@@ -23,8 +24,6 @@ export type CompactionDeps = GatherDeps & {
   tasks: TaskRegistry
   journals: Journals
   outbox: Pick<Outbox, "add" | "addUnlessKnown" | "flush">
-  /** Folder that file paths in the facts are relative to. */
-  root: string
   now: () => Date
 }
 
@@ -53,6 +52,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const turnSeen = new Set<string>()
   /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
   const summaryExpected = new Set<string>()
+  const priorSummaries = createPriorSummaries({ sessions, log })
   const activity = createActivityTracker({ tasks, journals, root })
 
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
@@ -112,7 +112,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const [found, instructions, priorSummary] = await Promise.all([
         gatherIdentityAndFacts(deps, binding, journal),
         readInstructions(deps, sessionID),
-        findPriorSummary(deps, sessionID, journal, { turnSeen: turnSeen.has(sessionID) }),
+        priorSummaries.find(sessionID, journal, { turnSeen: turnSeen.has(sessionID) }),
       ])
       gathered.set(sessionID, found)
       summaryExpected.add(sessionID)

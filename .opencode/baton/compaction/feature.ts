@@ -51,7 +51,6 @@ export const createCompactionFeature = (
     prompts: createPromptFiles({ root: projectRoot }),
     sessions,
     run,
-    directory,
     // Outside git OpenCode calls the file system's root the worktree.
     root: worktree === "/" ? directory : worktree,
     log,

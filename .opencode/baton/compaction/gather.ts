@@ -8,7 +8,6 @@ import type { TaskBinding } from "../task/binding.ts"
 import type { PromptFiles } from "../task/prompt-files.ts"
 import { builtInProtocol, extractProtocol } from "../task/protocol.ts"
 import { BUILT_IN_HANDOFF_PROMPT } from "./built-in-handoff.ts"
-import { findCompletedCompaction, keepsPriorSummary } from "./completed-compaction.ts"
 import type { Facts } from "./facts.ts"
 import { readGitState } from "./git-state.ts"
 import type { CompactionJournal } from "./journal.ts"
@@ -19,7 +18,8 @@ export type GatherDeps = {
   ledger: Pick<Ledger, "readTask">
   prompts: PromptFiles
   run: RunProcess
-  directory: string
+  /** The worktree's top folder, or the project's where there is no git. */
+  root: string
   log: Log
 }
 
@@ -66,7 +66,7 @@ const readTodos = async (deps: GatherDeps, sessionID: string): Promise<Facts["to
 }
 
 const readGit = async (deps: GatherDeps, sessionID: string): Promise<Facts["git"]> => {
-  const read = await readGitState(deps.run, deps.directory)
+  const read = await readGitState(deps.run, deps.root)
   if (read.kind === "found") return read.git
   deps.log.debug("git state unknown", { sessionID, reason: read.reason })
   return undefined
@@ -107,55 +107,4 @@ export const readInstructions = async (deps: GatherDeps, sessionID: string): Pro
   const reason = unusable?.reason ?? NOT_READ_IN_TIME
   deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason })
   return BUILT_IN_HANDOFF_PROMPT
-}
-
-const NEWEST_MESSAGES = 2
-const PAGE_MESSAGES = 50
-const MAX_PAGES = 10
-const SEARCH_DEADLINE_MS = 700
-
-/** Looks for the prior summary in stored messages: only for a session whose journal does not know it. */
-const searchPriorSummary = async (deps: GatherDeps, sessionID: string): Promise<string | undefined> => {
-  let cursor: string | undefined
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const answer = await deps.sessions.messages(sessionID, PAGE_MESSAGES, cursor)
-    if (answer.kind === "failed") return undefined
-    const found = findCompletedCompaction(answer.value.messages)
-    if (found) return found.summary
-    if (answer.value.older === undefined) return undefined
-    cursor = answer.value.older
-  }
-  return undefined
-}
-
-/**
- * The summary that the new one must carry over: the newest with a text, in full.
- *
- * @param turnSeen whether this process has seen a turn of the session: a turn shows every summary there is, so that
- *   only a session resumed right into its compaction has to be searched
- * @returns undefined when there is none, or when this OpenCode shows the very same one to the summariser itself
- */
-export const findPriorSummary = async (
-  deps: GatherDeps,
-  sessionID: string,
-  journal: CompactionJournal,
-  { turnSeen }: { turnSeen: boolean },
-): Promise<string | undefined> => {
-  const newest = await deps.sessions.messages(sessionID, NEWEST_MESSAGES)
-  if (newest.kind === "failed") {
-    deps.log.warn("newest messages unknown: the prior summary is carried over in any case", {
-      sessionID,
-      reason: newest.reason,
-    })
-  }
-  const isShown = newest.kind === "answer" && keepsPriorSummary(newest.value.messages)
-  const last = journal.lastHandoff
-  if (last) {
-    const isNewest = journal.recorded.at(-1) === last.summaryID
-    if (isShown && isNewest) deps.log.debug("the conversation still shows the prior summary", { sessionID })
-    return isShown && isNewest ? undefined : last.text
-  }
-  if (isShown || turnSeen || journal.count > 0) return undefined
-  const searched = await withDeadline(searchPriorSummary(deps, sessionID), SEARCH_DEADLINE_MS)
-  return searched.kind === "done" && searched.value !== "" ? searched.value : undefined
 }

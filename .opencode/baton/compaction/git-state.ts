@@ -1,12 +1,12 @@
 import type { RunProcess } from "../host/process.ts"
 import type { GitState } from "./facts.ts"
+import { readGitFiles } from "./git-files.ts"
 
 const GIT_DEADLINE_MS = 1_000
 
 export type GitRead = { kind: "found"; git: GitState } | { kind: "unknown"; reason: string }
 
-/** Branch and HEAD of the folder's repository; unknown outside a repository, before its first commit or without git. */
-export const readGitState = async (run: RunProcess, directory: string): Promise<GitRead> => {
+const askGit = async (run: RunProcess, directory: string): Promise<GitRead> => {
   const argv = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"] as const
   const outcome = await run(argv, { cwd: directory, deadlineMs: GIT_DEADLINE_MS })
   if (outcome.kind === "not-started") return { kind: "unknown", reason: outcome.cause }
@@ -17,4 +17,15 @@ export const readGitState = async (run: RunProcess, directory: string): Promise<
   }
   const complaint = outcome.stderr.trim().split("\n")[0] ?? ""
   return { kind: "unknown", reason: `git rev-parse exited with ${outcome.exitCode}: ${complaint}`.slice(0, 300) }
+}
+
+/**
+ * Branch and HEAD of a worktree, from its files where they tell and from git where not; unknown outside a repository,
+ * and before its first commit.
+ *
+ * @param root absolute path of the worktree's top folder
+ */
+export const readGitState = async (run: RunProcess, root: string): Promise<GitRead> => {
+  const git = await readGitFiles(root)
+  return git ? { kind: "found", git } : askGit(run, root)
 }

@@ -1,0 +1,73 @@
+import { withDeadline } from "../host/deadline.ts"
+import type { Log } from "../host/log.ts"
+import type { Sessions } from "../host/sessions.ts"
+import { findCompletedCompaction, keepsPriorSummary } from "./completed-compaction.ts"
+import type { CompactionJournal } from "./journal.ts"
+
+export type PriorSummaries = {
+  /**
+   * The summary that the new one must carry over: the newest with a text, in full. Called from the compacting hook.
+   *
+   * @param turnSeen whether this process has seen a turn of the session: a turn shows every summary there is, so that
+   *   only a session resumed right into its compaction has to be searched
+   * @returns undefined when there is none, or when this OpenCode shows the very same one to the summariser itself
+   */
+  find(sessionID: string, journal: CompactionJournal, options: { turnSeen: boolean }): Promise<string | undefined>
+}
+
+const NEWEST_MESSAGES = 2
+const PAGE_MESSAGES = 50
+const MAX_PAGES = 10
+const SEARCH_DEADLINE_MS = 700
+
+export const createPriorSummaries = ({
+  sessions,
+  log,
+}: {
+  sessions: Pick<Sessions, "messages">
+  log: Log
+}): PriorSummaries => {
+  /** The same for as long as the process lives, so that one look at the messages is enough. */
+  let shown: boolean | undefined
+
+  const isShown = async (sessionID: string): Promise<boolean> => {
+    if (shown !== undefined) return shown
+    const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
+    if (newest.kind === "failed") {
+      const { reason } = newest
+      log.warn("newest messages unknown: the prior summary is carried over in any case", { sessionID, reason })
+      return false
+    }
+    shown = keepsPriorSummary(newest.value.messages)
+    return shown
+  }
+
+  const search = async (sessionID: string): Promise<string | undefined> => {
+    let cursor: string | undefined
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const answer = await sessions.messages(sessionID, PAGE_MESSAGES, cursor)
+      if (answer.kind === "failed") return undefined
+      const found = findCompletedCompaction(answer.value.messages)
+      if (found) return found.summary
+      if (answer.value.older === undefined) return undefined
+      cursor = answer.value.older
+    }
+    return undefined
+  }
+
+  return {
+    find: async (sessionID, journal, { turnSeen }) => {
+      const last = journal.lastHandoff
+      if (!last && (turnSeen || journal.count > 0)) return undefined
+      const isVisible = await isShown(sessionID)
+      if (last) {
+        if (!isVisible || journal.recorded.at(-1) !== last.summaryID) return last.text
+        log.debug("the conversation still shows the prior summary", { sessionID })
+        return undefined
+      }
+      if (isVisible) return undefined
+      const searched = await withDeadline(search(sessionID), SEARCH_DEADLINE_MS)
+      return searched.kind === "done" && searched.value !== "" ? searched.value : undefined
+    },
+  }
+}
