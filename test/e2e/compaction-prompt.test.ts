@@ -64,7 +64,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         }),
         (directory) => ({ tool: "read", input: { filePath: `${directory}/README.md` } }),
         () => ({ tool: "todowrite", input: { todos } }),
-        () => bash("echo made > by-shell.txt"),
+        // OpenCode may take the step's first snapshot while the tool runs already; this one runs longer than that takes.
+        () => bash("sleep 2 && echo made > by-shell.txt"),
         () => bash("exit 7", COMPACTING_PROMPT_TOKENS),
         () => bash("true", COMPACTING_PROMPT_TOKENS),
       ]
