@@ -1,7 +1,12 @@
-import { describe } from "vitest"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
 import { describeFaults } from "../support/fault-assertions.ts"
+import { FOREIGN_PROG, HANGING_LEDGERS, LEDGER_FAULTS } from "../support/fault-ledger-table.ts"
+import { MACHINE_FAULTS } from "../support/fault-machine-table.ts"
 import { PROJECT_FAULTS } from "../support/fault-table.ts"
-import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
 import { closeTaskProjects } from "../support/task-project.ts"
 
 closeTaskProjects()
@@ -11,4 +16,16 @@ const HELD_TO_MODES = process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-da
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   describeFaults("faults of prompts, state folder and client", binary, PROJECT_FAULTS, { launcher: HELD_TO_MODES })
+})
+
+test(promised("faults.F1", "docs/faults.md names every fault of the tables"), () => {
+  const rows = readFileSync(join(REPOSITORY, "docs", "faults.md"), "utf8")
+    .replaceAll("`", "")
+    .split("\n")
+  const faults = [...PROJECT_FAULTS, ...LEDGER_FAULTS, ...HANGING_LEDGERS, FOREIGN_PROG, ...MACHINE_FAULTS]
+  const missing = faults.filter(({ name }) => {
+    const [subject = "", ...predicate] = name.split(" ")
+    return !rows.some((row) => row.startsWith(`| ${subject} `) && row.includes(predicate.join(" ")))
+  })
+  expect(missing.map(({ name }) => name)).toEqual([])
 })

@@ -1,0 +1,120 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { findProcessesOf } from "../support/fault-leftovers.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import { eventually } from "../support/opencode-server.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
+import type { ModelReply, Script } from "../support/scripted-model.ts"
+import { closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
+
+closeTaskProjects()
+
+const KILLS = 8
+const SEED = 55_433
+/** Requests of a run that are answered before its end may come, at most. */
+const MOST_REQUESTS = 5
+/** About what lies between two requests. */
+const SPREAD_MS = 700
+const RECORD_DEADLINE_MS = 60_000
+
+/** mulberry32: a seed gives the same moments again, as far as a machine repeats anything. */
+const createRandom = (seed: number) => {
+  let state = seed
+  return (): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+const stateFolder = ({ project }: TaskProject): string => join(project.directory, ".opencode", "state")
+
+const readStateFiles = (task: TaskProject): { path: string; text: string }[] =>
+  readdirSync(stateFolder(task), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".json"))
+    .map((path) => ({ path, text: readFileSync(join(stateFolder(task), path), "utf8") }))
+
+const unreadable = (task: TaskProject): string[] =>
+  readStateFiles(task).flatMap(({ path, text }) => {
+    try {
+      JSON.parse(text)
+      return []
+    } catch (error) {
+      return [`${path}: ${String(error)}: ${text}`]
+    }
+  })
+
+const waiting = (task: TaskProject): number =>
+  readStateFiles(task).filter(({ path }) => /^outbox\/[^/]+$/.test(path)).length
+
+const summaryNumber = (text: string): number => Number(/Summary (\d+)\./.exec(text)?.[1])
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(promised("faults.F2", "eight kills lose no compaction that a turn has followed, and double none"), async () => {
+    const random = createRandom(SEED)
+    const moments: string[] = []
+    /** Compactions that a turn has followed: their record was on disk before that turn was asked for. */
+    const followed = new Set<number>()
+    let requestsLeft = 0
+    let endRun = (): void => {}
+    let isLast = false
+
+    const script: Script = async ({ kind, index, conversation }): Promise<ModelReply> => {
+      requestsLeft -= 1
+      if (requestsLeft === 0) endRun()
+      if (kind === "compaction") return { text: `Summary ${index + 1}.` }
+      const summary = /\[assistant\] (Summary \d+\.)/.exec(conversation)?.[1]
+      if (summary) followed.add(summaryNumber(summary))
+      if (isLast) {
+        await eventually("an empty outbox", () => (waiting(task) === 0 ? true : undefined), RECORD_DEADLINE_MS)
+        return { text: "Finished." }
+      }
+      const input = { command: "true", description: "A step" }
+      return { tool: "bash", input, promptTokens: COMPACTING_PROMPT_TOKENS }
+    }
+    const task: TaskProject = await openTaskProject(binary, script)
+    const sessionArgs = (): string[] => {
+      const folder = join(stateFolder(task), "tasks")
+      const [file] = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : []
+      return file ? ["--session", file.replace(".json", "")] : []
+    }
+
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      requestsLeft = 1 + Math.floor(random() * MOST_REQUESTS)
+      const delayMs = random() * SPREAD_MS
+      moments.push(`${requestsLeft} requests + ${Math.round(delayMs)} ms`)
+      const args = sessionArgs()
+      const result = await task.run(args.length > 0 ? "go on" : task.message, {
+        args,
+        onStart: (pid) => {
+          endRun = () => setTimeout(() => process.kill(pid, "SIGKILL"), delayMs)
+        },
+      })
+      expect(result.signal, result.stderr).toBe("SIGKILL")
+      expect(unreadable(task)).toEqual([])
+    }
+    isLast = true
+    const result = await task.run("go on", { args: sessionArgs() })
+    expect(result.exitCode, result.stderr).toBe(0)
+
+    const context = `killed after ${moments.join("; ")}; followed: ${[...followed].join(", ")}`
+    const { logs, description } = await task.ledger.show(task.taskID)
+    const records = logs.map(({ message }) => message)
+    const summaries = records.map(summaryNumber)
+    expect(summaries, context).toEqual([...new Set(summaries)].toSorted((a, b) => a - b))
+    expect(
+      records.map((record) => record.replace(/:.*/, "")),
+      context,
+    ).toEqual(records.map((_, index) => `Compaction ${index + 1}`))
+    expect(followed.size, context).toBeGreaterThan(KILLS / 2)
+    expect(
+      [...followed].filter((number) => !summaries.includes(number)),
+      context,
+    ).toEqual([])
+    expect(description, context).toContain(`Handoff after compaction ${records.length} `)
+    expect(await findProcessesOf(task.project)).toEqual([])
+  }, 300_000)
+})
