@@ -33,7 +33,9 @@ describe.each(BOTH_ENDS)("the embedded ledger under load on OpenCode $version", 
       { length: WRITERS * WRITES },
       (_, at) => `writer-${at % WRITERS} ${Math.floor(at / WRITERS)}`,
     )
-    expect(logs.map(({ message }) => String(message)).toSorted(compareText)).toStrictEqual(expected.toSorted(compareText))
+    expect(logs.map(({ message }) => String(message)).toSorted(compareText)).toStrictEqual(
+      expected.toSorted(compareText),
+    )
     expect(runSql(databaseOf(home), ["PRAGMA integrity_check"])[0]).toStrictEqual([{ integrity_check: "ok" }])
   })
 })

@@ -24,7 +24,7 @@ const setUp = ({ promptAfterMs, git }: { promptAfterMs: number; git: ProcessOutc
         ),
     },
     run: async () => git,
-    directory: "/project",
+    root: "/project",
     log,
   }
   return { deps, log }
