@@ -72,7 +72,7 @@ export const measureAdditions: Benchmark = async ({ quick, say }) => {
         say(`additions on ${binary.version}: context of ${context.toLocaleString("en")} tokens, ${size} task`)
         const { block, note } = await measureCase(binary, context, task, compactions)
         const limit = Math.min(MAX_CHARACTERS, context * CONTEXT_SHARE * CHARACTERS_PER_TOKEN)
-        const about = { version: binary.version, unit: "characters", below: limit + 1 } as const
+        const about = { version: binary.version, unit: "characters", below: limit } as const
         const where = `${context.toLocaleString("en")} tokens of context, ${size} task`
         figures.push(
           toFigure({ id: `additions.prompt.${context}.${size}`, what: `compaction prompt, ${where}`, ...about }, block),

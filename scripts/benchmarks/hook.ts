@@ -42,8 +42,8 @@ const measureOn = async (
   binary: OpenCodeBinary,
   { quick, say }: BenchmarkContext,
 ): Promise<Record<"first" | "later" | "withLedger", Times>> => {
-  const rounds = quick ? 2 : 30
-  const firsts = quick ? 1 : 10
+  const rounds = quick ? 2 : 20
+  const firsts = quick ? 1 : 8
   return withBenchProject(binary, sessionScript, { context: CONTEXT_TOKENS }, async (opened) => {
     const template = await recordTemplate(opened)
     say(`hook on ${binary.version}: importing ${(firsts + 1) * SIZE_NAMES.length} sessions of 10 to 10,000 messages`)

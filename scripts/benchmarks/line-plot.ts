@@ -28,7 +28,7 @@ const LEGEND_HEIGHT = 34
 const MARGIN = { left: 56, right: 20, top: 28, bottom: 44 }
 const TICKS = 4
 /** Lines that lie on each other are moved apart by this many pixels, so that each is seen. */
-const DODGE = 7
+const DODGE = 11
 
 /** The next of 1, 2, 2.5, 5 × 10^n, for round ticks. */
 export const roundUp = (value: number): number => {

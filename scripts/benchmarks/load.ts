@@ -3,7 +3,6 @@ import { join } from "node:path"
 import { BOTH_ENDS } from "../../test/support/opencode-binary.ts"
 import { usePlugin, withBenchProject } from "./bench-project.ts"
 import type { Benchmark } from "./benchmark.ts"
-import { interleave } from "./interleave.ts"
 import { toFigure } from "./results.ts"
 import { numberIn, runAsBun } from "./run-as-bun.ts"
 
@@ -14,12 +13,14 @@ const lastLine = (path: string): unknown => JSON.parse(readFileSync(path, "utf8"
 
 /** Import and init of the whole bundle: in a fresh process of each runtime, and inside a real `opencode run`. */
 export const measureLoad: Benchmark = async ({ quick, say }) => {
-  const rounds = quick ? 2 : 30
+  const rounds = quick ? 2 : 16
   const figures = []
   for (const binary of BOTH_ENDS) {
     const { version } = binary
     say(`load on ${version}: ${rounds} fresh processes and ${rounds} runs`)
-    const values = await withBenchProject(
+    const fresh: Record<"ms" | "message" | "zod", number[]> = { ms: [], message: [], zod: [] }
+    const inRun: number[] = []
+    await withBenchProject(
       binary,
       () => ({ text: "Finished." }),
       {},
@@ -28,22 +29,21 @@ export const measureLoad: Benchmark = async ({ quick, say }) => {
         const file = join(opened.project.home, "load.jsonl")
         const environment = { BATON_BENCH_PLUGINS: folder, BATON_BENCH_FILE: file }
         await opened.run("Say hello.", { environment })
-        return interleave(
-          {
-            fresh: async () => numberIn(await runAsBun(binary, LOAD_ONCE, [folder, opened.project.directory]), "ms"),
-            run: async () => {
-              await opened.run("Say hello.", { environment })
-              return numberIn(lastLine(file), "ms")
-            },
-          },
-          rounds,
-        )
+        for (let round = 0; round < rounds; round++) {
+          const printed = await runAsBun(binary, LOAD_ONCE, [folder, opened.project.directory])
+          for (const field of ["ms", "message", "zod"] as const) fresh[field].push(numberIn(printed, field))
+          await opened.run("Say hello.", { environment })
+          inRun.push(numberIn(lastLine(file), "ms"))
+        }
       },
     )
-    const about = { version, unit: "ms", below: LOAD_MS } as const
+    const promised = { version, unit: "ms", below: LOAD_MS } as const
+    const later = { version, unit: "ms" } as const
     figures.push(
-      toFigure({ id: "load.fresh", what: "import and init, in a fresh process", ...about }, values.fresh),
-      toFigure({ id: "load.run", what: "import and init, inside `opencode run`", ...about }, values.run),
+      toFigure({ id: "load.fresh", what: "import and init, in a fresh process", ...promised }, fresh.ms),
+      toFigure({ id: "load.run", what: "import and init, inside `opencode run`", ...promised }, inRun),
+      toFigure({ id: "load.feature", what: "the first message, which loads the rest", ...later }, fresh.message),
+      toFigure({ id: "load.zod", what: "zod, loaded when stored data is first read", ...later }, fresh.zod),
     )
   }
   return { figures }

@@ -31,17 +31,17 @@ const retentionPlot = (rows: readonly RetentionRow[]): string => {
   const task = (row: RetentionRow) => percent(row.turnsKnowingTask, row.turns)
   const facts = (row: RetentionRow) => percent(row.factsKept, row.facts)
   return renderLinePlot({
-    title: "What is left after N compactions",
+    title: "What is left after N compactions, with a faithful and a careless summariser",
     description: "Share of turns that name the task and of facts kept, with Baton and in plain OpenCode.",
     xAxis: "compactions in one run",
-    yAxis: "%",
+    yAxis: "share, %",
     xLabels: compactions.map(String),
     yMax: 100,
     panels: [
-      { title: "Turns that name the task, faithful summariser", series: series("faithful", task) },
-      { title: "Turns that name the task, careless summariser", series: series("careless", task) },
-      { title: "Facts kept, faithful summariser", series: series("faithful", facts) },
-      { title: "Facts kept, careless summariser", series: series("careless", facts) },
+      { title: "Task named after a compaction, faithful", series: series("faithful", task) },
+      { title: "Task named after a compaction, careless", series: series("careless", task) },
+      { title: "Facts kept at the end, faithful", series: series("faithful", facts) },
+      { title: "Facts kept at the end, careless", series: series("careless", facts) },
     ],
   })
 }

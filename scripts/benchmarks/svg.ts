@@ -5,19 +5,46 @@ export type Point = { x: number; y: number }
 export const TONES = ["a", "b", "c", "d"] as const
 export type Tone = (typeof TONES)[number]
 
+type Palette = { paper: string; ink: string; quiet: string; rule: string; limit: string } & Record<Tone, string>
+
+const LIGHT: Palette = {
+  paper: "#ffffff",
+  ink: "#1f2328",
+  quiet: "#59636e",
+  rule: "#d1d9e0",
+  limit: "#cf222e",
+  a: "#0969da",
+  b: "#bc4c00",
+  c: "#1a7f37",
+  d: "#8250df",
+}
+const DARK: Palette = {
+  paper: "#0d1117",
+  ink: "#f0f6fc",
+  quiet: "#9198a1",
+  rule: "#3d444d",
+  limit: "#f85149",
+  a: "#58a6ff",
+  b: "#f0883e",
+  c: "#3fb950",
+  d: "#bc8cff",
+}
+
+const colours = (palette: Palette): string =>
+  [
+    `.paper { fill: ${palette.paper} } .ink { fill: ${palette.ink} } .quiet { fill: ${palette.quiet} }`,
+    `.rule { stroke: ${palette.rule} } .whisker { stroke: ${palette.ink} } .limit { stroke: ${palette.limit} }`,
+    `.limit-text { fill: ${palette.limit} }`,
+    ...TONES.map((tone) => `.mark.${tone} { fill: ${palette[tone]} } .line.${tone} { stroke: ${palette[tone]} }`),
+  ].join("\n")
+
 const STYLE = `
-  .paper { fill: #ffffff } .ink { fill: #1f2328 } .quiet { fill: #59636e } .rule { stroke: #d1d9e0 } .limit { stroke: #cf222e }
-  .whisker { stroke: #1f2328; stroke-width: 1.5 }
-  .limit-text { fill: #cf222e }
-  .a { --tone: #0969da } .b { --tone: #bc4c00 } .c { --tone: #1a7f37 } .d { --tone: #8250df }
-  @media (prefers-color-scheme: dark) {
-    .paper { fill: #0d1117 } .ink { fill: #f0f6fc } .quiet { fill: #9198a1 } .rule { stroke: #3d444d } .limit { stroke: #f85149 }
-    .whisker { stroke: #f0f6fc }
-    .limit-text { fill: #f85149 }
-    .a { --tone: #58a6ff } .b { --tone: #f0883e } .c { --tone: #3fb950 } .d { --tone: #bc8cff }
-  }
-  .line { stroke: var(--tone); stroke-width: 2; fill: none } .mark { fill: var(--tone); stroke: none }
-  text { font: 12px system-ui, sans-serif } .title { font-size: 15px; font-weight: 600 } .head { font-weight: 600 }
+${colours(LIGHT)}
+@media (prefers-color-scheme: dark) {
+${colours(DARK)}
+}
+.line { stroke-width: 2; fill: none } .whisker { stroke-width: 1.5 }
+text { font: 12px system-ui, sans-serif } .title { font-size: 15px; font-weight: 600 } .head { font-weight: 600 }
 `
 
 export const escapeText = (text: string): string =>

@@ -1,4 +1,4 @@
-/** `load-once.ts PLUGINS_FOLDER PROJECT`: prints how long import and init of the bundle took in this fresh process. */
+/** `load-once.ts PLUGINS_FOLDER PROJECT`: prints what loading the bundle costs in this fresh process, in ms. */
 // OpenCode has loaded these itself by the time it loads plugins.
 import "node:child_process"
 import "node:crypto"
@@ -9,7 +9,20 @@ import "node:url"
 import { fakeInput } from "./fake-input.ts"
 import { loadBundle } from "./load-bundle.ts"
 
+const timed = async (work: () => Promise<unknown>): Promise<number> => {
+  const started = performance.now()
+  await work()
+  return performance.now() - started
+}
+
+type MessageHook = (input: { sessionID: string }, output: { parts: [] }) => Promise<void>
+
 const [folder = "", project = ""] = process.argv.slice(2)
 const { ms, hooks } = await loadBundle(folder, fakeInput(project))
-console.log(JSON.stringify({ ms, plugins: hooks.length }))
+const messageHooks = hooks.flatMap((each) => each["chat.message"] ?? []) as unknown as MessageHook[]
+const message = await timed(() =>
+  Promise.all(messageHooks.map((hook) => hook({ sessionID: "ses_bench" }, { parts: [] }))),
+)
+const zod = await timed(() => import("@opencode-ai/plugin/tool"))
+console.log(JSON.stringify({ ms, message, zod }))
 process.exit(0)
