@@ -61,9 +61,13 @@ export const countMessages = async ({ client }: TestServer, id: string, atLeast:
   return data?.length ?? 0
 }
 
+/** Compactions are minutes apart; what OpenCode and the bundle still do after one must not fall into the next. */
+const SETTLE_MS = 500
+
 /** Compacts the session as `/compact` does. @returns what the timed hook noted, in milliseconds */
 export const compact = async ({ client }: TestServer, id: string, file: string): Promise<number> => {
   const body = { providerID: "scripted", modelID: "model" }
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
   const { error } = await client.session.summarize({ ...path(id), body })
   if (error) throw new Error(`the compaction of ${id} failed: ${JSON.stringify(error).slice(0, 300)}`)
   const noted = readNotes(file).at(-1)

@@ -43,7 +43,7 @@ const measureOn = async (
   { quick, say }: BenchmarkContext,
 ): Promise<Record<"first" | "later" | "withLedger", Times>> => {
   const rounds = quick ? 2 : 20
-  const firsts = quick ? 1 : 8
+  const firsts = quick ? 1 : 3
   return withBenchProject(binary, sessionScript, { context: CONTEXT_TOKENS }, async (opened) => {
     const template = await recordTemplate(opened)
     say(`hook on ${binary.version}: importing ${(firsts + 1) * SIZE_NAMES.length} sessions of 10 to 10,000 messages`)
@@ -84,7 +84,7 @@ const measureOn = async (
       await compact(server, session("short", 0), file)
       return interleave(
         eachSize((size) => () => compact(server, session(size, 0), file)),
-        rounds,
+        quick ? 1 : 10,
       )
     })
     return { ...withoutLedger, withLedger }

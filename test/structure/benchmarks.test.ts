@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { renderDocument } from "../../scripts/benchmarks/document.ts"
+import { renderPlots } from "../../scripts/benchmarks/plots.ts"
+import {
+  BENCHMARKS,
+  type BenchmarkName,
+  type Figure,
+  keepsEverything,
+  type Measurement,
+  type Results,
+} from "../../scripts/benchmarks/results.ts"
+import { formatValue } from "../../scripts/benchmarks/tables.ts"
+import { promised } from "../requirements.ts"
+import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+
+const DOCS = join(REPOSITORY, "docs")
+const FOLDER = join(DOCS, "benchmarks")
+const results = JSON.parse(readFileSync(join(FOLDER, "results.json"), "utf8")) as Results
+const page = readFileSync(join(DOCS, "benchmarks.md"), "utf8")
+
+const measured = (name: BenchmarkName): Measurement => {
+  const found = results.measurements[name]
+  if (!found) throw new Error(`results.json has no ${name}; run ./scripts/bench ${name}`)
+  return found
+}
+
+const figure = (name: BenchmarkName, id: string, version: string): Figure => {
+  const found = measured(name).figures.find((each) => each.id === id && each.version === version)
+  if (!found) throw new Error(`results.json has no ${id} for ${version}; run ./scripts/bench ${name}`)
+  return found
+}
+
+/** A published figure: enough rounds, the promised limit, and a page that shows both and says when the limit is missed. */
+const isPublished = (found: Figure, limit: number, rounds: number): void => {
+  expect(found.below, found.id).toBe(limit)
+  expect(found.n, found.id).toBeGreaterThanOrEqual(rounds)
+  const row = page.split("\n").find((line) => line.startsWith(`| ${found.what} | ${found.version} |`)) ?? ""
+  expect(row, found.id).toContain(`**${formatValue(found.median, found.unit)}**`)
+  expect(row.includes("**missed**"), `${found.id} on ${found.version}`).toBe(found.median >= limit)
+}
+
+describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
+  test(promised("speed.G1", "loading the bundle is published against 10 ms, and a start's ratio against 1.03"), () => {
+    isPublished(figure("load", "load.fresh", version), 10, 15)
+    isPublished(figure("load", "load.run", version), 10, 15)
+    isPublished(figure("start", "start.ratio", version), 1.03, 15)
+    isPublished(figure("start", "start.task-ratio", version), 1.03, 15)
+  })
+
+  test(
+    promised("speed.G2", "the hook is published against 25 ms at every length, and its growth against twofold"),
+    () => {
+      for (const size of [10, 1_000, 10_000]) isPublished(figure("hook", `hook.later.${size}`, version), 25, 20)
+      isPublished(figure("hook", "hook.later.ratio", version), 2, 20)
+    },
+  )
+
+  test(promised("speed.G3", "an event the bundle does not need is published against 2 µs"), () => {
+    isPublished(figure("event", "event.delta", version), 2, 10)
+  })
+
+  test(
+    promised("speed.G4", "an embedded log is published against three empty scripts, launcher included or not"),
+    () => {
+      isPublished(figure("ledger", "ledger.direct-ratio", version), 3, 20)
+      isPublished(figure("ledger", "ledger.launcher-ratio", version), 3, 20)
+    },
+  )
+
+  test.each(["faithful", "careless"] as const)(
+    promised("speed.G5", "the retention table has plain OpenCode and Baton, and with a %s summariser Baton keeps all"),
+    (summariser) => {
+      const rows = (measured("retention").retention ?? []).filter(
+        (row) => row.version === version && row.summariser === summariser,
+      )
+      for (const bundle of ["plain", "baton"]) {
+        expect(rows.filter((row) => row.bundle === bundle).map((row) => row.compactions)).toEqual([1, 5, 20, 50])
+      }
+      expect(rows.filter((row) => row.bundle === "baton" && !keepsEverything(row))).toEqual([])
+    },
+  )
+})
+
+test("every figure has its n, a median between its extremes, and a machine without a name or a path", () => {
+  for (const name of BENCHMARKS) {
+    const { machine, figures, retention = [], takenAt } = measured(name)
+    expect(Object.keys(machine).sort()).toEqual(["cores", "cpu", "memoryGiB", "system"])
+    expect(JSON.stringify(machine)).not.toMatch(/\/(?:home|root|tmp|work|Users)\b/)
+    expect(Number.isNaN(Date.parse(takenAt)), takenAt).toBe(false)
+    expect(figures.length + retention.length, name).toBeGreaterThan(0)
+    for (const { n, median, min, max, id } of figures) {
+      expect(n, id).toBeGreaterThan(0)
+      expect(median, id).toBeGreaterThanOrEqual(min)
+      expect(median, id).toBeLessThanOrEqual(max)
+    }
+  }
+})
+
+test("the page and the pictures show what results.json says", () => {
+  expect(renderDocument(page, results)).toBe(page)
+  const plots = renderPlots(results)
+  expect(
+    readdirSync(FOLDER)
+      .filter((file) => file.endsWith(".svg"))
+      .sort(),
+  ).toEqual(Object.keys(plots).sort())
+  for (const [file, text] of Object.entries(plots)) {
+    expect(readFileSync(join(FOLDER, file), "utf8"), file).toBe(text)
+    expect(page, file).toContain(`(benchmarks/${file})`)
+  }
+})
