@@ -54,7 +54,7 @@ describe("the demo's scripted agent", () => {
   })
 
   test(promised("install.E3", "ends when it goes in circles"), async () => {
-    const request = { kind: "turn", messages: [], system: "", conversation: workerMessage(ID) } as const
+    const request = { kind: "turn", messages: [], tools: [], system: "", conversation: workerMessage(ID) } as const
     expect(await scriptedAgent({ ...request, index: 3 })).toHaveProperty("tool")
     expect(await scriptedAgent({ ...request, index: 60 })).toHaveProperty("text")
   })

@@ -66,7 +66,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
           lineWith("stored state is unusable and ignored", `state/${found.folder}/`, found.reason),
         )
         expect(run?.lastTurn).toMatch(/Task: ts-[0-9a-f]{6}/)
-        expect(records.filter((record) => record.endsWith(`Summary ${index + 2}.`))).not.toEqual([])
+        expect(records[index + 1]).toBe(`Compaction ${index + 2}: Summary ${index + 2}.`)
+        expect(records).toHaveLength(1 + DAMAGES.length / 2)
       },
     )
   })

@@ -63,6 +63,12 @@ export const clientFault = (call: string, how: string, ...reason: string[]): Fau
 
 const UNKNOWN_SHAPE = "session\\.messages answered in an unknown shape: "
 
+/** First of all, since todos are asked for once and then kept by events. */
+const TODO_FAULTS: readonly Fault[] = [
+  clientFault("session.todo", "hangs", "session\\.todo did not answer within 1000 ms"),
+  clientFault("session.todo", "answers a page of HTML", "session\\.todo answered in an unknown shape"),
+]
+
 const CLIENT_FAULTS: readonly Fault[] = [
   clientFault("session.messages", "answers an error", "session\\.messages failed: ", "ScriptedError"),
   clientFault("session.messages", "throws", "session\\.messages failed: Error: scripted throw"),
@@ -71,8 +77,6 @@ const CLIENT_FAULTS: readonly Fault[] = [
   clientFault("session.messages", "answers nothing", `${UNKNOWN_SHAPE}undefined`),
   clientFault("session.messages", "answers a page of HTML", UNKNOWN_SHAPE, "doctype"),
   clientFault("session.messages", "answers objects without their fields", UNKNOWN_SHAPE, "info.*null"),
-  clientFault("session.todo", "hangs", "session\\.todo did not answer within 1000 ms"),
-  clientFault("session.todo", "answers a page of HTML", "session\\.todo answered in an unknown shape"),
   clientFault("app.log", "throws"),
   clientFault("app.log", "rejects"),
   clientFault("app.log", "hangs"),
@@ -108,4 +112,4 @@ const STATE_FAULTS: readonly Fault[] = [
 ]
 
 /** Faults that leave the ledger within reach, one after the other in one session. */
-export const PROJECT_FAULTS: readonly Fault[] = [...PROMPT_FAULTS, ...STATE_FAULTS, ...CLIENT_FAULTS]
+export const PROJECT_FAULTS: readonly Fault[] = [...TODO_FAULTS, ...PROMPT_FAULTS, ...STATE_FAULTS, ...CLIENT_FAULTS]

@@ -14,6 +14,8 @@ export type ModelRequest = {
   system: string
   /** Every message that is not system, as one text: what the model can know. */
   conversation: string
+  /** Names of the tools that the model may call. */
+  tools: readonly string[]
 }
 
 export type ModelReply =
@@ -81,7 +83,8 @@ export const startScriptedModel = async (
       })
       .join("\n\n")
     const kind = kindOf(system, (incoming.tools ?? []).length > 0)
-    const request = { kind, index: counts[kind]++, messages, system, conversation }
+    const tools = (incoming.tools ?? []).map((tool) => tool.function.name)
+    const request = { kind, index: counts[kind]++, messages, system, conversation, tools }
     requests.push(request)
     if (kind === "title") return { content: "A scripted title", usage: usage() }
     const reply = await script(request)

@@ -7,7 +7,7 @@ import {
   EMPTY_ACTIVITY,
   MAX_FAILURES,
   MAX_FILES,
-} from "../../.opencode/baton/compaction/activity.ts"
+} from "../../.opencode/baton/task/activity.ts"
 import { promised } from "../requirements.ts"
 
 const ROOT = "/project"

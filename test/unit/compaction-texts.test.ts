@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest"
-import { EMPTY_ACTIVITY } from "../../.opencode/baton/compaction/activity.ts"
 import { createMeter } from "../../.opencode/baton/compaction/budget.ts"
 import { renderCompactionPrompt } from "../../.opencode/baton/compaction/compaction-prompt.ts"
-import type { Facts } from "../../.opencode/baton/compaction/facts.ts"
 import { renderResumeNote } from "../../.opencode/baton/compaction/resume-note.ts"
 import { SHOWN_BRIEF_CHARACTERS, type TaskIdentity, taskPieces } from "../../.opencode/baton/compaction/task-block.ts"
+import { EMPTY_ACTIVITY } from "../../.opencode/baton/task/activity.ts"
+import type { Facts } from "../../.opencode/baton/task/facts.ts"
 import { promised } from "../requirements.ts"
 
 const IDENTITY: TaskIdentity = {

@@ -11,11 +11,7 @@ import { BINDING } from "../support/task-binding.ts"
 const setUp = ({ promptAfterMs, git }: { promptAfterMs: number; git: ProcessOutcome }) => {
   const log = createRecordedLog()
   const deps: GatherDeps = {
-    sessions: {
-      messages: async () => ({ kind: "answer", value: { messages: [] } }),
-      parent: async () => ({ kind: "answer", value: undefined }),
-      todos: async () => ({ kind: "answer", value: [] }),
-    },
+    todos: { find: async () => ({ kind: "answer", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: {
       read: () =>

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
-import { EMPTY_ACTIVITY } from "../../.opencode/baton/compaction/activity.ts"
 import { type CompactionJournal, createJournals } from "../../.opencode/baton/compaction/journal.ts"
 import { createRecorder } from "../../.opencode/baton/compaction/recorder.ts"
 import type { OutboxEntry } from "../../.opencode/baton/ledger/outbox-entry.ts"
+import { EMPTY_ACTIVITY } from "../../.opencode/baton/task/activity.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { BINDING } from "../support/task-binding.ts"
@@ -13,7 +13,10 @@ const compaction = (at: number, summary = `Summary ${at}.`) => ({
   summary,
 })
 
-const setUp = (disk = new Map<string, CompactionJournal>()) => {
+const setUp = (
+  disk = new Map<string, CompactionJournal>(),
+  known: { handoff?: string; waiting?: OutboxEntry[] } = {},
+) => {
   const added: OutboxEntry[] = []
   const again: OutboxEntry[] = []
   const journals = createJournals({
@@ -29,6 +32,7 @@ const setUp = (disk = new Map<string, CompactionJournal>()) => {
     outbox: {
       add: async (entry) => void added.push(entry),
       addUnlessKnown: async (entry) => void again.push(entry),
+      waiting: async () => known.waiting ?? [],
       flush: async () => {},
     },
     gather: async (_binding, journal) => ({
@@ -40,6 +44,7 @@ const setUp = (disk = new Map<string, CompactionJournal>()) => {
         ledger: { title: "T", status: "open", specification: "The specification." },
       },
       facts: { compactions: journal.count, activity: EMPTY_ACTIVITY, todos: [] },
+      ...(known.handoff === undefined ? {} : { handoff: known.handoff }),
     }),
     log: createRecordedLog(),
     now: () => new Date("2026-01-01T00:00:00.000Z"),
@@ -81,6 +86,29 @@ describe("the recorder", () => {
       )
     },
   )
+
+  test.each(["the ledger", "the outbox"])(
+    promised("compaction.C7", "a session whose journal is lost finds its newest compaction in %s"),
+    async (place) => {
+      const first = setUp()
+      await first.recorder.record(BINDING, compaction(1))
+      await first.recorder.record(BINDING, compaction(2))
+      const newest = first.added.findLast((entry) => entry.kind === "handoff")
+      const handoff = newest?.kind === "handoff" ? newest.section : ""
+      const second = setUp(new Map(), place === "the ledger" ? { handoff } : { waiting: first.added })
+      expect(await second.recorder.record(BINDING, compaction(2))).toContain(BINDING.taskID)
+      expect(second.added).toEqual([])
+      await second.recorder.record(BINDING, compaction(3))
+      expect(messages(second.added)).toEqual(["Compaction 3: Summary 3."])
+    },
+  )
+
+  test(promised("compaction.C7", "the handoff of another session says nothing of this one's count"), async () => {
+    const handoff = "# Handoff after compaction 7 (session ses_2, summary msg_s1, 2026-01-01T00:00:00.000Z)\n\nText."
+    const { recorder, added } = setUp(new Map(), { handoff })
+    await recorder.record(BINDING, compaction(1))
+    expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
+  })
 
   test(promised("compaction.C8", "an empty summary keeps the last handoff with a text"), async () => {
     const { recorder, added, journals } = setUp()

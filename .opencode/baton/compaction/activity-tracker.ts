@@ -1,5 +1,5 @@
+import { type Activity, afterSnapshot, afterToolUse, type ToolUse } from "../task/activity.ts"
 import type { TaskRegistry } from "../task/registry.ts"
-import { type Activity, afterSnapshot, afterToolUse, type ToolUse } from "./activity.ts"
 import type { Journals } from "./journal.ts"
 
 /** Tool calls come in bursts; the journal is written once a burst is over. */

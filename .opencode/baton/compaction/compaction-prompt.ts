@@ -1,5 +1,5 @@
+import { type Facts, renderFacts } from "../task/facts.ts"
 import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
-import { type Facts, renderFacts } from "./facts.ts"
 import { type TaskIdentity, taskPieces } from "./task-block.ts"
 
 export type CompactionPromptInput = {

@@ -2,11 +2,11 @@ import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Change } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
-import type { StoredMessage } from "../host/sessions.ts"
+import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
+import type { ToolUse } from "../task/activity.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { TaskRegistry } from "../task/registry.ts"
-import type { ToolUse } from "./activity.ts"
 import { createActivityTracker } from "./activity-tracker.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
@@ -16,14 +16,16 @@ import type { CompactionJournal, Journals } from "./journal.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
 import { withNote } from "./resume-part.ts"
+import { createTodoLists } from "./todo-lists.ts"
 
 type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
 type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 
-export type CompactionDeps = GatherDeps & {
+export type CompactionDeps = Omit<GatherDeps, "todos"> & {
+  sessions: Sessions
   tasks: TaskRegistry
   journals: Journals
-  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "flush">
+  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "waiting" | "flush">
   now: () => Date
 }
 
@@ -34,6 +36,8 @@ const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compact
 const NEWEST_MESSAGES = 20
 
 export type Compaction = {
+  /** A user's message arrived: what a compaction right at its start would have to ask for is asked for now. */
+  userArrived(sessionID: string): void
   modelUsed(request: ModelRequest): undefined
   toolUsed(sessionID: string, use: ToolUse): undefined
   /** @returns the change to the compacting hook's output, or nothing for a session without a task */
@@ -53,12 +57,14 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
   const summaryExpected = new Set<string>()
   const priorSummaries = createPriorSummaries({ sessions, log })
+  const todos = createTodoLists(sessions)
+  const gatherDeps: GatherDeps = { ...deps, todos }
   const activity = createActivityTracker({ tasks, journals, root })
 
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
     const fresh = gathered.get(binding.sessionID)
     gathered.delete(binding.sessionID)
-    if (!fresh) return gatherIdentityAndFacts(deps, binding, journal)
+    if (!fresh) return gatherIdentityAndFacts(gatherDeps, binding, journal)
     return { ...fresh, facts: { ...fresh.facts, compactions: journal.count, activity: journal.activity } }
   }
   const recorder = createRecorder({ journals, outbox, gather, log, now })
@@ -66,6 +72,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const forget = async (sessionID: string): Promise<void> => {
     activity.forget(sessionID)
     gathered.delete(sessionID)
+    todos.forget(sessionID)
+    priorSummaries.forget(sessionID)
     turnSeen.delete(sessionID)
     summaryExpected.delete(sessionID)
     await tasks.forget(sessionID)
@@ -91,7 +99,16 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
 
+  const prepare = async (sessionID: string): Promise<void> => {
+    if (turnSeen.has(sessionID) || !(await tasks.find(sessionID))) return
+    const { count, lastHandoff } = await journals.load(sessionID)
+    if (count === 0 && !lastHandoff) priorSummaries.prepare(sessionID, () => turnSeen.has(sessionID))
+    await todos.find(sessionID)
+  }
+
   return {
+    userArrived: (sessionID) => inBackground(sessionID, prepare(sessionID)),
+
     modelUsed: ({ sessionID, agent, model }) => {
       const agentName: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
       const contextTokens = model.limit.context
@@ -110,8 +127,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       if (!binding) return undefined
       const journal = await journals.load(sessionID)
       const [found, instructions, priorSummary] = await Promise.all([
-        gatherIdentityAndFacts(deps, binding, journal),
-        readInstructions(deps, sessionID),
+        gatherIdentityAndFacts(gatherDeps, binding, journal),
+        readInstructions(gatherDeps, sessionID),
         priorSummaries.find(sessionID, journal, { turnSeen: turnSeen.has(sessionID) }),
       ])
       gathered.set(sessionID, found)
@@ -161,6 +178,9 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           if (part.type === "patch") activity.snapshotTaken(part.sessionID, part.files)
           return
         }
+        case "todo.updated":
+          todos.updated(event.properties.sessionID, event.properties.todos)
+          return
         case "session.created":
           tasks.sessionCreated(event.properties.info.id, event.properties.info.parentID)
           return

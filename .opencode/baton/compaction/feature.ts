@@ -19,7 +19,7 @@ import { createJournals, journalSchema } from "./journal.ts"
 /** `opencode run` waits for dispose on newer versions; it must end no later than 1 s after it would have. */
 const FLUSH_DEADLINE_MS = 700
 
-export type CompactionFeature = Omit<Compaction, "stop"> & {
+export type CompactionFeature = Omit<Compaction, "stop" | "userArrived"> & {
   userMessage(sessionID: string, parts: readonly Part[]): Promise<Change | undefined>
   /** Saves what is unsaved and delivers what can be delivered in 700 ms; the rest waits in the outbox. */
   stop(): Promise<void>
@@ -58,10 +58,12 @@ export const createCompactionFeature = (
   })
   // What an earlier process could not deliver goes first.
   void outbox.drain()
+  const { userArrived, ...hooks } = compaction
   return {
-    ...compaction,
+    ...hooks,
     userMessage: async (sessionID, parts) => {
       await tasks.userMessage(sessionID, collectUserText(parts))
+      userArrived(sessionID)
       return undefined
     },
     stop: async () => {

@@ -1,20 +1,20 @@
 import { withDeadline } from "../host/deadline.ts"
+import { readGitState } from "../host/git-state.ts"
 import type { Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
-import type { Sessions } from "../host/sessions.ts"
 import { splitHandoff } from "../ledger/description.ts"
 import type { Ledger, LedgerTask } from "../ledger/ledger.ts"
 import type { TaskBinding } from "../task/binding.ts"
+import type { Facts } from "../task/facts.ts"
 import type { PromptFiles } from "../task/prompt-files.ts"
 import { builtInProtocol, extractProtocol } from "../task/protocol.ts"
 import { BUILT_IN_HANDOFF_PROMPT } from "./built-in-handoff.ts"
-import type { Facts } from "./facts.ts"
-import { readGitState } from "./git-state.ts"
 import type { CompactionJournal } from "./journal.ts"
 import type { TaskIdentity } from "./task-block.ts"
+import type { TodoLists } from "./todo-lists.ts"
 
 export type GatherDeps = {
-  sessions: Sessions
+  todos: Pick<TodoLists, "find">
   ledger: Pick<Ledger, "readTask">
   prompts: PromptFiles
   run: RunProcess
@@ -24,7 +24,12 @@ export type GatherDeps = {
 }
 
 /** All that a compaction's texts are made from. Each part falls back on its own; none can fail the whole. */
-export type Gathered = { identity: TaskIdentity; facts: Facts }
+export type Gathered = {
+  identity: TaskIdentity
+  facts: Facts
+  /** The handoff section that stands in the task's description. */
+  handoff?: string
+}
 
 const LEDGER_DEADLINE_MS = 2_000
 /** Beside the ledger's: on a busy machine half a second passes before a small file is read. */
@@ -59,7 +64,7 @@ const readProtocol = async (deps: GatherDeps, { taskID, role, sessionID }: TaskB
 }
 
 const readTodos = async (deps: GatherDeps, sessionID: string): Promise<Facts["todos"]> => {
-  const answer = await deps.sessions.todos(sessionID)
+  const answer = await deps.todos.find(sessionID)
   if (answer.kind === "answer") return answer.value
   deps.log.warn("todos unknown", { sessionID, reason: answer.reason })
   return []
@@ -85,16 +90,18 @@ export const gatherIdentityAndFacts = async (
     readGit(deps, binding.sessionID),
   ])
   const { taskID, role, brief } = binding
+  const { specification, handoff } = splitHandoff(task?.description ?? "")
   const ledger = task && {
     title: task.title,
     status: task.status,
     ...(task.definitionOfDone === undefined ? {} : { definitionOfDone: task.definitionOfDone }),
-    specification: splitHandoff(task.description).specification,
+    specification,
   }
   const { count, activity } = journal
   return {
     identity: { taskID, role, brief, protocol, ...(ledger ? { ledger } : {}) },
     facts: { compactions: count, activity, todos, ...(git ? { git } : {}) },
+    ...(handoff === undefined ? {} : { handoff }),
   }
 }
 

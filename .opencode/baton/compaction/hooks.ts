@@ -14,6 +14,7 @@ const SHORT_DEADLINE_MS = 1_000
 /** The events the feature wants; all others, a token delta above all, end at this set. */
 const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "message.part.updated",
+  "todo.updated",
   "session.created",
   "session.compacted",
   "session.idle",

@@ -1,7 +1,7 @@
 import type { ZodType } from "zod"
 import type { Zod } from "../host/schema.ts"
 import type { SessionStore } from "../host/session-store.ts"
-import { type Activity, EMPTY_ACTIVITY } from "./activity.ts"
+import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
 
 /** What Baton remembers of one session's compactions, across restarts. */
 export type CompactionJournal = {
@@ -104,17 +104,27 @@ export const createJournals = (store: SessionStore<CompactionJournal>): Journals
   }
 }
 
-/** The journal after the compaction with this summary was recorded. */
-export const withRecorded = (
+type RecordedCompaction = { summaryID: string; requestID: string; summary: string }
+
+/** The journal with the note for the turns after this compaction. */
+export const withNote = (
   journal: CompactionJournal,
-  compaction: { summaryID: string; requestID: string; summary: string },
+  { summaryID, requestID, summary }: RecordedCompaction,
   note: string,
 ): CompactionJournal => ({
   ...journal,
+  lastHandoff: summary === "" ? journal.lastHandoff : { summaryID, text: summary },
+  note: { requestID, text: note },
+})
+
+/** The journal after the compaction with this summary was recorded. */
+export const withRecorded = (
+  journal: CompactionJournal,
+  compaction: RecordedCompaction,
+  note: string,
+): CompactionJournal => ({
+  ...withNote(journal, compaction, note),
   count: journal.count + 1,
   recorded: [...journal.recorded, compaction.summaryID].slice(-REMEMBERED_SUMMARIES),
   recording: undefined,
-  lastHandoff:
-    compaction.summary === "" ? journal.lastHandoff : { summaryID: compaction.summaryID, text: compaction.summary },
-  note: { requestID: compaction.requestID, text: note },
 })

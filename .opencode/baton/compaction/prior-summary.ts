@@ -1,10 +1,16 @@
 import { withDeadline } from "../host/deadline.ts"
-import type { Log } from "../host/log.ts"
+import { describeError, type Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
 import { findCompletedCompaction, keepsPriorSummary } from "./completed-compaction.ts"
 import type { CompactionJournal } from "./journal.ts"
 
 export type PriorSummaries = {
+  /**
+   * Begins the search that `find` would have to wait for, and ends it as soon as it is no longer needed.
+   *
+   * @param isOver asked before each page
+   */
+  prepare(sessionID: string, isOver: () => boolean): void
   /**
    * The summary that the new one must carry over: the newest with a text, in full. Called from the compacting hook.
    *
@@ -13,6 +19,7 @@ export type PriorSummaries = {
    * @returns undefined when there is none, or when this OpenCode shows the very same one to the summariser itself
    */
   find(sessionID: string, journal: CompactionJournal, options: { turnSeen: boolean }): Promise<string | undefined>
+  forget(sessionID: string): void
 }
 
 const NEWEST_MESSAGES = 2
@@ -42,9 +49,11 @@ export const createPriorSummaries = ({
     return shown
   }
 
-  const search = async (sessionID: string): Promise<string | undefined> => {
+  const searches = new Map<string, Promise<string | undefined>>()
+
+  const search = async (sessionID: string, isOver: () => boolean): Promise<string | undefined> => {
     let cursor: string | undefined
-    for (let page = 0; page < MAX_PAGES; page++) {
+    for (let page = 0; page < MAX_PAGES && !isOver(); page++) {
       const answer = await sessions.messages(sessionID, PAGE_MESSAGES, cursor)
       if (answer.kind === "failed") return undefined
       const found = findCompletedCompaction(answer.value.messages)
@@ -55,7 +64,18 @@ export const createPriorSummaries = ({
     return undefined
   }
 
+  const searchOnce = (sessionID: string, isOver: () => boolean): Promise<string | undefined> => {
+    const started = searches.get(sessionID) ?? search(sessionID, isOver)
+    searches.set(sessionID, started)
+    return started
+  }
+
   return {
+    prepare: (sessionID, isOver) => {
+      searchOnce(sessionID, isOver).catch((error: unknown) =>
+        log.warn("search for a prior summary failed", { sessionID, error: describeError(error) }),
+      )
+    },
     find: async (sessionID, journal, { turnSeen }) => {
       const last = journal.lastHandoff
       if (!last && (turnSeen || journal.count > 0)) return undefined
@@ -66,8 +86,14 @@ export const createPriorSummaries = ({
         return undefined
       }
       if (isVisible) return undefined
-      const searched = await withDeadline(search(sessionID), SEARCH_DEADLINE_MS)
+      const searched = await withDeadline(
+        searchOnce(sessionID, () => false),
+        SEARCH_DEADLINE_MS,
+      )
       return searched.kind === "done" && searched.value !== "" ? searched.value : undefined
+    },
+    forget: (sessionID) => {
+      searches.delete(sessionID)
     },
   }
 }

@@ -1,11 +1,12 @@
 import type { Log } from "../host/log.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
 import type { TaskBinding } from "../task/binding.ts"
+import type { Facts } from "../task/facts.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompletedCompaction, summaryLine } from "./completed-compaction.ts"
-import { type Facts, renderFacts } from "./facts.ts"
 import type { Gathered } from "./gather.ts"
-import { type CompactionJournal, type Journals, withRecorded } from "./journal.ts"
+import { parseHandoffTitle, renderHandoffSection } from "./handoff-section.ts"
+import { type CompactionJournal, type Journals, withNote, withRecorded } from "./journal.ts"
 import { renderResumeNote } from "./resume-note.ts"
 
 export type Recorder = {
@@ -15,7 +16,7 @@ export type Recorder = {
 
 export type RecorderDeps = {
   journals: Journals
-  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "flush">
+  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "waiting" | "flush">
   gather: (binding: TaskBinding, journal: CompactionJournal) => Promise<Gathered>
   log: Log
   now: () => Date
@@ -37,30 +38,39 @@ const logMessage = (number: number, { summary }: CompletedCompaction, { activity
   return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures}`
 }
 
-const handoffSection = (
-  number: number,
-  sessionID: string,
-  at: Date,
-  compaction: CompletedCompaction,
-  facts: Facts,
-  earlier: string | undefined,
-): string => {
-  const title = `# Handoff after compaction ${number} (session ${sessionID}, ${at.toISOString()})`
-  if (compaction.summary !== "") return [title, compaction.summary, renderFacts(facts)].join("\n\n")
-  const stands = earlier ? `The handoff before it:\n\n${earlier}` : "There is no earlier handoff."
-  return [title, "The summary of this compaction was empty.", renderFacts(facts), stands].join("\n\n")
-}
-
 export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderDeps): Recorder => {
   const running = new Map<string, Promise<string>>()
 
+  /** What a session knew whose journal never reached the disk or is damaged: its newest handoff says it. */
+  const recall = async (
+    { sessionID, taskID }: TaskBinding,
+    journal: CompactionJournal,
+    inLedger: string | undefined,
+  ): Promise<CompactionJournal> => {
+    const inOutbox = (await outbox.waiting(taskID)).flatMap((entry) => (entry.kind === "handoff" ? entry.section : []))
+    const newest = [...(inLedger === undefined ? [] : [inLedger]), ...inOutbox]
+      .flatMap((section) => parseHandoffTitle(section) ?? [])
+      .findLast((title) => title.sessionID === sessionID)
+    if (!newest) return journal
+    log.info("the count of compactions is taken from the newest handoff", { taskID, ...newest })
+    return journals.update(sessionID, (current) => ({
+      ...current,
+      count: newest.number,
+      recorded: [newest.summaryID],
+    }))
+  }
+
   const recordOnce = async (binding: TaskBinding, compaction: CompletedCompaction): Promise<string> => {
     const { sessionID, taskID } = binding
-    const journal = await journals.load(sessionID)
+    const stored = await journals.load(sessionID)
+    const isStored = stored.recorded.includes(compaction.summaryID)
+    if (isStored && stored.note?.requestID === compaction.requestID) return stored.note.text
+    const gathered = await gather(binding, stored)
+    const journal = stored.recorded.length > 0 ? stored : await recall(binding, stored, gathered.handoff)
     const isRecorded = journal.recorded.includes(compaction.summaryID)
-    if (isRecorded && journal.note?.requestID === compaction.requestID) return journal.note.text
     const number = isRecorded ? journal.count : journal.count + 1
-    const { identity, facts } = await gather(binding, { ...journal, count: number })
+    const { identity } = gathered
+    const facts = { ...gathered.facts, compactions: number }
     const note = renderResumeNote({
       identity,
       facts,
@@ -69,7 +79,10 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
       ...(journal.lastHandoff ? { earlierHandoff: journal.lastHandoff.text } : {}),
       meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
-    if (isRecorded) return note
+    if (isRecorded) {
+      await journals.update(sessionID, (current) => withNote(current, compaction, note))
+      return note
+    }
     const specification = journal.specification ?? identity.ledger?.specification
     const wasCutOff = journal.recording === compaction.summaryID
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
@@ -80,7 +93,7 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
       kind: "handoff",
       taskID,
       sessionID,
-      section: handoffSection(number, sessionID, now(), compaction, facts, journal.lastHandoff?.text),
+      section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, journal.lastHandoff?.text),
       ...(specification === undefined ? {} : { specification }),
     })
     await journals.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))

@@ -1,6 +1,6 @@
+import type { Facts } from "../task/facts.ts"
 import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
 import { factsPiece } from "./compaction-prompt.ts"
-import type { Facts } from "./facts.ts"
 import { type TaskIdentity, taskPieces } from "./task-block.ts"
 
 export type ResumeNoteInput = {

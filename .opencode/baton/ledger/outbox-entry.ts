@@ -37,6 +37,8 @@ export type Outbox = {
    * and cannot know how far it got.
    */
   addUnlessKnown(entry: OutboxEntry): Promise<void>
+  /** What waits for this task, oldest first; empty when the folder cannot be read. */
+  waiting(taskID: string): Promise<OutboxEntry[]>
   /** Delivers what waits, in the background; never rejects and may be called at any time. */
   drain(): Promise<void>
   /** Delivers what waits until nothing is left, nothing more can be done now, or the deadline (ms) passes. */

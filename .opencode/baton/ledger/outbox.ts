@@ -114,11 +114,17 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     }
   }
 
-  const isKnown = async (entry: OutboxEntry): Promise<boolean> => {
+  const readWaiting = async (taskID: string): Promise<OutboxEntry[]> => {
+    const found: OutboxEntry[] = []
     for (const name of await files.list()) {
       const read = await files.read(name)
-      if (read.kind === "record" && isDeepStrictEqual(read.record.entry, entry)) return true
+      if (read.kind === "record" && read.record.entry.taskID === taskID) found.push(read.record.entry)
     }
+    return found
+  }
+
+  const isKnown = async (entry: OutboxEntry): Promise<boolean> => {
+    if ((await readWaiting(entry.taskID)).some((waiting) => isDeepStrictEqual(waiting, entry))) return true
     // A handoff replaces the one before it, so that a second one does no harm.
     if (entry.kind !== "log") return false
     const read = await ledger.readTask(entry.taskID)
@@ -140,6 +146,14 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
         log.warn("cannot tell whether the record is there already: it is added", { reason: describeError(error) })
       }
       await add(entry)
+    },
+    waiting: async (taskID) => {
+      try {
+        return await readWaiting(taskID)
+      } catch (error) {
+        log.warn("cannot tell what waits in the outbox", { taskID, reason: describeError(error) })
+        return []
+      }
     },
     drain: async () => {
       await drainOnce()

@@ -1,6 +1,5 @@
-import type { RunProcess } from "../host/process.ts"
-import type { GitState } from "./facts.ts"
-import { readGitFiles } from "./git-files.ts"
+import { type GitState, readGitFiles } from "./git-files.ts"
+import type { RunProcess } from "./process.ts"
 
 const GIT_DEADLINE_MS = 1_000
 

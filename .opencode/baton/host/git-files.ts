@@ -4,7 +4,8 @@
  */
 import { readFile, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import type { GitState } from "./facts.ts"
+/** Where a worktree stands; `branch` is "(detached)" when it is on none. */
+export type GitState = { branch: string; head: string }
 
 const HASH = /^[0-9a-f]{40,64}$/
 

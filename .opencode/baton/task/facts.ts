@@ -1,7 +1,6 @@
 import type { Todo } from "@opencode-ai/sdk"
+import type { GitState } from "../host/git-files.ts"
 import type { Activity, FileTrace } from "./activity.ts"
-
-export type GitState = { branch: string; head: string }
 
 /** What a program can know about a session without asking a model. */
 export type Facts = {
