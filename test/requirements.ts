@@ -35,6 +35,29 @@ export const REQUIREMENTS = {
   "compaction.C9": "Every branch is logged with its session and reason.",
   "compaction.C10": "The role prompts and the plugin keep one contract, held from both sides.",
 
+  "handoff.A1":
+    "OpenCode finds the handoff plugin by itself; /handoff is registered with the template of prompts/handoff-command.md.",
+  "handoff.A2":
+    "The program adds the first request verbatim, files changed and read, open todos, git state, task ID and role.",
+  "handoff.B1": "A draft is marker line, file references, task and role, prompt and facts, in this order.",
+  "handoff.B2": "In a TUI the draft lands in a new session's prompt, once, with what the user had typed.",
+  "handoff.B3":
+    "Without a TUI the new session is created with draft and files, titled and verified, and no model starts.",
+  "handoff.B4": "Files are checked before the draft is made; what is left out is named with its reason.",
+  "handoff.B5": "Each handoff is recorded in the ledger and on disk, and its chain can be followed from either end.",
+  "handoff.C1": "File references are parsed by the document's rules and beyond them, in linear time.",
+  "handoff.C2": "Files are shown as the document has it: header part, numbered lines, limits and footers.",
+  "handoff.C3": "Only text files inside the worktree that hold no secrets are read, within a budget.",
+  "handoff.C4": "Files are injected once, into the message that carries the marker, and agent and model stay.",
+  "handoff.C5": "A deleted session's handoff state is freed.",
+  "handoff.D1": "read_session gives the document's format, counts truly, and says plainly what it cannot read.",
+  "handoff.D2": "read_session reads sessions of the chain; others of the same project only when asked to.",
+  "handoff.D3": "read_session searches, pages back, and shows tools as asked for, within a cap.",
+  "handoff.D4": "Reading the newest 100 of 10,000 messages costs under 150 ms and 20 MB.",
+  "handoff.E1": "The whole way works on both OpenCode versions in run and serve, and in the real TUI.",
+  "handoff.E2": "Hostile files, texts and sessions cost nobody a handoff.",
+  "handoff.E3": "The documentation shows the TUI, and doctor knows the feature.",
+
   "ledger.D1":
     "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",
   "ledger.D2": "A ledger write is on disk before it is tried and is delivered later, in order, exactly once.",

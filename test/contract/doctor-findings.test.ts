@@ -113,6 +113,18 @@ harm("a worker prompt without its protocol", "warning", "prompts", /no protocol 
   patient.write("prompts/worker.md", "# Worker\n\nTask: {{task_id}}\n"),
 )
 
+harm(
+  "a handoff command without its goal",
+  "warning",
+  "prompts",
+  /handoff-command\.md does not mention \$ARGUMENTS/,
+  () => patient.write("prompts/handoff-command.md", "Call handoff_session.\n"),
+)
+harm("a stored handoff that is damaged", "warning", "handoffs", /a stored handoff cannot be read/, () => {
+  patient.write(".opencode/state/.gitignore", "*\n")
+  patient.write(".opencode/state/handoffs/handoff-1.json", '{"version":1,')
+})
+
 harm("another program called prog", "warning", "ledger", /programs\/prog is called prog and is not the ledger/, () =>
   patient.program("prog", "echo I make progress bars\n"),
 )

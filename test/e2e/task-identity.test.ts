@@ -87,7 +87,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const result = await task.run("COMPACT-NOW please, there is no task here: Task: re-added tests")
       expect(result.exitCode, result.stderr).toBe(0)
       expect(existsSync(join(task.project.directory, ".opencode", "state"))).toBe(false)
-      const shown = JSON.stringify(task.model.requests.map(({ kind, messages }) => ({ kind, messages })))
+      const shown = JSON.stringify(task.model.requests.map(({ kind, messages, tools }) => ({ kind, messages, tools })))
       return JSON.parse(shown.replaceAll(task.project.directory, "PROJECT"))
     }
     const withBundle = await requestsOf("project")

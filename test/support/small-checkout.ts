@@ -35,6 +35,7 @@ const FILES = {
   ".opencode/baton/ledger/embedded/main.ts": "export {}\n",
   ".opencode/baton/bin/tool": "#!/bin/sh\necho tool\n",
   "prompts/handoff.md": "Write the handoff.\n",
+  "prompts/handoff-command.md": "Call handoff_session: $ARGUMENTS\n",
   "prompts/worker.md": rolePrompt("Worker"),
   "prompts/planner.md": rolePrompt("Planner"),
 }

@@ -1,13 +1,43 @@
-import type { AssistantMessage, Part, UserMessage } from "@opencode-ai/sdk"
+import type { AssistantMessage, FilePart, Part, ToolState, UserMessage } from "@opencode-ai/sdk"
 import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
 
-export const textPart = (text: string, extra: { synthetic?: boolean } = {}): Part => ({
-  id: "prt_1",
-  sessionID: "ses_1",
-  messageID: "msg_1",
+const IDS = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1" }
+
+export const textPart = (text: string, extra: { synthetic?: boolean; ignored?: boolean } = {}): Part => ({
+  ...IDS,
   type: "text",
   text,
   ...extra,
+})
+
+export const reasoningPart = (text: string): Part => ({ ...IDS, type: "reasoning", text, time: { start: 1 } })
+
+export const filePart = (file: Partial<Pick<FilePart, "filename" | "url" | "mime">>): Part => ({
+  ...IDS,
+  type: "file",
+  mime: "text/plain",
+  url: "file:///p/a.ts",
+  ...file,
+})
+
+export const compactionPart = (): Part => ({ ...IDS, type: "compaction", auto: true })
+
+export const toolPart = (tool: string, state: ToolState): Part => ({
+  ...IDS,
+  type: "tool",
+  callID: "call_1",
+  tool,
+  state,
+})
+
+/** What a tool leaves that ended as it should. */
+export const completedTool = (title: string, output = "", input: Record<string, unknown> = {}): ToolState => ({
+  status: "completed",
+  input,
+  output,
+  title,
+  metadata: {},
+  time: { start: 1, end: 2 },
 })
 
 /** A user's message as OpenCode stores it. */

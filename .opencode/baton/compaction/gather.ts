@@ -16,7 +16,7 @@ import type { TodoLists } from "./todo-lists.ts"
 export type GatherDeps = {
   todos: Pick<TodoLists, "find">
   ledger: Pick<Ledger, "readTask">
-  prompts: PromptFiles
+  prompts: Pick<PromptFiles, "read">
   run: RunProcess
   /** The worktree's top folder, or the project's where there is no git. */
   root: string

@@ -2,6 +2,7 @@ import { copiesCheck } from "./checks/copies.ts"
 import { databaseCheck } from "./checks/database.ts"
 import { dependenciesCheck } from "./checks/dependencies.ts"
 import { filesCheck } from "./checks/files.ts"
+import { handoffsCheck } from "./checks/handoffs.ts"
 import { ledgerCheck } from "./checks/ledger.ts"
 import { openCodeCheck } from "./checks/opencode.ts"
 import { outboxCheck } from "./checks/outbox.ts"
@@ -23,5 +24,6 @@ export const CHECKS: readonly Check[] = [
   ledgerCheck,
   databaseCheck,
   outboxCheck,
+  handoffsCheck,
   stateCheck,
 ]

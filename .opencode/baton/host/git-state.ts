@@ -2,6 +2,8 @@ import { type GitState, readGitFiles } from "./git-files.ts"
 import type { RunProcess } from "./process.ts"
 
 const GIT_DEADLINE_MS = 1_000
+/** It looks at every file of the worktree. */
+const STATUS_DEADLINE_MS = 5_000
 
 export type GitRead = { kind: "found"; git: GitState } | { kind: "unknown"; reason: string }
 
@@ -27,4 +29,29 @@ const askGit = async (run: RunProcess, directory: string): Promise<GitRead> => {
 export const readGitState = async (run: RunProcess, root: string): Promise<GitRead> => {
   const git = await readGitFiles(root)
   return git ? { kind: "found", git } : askGit(run, root)
+}
+
+/** The paths of `git status --porcelain=v1 -z`: of a rename, where it went to. */
+export const parseDirtyFiles = (output: string): string[] => {
+  const fields = output.split("\0")
+  const files: string[] = []
+  for (let at = 0; at < fields.length; at++) {
+    const field = fields[at] ?? ""
+    if (field.length < 4) continue
+    files.push(field.slice(3))
+    // The field after a rename or a copy is where it came from.
+    if (/^[RC]|^.[RC]/.test(field)) at++
+  }
+  return files
+}
+
+/**
+ * The paths that git calls changed and not committed, relative to the worktree; undefined where there is no git.
+ *
+ * @param root absolute path of the worktree's top folder
+ */
+export const readDirtyFiles = async (run: RunProcess, root: string): Promise<string[] | undefined> => {
+  const argv = ["git", "--no-optional-locks", "status", "--porcelain=v1", "-z"] as const
+  const outcome = await run(argv, { cwd: root, deadlineMs: STATUS_DEADLINE_MS })
+  return outcome.kind === "exited" && outcome.exitCode === 0 ? parseDirtyFiles(outcome.stdout) : undefined
 }

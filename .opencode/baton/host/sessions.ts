@@ -8,12 +8,24 @@ export type StoredMessage = { info: Message; parts: Part[] }
 /** One page of a session's messages, oldest first; `older` is the cursor of the page before it, where there is one. */
 export type MessagePage = { messages: StoredMessage[]; older?: string }
 
-export type Answer<T> = { kind: "answer"; value: T } | { kind: "failed"; reason: string }
+/** `missing`: OpenCode answered that there is no such session. */
+export type Answer<T> = { kind: "answer"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
+
+/** `projectID` is "global" outside git, whatever the folder. */
+export type SessionInfo = { id: string; title: string; projectID: string; directory: string; parentID?: string }
+
+/** Which agent and model a message was for. */
+export type MessageTarget = { agent: string; model: { providerID: string; modelID: string } }
 
 /** OpenCode's sessions as the features see them. No call throws; each has its deadline. */
 export type Sessions = {
   /** The newest `limit` messages (or the newest before `cursor`), oldest first. */
   messages(sessionID: string, limit: number, cursor?: string): Promise<Answer<MessagePage>>
+  info(sessionID: string): Promise<Answer<SessionInfo>>
+  /** Creates a root session. @returns its id */
+  create(title: string): Promise<Answer<string>>
+  /** Stores a user's message and starts no model. Plugins see it as they see any other. */
+  store(sessionID: string, text: string, target: MessageTarget | undefined): Promise<Answer<undefined>>
   /** The parent's id, or undefined for a root session. */
   parent(sessionID: string): Promise<Answer<string | undefined>>
   todos(sessionID: string): Promise<Answer<Todo[]>>
@@ -30,6 +42,10 @@ const isStoredMessage = (value: unknown): value is StoredMessage =>
   typeof value.info.role === "string" &&
   Array.isArray(value.parts) &&
   value.parts.every((part) => isRecord(part) && typeof part.type === "string")
+
+const isSessionInfo = (value: unknown): value is SessionInfo =>
+  isRecord(value) &&
+  [value.id, value.title, value.projectID, value.directory].every((field) => typeof field === "string")
 
 const isTodo = (value: unknown): value is Todo =>
   isRecord(value) && typeof value.content === "string" && typeof value.status === "string"
@@ -60,7 +76,10 @@ export const createSessions = (
     if (outcome.kind === "failed") return { kind: "failed", reason: `${what} failed: ${describeError(outcome.error)}` }
     if (!isRecord(outcome.value)) return malformed(what, outcome.value)
     const { data, error, response } = outcome.value
-    if (error !== undefined) return { kind: "failed", reason: `${what} failed: ${JSON.stringify(error).slice(0, 200)}` }
+    if (error !== undefined) {
+      const reason = `${what} failed: ${JSON.stringify(error).slice(0, 200)}`
+      return { kind: "failed", reason, ...(response?.status === 404 ? { missing: true } : {}) }
+    }
     return read(data, response)
   }
   return {
@@ -77,6 +96,28 @@ export const createSessions = (
         },
       )
     },
+    info: (sessionID) =>
+      call(
+        "session.get",
+        () => client.session.get({ path: { id: sessionID } }),
+        (data) => (isSessionInfo(data) ? { kind: "answer", value: data } : malformed("session.get", data)),
+      ),
+    create: (title) =>
+      call(
+        "session.create",
+        () => client.session.create({ body: { title } }),
+        (data) => (isSessionInfo(data) ? { kind: "answer", value: data.id } : malformed("session.create", data)),
+      ),
+    store: (sessionID, text, target) =>
+      call(
+        "session.prompt",
+        () =>
+          client.session.prompt({
+            path: { id: sessionID },
+            body: { ...target, noReply: true, parts: [{ type: "text", text }] },
+          }),
+        () => ({ kind: "answer", value: undefined }),
+      ),
     parent: (sessionID) =>
       call(
         "session.get",

@@ -1,8 +1,8 @@
-import { constants } from "node:fs"
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs"
 import { type FileHandle, open, stat } from "node:fs/promises"
 import { join } from "node:path"
 
-export type PromptName = "handoff" | "worker" | "planner"
+export type PromptName = "handoff" | "handoff-command" | "worker" | "planner"
 
 export type PromptFile =
   | { readonly kind: "text"; readonly text: string }
@@ -12,6 +12,8 @@ export type PromptFile =
 export type PromptFiles = {
   /** Reads the file anew at each call, so that an edit counts at the next compaction. Never rejects. */
   read(name: PromptName): Promise<PromptFile>
+  /** The same without waiting for anything else, for a caller that OpenCode asks synchronously. */
+  readNow(name: PromptName): PromptFile
 }
 
 /** More than this is not a prompt but an accident. */
@@ -31,6 +33,11 @@ const requireRegularFile = (found: { isFile(): boolean; isDirectory(): boolean }
   if (!found.isFile()) throw new UnusablePrompt("it is not a regular file")
 }
 
+const withinLimit = (buffer: Uint8Array, length: number): Uint8Array => {
+  if (length > PROMPT_LIMIT_BYTES) throw new UnusablePrompt(`it is larger than ${PROMPT_LIMIT_BYTES} bytes`)
+  return buffer.subarray(0, length)
+}
+
 /** Reads one byte more than the limit at most, whatever size the file claims or grows to. */
 const readBounded = async (file: FileHandle): Promise<Uint8Array> => {
   const buffer = new Uint8Array(PROMPT_LIMIT_BYTES + 1)
@@ -40,8 +47,7 @@ const readBounded = async (file: FileHandle): Promise<Uint8Array> => {
     if (bytesRead === 0) break
     length += bytesRead
   }
-  if (length > PROMPT_LIMIT_BYTES) throw new UnusablePrompt(`it is larger than ${PROMPT_LIMIT_BYTES} bytes`)
-  return buffer.subarray(0, length)
+  return withinLimit(buffer, length)
 }
 
 const readRegularFile = async (path: string): Promise<Uint8Array> => {
@@ -52,6 +58,23 @@ const readRegularFile = async (path: string): Promise<Uint8Array> => {
     return await readBounded(file)
   } finally {
     await file.close()
+  }
+}
+
+const readRegularFileNow = (path: string): Uint8Array => {
+  requireRegularFile(statSync(path))
+  const file = openSync(path, READ_WITHOUT_WAITING)
+  try {
+    requireRegularFile(fstatSync(file))
+    const buffer = new Uint8Array(PROMPT_LIMIT_BYTES + 1)
+    let length = 0
+    for (;;) {
+      const bytesRead = readSync(file, buffer, length, buffer.length - length, length)
+      if (bytesRead === 0) return withinLimit(buffer, length)
+      length += bytesRead
+    }
+  } finally {
+    closeSync(file)
   }
 }
 
@@ -83,13 +106,24 @@ const describeReason = (error: unknown): string => {
  *
  * @param root absolute path of the folder that holds `.opencode` and `prompts`
  */
-export const createPromptFiles = ({ root }: { root: string }): PromptFiles => ({
-  read: async (name) => {
-    const path = join(root, PROMPTS_FOLDER, `${name}.md`)
-    try {
-      return { kind: "text", text: decodePrompt(await readRegularFile(path)) }
-    } catch (error) {
-      return { kind: "unusable", path, reason: describeReason(error) }
-    }
-  },
-})
+export const createPromptFiles = ({ root }: { root: string }): PromptFiles => {
+  const pathOf = (name: PromptName) => join(root, PROMPTS_FOLDER, `${name}.md`)
+  return {
+    read: async (name) => {
+      const path = pathOf(name)
+      try {
+        return { kind: "text", text: decodePrompt(await readRegularFile(path)) }
+      } catch (error) {
+        return { kind: "unusable", path, reason: describeReason(error) }
+      }
+    },
+    readNow: (name) => {
+      const path = pathOf(name)
+      try {
+        return { kind: "text", text: decodePrompt(readRegularFileNow(path)) }
+      } catch (error) {
+        return { kind: "unusable", path, reason: describeReason(error) }
+      }
+    },
+  }
+}

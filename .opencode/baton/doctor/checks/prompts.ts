@@ -29,8 +29,19 @@ export const judgeRolePrompt = (role: Role, text: string): readonly Observation[
 }
 
 const judgeUnusable = (name: PromptName, path: string, reason: string): Observation => {
-  const instead = name === "handoff" ? "the built-in prompt is used" : "the built-in protocol is used"
+  const instead = name.startsWith("handoff") ? "the built-in prompt is used" : "the built-in protocol is used"
   return warning(`${path} cannot be used: ${reason}; ${instead}`, "Mend the file, or run scripts/install again.")
+}
+
+/** Without `$ARGUMENTS` OpenCode puts the goal at the end; without the tool's name the model may only talk. */
+export const judgeCommandPrompt = (text: string): Observation => {
+  const file = "prompts/handoff-command.md"
+  const missing = ["$ARGUMENTS", "handoff_session"].filter((word) => !text.includes(word))
+  if (missing.length === 0) return ok(`${file} is the template of /handoff`)
+  return warning(
+    `${file} does not mention ${missing.join(" and ")}`,
+    "Put it back, as in the version that comes with Baton.",
+  )
 }
 
 export const promptsCheck: Check = {
@@ -39,11 +50,15 @@ export const promptsCheck: Check = {
   examine: async ({ root }) => {
     const prompts = createPromptFiles({ root })
     const handoff = await prompts.read("handoff")
+    const command = await prompts.read("handoff-command")
     const roles = await Promise.all(ROLES.map(async (role) => ({ role, file: await prompts.read(role) })))
     return [
       handoff.kind === "text"
         ? ok("prompts/handoff.md is the prompt of every compaction")
         : judgeUnusable("handoff", handoff.path, handoff.reason),
+      command.kind === "text"
+        ? judgeCommandPrompt(command.text)
+        : judgeUnusable("handoff-command", command.path, command.reason),
       ...roles.flatMap(({ role, file }) =>
         file.kind === "text" ? judgeRolePrompt(role, file.text) : [judgeUnusable(role, file.path, file.reason)],
       ),

@@ -1,0 +1,110 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
+import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
+import { guardHook, guardObserver } from "../host/guard.ts"
+import { createLog, describeError } from "../host/log.ts"
+import { findProjectRoot } from "../host/project-root.ts"
+import { loadZod, requireZod } from "../host/schema.ts"
+import { createPromptFiles } from "../task/prompt-files.ts"
+import { COMMAND_NAME, OTHER_COMMAND_NAME, registerCommand } from "./command.ts"
+import type { HandoffFeature } from "./feature.ts"
+import { createToolOffers } from "./tool-offers.ts"
+import { createHandoffTools } from "./tools.ts"
+
+const MESSAGE_DEADLINE_MS = 5_000
+const SHORT_DEADLINE_MS = 1_000
+const OWN_COMMANDS: ReadonlySet<string> = new Set([COMMAND_NAME, OTHER_COMMAND_NAME])
+/** What every draft begins with; see draft.ts. A message without it costs a look at its text and nothing else. */
+const MARKER = "Continuing work from session "
+
+/** The handoff's hooks for one directory of one OpenCode process; the feature is loaded when one of them is wanted. */
+export const createHandoffHooks = (input: PluginInput): Hooks => {
+  const { client, directory, worktree } = input
+  const log = createLog(client, "handoff")
+  const projectRoot = findProjectRoot(directory, worktree)
+  const claim = claimBundle({ feature: "handoff", directory, projectRoot, bundleRoot })
+  const offers = createToolOffers()
+  const goals = new Map<string, string>()
+
+  let loading: Promise<HandoffFeature> | undefined
+  const load = (): Promise<HandoffFeature> => {
+    loading ??= import("./feature.ts").then(({ createHandoffFeature }) =>
+      createHandoffFeature(input, { log, projectRoot, bundleRoot }),
+    )
+    return loading
+  }
+
+  let tools: Record<string, ToolDefinition> | undefined
+  const createTools = (): Record<string, ToolDefinition> => {
+    if (!claim.isHeld()) return {}
+    try {
+      return createHandoffTools(requireZod(), { load, goalOf: (sessionID) => goals.get(sessionID) ?? "" })
+    } catch (error) {
+      log.error("the tools handoff_session and read_session are not there", { error: describeError(error) })
+      return {}
+    }
+  }
+
+  return {
+    config: async (config) => {
+      try {
+        if (!claim.isHeld()) return
+        registerCommand(config, createPromptFiles({ root: projectRoot }), log)
+        // OpenCode asks for the tools right before the first request; by then zod is there.
+        loadZod().catch(() => {})
+      } catch (error) {
+        log.error("hook failed", { hook: "config", error: describeError(error) })
+      }
+    },
+    get tool() {
+      tools ??= createTools()
+      return tools
+    },
+    "command.execute.before": guardHook(
+      log,
+      { name: "command.execute.before", deadlineMs: SHORT_DEADLINE_MS },
+      async ({ command, sessionID, arguments: goal }) => {
+        if (claim.isHeld() && OWN_COMMANDS.has(command)) goals.set(sessionID, goal)
+        return undefined
+      },
+      ({ sessionID }) => ({ sessionID }),
+    ),
+    "chat.message": guardHook(
+      log,
+      { name: "chat.message", deadlineMs: MESSAGE_DEADLINE_MS },
+      async (_input, { message, parts }) => {
+        if (!claim.isHeld()) return undefined
+        const isDraft = parts.some((part) => part.type === "text" && part.text.includes(MARKER))
+        const isPending = (await loading)?.isPending(message.sessionID) === true
+        return isDraft || isPending ? (await load()).userMessage(message, parts) : undefined
+      },
+      ({ sessionID }) => ({ sessionID }),
+    ),
+    "experimental.chat.messages.transform": guardHook(
+      log,
+      { name: "experimental.chat.messages.transform", deadlineMs: SHORT_DEADLINE_MS },
+      async (_input, { messages }) => {
+        if (!claim.isHeld()) return undefined
+        const sessionID = messages[0]?.info.sessionID
+        const isKnown = sessionID === undefined || offers.isKnown(sessionID)
+        if (!isKnown && existsSync(join(projectRoot, ".opencode", "state", "handoffs")))
+          if (await (await load()).isHandedOver(sessionID)) offers.offerReading(sessionID)
+        return () => offers.apply(messages)
+      },
+      (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
+    ),
+    event: guardObserver(log, "event", ({ event }) => {
+      if (event.type !== "session.deleted") return undefined
+      const { id } = event.properties.info
+      goals.delete(id)
+      offers.forget(id)
+      return loading?.then((feature) => feature.forget(id))
+    }),
+    dispose: async () => {
+      const feature = await loading?.catch(() => undefined)
+      await feature?.stop()
+      claim.release()
+    },
+  }
+}

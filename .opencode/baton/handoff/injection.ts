@@ -1,0 +1,122 @@
+import type { Part, UserMessage } from "@opencode-ai/sdk"
+import type { Change } from "../host/guard.ts"
+import type { Log } from "../host/log.ts"
+import type { Sessions } from "../host/sessions.ts"
+import type { Outbox } from "../ledger/outbox-entry.ts"
+import { collectUserText } from "../task/user-text.ts"
+import { findMarker, type Marker } from "./draft.ts"
+import type { HandoffRecord, HandoffRecords } from "./handoff-record.ts"
+import { type LoadedFiles, renderLeftOut } from "./load-files.ts"
+import { nextPartIDs } from "./part-id.ts"
+import { type FileReference, parseReferences } from "./reference.ts"
+
+export type InjectionDeps = {
+  sessions: Pick<Sessions, "messages">
+  records: HandoffRecords
+  loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
+  outbox: Pick<Outbox, "add">
+  log: Log
+  now: () => Date
+}
+
+type Wanted = {
+  readonly from: string
+  readonly record: HandoffRecord | undefined
+  readonly references: readonly FileReference[]
+}
+
+/** Enough to tell whether a session has a message besides the one that is arriving. */
+const FIRST_MESSAGES = 2
+
+const goalLine = (goal: string): string => goal.replaceAll(/\s+/g, " ").trim()
+
+/**
+ * Puts the files that a draft names into the very message that brings it, so that they are there when the model first
+ * looks, and are there once.
+ */
+export const createInjection = ({ sessions, records, loadFiles, outbox, log, now }: InjectionDeps) => {
+  const pending = new Map<string, Wanted>()
+
+  /** A draft begins a session; the same words later on are a quotation. A reverted message is gone by now. */
+  const isFirstMessage = async (sessionID: string, messageID: string): Promise<boolean> => {
+    const answer = await sessions.messages(sessionID, FIRST_MESSAGES)
+    if (answer.kind === "failed") {
+      log.warn("cannot tell whether the draft begins its session: it is taken for one that does", {
+        sessionID,
+        reason: answer.reason,
+      })
+      return true
+    }
+    return !answer.value.messages.some(({ info }) => info.id !== messageID)
+  }
+
+  /** The handoff that this message brings; undefined when it was brought elsewhere and is only quoted here. */
+  const findRecord = (all: readonly HandoffRecord[], marker: Marker, sessionID: string): HandoffRecord | undefined => {
+    const own = all.filter(({ from }) => from === marker.from)
+    const isHere = ({ arrivals }: HandoffRecord) => arrivals.some((arrival) => arrival.sessionID === sessionID)
+    return (
+      own.findLast(isHere) ??
+      own.findLast(({ arrivals }) => arrivals.length === 0) ??
+      (marker.isFirst ? own.at(-1) : undefined)
+    )
+  }
+
+  const noteArrival = async (record: HandoffRecord, sessionID: string): Promise<void> => {
+    if (record.arrivals.some((arrival) => arrival.sessionID === sessionID)) return
+    await records.write({ ...record, arrivals: [...record.arrivals, { sessionID, at: now().toISOString() }] })
+    if (record.taskID === undefined) return
+    const message = `Handoff to ${sessionID}: ${goalLine(record.goal)}`
+    await outbox.add({ kind: "log", taskID: record.taskID, message })
+  }
+
+  /** What a draft in this message, or one whose files did not make it in time, wants loaded. */
+  const findWanted = async (message: UserMessage, text: string): Promise<Wanted | undefined> => {
+    const { sessionID } = message
+    const marker = findMarker(text)
+    if (!marker) return pending.get(sessionID)
+    if (marker.from === sessionID || !(await isFirstMessage(sessionID, message.id))) return undefined
+    const all = await records.list()
+    const record = findRecord(all, marker, sessionID)
+    if (!record && all.some(({ from }) => from === marker.from)) {
+      log.info("a draft that was sent before is only quoted here: no files added", { sessionID, from: marker.from })
+      return undefined
+    }
+    return { from: marker.from, record, references: parseReferences(text) }
+  }
+
+  const userMessage = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {
+    const { sessionID } = message
+    const wanted = await findWanted(message, collectUserText(parts))
+    if (!wanted) return undefined
+    pending.set(sessionID, wanted)
+    const { blocks, leftOut } = await loadFiles(wanted.references)
+    const texts = blocks.flatMap(({ header, content }) => [header, content])
+    if (leftOut.length > 0)
+      texts.push(`Not loaded with this message; read what you need with the Read tool:\n${renderLeftOut(leftOut)}`)
+    return () => {
+      const ids = nextPartIDs(
+        parts.map(({ id }) => id),
+        texts.length,
+        now().getTime(),
+      )
+      for (const [index, text] of texts.entries()) {
+        const id = ids[index] ?? ""
+        parts.push({ id, sessionID, messageID: message.id, type: "text", synthetic: true, text })
+      }
+      pending.delete(sessionID)
+      const { from, record } = wanted
+      log.info("files of the handoff added", { sessionID, from, files: blocks.length, leftOut: leftOut.length })
+      if (record) void noteArrival(record, sessionID)
+    }
+  }
+
+  return {
+    /** @returns the change that adds the files, or nothing for a message that brings no draft */
+    userMessage,
+    /** Whether a draft arrived whose files could not be added in time: the next message gets them. */
+    isPending: (sessionID: string): boolean => pending.has(sessionID),
+    forget: (sessionID: string): void => {
+      pending.delete(sessionID)
+    },
+  }
+}

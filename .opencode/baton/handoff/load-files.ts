@@ -1,0 +1,67 @@
+import { isAbsolute } from "node:path"
+import { type FileBlock, renderFileBlock } from "./file-block.ts"
+import { type ProjectFile, readProjectFile } from "./project-file.ts"
+import type { FileReference } from "./reference.ts"
+
+export type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }
+
+export const DEFAULT_BUDGET: FileBudget = { maxFiles: 20, maxBytes: 400 * 1024 }
+
+export type LoadedFiles = {
+  readonly blocks: readonly FileBlock[]
+  /** What was loaded, in order, each file and range once. */
+  readonly references: readonly FileReference[]
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[]
+}
+
+/** `@alice` and `@scope/package` are no paths, as long as no such file is there. */
+const looksLikePath = (path: string): boolean =>
+  isAbsolute(path) || /^\.{0,2}\//.test(path) || /\.[\p{L}\p{N}]+$/u.test(path) || path.split("/").length > 2
+
+const keyOf = (file: ProjectFile, { lines }: FileReference): string =>
+  `${file.realPath}\n${lines?.first}-${lines?.last}`
+
+/**
+ * Reads what can be read of the files, in order, within the budget.
+ *
+ * @param isNamedByModel whether every reference is meant as a file: a missing one is then named whatever it looks like
+ */
+export const loadFiles = async (
+  places: { root: string; base: string },
+  references: readonly FileReference[],
+  { budget = DEFAULT_BUDGET, isNamedByModel = false }: { budget?: FileBudget; isNamedByModel?: boolean } = {},
+): Promise<LoadedFiles> => {
+  const blocks: FileBlock[] = []
+  const loaded: FileReference[] = []
+  const leftOut: { path: string; reason: string }[] = []
+  const seen = new Set<string>()
+  let bytes = 0
+  for (const reference of references) {
+    const file = await readProjectFile(places, reference.path)
+    if (file.kind !== "file") {
+      if (file.kind === "refused" || isNamedByModel || looksLikePath(file.path))
+        leftOut.push({ path: file.path, reason: file.reason })
+      continue
+    }
+    const key = keyOf(file, reference)
+    if (seen.has(key)) continue
+    seen.add(key)
+    const lines = reference.lines ? { lines: reference.lines } : {}
+    const block = renderFileBlock({ absolutePath: file.realPath, text: file.text, encoding: file.encoding, ...lines })
+    const size = Buffer.byteLength(block.header) + Buffer.byteLength(block.content)
+    if (blocks.length >= budget.maxFiles) {
+      leftOut.push({ path: file.path, reason: `it is beyond the budget of ${budget.maxFiles} files` })
+    } else if (bytes + size > budget.maxBytes) {
+      leftOut.push({ path: file.path, reason: `it is beyond the budget of ${budget.maxBytes / 1024} KB` })
+    } else {
+      bytes += size
+      blocks.push(block)
+      loaded.push({ path: file.path, ...lines })
+    }
+  }
+  return { blocks, references: loaded, leftOut }
+}
+
+/** @returns one line a file; empty for none */
+export const renderLeftOut = (leftOut: LoadedFiles["leftOut"]): string =>
+  leftOut.map(({ path, reason }) => `- ${JSON.stringify(path)}: ${reason}`).join("\n")

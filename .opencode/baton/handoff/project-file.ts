@@ -1,0 +1,112 @@
+import { constants } from "node:fs"
+import { type FileHandle, open, realpath, stat } from "node:fs/promises"
+import { extname, isAbsolute, relative, resolve, sep } from "node:path"
+import { isSecretPath } from "./secret-path.ts"
+import { decodeText } from "./text-encoding.ts"
+
+export type ProjectFile = {
+  readonly kind: "file"
+  /** Relative to the base, with `/` between segments. */
+  readonly path: string
+  readonly realPath: string
+  readonly text: string
+  readonly encoding: "UTF-8" | "UTF-16" | "Latin-1"
+}
+
+export type UnreadableFile = {
+  readonly kind: "missing" | "refused"
+  /** As it was asked for. */
+  readonly path: string
+  readonly reason: string
+}
+
+export const MAX_FILE_BYTES = 2 * 1024 * 1024
+const READ_CHUNK_BYTES = 64 * 1024
+
+const BINARY_EXTENSIONS: ReadonlySet<string> = new Set(
+  [
+    ["zip", "tar", "gz", "tgz", "bz2", "xz", "7z", "rar", "zst", "jar", "war", "exe", "dll", "so", "dylib", "class"],
+    ["bin", "dat", "obj", "o", "a", "lib", "wasm", "pyc", "pyo", "node", "doc", "docx", "xls", "xlsx", "ppt", "pptx"],
+    ["odt", "ods", "odp", "pdf", "png", "jpg", "jpeg", "gif", "webp", "ico", "bmp", "tiff", "mp3", "mp4", "mov", "avi"],
+    ["webm", "ogg", "wav", "flac", "woff", "woff2", "ttf", "otf", "eot", "sqlite", "db"],
+  ]
+    .flat()
+    .map((name) => `.${name}`),
+)
+
+const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "")
+
+const REASONS: Readonly<Record<string, string>> = {
+  ELOOP: "its links lead in a circle",
+  EACCES: "it may not be read",
+  EPERM: "it may not be read",
+  ENAMETOOLONG: "its name is too long",
+}
+
+const refusal = (path: string, error: unknown): UnreadableFile => {
+  const code = codeOf(error)
+  if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing", path, reason: "there is no such file" }
+  return { kind: "refused", path, reason: REASONS[code] ?? `it cannot be read (${code || String(error)})` }
+}
+
+const isInside = (root: string, path: string): boolean => {
+  const way = relative(root, path)
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+}
+
+/** Up to `limit` bytes and one more, to what the file holds now: it may shrink or grow meanwhile. */
+const readUpTo = async (file: FileHandle, limit: number): Promise<Uint8Array> => {
+  const chunks: Uint8Array[] = []
+  let total = 0
+  while (total <= limit) {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(READ_CHUNK_BYTES), 0, READ_CHUNK_BYTES, total)
+    if (bytesRead === 0) break
+    chunks.push(buffer.subarray(0, bytesRead))
+    total += bytesRead
+  }
+  return Buffer.concat(chunks)
+}
+
+/**
+ * Reads a text file of the project, and nothing else: no folder, device or named pipe, nothing outside the root by way
+ * of `..` or a link, no secret, nothing over 2 MB, nothing binary.
+ *
+ * @param root real path of the folder that files must lie in
+ * @param base real path of the folder that relative paths are taken from
+ * @param path as a model or a user wrote it
+ */
+export const readProjectFile = async (
+  { root, base }: { root: string; base: string },
+  path: string,
+): Promise<ProjectFile | UnreadableFile> => {
+  const refused = (reason: string): UnreadableFile => ({ kind: "refused", path, reason })
+  if (path.includes("\0")) return refused("its name has a null byte")
+  try {
+    const named = resolve(base, path)
+    const real = await realpath(named)
+    if (!isInside(root, real)) return refused("it lies outside the project")
+    const shown = relative(base, real).split(sep).join("/")
+    if ([named, real].some((each) => isSecretPath(relative(root, each)))) return refused("it may hold secrets")
+    // Opening a device or a pipe may already do something, so the kind is asked for first.
+    const before = await stat(real)
+    if (before.isDirectory()) return refused("it is a folder")
+    if (!before.isFile()) return refused("it is no regular file")
+    if (before.size > MAX_FILE_BYTES) return refused(`it is larger than 2 MB (${before.size} bytes)`)
+    if (BINARY_EXTENSIONS.has(extname(real).toLowerCase())) return refused("it is binary")
+    const file = await open(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0))
+    try {
+      const opened = await file.stat()
+      if (!opened.isFile() || opened.ino !== before.ino || opened.dev !== before.dev)
+        return refused("it was replaced while it was opened")
+      const bytes = await readUpTo(file, MAX_FILE_BYTES)
+      if (bytes.length > MAX_FILE_BYTES) return refused("it is larger than 2 MB")
+      const decoded = decodeText(bytes)
+      if (decoded.kind === "binary") return refused("it is binary")
+      return { kind: "file", path: shown, realPath: real, text: decoded.text, encoding: decoded.encoding }
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    return refusal(path, error)
+  }
+}

@@ -1,0 +1,150 @@
+import { findCode } from "./code-regions.ts"
+
+/** Lines of a file, counted from 1, both included; without `last`, the one line. */
+export type LineRange = { readonly first: number; readonly last?: number }
+
+/** A file that a text names with `@`. */
+export type FileReference = {
+  /** As written, without the `@`, quotes, closing punctuation and line range; not resolved. */
+  readonly path: string
+  readonly lines?: LineRange
+}
+
+/** Letters and digits before an `@` make an e-mail address, except in scripts that put no space between words. */
+const JOINS = /[\p{L}\p{Mn}\p{Mc}\p{N}_`]$/u
+const SPACELESS =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{VS}]$/u
+
+/** The end of a reference in prose; two dots end a sentence, unless they are a path's: `../a`, `[...slug].tsx`. */
+const END_UNQUOTED = /[\s`,]|(?<![@./\\[(])\.(?=\.)/g
+const BRACKETS = "()[]{}<>（）【】「」『』《》"
+const PUNCTUATION = new Set(`"'*:;!?.,”’…。、，！？：；`)
+
+const RANGE_BEHIND = /(?::(\d{1,9})(?:-(\d{1,9})|:\d{1,9})?|#L(\d{1,9})(?:-L?(\d{1,9}))?)$/
+const RANGE_AHEAD = /(?::(\d{1,9})(?:-(\d{1,9}))?|#L(\d{1,9})(?:-L?(\d{1,9}))?)/y
+
+/** PATH_MAX of Linux. */
+const MAX_PATH_CHARACTERS = 4_096
+/** Far more than is ever loaded; a text of nothing but references ends here. */
+const MAX_REFERENCES = 1_000
+const MAX_READINGS = 10_000
+
+const toRange = ([, colon, colonEnd, hash, hashEnd]: readonly (string | undefined)[]): LineRange | undefined => {
+  const from = Number(colon ?? hash)
+  const to = Number(colonEnd ?? hashEnd ?? from)
+  const first = Math.min(from, to)
+  if (first < 1) return undefined
+  return (colonEnd ?? hashEnd) === undefined ? { first } : { first, last: Math.max(from, to) }
+}
+
+const toReference = (path: string, lines: LineRange | undefined): FileReference | undefined =>
+  path === "" ? undefined : { path, ...(lines ? { lines } : {}) }
+
+const openerOf = (closer: string): string | undefined =>
+  BRACKETS.indexOf(closer) % 2 === 1 ? BRACKETS[BRACKETS.indexOf(closer) - 1] : undefined
+
+/** Takes off what belongs to the sentence: punctuation, and closing brackets that nothing in the path opened. */
+const trimSentence = (token: string): string => {
+  const unopened = new Map<string, number>()
+  let end = token.length
+  for (; end > 0; end--) {
+    const last = token[end - 1] ?? ""
+    const opener = openerOf(last)
+    if (opener !== undefined) {
+      const count = unopened.get(last) ?? token.split(last).length - token.split(opener).length
+      if (count <= 0) break
+      unopened.set(last, count - 1)
+    } else if (!PUNCTUATION.has(last)) break
+  }
+  return token.slice(0, end)
+}
+
+type Reading = { readonly reference?: FileReference | undefined; readonly end: number }
+
+const readUnquoted = (text: string, start: number): Reading => {
+  END_UNQUOTED.lastIndex = start
+  const end = END_UNQUOTED.exec(text)?.index ?? text.length
+  if (end - start > MAX_PATH_CHARACTERS) return { end }
+  const token = trimSentence(text.slice(start, end))
+  const range = RANGE_BEHIND.exec(token)
+  const lines = range ? toRange(range) : undefined
+  const path = range && lines ? token.slice(0, range.index) : token
+  return { reference: toReference(path, lines), end }
+}
+
+const ESCAPE = /\\(?:x([0-9a-f]{2})|([^\n]))/y
+const ESCAPED: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" }
+
+/** `start` is behind the opening quote. Without a closing quote on the same line there is no reference. */
+const readQuoted = (text: string, start: number): Reading => {
+  let path = ""
+  for (let at = start; at < text.length && path.length <= MAX_PATH_CHARACTERS; at++) {
+    const character = text[at] ?? ""
+    if (character === "\n") break
+    if (character === '"') {
+      RANGE_AHEAD.lastIndex = at + 1
+      const range = RANGE_AHEAD.exec(text)
+      return { reference: toReference(path, range ? toRange(range) : undefined), end: RANGE_AHEAD.lastIndex || at + 1 }
+    }
+    ESCAPE.lastIndex = at
+    const [sequence = character, hex, letter = ""] = character === "\\" ? (ESCAPE.exec(text) ?? []) : []
+    if (hex !== undefined) path += String.fromCharCode(Number.parseInt(hex, 16))
+    else path += letter === "" ? character : (ESCAPED[letter] ?? letter)
+    at += sequence.length - 1
+  }
+  return { end: start }
+}
+
+const isReferenceStart = (text: string, at: number): boolean => {
+  // Two units, since one may be half a character.
+  const before = text.slice(Math.max(0, at - 2), at)
+  return !JOINS.test(before) || SPACELESS.test(before)
+}
+
+/**
+ * The files that a text names, in order, each spelling once.
+ *
+ * `@src/a.ts`, `@./a.ts:10-20`, `@src/a.ts#L10-L20`, `(@src/a.ts)`, `@"a file.ts":3`. In quotes, `\"`, `\\`, `\n` and
+ * `\x60` stand for characters. Nothing in code spans and fences counts, nor what is joined to a word (an e-mail address).
+ * Linear in the length of the text; what comes after 1,000 references, or 10,000 with repetitions, is left out.
+ * docs/handoff.md has the rules.
+ */
+export const parseReferences = (text: string): FileReference[] => {
+  if (!text.includes("@")) return []
+  const code = findCode(text)
+  const found = new Map<string, FileReference>()
+  let region = 0
+  let readings = 0
+  for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at)) {
+    while ((code[region]?.end ?? Number.POSITIVE_INFINITY) <= at) region++
+    const covering = code[region]
+    if (covering && covering.start <= at) {
+      at = covering.end
+      continue
+    }
+    if (!isReferenceStart(text, at)) {
+      at++
+      continue
+    }
+    if (found.size === MAX_REFERENCES || readings++ === MAX_READINGS) break
+    const { reference, end } = text[at + 1] === '"' ? readQuoted(text, at + 2) : readUnquoted(text, at + 1)
+    if (reference) {
+      const key = `${reference.path}\0${reference.lines?.first}-${reference.lines?.last}`
+      if (!found.has(key)) found.set(key, reference)
+    }
+    at = end
+  }
+  return [...found.values()]
+}
+
+const PLAIN_PATH = /^(?!.*[^./]\.\.)[\p{L}\p{N}_/.+=~-]*[\p{L}\p{N}_/+=~-]$/u
+// What cannot stand in quotes on one line, and a backtick, which would make code of the references behind it.
+const UNQUOTABLE = /[\\"`\p{Cc}]/gu
+const escapeCharacter = (character: string): string =>
+  /["\\]/.test(character) ? `\\${character}` : `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`
+
+/** The text that `parseReferences` reads as this reference, whatever characters the path has. */
+export const renderReference = ({ path, lines }: FileReference): string => {
+  const range = lines ? `:${lines.first}${lines.last === undefined ? "" : `-${lines.last}`}` : ""
+  return PLAIN_PATH.test(path) ? `@${path}${range}` : `@"${path.replaceAll(UNQUOTABLE, escapeCharacter)}"${range}`
+}

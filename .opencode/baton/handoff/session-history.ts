@@ -1,0 +1,76 @@
+import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import { type Activity, afterSnapshot, afterToolUse, EMPTY_ACTIVITY } from "../task/activity.ts"
+import { collectUserText } from "../task/user-text.ts"
+
+/** What a whole session shows, read from the newest page back. */
+export type SessionHistory = {
+  /** The first thing the user wrote, verbatim; undefined when it was not reached. */
+  readonly firstRequest?: string
+  readonly activity: Activity
+  readonly compactions: number
+  /** Whether every message was read. */
+  readonly complete: boolean
+}
+
+const PAGE_MESSAGES = 200
+/** OpenCode without cursors (1.2.15) can only be asked for more of the newest. */
+const WHOLE_SESSION_MESSAGES = 100_000
+
+type Step =
+  | { readonly kind: "tool"; readonly tool: string; readonly args: unknown; readonly metadata: unknown }
+  | { readonly kind: "snapshot"; readonly files: readonly string[] }
+
+/** Only what the activity is made of, so that a long session's outputs are not kept. */
+const stepsOf = ({ info, parts }: StoredMessage): Step[] =>
+  info.role === "user"
+    ? []
+    : parts.flatMap((part): Step[] => {
+        if (part.type === "patch") return [{ kind: "snapshot", files: part.files }]
+        if (part.type !== "tool" || part.state.status !== "completed") return []
+        const { filePath, command } = part.state.input
+        const metadata = { exit: part.state.metadata?.exit }
+        return [{ kind: "tool", tool: part.tool, args: { filePath, command }, metadata }]
+      })
+
+const reduce = (steps: readonly Step[], root: string): Activity =>
+  steps.reduce<Activity>(
+    (activity, step) =>
+      step.kind === "tool" ? afterToolUse(activity, step, root) : afterSnapshot(activity, step.files, root),
+    EMPTY_ACTIVITY,
+  )
+
+/** @param isOver asked before each page; what was read until then is given */
+export const readHistory = async (
+  sessions: Pick<Sessions, "messages">,
+  sessionID: string,
+  { root, isOver }: { root: string; isOver: () => boolean },
+): Promise<SessionHistory> => {
+  const pages: Step[][] = []
+  let firstRequest: string | undefined
+  let compactions = 0
+  let cursor: string | undefined
+  let limit = PAGE_MESSAGES
+  let complete = false
+  while (!isOver()) {
+    const answer = await sessions.messages(sessionID, limit, cursor)
+    if (answer.kind === "failed") break
+    const { messages, older } = answer.value
+    if (cursor === undefined && older === undefined && messages.length >= limit && limit === PAGE_MESSAGES) {
+      limit = WHOLE_SESSION_MESSAGES
+      continue
+    }
+    for (const message of messages) if (message.info.role === "assistant" && message.info.summary) compactions++
+    const users = messages.filter((message) => message.info.role === "user")
+    firstRequest = users.map(({ parts }) => collectUserText(parts)).find((text) => text.trim() !== "") ?? firstRequest
+    pages.unshift(messages.flatMap(stepsOf))
+    complete = older === undefined
+    if (older === undefined) break
+    cursor = older
+  }
+  return {
+    ...(complete && firstRequest !== undefined ? { firstRequest } : {}),
+    activity: reduce(pages.flat(), root),
+    compactions,
+    complete,
+  }
+}

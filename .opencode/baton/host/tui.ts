@@ -1,0 +1,61 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+import { withDeadline } from "./deadline.ts"
+import { describeError } from "./log.ts"
+
+/** Where a person sees this process's sessions. */
+export type Interface = "tui" | "run" | "server"
+
+/**
+ * Which interface a process of OpenCode has (seen on 1.2.15 and 1.18.33). A local TUI runs plugins in a worker whose
+ * script is `…/tui/worker.js`. A TUI that is attached to `serve` cannot be told from none.
+ */
+export const detectInterface = ({
+  argv,
+  isMainThread,
+}: {
+  argv: readonly string[]
+  isMainThread: boolean
+}): Interface => {
+  if (!isMainThread && /[\\/]tui[\\/]worker\.[jt]s$/.test(argv[1] ?? "")) return "tui"
+  return argv[2] === "run" ? "run" : "server"
+}
+
+export type TuiAnswer = { kind: "done" } | { kind: "failed"; reason: string }
+
+/** The TUI's remote control. Every call answers true whether a TUI is there or not (docs/opencode-notes.md). */
+export type Tui = {
+  openNewSession(): Promise<TuiAnswer>
+  /** Adds to what stands in the prompt. */
+  appendPrompt(text: string): Promise<TuiAnswer>
+  showToast(toast: {
+    title: string
+    message: string
+    variant: "success" | "warning"
+    durationMs: number
+  }): Promise<TuiAnswer>
+}
+
+const CALL_DEADLINE_MS = 2_000
+
+export const createTui = (client: Pick<PluginInput["client"], "tui">): Tui => {
+  const call = async (what: string, work: () => Promise<{ error?: unknown }>): Promise<TuiAnswer> => {
+    const outcome = await withDeadline(
+      Promise.resolve().then(() => work()),
+      CALL_DEADLINE_MS,
+    )
+    if (outcome.kind === "late")
+      return { kind: "failed", reason: `${what} did not answer within ${CALL_DEADLINE_MS} ms` }
+    if (outcome.kind === "failed") return { kind: "failed", reason: `${what} failed: ${describeError(outcome.error)}` }
+    const { error } = outcome.value
+    if (error === undefined) return { kind: "done" }
+    return { kind: "failed", reason: `${what} failed: ${JSON.stringify(error).slice(0, 200)}` }
+  }
+  return {
+    // Only names with an underscore are known; others answer true and do nothing.
+    openNewSession: () =>
+      call("tui.executeCommand", () => client.tui.executeCommand({ body: { command: "session_new" } })),
+    appendPrompt: (text) => call("tui.appendPrompt", () => client.tui.appendPrompt({ body: { text } })),
+    showToast: ({ durationMs, ...toast }) =>
+      call("tui.showToast", () => client.tui.showToast({ body: { ...toast, duration: durationMs } })),
+  }
+}

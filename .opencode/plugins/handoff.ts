@@ -1,0 +1,5 @@
+import type { Plugin } from "@opencode-ai/plugin"
+import { createHandoffHooks } from "../baton/handoff/hooks.ts"
+
+/** `/handoff`, handoff_session and read_session: a new session starts with the right context; see docs/handoff.md. */
+export const HandoffPlugin: Plugin = async (input) => createHandoffHooks(input)

@@ -1,0 +1,108 @@
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+import type { OpenCodeBinary } from "./opencode-binary.ts"
+import { eventually } from "./opencode-server.ts"
+import type { TestProject } from "./test-project.ts"
+
+/** OpenCode's real TUI in a terminal that only the test sees. */
+export type TestTui = {
+  /** The visible screen as text, or with the colours as escape sequences. */
+  screen(options?: { colours?: boolean }): string
+  /** Types text as a keyboard would; a line end in it is not Enter. */
+  type(text: string): void
+  /** Types a line, waits until it stands in the prompt, and presses Enter. */
+  send(line: string): Promise<void>
+  /** A key as tmux names it: Enter, Escape, C-c. */
+  press(key: string): void
+  /** Resolves with the screen once it shows the text. */
+  shows(text: string | RegExp, deadlineMs?: number): Promise<string>
+  /** Ends the terminal and waits for OpenCode to be gone. */
+  stop(): Promise<void>
+}
+
+const START_DEADLINE_MS = 60_000
+const SCREEN_DEADLINE_MS = 30_000
+/** 1.2.15 drops what is typed while a view is being put up. */
+const TYPING_TRIES = 4
+const TYPED_DEADLINE_MS = 3_000
+const STOP_DEADLINE_MS = 10_000
+
+export const isTmuxHere = (): boolean => {
+  try {
+    execFileSync("tmux", ["-V"], { stdio: "pipe" })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Starts the TUI in tmux, on a server and socket of its own, and waits until it takes input. */
+export const startTui = async (
+  binary: OpenCodeBinary,
+  project: TestProject,
+  { width = 140, height = 50 }: { width?: number; height?: number } = {},
+): Promise<TestTui> => {
+  const socket = join(project.home, "tmux.sock")
+  const environment = { ...project.environment, TERM: "xterm-256color", LANG: "C.UTF-8" }
+  const tmux = (...args: string[]): string =>
+    execFileSync("tmux", ["-u", "-S", socket, ...args], { env: environment, encoding: "utf8", stdio: "pipe" })
+  const size = ["-x", String(width), "-y", String(height)]
+  tmux("-f", "/dev/null", "new-session", "-d", "-s", "tui", ...size, "-c", project.directory, binary.path)
+  const screen: TestTui["screen"] = ({ colours = false } = {}) =>
+    tmux("capture-pane", "-p", ...(colours ? ["-e"] : []), "-t", "tui")
+  const shows: TestTui["shows"] = async (text, deadlineMs = SCREEN_DEADLINE_MS) => {
+    let last = ""
+    const look = (): string | undefined => {
+      last = screen()
+      return (typeof text === "string" ? last.includes(text) : text.test(last)) ? last : undefined
+    }
+    try {
+      return await eventually(`${text} on the screen`, look, deadlineMs)
+    } catch (cause) {
+      throw new Error(`the screen does not show ${text}:\n${last}`, { cause })
+    }
+  }
+  const tui: TestTui = {
+    screen,
+    shows,
+    type: (text) => void tmux("send-keys", "-t", "tui", "-l", "--", text),
+    send: async (line) => {
+      for (let tries = 1; ; tries++) {
+        tui.type(line)
+        try {
+          await shows(line, TYPED_DEADLINE_MS)
+          break
+        } catch (error) {
+          if (tries === TYPING_TRIES) throw error
+        }
+      }
+      tui.press("Enter")
+    },
+    press: (key) => void tmux("send-keys", "-t", "tui", key),
+    stop: async () => {
+      const pid = Number(tmux("list-panes", "-t", "tui", "-F", "#{pane_pid}"))
+      tmux("kill-server")
+      try {
+        await eventually("the end of OpenCode", () => (isRunning(pid) ? undefined : true), STOP_DEADLINE_MS)
+      } catch {
+        process.kill(pid, "SIGKILL")
+      }
+    },
+  }
+  try {
+    await shows("Ask anything", START_DEADLINE_MS)
+  } catch (error) {
+    await tui.stop()
+    throw error
+  }
+  return tui
+}
