@@ -32,4 +32,15 @@ describe("the documents", () => {
     expect(at("docs/images/demo.svg")).toBeLessThan(at("./scripts/demo"))
     expect(at("./scripts/install")).toBeLessThan(30)
   })
+
+  test(
+    promised("handoff.E3", "/handoff has a page with the TUI on it, a section in README, and a check of doctor"),
+    () => {
+      const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
+      expect(read("docs/handoff.md")).toContain("](images/handoff.svg)")
+      expect(read("docs/images/handoff.svg")).toContain("Continuing work from session")
+      expect(read("README.md")).toContain("](docs/handoff.md)")
+      expect(read("docs/doctor.md")).toContain("| `handoffs` |")
+    },
+  )
 })
