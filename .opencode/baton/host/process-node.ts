@@ -3,7 +3,7 @@ import { constants } from "node:os"
 import type { Readable, Writable } from "node:stream"
 import { describeError } from "./log.ts"
 import { childEnvironment, MAX_OUTPUT_BYTES, type RunProcess } from "./process-port.ts"
-import { killIfThere } from "./process-table.ts"
+import { signalIfThere } from "./process-table.ts"
 
 /** A signal's exit code as a shell reports it; a null code is never taken for success. */
 const exitCodeOf = (code: number | null, signal: NodeJS.Signals | null): number =>
@@ -31,7 +31,7 @@ const kill = (child: Child, platform: NodeJS.Platform): string | undefined => {
     if (waitedFor || child.pid === undefined) return undefined
     if (platform === "win32") child.kill("SIGKILL")
     // Its own process group: what it started ends with it.
-    else killIfThere(-child.pid)
+    else signalIfThere(-child.pid, "SIGKILL")
     return undefined
   } catch (error) {
     return describeError(error)

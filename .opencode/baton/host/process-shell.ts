@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import type { PluginInput } from "@opencode-ai/plugin"
 import { describeError } from "./log.ts"
 import { type Argv, childEnvironment, MAX_OUTPUT_BYTES, type ProcessOutcome, type RunProcess } from "./process-port.ts"
-import { killIfThere, readProcesses, selectTagged } from "./process-table.ts"
+import { readProcesses, selectTagged, signalIfThere } from "./process-table.ts"
 
 type Shell = PluginInput["$"]
 
@@ -29,14 +29,34 @@ const BOUNDED_RUN = [
 const KILL_RETRY_MS = 250
 const KILL_ATTEMPTS = 20
 
-/** Gives why the processes could not be ended, or nothing when they were. */
+/**
+ * Stops them before it ends them: a shell that is just starting its program would leave it behind, with no tag on it and
+ * no parent. Gives why the processes could not be ended, or nothing when they were.
+ */
 const killTagged = async (tag: string, platform: NodeJS.Platform): Promise<string | undefined> => {
-  try {
-    for (const pid of selectTagged(await readProcesses(platform), tag)) killIfThere(pid)
-    return undefined
-  } catch (error) {
-    return describeError(error)
+  const stopped = new Set<number>()
+  let failure: string | undefined
+  const attempt = (pid: number, signal: "SIGSTOP" | "SIGKILL"): void => {
+    try {
+      signalIfThere(pid, signal)
+    } catch (error) {
+      failure ??= describeError(error)
+    }
   }
+  try {
+    for (;;) {
+      const fresh = selectTagged(await readProcesses(platform), tag).filter((pid) => !stopped.has(pid))
+      if (fresh.length === 0) break
+      for (const pid of fresh) {
+        attempt(pid, "SIGSTOP")
+        stopped.add(pid)
+      }
+    }
+  } catch (error) {
+    failure = describeError(error)
+  }
+  for (const pid of stopped) attempt(pid, "SIGKILL")
+  return failure
 }
 
 const commandLine = (tag: string, argv: Argv, bytes: number, deadlineMs: number): string[] => {

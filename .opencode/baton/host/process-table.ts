@@ -57,10 +57,10 @@ export const selectTagged = (processes: readonly RunningProcess[], tag: string):
   return [...selected]
 }
 
-/** Ends a process, or, with a negative id, a process group. One that is gone is fine. @throws EPERM and the like */
-export const killIfThere = (pid: number): void => {
+/** To a process, or, with a negative id, a process group. One that is gone is fine. @throws EPERM and the like */
+export const signalIfThere = (pid: number, signal: "SIGKILL" | "SIGSTOP"): void => {
   try {
-    process.kill(pid, "SIGKILL")
+    process.kill(pid, signal)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
   }
