@@ -58,6 +58,21 @@ export const REQUIREMENTS = {
   "handoff.E2": "Hostile files, texts and sessions cost nobody a handoff.",
   "handoff.E3": "The documentation shows the TUI, and doctor knows the feature.",
 
+  "live-state.A1": "Every line of the stream is protocol version 1 as the document has it, and tells nothing private.",
+  "live-state.A2":
+    "One writer per process and directory is started from an argument array, in the stated order of choice.",
+  "live-state.A3": "Each writer's life begins with a snapshot; a writer that fails never costs OpenCode anything.",
+  "live-state.A4": "Turns and steps are counted as the document says, provider and model when an event carries them.",
+  "live-state.A5": "The state is the root session's; child sessions never alter it, and a second root leaves it right.",
+  "live-state.A6": "Permissions set and clear the focus in both shapes; questions come and go with a snapshot each.",
+  "live-state.A7": "Session id and alias come from the environment, else from the directory's name.",
+  "live-state.A8": "Extensions tell task, compactions, handoffs, context and life, and never appear in strict mode.",
+  "live-state.B1": "The embedded writer merges deeply and keeps a statefile that no reader ever sees by half.",
+  "live-state.B2": "Lines that cannot be used are skipped and counted, and the file stays valid.",
+  "live-state.B3": "Two processes with one id keep a file each, and a stale file is recognised.",
+  "live-state.D1": "On both OpenCode versions the stream keeps the schema and the statefile is its reduction.",
+  "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
+
   "ledger.D1":
     "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",
   "ledger.D2": "A ledger write is on disk before it is tried and is delivered later, in order, exactly once.",

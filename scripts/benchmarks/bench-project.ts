@@ -2,6 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { OpenCodeBinary } from "../../test/support/opencode-binary.ts"
 import { type RunOptions, type RunResult, runOpenCode } from "../../test/support/opencode-run.ts"
+import { startServer, type TestServer } from "../../test/support/opencode-server.ts"
 import { type Script, type ScriptedModel, startScriptedModel } from "../../test/support/scripted-model.ts"
 import { createTestProject, type ProjectOptions, type TestProject } from "../../test/support/test-project.ts"
 
@@ -36,6 +37,20 @@ export const withBenchProject = async <T>(
   } finally {
     await model.close()
     project.remove()
+  }
+}
+
+/** Hands `use` an `opencode serve` in the project with `environment` added to its own, and stops it whatever happens. */
+export const withServer = async <T>(
+  { binary, project }: BenchProject,
+  environment: Record<string, string>,
+  use: (server: TestServer) => Promise<T>,
+): Promise<T> => {
+  const server = await startServer(binary, { ...project, environment: { ...project.environment, ...environment } })
+  try {
+    return await use(server)
+  } finally {
+    await server.stop()
   }
 }
 

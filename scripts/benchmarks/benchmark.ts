@@ -1,4 +1,4 @@
-import type { Figure, RetentionRow } from "./results.ts"
+import type { Measurement } from "./results.ts"
 
 export type BenchmarkContext = {
   /** Few rounds: to see that it works, not to learn a figure. */
@@ -8,4 +8,4 @@ export type BenchmarkContext = {
 }
 
 /** Measures one thing. @throws when the measurement itself fails: a missing figure is never left out silently */
-export type Benchmark = (context: BenchmarkContext) => Promise<{ figures: Figure[]; retention?: RetentionRow[] }>
+export type Benchmark = (context: BenchmarkContext) => Promise<Pick<Measurement, "figures" | "retention" | "drafts">>

@@ -5,9 +5,12 @@ import { measureEvent } from "./event.ts"
 import { measureHook } from "./hook.ts"
 import { measureLedger } from "./ledger.ts"
 import { measureLoad } from "./load.ts"
+import { measureReferences } from "./references.ts"
 import type { BenchmarkName } from "./results.ts"
 import { measureRetentionTable } from "./retention.ts"
 import { measureStart } from "./start.ts"
+import { measureTranscript } from "./transcript.ts"
+import { measureTuiDrafts } from "./tui-draft.ts"
 
 export type Entry = { requirement: RequirementId; about: string; measure: Benchmark }
 
@@ -19,4 +22,7 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   ledger: { requirement: "speed.G4", about: "the embedded prog log", measure: measureLedger },
   retention: { requirement: "speed.G5", about: "what 1 to 50 compactions leave", measure: measureRetentionTable },
   additions: { requirement: "speed.G5", about: "what the bundle adds to a request", measure: measureAdditions },
+  references: { requirement: "handoff.C1", about: "parsing 1 MB of hostile text", measure: measureReferences },
+  transcript: { requirement: "handoff.D4", about: "reading a session of 10,000 messages", measure: measureTranscript },
+  "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
 }

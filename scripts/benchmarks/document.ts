@@ -1,5 +1,5 @@
 import { BENCHMARKS, type Results } from "./results.ts"
-import { describeConditions, figureTable, retentionTable } from "./tables.ts"
+import { describeConditions, tablesOf } from "./tables.ts"
 
 /**
  * Puts the tables of the results between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` in a page; the rest of the
@@ -15,12 +15,6 @@ export const renderDocument = (page: string, { measurements }: Results): string 
     const start = text.indexOf(opening)
     const end = text.indexOf(closing)
     if (start < 0 || end < start) throw new Error(`the page has no place for ${name}: expected ${opening} … ${closing}`)
-    const { figures, retention } = measurement
-    const parts = [
-      opening,
-      describeConditions(measurement),
-      ...(figures.length > 0 ? [figureTable(figures)] : []),
-      ...(retention ? [retentionTable(retention)] : []),
-    ]
+    const parts = [opening, describeConditions(measurement), ...tablesOf(measurement)]
     return `${text.slice(0, start)}${parts.join("\n\n")}\n\n${text.slice(end)}`
   }, page)

@@ -1,7 +1,6 @@
 import { join } from "node:path"
 import { BOTH_ENDS, type OpenCodeBinary } from "../../test/support/opencode-binary.ts"
-import { startServer, type TestServer } from "../../test/support/opencode-server.ts"
-import { type BenchProject, usePlugin, withBenchProject } from "./bench-project.ts"
+import { usePlugin, withBenchProject, withServer } from "./bench-project.ts"
 import type { Benchmark, BenchmarkContext } from "./benchmark.ts"
 import { bindTask, compact, countMessages, importSession, recordTemplate, sessionScript } from "./hook-sessions.ts"
 import { interleave } from "./interleave.ts"
@@ -16,19 +15,6 @@ const CONTEXT_TOKENS = 20_000_000
 const SIZES = { short: 10, middle: 1_000, long: 10_000 } as const
 type Size = keyof typeof SIZES
 const SIZE_NAMES = Object.keys(SIZES) as Size[]
-
-const withServer = async <T>(
-  { binary, project }: BenchProject,
-  environment: Record<string, string>,
-  use: (server: TestServer) => Promise<T>,
-): Promise<T> => {
-  const server = await startServer(binary, { ...project, environment: { ...project.environment, ...environment } })
-  try {
-    return await use(server)
-  } finally {
-    await server.stop()
-  }
-}
 
 const eachSize = <T>(make: (size: Size) => T): Record<Size, T> => ({
   short: make("short"),

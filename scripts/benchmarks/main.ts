@@ -11,7 +11,7 @@ import { renderDocument } from "./document.ts"
 import { currentLoad, describeMachine } from "./machine.ts"
 import { renderPlots } from "./plots.ts"
 import { BENCHMARKS, type BenchmarkName, type Measurement, type Results } from "./results.ts"
-import { figureTable, retentionTable } from "./tables.ts"
+import { tablesOf } from "./tables.ts"
 
 const DOCS = join(REPOSITORY, "docs")
 const FOLDER = join(DOCS, "benchmarks")
@@ -38,15 +38,14 @@ const measure = async (name: BenchmarkName, quick: boolean): Promise<Measurement
   const before = currentLoad()
   const machine = describeMachine()
   if (before > machine.cores) say(`the machine is busy (load ${before}); what is timed will be long and uncertain`)
-  const { figures, retention } = await run({ quick, say })
+  const measured = await run({ quick, say })
   const load = { before, after: currentLoad() }
   const takenAt = new Date().toISOString()
-  return { requirement, takenAt, machine, load, figures, ...(retention ? { retention } : {}) }
+  return { requirement, takenAt, machine, load, ...measured }
 }
 
-const print = ({ figures, retention }: Measurement): void => {
-  if (figures.length > 0) console.log(`\n${figureTable(figures)}`)
-  if (retention) console.log(`\n${retentionTable(retention)}`)
+const print = (measurement: Measurement): void => {
+  for (const table of tablesOf(measurement)) console.log(`\n${table}`)
 }
 
 const save = (name: BenchmarkName, measurement: Measurement): void => {

@@ -2,7 +2,7 @@ import type { RequirementId } from "../../test/requirements.ts"
 import type { Machine } from "./machine.ts"
 import { type Summary, summarise } from "./statistics.ts"
 
-export type Unit = "ms" | "µs" | "×" | "characters"
+export type Unit = "ms" | "µs" | "×" | "characters" | "MB"
 
 /** One measured quantity. `×` is the median of the ratios of n pairs. */
 export type Figure = Summary & {
@@ -32,6 +32,19 @@ export type RetentionRow = {
   exitCode: number | null
 }
 
+/** What became of the drafts that were handed over in a real TUI. */
+export type DraftRow = {
+  version: string
+  /** Processes beside it that did nothing but take time from the processor. */
+  busyLoops: number
+  handoffs: number
+  /** In the message that the model got: once, right behind what had been typed before, and whole. */
+  arrived: number
+  lost: number
+  doubled: number
+  misplaced: number
+}
+
 export type Measurement = {
   requirement: RequirementId
   /** ISO 8601, UTC. */
@@ -41,9 +54,21 @@ export type Measurement = {
   load: { before: number; after: number }
   figures: Figure[]
   retention?: RetentionRow[]
+  drafts?: DraftRow[]
 }
 
-export const BENCHMARKS = ["load", "start", "hook", "event", "ledger", "retention", "additions"] as const
+export const BENCHMARKS = [
+  "load",
+  "start",
+  "hook",
+  "event",
+  "ledger",
+  "retention",
+  "additions",
+  "references",
+  "transcript",
+  "tui-draft",
+] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]
 
@@ -69,3 +94,7 @@ export const keepsEverything = (row: RetentionRow): boolean =>
   row.turnsKnowingTask === row.turns &&
   row.turns >= row.compactions &&
   (row.summariser === "careless" || (row.factsKept === row.facts && row.facts === row.compactions))
+
+/** Whether every draft arrived, once and in its place. */
+export const losesNoDraft = ({ handoffs, arrived, lost, doubled, misplaced }: DraftRow): boolean =>
+  arrived === handoffs && lost + doubled + misplaced === 0

@@ -1,4 +1,11 @@
-import { type Figure, type Measurement, meetsTarget, type RetentionRow } from "./results.ts"
+import {
+  type DraftRow,
+  type Figure,
+  losesNoDraft,
+  type Measurement,
+  meetsTarget,
+  type RetentionRow,
+} from "./results.ts"
 
 /** Three significant digits, and whole numbers from 100 on. */
 export const formatNumber = (value: number): string =>
@@ -49,6 +56,25 @@ export const retentionTable = (rows: readonly RetentionRow[]): string => {
     }),
   )
 }
+
+/** One row for an idle machine and one for a busy one; the promise is that every draft arrives. */
+export const draftTable = (rows: readonly DraftRow[]): string =>
+  table(
+    ["Beside the TUI", "OpenCode", "Once and in place", "Lost", "Doubled", "Misplaced", "Promised"],
+    rows.map((row) => {
+      const { version, busyLoops, handoffs, arrived, lost, doubled, misplaced } = row
+      const beside = busyLoops === 0 ? "nothing" : `${busyLoops} busy loops`
+      const limit = losesNoDraft(row) ? "all" : "all, **missed**"
+      return [beside, version, share(arrived, handoffs), String(lost), String(doubled), String(misplaced), limit]
+    }),
+  )
+
+/** Every table of a measurement. */
+export const tablesOf = ({ figures, retention, drafts }: Measurement): string[] => [
+  ...(figures.length > 0 ? [figureTable(figures)] : []),
+  ...(retention ? [retentionTable(retention)] : []),
+  ...(drafts ? [draftTable(drafts)] : []),
+]
 
 /** When and on what it was measured. */
 export const describeConditions = ({ takenAt, machine, load }: Measurement): string =>

@@ -5,7 +5,7 @@ type Run = { column: number; text: string; styles: readonly string[] }
 
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[([0-9;]*)m`, "g")
 
-const charactersIn = (text: string): number => Array.from(text).length
+export const charactersIn = (text: string): number => Array.from(text).length
 
 /** A line in runs of one style, each with the column it starts at. Nested styles add up, 0 takes all away. */
 export const parseColouredLine = (line: string): Run[] => {
@@ -29,7 +29,7 @@ export const parseColouredLine = (line: string): Run[] => {
   return runs
 }
 
-const escapeXml = (text: string): string =>
+export const escapeXml = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
 const FONT_SIZE = 13
@@ -38,9 +38,12 @@ const LINE_HEIGHT = 18
 const MARGIN = 20
 const TITLE_HEIGHT = 36
 
+export const FONT_FAMILY =
+  'ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace'
+
 const STYLE_SHEET = `
     .w{fill:#ffffff;stroke:#d0d7de}.h{fill:#f6f8fa}.l{stroke:#d0d7de}.t{fill:#57606a}
-    text{font-family:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;font-size:${FONT_SIZE}px;fill:#1f2328;white-space:pre}
+    text{font-family:${FONT_FAMILY};font-size:${FONT_SIZE}px;fill:#1f2328;white-space:pre}
     .b{font-weight:700}.d{fill:#6e7781}.r{fill:#cf222e}.g{fill:#1a7f37}.y{fill:#9a6700}.c{fill:#0969da}
     @media (prefers-color-scheme:dark){
       .w{fill:#0d1117;stroke:#30363d}.h{fill:#161b22}.l{stroke:#30363d}.t{fill:#8b949e}
@@ -50,7 +53,7 @@ const STYLE_SHEET = `
 const round = (value: number): string => String(Math.round(value * 10) / 10)
 
 /** Words of a run with the column of each: spaces need no drawing, and a glyph of odd width moves nothing after it. */
-const wordsOf = (run: Run): Run[] =>
+export const wordsOf = <T extends { column: number; text: string }>(run: T): T[] =>
   [...run.text.matchAll(/[!-~]+(?: [!-~]+)*|[^\s!-~]+/g)].map((match) => ({
     ...run,
     column: run.column + charactersIn(run.text.slice(0, match.index)),

@@ -36,3 +36,10 @@ install_demo_packages() {
   opencode=$(node scripts/demo-packages/find.mjs "$packages") ||
     fail "npm has not installed OpenCode for this machine into $packages"
 }
+
+# Ends the terminals that test/support/tui.ts has left below a folder when its process was ended.
+end_terminals() {
+  for socket in "$1"/*/home/tmux.sock; do
+    [ ! -S "$socket" ] || tmux -S "$socket" kill-server 2>/dev/null || :
+  done
+}

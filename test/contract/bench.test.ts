@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "vitest"
+import { BENCHMARKS } from "../../scripts/benchmarks/results.ts"
 import { promised } from "../requirements.ts"
 import { snapshotTree } from "../support/folder-tree.ts"
 import { REPOSITORY } from "../support/opencode-binary.ts"
@@ -57,7 +58,7 @@ test(promised("speed.G3", "a quick measurement of an event prints its figures an
 test("names what it can measure, and refuses what it cannot", () => {
   const help = bench("--help")
   expect(help.status, help.stderr).toBe(0)
-  for (const name of ["load", "start", "hook", "event", "ledger", "retention", "additions", "--quick"]) {
+  for (const name of [...BENCHMARKS, "--quick"]) {
     expect(help.stdout).toContain(name)
   }
   const wrong = bench("speed")

@@ -116,11 +116,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       if (kind === "compaction") return { text: "A summary." }
       return step++ < 1 ? compacting : { text: "Finished." }
     })
-    await task.run(task.message)
+    const result = await task.run(task.message)
+    expect(result.exitCode, result.stderr).toBe(0)
     const lines = task.project.batonLog()
     for (const branch of ["session has a task", "compaction prompt replaced", "compaction recorded"]) {
       const line = lines.find((text) => text.includes(branch))
-      expect(line, branch).toMatch(/ses_[A-Za-z0-9]{20,}/)
+      expect(line ?? "", `${branch} in:\n${lines.join("\n")}`).toMatch(/ses_[A-Za-z0-9]{20,}/)
     }
   })
 })

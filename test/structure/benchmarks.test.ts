@@ -2,18 +2,20 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { renderDocument } from "../../scripts/benchmarks/document.ts"
+import { HOSTILE_TEXTS } from "../../scripts/benchmarks/inside/hostile-texts.ts"
 import { renderPlots } from "../../scripts/benchmarks/plots.ts"
 import {
   BENCHMARKS,
   type BenchmarkName,
   type Figure,
   keepsEverything,
+  losesNoDraft,
   type Measurement,
   type Results,
 } from "../../scripts/benchmarks/results.ts"
 import { formatValue } from "../../scripts/benchmarks/tables.ts"
 import { promised } from "../requirements.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 
 const DOCS = join(REPOSITORY, "docs")
 const FOLDER = join(DOCS, "benchmarks")
@@ -69,6 +71,15 @@ describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
     },
   )
 
+  test(promised("handoff.C1", "parsing 1 MB of each hostile text is published against 100 ms"), () => {
+    for (const { id } of HOSTILE_TEXTS) isPublished(figure("references", `references.${id}`, version), 100, 20)
+  })
+
+  test(promised("handoff.D4", "reading 100 of 10,000 messages is published against 150 ms and 20 MB"), () => {
+    isPublished(figure("transcript", "transcript.time.10000", version), 150, 20)
+    isPublished(figure("transcript", "transcript.memory.10000", version), 20, 20)
+  })
+
   test.each(["faithful", "careless"] as const)(
     promised("speed.G5", "the retention table has plain OpenCode and Baton, and with a %s summariser Baton keeps all"),
     (summariser) => {
@@ -83,13 +94,22 @@ describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
   )
 })
 
+test(promised("handoff.B2", "50 drafts in the real TUI are published, and each arrived once and in place"), () => {
+  const rows = measured("tui-draft").drafts ?? []
+  expect(rows.map(({ version, busyLoops, handoffs }) => [version, busyLoops, handoffs])).toEqual([
+    [NEWEST.version, 0, 30],
+    [NEWEST.version, 2, 20],
+  ])
+  expect(rows.filter((row) => !losesNoDraft(row))).toEqual([])
+})
+
 test("every figure has its n, a median between its extremes, and a machine without a name or a path", () => {
   for (const name of BENCHMARKS) {
-    const { machine, figures, retention = [], takenAt } = measured(name)
+    const { machine, figures, retention = [], drafts = [], takenAt } = measured(name)
     expect(Object.keys(machine).sort()).toEqual(["cores", "cpu", "memoryGiB", "system"])
     expect(JSON.stringify(machine)).not.toMatch(/\/(?:home|root|tmp|work|Users)\b/)
     expect(Number.isNaN(Date.parse(takenAt)), takenAt).toBe(false)
-    expect(figures.length + retention.length, name).toBeGreaterThan(0)
+    expect(figures.length + retention.length + drafts.length, name).toBeGreaterThan(0)
     for (const { n, median, min, max, id } of figures) {
       expect(n, id).toBeGreaterThan(0)
       expect(median, id).toBeGreaterThanOrEqual(min)

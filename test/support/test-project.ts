@@ -6,7 +6,7 @@ import { isolatedEnvironment, linkDependencies, scriptedConfig } from "./isolate
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 
 export type TestProject = {
-  /** The project's folder; `home` lies beside it, so that nothing of the machine is seen or touched. */
+  /** The project's folder; `home` is beside or around it, so that nothing of the machine is seen or touched. */
   readonly directory: string
   readonly home: string
   readonly environment: Record<string, string>
@@ -30,6 +30,8 @@ export type ProjectOptions = {
   config?: Record<string, unknown>
   environment?: Record<string, string>
   git?: boolean
+  /** Where the project is below the temporary folder (default "project"); in "home/…" OpenCode shows it as ~/…. */
+  folder?: string
 }
 
 /** Copies what `scripts/install` would put there: plugins, shared folder, prompts. */
@@ -46,7 +48,7 @@ const GIT_IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.inv
 /** A project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
 export const createTestProject = (options: ProjectOptions): TestProject => {
   const root = mkdtempSync(join(tmpdir(), "baton-e2e-"))
-  const directory = join(root, "project")
+  const directory = join(root, options.folder ?? "project")
   const home = join(root, "home")
   const bundle = options.bundle ?? "project"
   mkdirSync(directory, { recursive: true })

@@ -1,15 +1,18 @@
 import { describe, expect, test } from "vitest"
 import { parseArguments } from "../../scripts/benchmarks/arguments.ts"
 import { renderDocument } from "../../scripts/benchmarks/document.ts"
+import { judgeDraft } from "../../scripts/benchmarks/draft-fate.ts"
 import {
   BENCHMARKS,
+  type DraftRow,
   keepsEverything,
+  losesNoDraft,
   type Measurement,
   type Results,
   type RetentionRow,
   toFigure,
 } from "../../scripts/benchmarks/results.ts"
-import { figureTable, formatNumber, retentionTable } from "../../scripts/benchmarks/tables.ts"
+import { draftTable, figureTable, formatNumber, retentionTable } from "../../scripts/benchmarks/tables.ts"
 
 const machine = { cpu: "A processor", cores: 2, memoryGiB: 8, system: "Linux 6 x64" }
 
@@ -77,6 +80,50 @@ describe("tables", () => {
   test("set plain OpenCode beside Baton", () => {
     const plain: RetentionRow = { ...row, bundle: "plain", factsKept: 1, turnsKnowingTask: 0 }
     expect(retentionTable([plain, row])).toContain("| faithful | 1.2.15 | 5 | 1/5 | 0/5 | **5/5** | **5/5** |")
+  })
+})
+
+const drafts: DraftRow = {
+  version: "1.18.33",
+  busyLoops: 2,
+  handoffs: 20,
+  arrived: 20,
+  lost: 0,
+  doubled: 0,
+  misplaced: 0,
+}
+
+describe("the drafts of a TUI", () => {
+  test("are shown with what became of them, and with a promise that was missed", () => {
+    const missed = { ...drafts, busyLoops: 0, arrived: 18, lost: 1, misplaced: 1 }
+    expect(draftTable([drafts, missed]).split("\n").slice(2)).toEqual([
+      "| 2 busy loops | 1.18.33 | **20/20** | 0 | 0 | 0 | all |",
+      "| nothing | 1.18.33 | 18/20 | 1 | 0 | 1 | all, **missed** |",
+    ])
+  })
+
+  test("have all to arrive, once and in place", () => {
+    expect(losesNoDraft(drafts)).toBe(true)
+    expect(losesNoDraft({ ...drafts, arrived: 19 })).toBe(false)
+    expect(losesNoDraft({ ...drafts, arrived: 19, doubled: 1 })).toBe(false)
+  })
+
+  const sent = { typed: "TYPED-3 ", draft: "Marker.\n\nFinish DRAFT-3.\n", mark: "DRAFT-3." }
+  test.each<[string, string | undefined, string]>([
+    ["whole and behind what was typed", "[user] TYPED-3 Marker.\n\nFinish DRAFT-3.", "arrived"],
+    [
+      "with what the program adds behind it",
+      "[user] TYPED-3 Marker.\n\nFinish DRAFT-3.\nCalled the Read tool",
+      "arrived",
+    ],
+    ["not at all, since nothing was sent", undefined, "lost"],
+    ["not with what was typed", "[user] TYPED-3 ", "lost"],
+    ["twice", "[user] TYPED-3 Marker.\n\nFinish DRAFT-3.\nMarker.\n\nFinish DRAFT-3.", "doubled"],
+    ["before what was typed", "[user] Marker.\n\nFinish DRAFT-3.TYPED-3 ", "misplaced"],
+    ["cut", "[user] TYPED-3 Finish DRAFT-3.", "misplaced"],
+    ["in the old session", "[user] Go on.\n\n[user] TYPED-3 Marker.\n\nFinish DRAFT-3.", "misplaced"],
+  ])("a draft that comes %s is judged by what the model received", (_how, conversation, fate) => {
+    expect(judgeDraft(conversation, sent)).toBe(fate)
   })
 })
 

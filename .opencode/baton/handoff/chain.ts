@@ -14,16 +14,17 @@ export type ChainDeps = {
 /**
  * The sessions that one came from: whoever handed over to it or started it as a subagent, and so on back.
  *
- * A record that is lost is made up for by the marker, which stands in the session's first message.
+ * The search ends at the session that is wanted. A record that is lost is made up for by the marker, which stands in the session's first message.
  */
 const findOrigins = async (
   deps: ChainDeps,
   sessionID: string,
   handoffs: readonly HandoffRecord[],
+  wanted: string,
 ): Promise<Set<string>> => {
   const found = new Set<string>()
   const open = [sessionID]
-  for (let steps = 0; open.length > 0 && steps < MAX_STEPS; steps++) {
+  for (let steps = 0; open.length > 0 && steps < MAX_STEPS && !found.has(wanted); steps++) {
     const current = open.shift() ?? ""
     const info = await deps.sessions.info(current)
     const parent = info.kind === "answer" ? info.value.parentID : undefined
@@ -55,8 +56,8 @@ const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<s
 export const isInChain = async (deps: ChainDeps, sessionID: string, other: string): Promise<boolean> => {
   if (sessionID === other) return true
   const handoffs = await deps.records()
-  const own = (await findOrigins(deps, sessionID, handoffs)).add(sessionID)
+  const own = (await findOrigins(deps, sessionID, handoffs, other)).add(sessionID)
   if (own.has(other)) return true
-  const others = await findOrigins(deps, other, handoffs)
+  const others = await findOrigins(deps, other, handoffs, sessionID)
   return [other, ...others].some((each) => own.has(each))
 }

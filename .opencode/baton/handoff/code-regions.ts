@@ -18,9 +18,14 @@ const openedBy = (line: string): string | undefined => {
   return found?.[1]?.startsWith("`") && found[2]?.includes("`") ? undefined : found?.[1]
 }
 
-const isClosedBy = (line: string, open: string): boolean => {
-  const found = FENCE.exec(line)
-  return found?.[1]?.startsWith(open) === true && found[2]?.trim() === ""
+const MAX_FENCE_INDENT = 3
+const MIN_FENCE_MARKS = 3
+
+/** The run of marks that a line begins with, told without a pattern: hostile texts consist of them. */
+const readMarks = (text: string, { start, end }: Region): { mark: string; rest: string } => {
+  let at = start
+  while (at < end && text[at] === text[start]) at++
+  return { mark: text.slice(start, at), rest: text.slice(at, end) }
 }
 
 const isEscaped = (text: string, at: number): boolean => {
@@ -96,12 +101,22 @@ const scan = (text: string): { regions: Region[]; open: Fence | undefined } => {
       if (!fence) paragraph = { start: paragraph?.start ?? start, end }
       continue
     }
-    /** The line from where its list item's text begins. */
-    const content = " ".repeat(column - indent) + text.slice(at, end)
-    if (fence) {
-      if (isClosedBy(content, fence.mark)) endFence(end)
+    if (text[at] === "`" || text[at] === "~") {
+      const { mark, rest } = readMarks(text, { start: at, end })
+      const isFence = mark.length >= MIN_FENCE_MARKS && column - indent <= MAX_FENCE_INDENT
+      if (fence) {
+        if (isFence && mark.startsWith(fence.mark) && rest.trim() === "") endFence(end)
+      } else if (isFence && !(mark.startsWith("`") && rest.includes("`"))) {
+        endParagraph()
+        fence = { start, mark, indent }
+      } else {
+        paragraph = { start: paragraph?.start ?? start, end }
+      }
       continue
     }
+    if (fence) continue
+    /** The line from where its list item's text begins. */
+    const content = " ".repeat(column - indent) + text.slice(at, end)
     const marks = LIST_MARKS.exec(content)?.[0].length ?? 0
     indent += marks
     const mark = openedBy(content.slice(marks))

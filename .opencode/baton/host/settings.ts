@@ -1,0 +1,87 @@
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import type { ZodType } from "zod"
+import { describeError, type Log } from "./log.ts"
+import { loadZod, type Zod } from "./schema.ts"
+
+/** What a user may set in `.opencode/baton.json`; each with its default when absent. */
+export type Settings = {
+  readonly handoff: {
+    /** Files that come with a draft at most. */
+    readonly maxFiles: number
+    /** Of all of them together. */
+    readonly maxKilobytes: number
+  }
+  readonly liveState: {
+    readonly enabled: boolean
+    /** Whether the stream holds version 1 of the protocol and nothing more; by default only for a writer of the user's. */
+    readonly strict?: boolean | undefined
+    /** Program and arguments of the user's own writer. */
+    readonly writer?: readonly string[] | undefined
+  }
+}
+
+export const SETTINGS_FILE = ".opencode/baton.json"
+
+export const settingsSchema = (z: Zod): ZodType<Settings> =>
+  z.strictObject({
+    $schema: z.string().optional(),
+    handoff: z
+      .strictObject({
+        maxFiles: z.number().int().min(0).max(200).default(20).describe("Files that come with a draft at most"),
+        maxKilobytes: z.number().int().min(1).max(10_000).default(400).describe("Of all files of a draft together"),
+      })
+      .prefault({}),
+    liveState: z
+      .strictObject({
+        enabled: z.boolean().default(true).describe("Whether OpenCode's state is streamed to a writer"),
+        strict: z.boolean().optional().describe("Whether the stream holds protocol version 1 and nothing more"),
+        writer: z.array(z.string().min(1)).min(1).optional().describe("Program and arguments of your own writer"),
+      })
+      .prefault({}),
+  })
+
+export const DEFAULT_SETTINGS: Settings = {
+  handoff: { maxFiles: 20, maxKilobytes: 400 },
+  liveState: { enabled: true },
+}
+
+export type SettingsRead =
+  | { readonly kind: "settings"; readonly settings: Settings; readonly isDefault: boolean }
+  | { readonly kind: "unusable"; readonly path: string; readonly reason: string }
+
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
+
+/** @param projectRoot absolute path of the folder that holds `.opencode` */
+export const readSettings = async (projectRoot: string): Promise<SettingsRead> => {
+  const path = join(projectRoot, SETTINGS_FILE)
+  let text: string
+  try {
+    text = await readFile(path, "utf8")
+  } catch (error) {
+    if (isMissing(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
+    return { kind: "unusable", path, reason: describeError(error) }
+  }
+  try {
+    const z = await loadZod()
+    const parsed = settingsSchema(z).safeParse(JSON.parse(text))
+    if (parsed.success) return { kind: "settings", settings: parsed.data, isDefault: false }
+    const [issue] = parsed.error.issues
+    const place = issue?.path.join(".") ?? ""
+    return {
+      kind: "unusable",
+      path,
+      reason: `${place === "" ? "" : `${place}: `}${issue?.message ?? "it is not valid"}`,
+    }
+  } catch (error) {
+    return { kind: "unusable", path, reason: describeError(error) }
+  }
+}
+
+/** The settings, or the defaults with one warning that names the file, the place in it, and what was expected. */
+export const settingsOrDefaults = async (projectRoot: string, log: Log): Promise<Settings> => {
+  const read = await readSettings(projectRoot)
+  if (read.kind === "settings") return read.settings
+  log.warn("settings unusable: the defaults stand in", { path: read.path, reason: read.reason })
+  return DEFAULT_SETTINGS
+}

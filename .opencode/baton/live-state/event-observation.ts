@@ -1,0 +1,120 @@
+import type { Observation } from "./agent-state.ts"
+import type { PendingQuestion, PermissionDetails } from "./protocol.ts"
+
+/** An event as it comes: which fields it has differs between versions, so that nothing of it is taken for granted. */
+export type RawEvent = { readonly type: string; readonly properties?: unknown }
+
+export type Observed =
+  | { readonly kind: "session"; readonly sessionID: string; readonly seen: Observation }
+  | { readonly kind: "born"; readonly sessionID: string; readonly parentID: string | undefined }
+  /** A user's message: whose session it is has a person's attention. */
+  | { readonly kind: "spoken-to"; readonly sessionID: string }
+  | { readonly kind: "deleted"; readonly sessionID: string }
+
+const TEXT_CHARACTERS = 500
+const MAX_OPTIONS = 20
+
+const field = (value: unknown, ...path: string[]): unknown =>
+  path.reduce<unknown>(
+    (found, key) => (typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined),
+    value,
+  )
+
+const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+const count = (value: unknown): number =>
+  typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0
+const shortened = (value: string): string =>
+  value.length > TEXT_CHARACTERS ? `${value.slice(0, TEXT_CHARACTERS - 1)}…` : value
+
+/** 1.18 says `permission`, others `type` and `title`. */
+const permissionOf = (properties: unknown): PermissionDetails | undefined => {
+  const id = text(field(properties, "id"))
+  const type = text(field(properties, "permission")) ?? text(field(properties, "type")) ?? "unknown"
+  return id === undefined ? undefined : { id, title: shortened(text(field(properties, "title")) ?? type), type }
+}
+
+const questionOf = (properties: unknown): PendingQuestion | undefined => {
+  const id = text(field(properties, "id"))
+  const asked = field(properties, "questions", "0")
+  if (id === undefined) return undefined
+  const options = field(asked, "options")
+  return {
+    id,
+    text: shortened(text(field(asked, "question")) ?? ""),
+    header: shortened(text(field(asked, "header")) ?? ""),
+    options: (Array.isArray(options) ? options : [])
+      .flatMap((option: unknown) => text(option) ?? text(field(option, "label")) ?? [])
+      .slice(0, MAX_OPTIONS)
+      .map(shortened),
+  }
+}
+
+const tokensOf = (info: unknown): number =>
+  ["input", "output", "reasoning"].reduce((sum, name) => sum + count(field(info, "tokens", name)), 0) +
+  count(field(info, "tokens", "cache", "read")) +
+  count(field(info, "tokens", "cache", "write"))
+
+const session = (sessionID: string, seen: Observation): Observed[] => [{ kind: "session", sessionID, seen }]
+
+const messageUpdated = (info: unknown, sessionID: string): Observed[] => {
+  const role = field(info, "role")
+  const id = text(field(info, "id"))
+  if (role === "user") return [{ kind: "spoken-to", sessionID }]
+  if (role !== "assistant" || id === undefined) return []
+  const [providerID, modelID] = [text(field(info, "providerID")), text(field(info, "modelID"))]
+  if (field(info, "time", "completed") === undefined)
+    return providerID && modelID ? session(sessionID, { kind: "model-used", providerID, modelID }) : []
+  const contextTokens = tokensOf(info)
+  return contextTokens > 0 ? session(sessionID, { kind: "message-finished", messageID: id, contextTokens }) : []
+}
+
+const READ_BY_TYPE: Readonly<Record<string, (properties: unknown, sessionID: string, type: string) => Observed[]>> = {
+  "session.created": (properties, sessionID) => [
+    { kind: "born", sessionID, parentID: text(field(properties, "info", "parentID")) },
+  ],
+  "session.deleted": (_properties, sessionID) => [{ kind: "deleted", sessionID }],
+  "session.idle": (_properties, sessionID) => session(sessionID, { kind: "idle" }),
+  "session.status": (properties, sessionID) =>
+    ["busy", "retry"].includes(text(field(properties, "status", "type")) ?? "")
+      ? session(sessionID, { kind: "busy" })
+      : [],
+  "session.compacted": (_properties, sessionID) => session(sessionID, { kind: "compacted" }),
+  "command.executed": (properties, sessionID) =>
+    /^(?:baton-)?handoff$/.test(text(field(properties, "name")) ?? "")
+      ? session(sessionID, { kind: "handed-over" })
+      : [],
+  "message.updated": (properties, sessionID) => messageUpdated(field(properties, "info"), sessionID),
+  "permission.asked": (properties, sessionID, eventType) => permissionAsked(properties, sessionID, eventType),
+  "permission.updated": (properties, sessionID, eventType) => permissionAsked(properties, sessionID, eventType),
+  "permission.replied": (properties, sessionID) => {
+    const id = text(field(properties, "requestID")) ?? text(field(properties, "permissionID"))
+    return id === undefined ? [] : session(sessionID, { kind: "permission-replied", id })
+  },
+  "question.asked": (properties, sessionID) => {
+    const question = questionOf(properties)
+    return question ? session(sessionID, { kind: "question-asked", question }) : []
+  },
+  "question.replied": (properties, sessionID) => questionEnded(properties, sessionID),
+  "question.rejected": (properties, sessionID) => questionEnded(properties, sessionID),
+}
+
+const permissionAsked = (properties: unknown, sessionID: string, eventType: string): Observed[] => {
+  const details = permissionOf(properties)
+  return details ? session(sessionID, { kind: "permission-asked", eventType, details }) : []
+}
+
+const questionEnded = (properties: unknown, sessionID: string): Observed[] => {
+  const id = text(field(properties, "requestID")) ?? text(field(properties, "id"))
+  return id === undefined ? [] : session(sessionID, { kind: "question-ended", id })
+}
+
+/** What an event says. An event of another shape than any version has says nothing. */
+export const readEvent = ({ type, properties }: RawEvent): readonly Observed[] => {
+  const read = READ_BY_TYPE[type]
+  if (!read) return []
+  const sessionID =
+    text(field(properties, "sessionID")) ??
+    text(field(properties, "info", "sessionID")) ??
+    text(field(properties, "info", "id"))
+  return sessionID === undefined ? [] : read(properties, sessionID, type)
+}

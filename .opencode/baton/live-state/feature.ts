@@ -1,0 +1,119 @@
+import { basename, join } from "node:path"
+import type { PluginInput } from "@opencode-ai/plugin"
+import { findPrograms } from "../host/find-program.ts"
+import { describeError, type Log } from "../host/log.ts"
+import { createSessionStore } from "../host/session-store.ts"
+import { createSessions } from "../host/sessions.ts"
+import { settingsOrDefaults } from "../host/settings.ts"
+import { createStateFolder } from "../host/state-folder.ts"
+import { taskBindingSchema } from "../task/binding.ts"
+import { type Observed, type RawEvent, readEvent } from "./event-observation.ts"
+import type { StreamLine } from "./protocol.ts"
+import { createPublisher, type Publisher } from "./publisher.ts"
+import { createStreamWriter, type StreamWriter } from "./stream-writer.ts"
+import { chooseWriter, WRITER_VARIABLE } from "./writer-command.ts"
+
+const HEARTBEAT_MS = 10_000
+/** Within what dispose may take of a run's end. */
+const STOP_GRACE_MS = 500
+
+export type LiveStateFeature = {
+  /** In the order in which OpenCode sends them. */
+  receive(event: RawEvent): void
+  stop(): Promise<void>
+}
+
+type Running = { readonly publisher: Publisher; readonly writer: StreamWriter; readonly heartbeat: NodeJS.Timeout }
+
+/** Puts the feature together for one directory: the only place where its parts meet the host. */
+export const createLiveStateFeature = (
+  { client, directory }: PluginInput,
+  { log, projectRoot, bundleRoot, startedAt }: { log: Log; projectRoot: string; bundleRoot: string; startedAt: Date },
+): LiveStateFeature => {
+  const now = () => new Date()
+  const sessions = createSessions(client)
+  const state = createStateFolder(projectRoot)
+  const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  let running: Running | undefined
+  let isStopped = false
+
+  const begin = async (): Promise<void> => {
+    const { liveState } = await settingsOrDefaults(projectRoot, log)
+    if (!liveState.enabled) return log.debug("live state is switched off")
+    const chosen = chooseWriter({
+      variable: process.env[WRITER_VARIABLE],
+      setting: liveState.writer,
+      c2c: (await findPrograms("c2c", process.env.PATH))[0],
+      runtime: process.versions.bun === undefined ? undefined : process.execPath,
+      script: join(bundleRoot, "live-state", "state-writer.ts"),
+      directory: projectRoot,
+    })
+    if (chosen.kind === "none") return log.warn("no state writer", { reason: chosen.reason })
+    const strict = liveState.strict ?? chosen.kind === "foreign"
+    const publisher = createPublisher({
+      identity: {
+        c2c_session_id: process.env.C2C_MCP_SESSION_ID || `opencode-${basename(directory)}`,
+        c2c_alias: process.env.C2C_MCP_AUTO_REGISTER_ALIAS || null,
+        opencode_pid: process.pid,
+        plugin_started_at: startedAt.toISOString(),
+      },
+      strict,
+      now,
+    })
+    const writer = createStreamWriter({ command: chosen.command, directory, snapshot: publisher.snapshot, log })
+    const beat = (): void => publish(publisher.heartbeat())
+    const heartbeat = setInterval(beat, HEARTBEAT_MS)
+    heartbeat.unref()
+    running = { publisher, writer, heartbeat }
+    log.info("live state is published", { writer: chosen.command.argv[0], kind: chosen.kind, strict })
+  }
+
+  const publish = (line: StreamLine | undefined): void => {
+    if (line && !isStopped) running?.writer.publish(line)
+  }
+
+  /** A session that began before the plugin did: whether it is a child decides what its events mean. */
+  const learn = async (publisher: Publisher, sessionID: string): Promise<void> => {
+    const parent = await sessions.parent(sessionID)
+    if (parent.kind === "answer") publisher.learn(sessionID, parent.value)
+  }
+
+  const learnTask = async (publisher: Publisher, sessionID: string): Promise<void> => {
+    const binding = await bindings.read(sessionID)
+    const task = binding ? { id: binding.taskID, role: binding.role } : null
+    if (task) publish(publisher.receive({ kind: "session", sessionID, seen: { kind: "task-known", task } }))
+  }
+
+  const take = async (observed: Observed): Promise<void> => {
+    if (!running) return
+    const { publisher } = running
+    const { sessionID } = observed
+    if (observed.kind !== "born" && publisher.kindOf(sessionID) === "unknown") await learn(publisher, sessionID)
+    publish(publisher.receive(observed))
+    // The binding is on disk before OpenCode stores the message that makes it.
+    const mayBind = observed.kind === "spoken-to" || (observed.kind === "session" && observed.seen.kind === "idle")
+    if (mayBind && publisher.kindOf(sessionID) === "root") await learnTask(publisher, sessionID)
+  }
+
+  const begun = begin()
+  let queue: Promise<void> = begun.catch((error: unknown) =>
+    log.error("live state could not be set up", { error: describeError(error) }),
+  )
+  return {
+    receive: (event) => {
+      for (const observed of readEvent(event)) {
+        queue = queue
+          .then(() => take(observed))
+          .catch((error: unknown) =>
+            log.error("an event was not published", { type: event.type, error: describeError(error) }),
+          )
+      }
+    },
+    stop: async () => {
+      await queue
+      isStopped = true
+      clearInterval(running?.heartbeat)
+      await running?.writer.stop(STOP_GRACE_MS)
+    },
+  }
+}

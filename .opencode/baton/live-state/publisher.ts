@@ -1,0 +1,148 @@
+import { type AgentState, NEW_AGENT, observe } from "./agent-state.ts"
+import type { Observed } from "./event-observation.ts"
+import { diffStates, isObject } from "./merge.ts"
+import type { LiveState, StreamLine } from "./protocol.ts"
+
+export type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" | "plugin_started_at">
+
+export type Publisher = {
+  /** @returns the line that has to be published, or nothing when the event changes nothing that is */
+  receive(observed: Observed): StreamLine | undefined
+  /** A whole state, for a writer that has just started or has missed something. */
+  snapshot(): StreamLine
+  /** The sign of life that comes when nothing else does; nothing in strict mode. */
+  heartbeat(): StreamLine | undefined
+  /** The session whose state is published. */
+  root(): string | undefined
+  /** Whether a session is known to be a root, a child, or neither. */
+  kindOf(sessionID: string): "root" | "child" | "unknown"
+  /** For a session that began before the plugin did. */
+  learn(sessionID: string, parentID: string | undefined): void
+}
+
+const WHOLE_FIELDS: ReadonlySet<string> = new Set(["tui_focus", "last_step", "task"])
+
+/** A server may meet very many sessions in its life. */
+const MAX_KNOWN_SESSIONS = 5_000
+
+/**
+ * Keeps the state that is published. It is the state of one root session: the first that is seen, until a user speaks to
+ * another root session of the same process; each keeps its own counters (docs/adr/0008). Child sessions never touch it.
+ */
+export const createPublisher = ({
+  identity,
+  strict,
+  now,
+}: {
+  identity: Identity
+  strict: boolean
+  now: () => Date
+}): Publisher => {
+  const agents = new Map<string, AgentState>()
+  const parents = new Map<string, string | undefined>()
+  const finished = new Set<string>()
+  let rootID: string | undefined
+  let published: LiveState | undefined
+  let heartbeatAt = now().toISOString()
+
+  const learn = (sessionID: string, parentID: string | undefined): void => {
+    parents.set(sessionID, parentID)
+    if (parents.size <= MAX_KNOWN_SESSIONS) return
+    for (const oldest of parents.keys()) if (oldest !== rootID) return void parents.delete(oldest)
+  }
+
+  const kindOf: Publisher["kindOf"] = (sessionID) => {
+    if (!parents.has(sessionID)) return "unknown"
+    return parents.get(sessionID) === undefined ? "root" : "child"
+  }
+
+  const render = (at: string): LiveState => {
+    const agent = (rootID === undefined ? undefined : agents.get(rootID)) ?? NEW_AGENT
+    const { task, compactions, handoffs, contextTokens } = agent
+    return {
+      ...identity,
+      root_opencode_session_id: rootID ?? null,
+      state_last_updated_at: at,
+      agent: agent.agent,
+      tui_focus: agent.focus,
+      prompt: { has_text: agent.hasText },
+      pendingQuestion: agent.questions[0] ?? null,
+      ...(strict
+        ? {}
+        : { extensions: { task, compactions, handoffs, context_tokens: contextTokens, heartbeat_at: heartbeatAt } }),
+    }
+  }
+
+  const snapshotAt = (at: string): StreamLine => {
+    heartbeatAt = at
+    published = render(at)
+    return { event: "state.snapshot", ts: at, state: published }
+  }
+
+  /** A pending question comes and goes with a snapshot, as the document has it; all else is a patch where one can say it. */
+  const lineAt = (at: string): StreamLine | undefined => {
+    if (!published) return snapshotAt(at)
+    const before = published
+    const same = render(before.state_last_updated_at)
+    if (!isObject(before) || !isObject(same) || diffStates(before, same).kind === "none") return undefined
+    heartbeatAt = at
+    const after = render(at)
+    if (before.pendingQuestion?.id !== after.pendingQuestion?.id) return snapshotAt(at)
+    const difference = isObject(after) ? diffStates(before, after, WHOLE_FIELDS) : { kind: "replaced" as const }
+    if (difference.kind !== "patch") return snapshotAt(at)
+    published = after
+    return { event: "state.patch", ts: at, patch: difference.patch }
+  }
+
+  const update = (sessionID: string, at: string, seen: Parameters<typeof observe>[3]): void => {
+    agents.set(sessionID, observe(agents.get(sessionID) ?? NEW_AGENT, sessionID, at, seen))
+  }
+
+  const apply = (observed: Observed, at: string): void => {
+    const { sessionID } = observed
+    switch (observed.kind) {
+      case "born":
+        learn(sessionID, observed.parentID)
+        if (observed.parentID !== undefined) return
+        update(sessionID, at, { kind: "created" })
+        rootID ??= sessionID
+        return
+      case "spoken-to":
+        if (kindOf(sessionID) !== "root") return
+        rootID = sessionID
+        return
+      case "session": {
+        if (kindOf(sessionID) !== "root") return
+        const { seen } = observed
+        // A message is reported again at each change of it; its tokens count once.
+        if (seen.kind === "message-finished" && (finished.has(seen.messageID) || !finished.add(seen.messageID))) return
+        if (seen.kind === "idle") rootID ??= sessionID
+        update(sessionID, at, seen)
+        return
+      }
+      case "deleted": {
+        if (sessionID === rootID) update(sessionID, at, { kind: "ended" })
+        else agents.delete(sessionID)
+        parents.delete(sessionID)
+        return
+      }
+    }
+  }
+
+  return {
+    learn,
+    kindOf,
+    root: () => rootID,
+    receive: (observed) => {
+      const at = now().toISOString()
+      apply(observed, at)
+      return lineAt(at)
+    },
+    snapshot: () => snapshotAt(now().toISOString()),
+    heartbeat: () => {
+      if (strict) return undefined
+      heartbeatAt = now().toISOString()
+      return lineAt(heartbeatAt)
+    },
+  }
+}

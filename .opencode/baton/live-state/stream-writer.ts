@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { describeError, type Log } from "../host/log.ts"
+import type { StreamLine } from "./protocol.ts"
+
+export type WriterCommand = {
+  readonly argv: readonly [string, ...string[]]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export type StreamWriter = {
+  /** Never throws and never waits. What the writer cannot take now is made up for by a snapshot later. */
+  publish(line: StreamLine): void
+  /** Ends the writer's stdin and gives it `graceMs` to end. */
+  stop(graceMs: number): Promise<void>
+}
+
+export type StreamWriterDeps = {
+  command: WriterCommand
+  directory: string
+  /** The state as a whole, for a writer that starts or has missed something. */
+  snapshot: () => StreamLine
+  log: Log
+  firstRestartMs?: number
+  longestRestartMs?: number
+  /** A writer that lived this long had no trouble starting. */
+  settledMs?: number
+}
+
+const FIRST_RESTART_MS = 1_000
+const LONGEST_RESTART_MS = 60_000
+const SETTLED_MS = 30_000
+const SHOWN_COMPLAINTS = 5
+const COMPLAINT_CHARACTERS = 500
+
+/**
+ * One long-lived child that is fed JSON lines. Each of its lives begins with a snapshot. While it does not read, nothing
+ * is kept but the fact: the newest state goes to it as a snapshot once it reads again.
+ */
+export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
+  const { command, directory, snapshot, log } = deps
+  const { firstRestartMs = FIRST_RESTART_MS, longestRestartMs = LONGEST_RESTART_MS, settledMs = SETTLED_MS } = deps
+  let child: ChildProcess | undefined
+  let isFull = false
+  let hasMissed = false
+  let failures = 0
+  let startedAt = 0
+  let restart: NodeJS.Timeout | undefined
+  let isOver = false
+  let complaints = 0
+
+  const write = (line: StreamLine): void => {
+    const stdin = child?.stdin
+    if (!stdin?.writable) return
+    isFull = !stdin.write(`${JSON.stringify(line)}\n`)
+  }
+
+  const catchUp = (): void => {
+    isFull = false
+    if (!hasMissed) return
+    hasMissed = false
+    write(snapshot())
+  }
+
+  const ended = (from: ChildProcess, reason: string, canRestart: boolean): void => {
+    if (child !== from) return
+    child = undefined
+    if (isOver) return
+    failures = performance.now() - startedAt > settledMs ? 1 : failures + 1
+    if (!canRestart) {
+      isOver = true
+      log.warn("the state writer cannot be started: no live state until OpenCode starts again", { reason })
+      return
+    }
+    const waitMs = Math.min(firstRestartMs * 2 ** (failures - 1), longestRestartMs)
+    log.warn("the state writer ended and is started again", { reason, waitMs })
+    restart = setTimeout(start, waitMs)
+    restart.unref()
+  }
+
+  const complain = (chunk: Buffer): void => {
+    if (complaints++ < SHOWN_COMPLAINTS)
+      log.warn("the state writer says", { text: chunk.toString("utf8").trim().slice(0, COMPLAINT_CHARACTERS) })
+  }
+
+  const start = (): void => {
+    restart = undefined
+    const [file, ...args] = command.argv
+    startedAt = performance.now()
+    let started: ChildProcess
+    try {
+      started = spawn(file, args, {
+        cwd: directory,
+        env: { ...process.env, ...command.env },
+        stdio: ["pipe", "ignore", "pipe"],
+        windowsHide: true,
+      })
+    } catch (error) {
+      isOver = true
+      log.warn("the state writer cannot be started", { reason: describeError(error) })
+      return
+    }
+    child = started
+    isFull = false
+    hasMissed = false
+    // A broken pipe arrives here, later; without a listener it would end OpenCode.
+    started.stdin?.on("error", (error) =>
+      log.debug("the state writer's stdin failed", { reason: describeError(error) }),
+    )
+    started.stdin?.on("drain", catchUp)
+    started.stderr?.on("error", () => {})
+    started.stderr?.on("data", complain)
+    started.on("error", (error) =>
+      ended(started, describeError(error), (error as NodeJS.ErrnoException).code !== "ENOENT"),
+    )
+    started.on("exit", (code, signal) => ended(started, `exit ${code ?? signal}`, true))
+    // OpenCode ends without waiting for it.
+    started.unref()
+    for (const stream of [started.stdin, started.stderr]) (stream as { unref?: () => void } | null)?.unref?.()
+    write(snapshot())
+  }
+
+  return {
+    publish: (line) => {
+      if (isOver) return
+      if (!child && !restart) return start()
+      if (!child || isFull) hasMissed = true
+      else write(line)
+    },
+    stop: async (graceMs) => {
+      isOver = true
+      clearTimeout(restart)
+      const last = child
+      if (!last) return
+      if (hasMissed && !isFull) write(snapshot())
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(() => {
+          last.kill("SIGKILL")
+          resolve()
+        }, graceMs)
+        last.once("exit", () => {
+          clearTimeout(timer)
+          resolve()
+        })
+        last.stdin?.end()
+      })
+    },
+  }
+}

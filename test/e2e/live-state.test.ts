@@ -1,0 +1,173 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { tool } from "@opencode-ai/plugin/tool"
+import { describe, expect, test } from "vitest"
+import { type StreamLine, streamLineSchema } from "../../.opencode/baton/live-state/protocol.ts"
+import { EMPTY_REDUCTION, reduceLine } from "../../.opencode/baton/live-state/state-reducer.ts"
+import { promised } from "../requirements.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import { eventually, startServer } from "../support/opencode-server.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
+import type { ModelReply, Script } from "../support/scripted-model.ts"
+import { closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
+
+closeTaskProjects()
+
+/** Compacts once in each run. */
+const compactsOnce: Script = ({ kind, conversation }): ModelReply => {
+  if (kind === "compaction") return { text: "A summary." }
+  if (conversation.includes("What did we do so far?")) return { text: "Finished." }
+  return { tool: "bash", input: { command: "true", description: "A step" }, promptTokens: COMPACTING_PROMPT_TOKENS }
+}
+
+const liveFolder = ({ project }: TaskProject): string => join(project.directory, ".opencode/state/live")
+const liveFiles = (task: TaskProject): string[] =>
+  existsSync(liveFolder(task)) ? readdirSync(liveFolder(task)).filter((name) => name.endsWith(".json")) : []
+
+/** A writer of the test's own, which keeps the stream as it comes. */
+const recordingWriter = (file: string): string => JSON.stringify(["/bin/sh", "-c", `cat >> '${file}'`])
+
+const readStream = (file: string): StreamLine[] =>
+  readFileSync(file, "utf8")
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => streamLineSchema(tool.schema).parse(JSON.parse(line)) as StreamLine)
+
+const reduced = (lines: readonly StreamLine[]) => {
+  const reduction = lines.reduce((sum, line) => reduceLine(sum, JSON.stringify(line)), EMPTY_REDUCTION)
+  expect(reduction.skipped).toBe(0)
+  return reduction.envelope?.state
+}
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(
+    promised(
+      ["live-state.A2", "live-state.A7", "live-state.B1", "live-state.D1"],
+      "a run leaves a statefile that tells how it ended",
+    ),
+    async () => {
+      const task = await openTaskProject(binary, compactsOnce)
+      const result = await task.run(task.message)
+      expect(result.exitCode, result.stderr).toBe(0)
+      const name = await eventually("the statefile", () => liveFiles(task)[0])
+      expect(name).toBe("opencode-project.json")
+      const read = () => JSON.parse(readFileSync(join(liveFolder(task), name), "utf8"))
+      await eventually("the end in the statefile", () => (read().state.agent.is_idle === true ? true : undefined))
+      const { event, ts, state } = read()
+      expect(["state.snapshot", "state.patch"]).toContain(event)
+      expect(ts).toMatch(/Z$/)
+      expect(state).toMatchObject({
+        c2c_session_id: "opencode-project",
+        c2c_alias: null,
+        root_opencode_session_id: expect.stringMatching(/^ses_/),
+        agent: { turn_count: 1, provider_id: "scripted", model_id: "model", last_step: { event_type: "session.idle" } },
+        tui_focus: { ty: "prompt", details: null },
+        pendingQuestion: null,
+        extensions: { task: { id: task.taskID, role: "worker" }, compactions: 1 },
+      })
+      await eventually("the owner's mark to go", () =>
+        readdirSync(liveFolder(task)).every((file) => file.endsWith(".json")) ? true : undefined,
+      )
+    },
+  )
+
+  test(
+    promised(
+      ["live-state.A1", "live-state.A2", "live-state.A7", "live-state.A8", "live-state.D1"],
+      "a writer of the user's gets version 1 and nothing more",
+    ),
+    async () => {
+      const task = await openTaskProject(binary, compactsOnce)
+      const file = join(task.project.home, "stream.jsonl")
+      const environment = {
+        BATON_STATE_WRITER: recordingWriter(file),
+        C2C_MCP_SESSION_ID: "my-session",
+        C2C_MCP_AUTO_REGISTER_ALIAS: "my-alias",
+      }
+      const result = await task.run(task.message, { environment })
+      expect(result.exitCode, result.stderr).toBe(0)
+      const lines = await eventually("the end in the stream", () => {
+        const found = existsSync(file) ? readStream(file) : []
+        return JSON.stringify(found).includes('"session.idle"') ? found : undefined
+      })
+      expect(lines[0]?.event).toBe("state.snapshot")
+      expect(lines.some(({ event }) => event === "state.patch")).toBe(true)
+      expect(JSON.stringify(lines)).not.toContain("extensions")
+      expect(reduced(lines)).toMatchObject({ c2c_session_id: "my-session", c2c_alias: "my-alias" })
+      expect(liveFiles(task)).toEqual([])
+    },
+  )
+
+  test(
+    promised(
+      ["live-state.A5", "live-state.A6", "live-state.D1"],
+      "in serve, a permission is shown while it waits, and children are not",
+    ),
+    async () => {
+      const task = await openTaskProject(
+        binary,
+        ({ conversation }): ModelReply => {
+          const last = conversation.slice(conversation.lastIndexOf("[user]"))
+          if (last.includes("ASK") && !last.includes("[tool]"))
+            return { tool: "bash", input: { command: "true", description: "d" } }
+          return { text: "Done." }
+        },
+        { config: { permission: { bash: "ask" } } },
+      )
+      const file = join(task.project.home, "stream.jsonl")
+      const environment = { ...task.project.environment, BATON_STATE_WRITER: recordingWriter(file) }
+      const server = await startServer(binary, { ...task.project, environment })
+      try {
+        const { client } = server
+        const root = (await client.session.create({ body: {} })).data?.id ?? ""
+        const state = () => (existsSync(file) ? reduced(readStream(file)) : undefined)
+        const prompted = client.session.prompt({ path: { id: root }, body: { parts: [{ type: "text", text: "ASK" }] } })
+        const waiting = await eventually("the permission in the stream", () => {
+          const seen = state()
+          return JSON.stringify(seen ?? null).includes('"ty":"permission"') ? seen : undefined
+        })
+        const { details } = waiting.tui_focus as { details: { id: string; type: string } }
+        expect(details.type).toBe("bash")
+        await client.postSessionIdPermissionsPermissionId({
+          path: { id: root, permissionID: details.id },
+          body: { response: "once" },
+        })
+        await prompted
+        const child = (await client.session.create({ body: { parentID: root } })).data?.id ?? ""
+        await client.session.prompt({ path: { id: child }, body: { parts: [{ type: "text", text: "Hello." }] } })
+        const done = await eventually("idle in the stream", () => {
+          const seen = state()
+          const agent = seen?.agent as { is_idle?: boolean } | undefined
+          return agent?.is_idle ? seen : undefined
+        })
+        expect(done).toMatchObject({
+          root_opencode_session_id: root,
+          agent: { turn_count: 1 },
+          tui_focus: { ty: "prompt", details: null },
+        })
+      } finally {
+        await server.stop()
+      }
+    },
+  )
+
+  test.each([
+    ["is not there", ["/nonexistent/writer"]],
+    ["exits at once", ["/bin/sh", "-c", "exit 3"]],
+    ["never reads", ["/bin/sh", "-c", "sleep 30"]],
+    ["talks on both streams", ["/bin/sh", "-c", "while read -r line; do echo out; echo err >&2; done"]],
+  ])(promised(["live-state.A3", "live-state.D2"], "a writer that %s costs the run nothing"), async (_what, argv) => {
+    const task = await openTaskProject(binary, compactsOnce)
+    const plain = await task.run(task.message, { environment: { BATON_STATE_WRITER: "off" } })
+    const result = await task.run(task.message, { environment: { BATON_STATE_WRITER: JSON.stringify(argv) } })
+    expect([result.exitCode, result.stderr.includes("err")]).toEqual([plain.exitCode, false])
+    expect(result.stdout).toBe(plain.stdout)
+  })
+
+  test(promised("live-state.A2", "it is off when the settings say so"), async () => {
+    const task = await openTaskProject(binary, compactsOnce)
+    writeFileSync(join(task.project.directory, ".opencode/baton.json"), '{"liveState":{"enabled":false}}')
+    expect((await task.run(task.message)).exitCode).toBe(0)
+    expect(liveFiles(task)).toEqual([])
+  })
+})
