@@ -1,12 +1,12 @@
 import type { Part } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import type { ToolDetail } from "../../.opencode/baton/handoff/tool-detail.ts"
 import {
   MAX_TRANSCRIPT_BYTES,
   MAX_TRANSCRIPT_LINES,
   renderMessage,
   renderTranscript,
-  type ToolDetail,
   type TranscriptPage,
 } from "../../.opencode/baton/handoff/transcript.ts"
 import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"

@@ -5,16 +5,12 @@ import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardHook, guardObserver } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
-import { loadZod, requireZod } from "../host/schema.ts"
-import { createPromptFiles } from "../task/prompt-files.ts"
-import { COMMAND_NAME, OTHER_COMMAND_NAME, registerCommand } from "./command.ts"
 import type { HandoffFeature } from "./feature.ts"
-import { createToolOffers } from "./tool-offers.ts"
-import { createHandoffTools } from "./tools.ts"
+import type { HandoffSetup } from "./setup.ts"
 
 const MESSAGE_DEADLINE_MS = 5_000
 const SHORT_DEADLINE_MS = 1_000
-const OWN_COMMANDS: ReadonlySet<string> = new Set([COMMAND_NAME, OTHER_COMMAND_NAME])
+const OWN_COMMAND = /^(?:baton-)?handoff$/
 /** What every draft begins with; see draft.ts. A message without it costs a look at its text and nothing else. */
 const MARKER = "Continuing work from session "
 
@@ -24,7 +20,6 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
   const log = createLog(client, "handoff")
   const projectRoot = findProjectRoot(directory, worktree)
   const claim = claimBundle({ feature: "handoff", directory, projectRoot, bundleRoot })
-  const offers = createToolOffers()
   const goals = new Map<string, string>()
 
   let loading: Promise<HandoffFeature> | undefined
@@ -35,11 +30,11 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
     return loading
   }
 
+  let setup: HandoffSetup | undefined
   let tools: Record<string, ToolDefinition> | undefined
   const createTools = (): Record<string, ToolDefinition> => {
-    if (!claim.isHeld()) return {}
     try {
-      return createHandoffTools(requireZod(), { load, goalOf: (sessionID) => goals.get(sessionID) ?? "" })
+      return setup?.createTools({ load, goalOf: (sessionID) => goals.get(sessionID) ?? "" }) ?? {}
     } catch (error) {
       log.error("the tools handoff_session and read_session are not there", { error: describeError(error) })
       return {}
@@ -50,13 +45,14 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
     config: async (config) => {
       try {
         if (!claim.isHeld()) return
-        registerCommand(config, createPromptFiles({ root: projectRoot }), log)
-        // OpenCode asks for the tools right before the first request; by then zod is there.
-        loadZod().catch(() => {})
+        const { createHandoffSetup } = await import("./setup.ts")
+        setup = createHandoffSetup({ projectRoot, log })
+        setup.registerCommand(config)
       } catch (error) {
         log.error("hook failed", { hook: "config", error: describeError(error) })
       }
     },
+    // OpenCode asks right before the first request, long after the config hook.
     get tool() {
       tools ??= createTools()
       return tools
@@ -65,7 +61,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
       log,
       { name: "command.execute.before", deadlineMs: SHORT_DEADLINE_MS },
       async ({ command, sessionID, arguments: goal }) => {
-        if (claim.isHeld() && OWN_COMMANDS.has(command)) goals.set(sessionID, goal)
+        if (claim.isHeld() && OWN_COMMAND.test(command)) goals.set(sessionID, goal)
         return undefined
       },
       ({ sessionID }) => ({ sessionID }),
@@ -85,10 +81,10 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
       log,
       { name: "experimental.chat.messages.transform", deadlineMs: SHORT_DEADLINE_MS },
       async (_input, { messages }) => {
-        if (!claim.isHeld()) return undefined
         const sessionID = messages[0]?.info.sessionID
-        const isKnown = sessionID === undefined || offers.isKnown(sessionID)
-        if (!isKnown && existsSync(join(projectRoot, ".opencode", "state", "handoffs")))
+        if (!claim.isHeld() || !setup || sessionID === undefined) return undefined
+        const { offers } = setup
+        if (!offers.isKnown(sessionID) && existsSync(join(projectRoot, ".opencode", "state", "handoffs")))
           if (await (await load()).isHandedOver(sessionID)) offers.offerReading(sessionID)
         return () => offers.apply(messages)
       },
@@ -98,7 +94,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
       if (event.type !== "session.deleted") return undefined
       const { id } = event.properties.info
       goals.delete(id)
-      offers.forget(id)
+      setup?.offers.forget(id)
       return loading?.then((feature) => feature.forget(id))
     }),
     dispose: async () => {

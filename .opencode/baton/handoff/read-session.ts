@@ -3,7 +3,8 @@ import type { Answer, SessionInfo, Sessions, StoredMessage } from "../host/sessi
 import { type ChainDeps, isInChain } from "./chain.ts"
 import { parseSearch } from "./search-pattern.ts"
 import { searchSession } from "./session-search.ts"
-import { renderTranscript, type ToolDetail } from "./transcript.ts"
+import type { ToolDetail } from "./tool-detail.ts"
+import { renderTranscript } from "./transcript.ts"
 
 export const DEFAULT_LIMIT = 100
 export const MAX_LIMIT = 500

@@ -1,6 +1,7 @@
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { LineSearch } from "./search-pattern.ts"
-import { renderMessage, type ToolDetail } from "./transcript.ts"
+import type { ToolDetail } from "./tool-detail.ts"
+import { renderMessage } from "./transcript.ts"
 
 const CONTEXT_LINES = 2
 const MAX_MATCHES = 40

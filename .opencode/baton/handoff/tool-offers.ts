@@ -14,6 +14,8 @@ export const toolsAskedFor = (text: string): HandoffTool[] => [
   ...(WANTS_READING.test(text) ? ([READ_TOOL] as const) : []),
 ]
 
+export type ToolOffers = ReturnType<typeof createToolOffers>
+
 /**
  * Takes the feature's tools out of a model's request unless the session has asked for them, so that a session that hands
  * nothing over sends what it would send without the bundle.

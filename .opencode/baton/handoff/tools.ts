@@ -1,8 +1,8 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
 import type { Zod } from "../host/schema.ts"
 import type { HandoffFeature } from "./feature.ts"
+import { TOOL_DETAILS } from "./tool-detail.ts"
 import { HANDOFF_TOOL, READ_TOOL } from "./tool-offers.ts"
-import { TOOL_DETAILS } from "./transcript.ts"
 
 const HANDOFF_DESCRIPTION = `Hands this work over to a new session: puts your prompt and references to the files into its draft, for the user to review and send. Call it when the user asks for a handoff, once.
 
@@ -18,11 +18,14 @@ const READ_DESCRIPTION = `Reads what was said and done in an earlier session of 
 - tools: "none", "titles" (default) or "full" (with inputs and outputs)
 - any: true reads a session that this one does not come from`
 
+export type HandoffToolDeps = {
+  load: () => Promise<HandoffFeature>
+  /** What the user typed behind /handoff in this session; empty for nothing. */
+  goalOf: (sessionID: string) => string
+}
+
 /** The tools as OpenCode wants them. zod is handed in, since it is loaded when OpenCode first asks for tools. */
-export const createHandoffTools = (
-  z: Zod,
-  { load, goalOf }: { load: () => Promise<HandoffFeature>; goalOf: (sessionID: string) => string },
-): Record<string, ToolDefinition> => {
+export const createHandoffTools = (z: Zod, { load, goalOf }: HandoffToolDeps): Record<string, ToolDefinition> => {
   const handoffArgs = {
     prompt: z.string().describe("What the new session has to know to go on"),
     files: z.array(z.string()).optional().describe("Paths of files to load into the new session"),

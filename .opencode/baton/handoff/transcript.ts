@@ -1,10 +1,7 @@
 import type { FilePart, Part, ToolPart } from "@opencode-ai/sdk"
 import type { StoredMessage } from "../host/sessions.ts"
 import { collectUserText } from "../task/user-text.ts"
-
-/** How much of a tool call a transcript shows: nothing, its name and title, or its input and output too. */
-export const TOOL_DETAILS = ["none", "titles", "full"] as const
-export type ToolDetail = (typeof TOOL_DETAILS)[number]
+import type { ToolDetail } from "./tool-detail.ts"
 
 const TOOL_TEXT_CHARACTERS = 2_000
 const ERROR_CHARACTERS = 300

@@ -5,7 +5,24 @@ import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { RawEvent } from "./event-observation.ts"
 import type { LiveStateFeature } from "./feature.ts"
-import { OBSERVED_EVENTS } from "./observed-events.ts"
+
+/** The events that say something about the published state; all others, a token delta above all, end at this set. */
+export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
+  "session.created",
+  "session.deleted",
+  "session.idle",
+  "session.status",
+  "session.compacted",
+  "command.executed",
+  "message.updated",
+  "permission.asked",
+  // Other versions' name for the same.
+  "permission.updated",
+  "permission.replied",
+  "question.asked",
+  "question.replied",
+  "question.rejected",
+])
 
 /** The live state's hooks for one directory of one OpenCode process. The writer is started by the first event that matters. */
 export const createLiveStateHooks = (input: PluginInput): Hooks => {

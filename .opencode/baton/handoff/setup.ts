@@ -1,0 +1,25 @@
+import type { Config, ToolDefinition } from "@opencode-ai/plugin"
+import type { Log } from "../host/log.ts"
+import { loadZod, requireZod } from "../host/schema.ts"
+import { createPromptFiles } from "../task/prompt-files.ts"
+import { registerCommand } from "./command.ts"
+import { createToolOffers, type ToolOffers } from "./tool-offers.ts"
+import { createHandoffTools, type HandoffToolDeps } from "./tools.ts"
+
+export type HandoffSetup = {
+  readonly offers: ToolOffers
+  registerCommand(config: Config): void
+  /** @throws when zod cannot be loaded */
+  createTools(deps: HandoffToolDeps): Record<string, ToolDefinition>
+}
+
+/** What OpenCode needs to know of the feature at its start. */
+export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }): HandoffSetup => {
+  // By the time OpenCode asks for the tools it is there; a failure shows then.
+  loadZod().catch(() => {})
+  return {
+    offers: createToolOffers(),
+    registerCommand: (config) => registerCommand(config, createPromptFiles({ root: projectRoot }), log),
+    createTools: (deps) => createHandoffTools(requireZod(), deps),
+  }
+}
