@@ -70,6 +70,7 @@ export const REQUIREMENTS = {
   "live-state.B1": "The embedded writer merges deeply and keeps a statefile that no reader ever sees by half.",
   "live-state.B2": "Lines that cannot be used are skipped and counted, and the file stays valid.",
   "live-state.B3": "Two processes with one id keep a file each, and a stale file is recognised.",
+  "live-state.C1": "baton observe shows every agent live in a terminal, plainly elsewhere, and as JSON.",
   "live-state.D1": "On both OpenCode versions the stream keeps the schema and the statefile is its reduction.",
   "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
 

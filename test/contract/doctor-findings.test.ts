@@ -120,6 +120,9 @@ harm(
   /handoff-command\.md does not mention \$ARGUMENTS/,
   () => patient.write("prompts/handoff-command.md", "Call handoff_session.\n"),
 )
+harm("settings that are not valid", "warning", "settings", /baton\.json cannot be used: /, () =>
+  patient.write(".opencode/baton.json", '{"handoff":{"maxFiles":-1}}\n'),
+)
 harm("a stored handoff that is damaged", "warning", "handoffs", /a stored handoff cannot be read/, () => {
   patient.write(".opencode/state/.gitignore", "*\n")
   patient.write(".opencode/state/handoffs/handoff-1.json", '{"version":1,')

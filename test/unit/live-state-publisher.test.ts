@@ -244,6 +244,14 @@ describe("the published state", () => {
     expect(JSON.stringify(lines)).not.toContain("PRIVATE")
   })
 
+  test(
+    promised("live-state.A1", "the protocol is published as the JSON schema that the tests hold it with"),
+    async () => {
+      const schema = tool.schema.toJSONSchema(line)
+      await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../docs/live-state.schema.json")
+    },
+  )
+
   const anyEvent = fc.record({
     type: fc.constantFrom(...OBSERVED_EVENTS, "message.part.delta", "nonsense"),
     properties: fc.oneof(

@@ -32,6 +32,11 @@ export type CompactionDeps = Omit<GatherDeps, "todos"> & {
 /** OpenCode's own helpers run on models of their own; their limits say nothing about the session's. */
 const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compaction"])
 
+/** What was prepared longer ago belongs to a compaction that did not come. */
+const PREPARATION_MS = 5_000
+
+type Prepared = { binding: TaskBinding; found: Gathered; instructions: string }
+
 /** As many of the newest messages as surely hold a compaction that has just ended. */
 const NEWEST_MESSAGES = 20
 
@@ -56,6 +61,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const turnSeen = new Set<string>()
   /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
   const summaryExpected = new Set<string>()
+  const preparations = new Map<string, { at: number; prepared: Promise<Prepared | undefined> }>()
   const priorSummaries = createPriorSummaries({ sessions, log })
   const todos = createTodoLists(sessions)
   const gatherDeps: GatherDeps = { ...deps, todos }
@@ -72,6 +78,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const forget = async (sessionID: string): Promise<void> => {
     activity.forget(sessionID)
     gathered.delete(sessionID)
+    preparations.delete(sessionID)
     todos.forget(sessionID)
     priorSummaries.forget(sessionID)
     turnSeen.delete(sessionID)
@@ -99,6 +106,28 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
 
+  /** Everything for the prompt but the prior summary, which only the hook itself can tell. */
+  const prepareCompaction = async (sessionID: string): Promise<Prepared | undefined> => {
+    const binding = await tasks.find(sessionID)
+    if (!binding) return undefined
+    const journal = await journals.load(sessionID)
+    const [found, instructions] = await Promise.all([
+      gatherIdentityAndFacts(gatherDeps, binding, journal),
+      readInstructions(gatherDeps, sessionID),
+    ])
+    return { binding, found, instructions }
+  }
+
+  /** OpenCode has stored the request for a compaction; what it does until it calls the hook takes longer than reading. */
+  const compactionRequested = (sessionID: string): void => {
+    const prepared = prepareCompaction(sessionID)
+    preparations.set(sessionID, { at: performance.now(), prepared })
+    prepared.catch((error: unknown) => {
+      log.warn("compaction not prepared: the hook will", { sessionID, error: describeError(error) })
+      preparations.delete(sessionID)
+    })
+  }
+
   const prepare = async (sessionID: string): Promise<void> => {
     if (turnSeen.has(sessionID) || !(await tasks.find(sessionID))) return
     const { count, lastHandoff } = await journals.load(sessionID)
@@ -123,14 +152,16 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     },
 
     preparePrompt: async (sessionID, output) => {
-      const binding = await tasks.find(sessionID)
-      if (!binding) return undefined
+      const begun = preparations.get(sessionID)
+      preparations.delete(sessionID)
+      const isFresh = begun !== undefined && performance.now() - begun.at < PREPARATION_MS
+      const prepared = await (isFresh ? begun.prepared : prepareCompaction(sessionID))
+      if (!prepared) return undefined
+      const { binding, instructions } = prepared
       const journal = await journals.load(sessionID)
-      const [found, instructions, priorSummary] = await Promise.all([
-        gatherIdentityAndFacts(gatherDeps, binding, journal),
-        readInstructions(gatherDeps, sessionID),
-        priorSummaries.find(sessionID, journal, { turnSeen: turnSeen.has(sessionID) }),
-      ])
+      const { count, activity: done } = journal
+      const found = { ...prepared.found, facts: { ...prepared.found.facts, compactions: count, activity: done } }
+      const priorSummary = await priorSummaries.find(sessionID, journal, { turnSeen: turnSeen.has(sessionID) })
       gathered.set(sessionID, found)
       summaryExpected.add(sessionID)
       const specification = found.identity.ledger?.specification
@@ -175,6 +206,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       switch (event.type) {
         case "message.part.updated": {
           const { part } = event.properties
+          if (part.type === "compaction") compactionRequested(part.sessionID)
           if (part.type === "patch") activity.snapshotTaken(part.sessionID, part.files)
           return
         }

@@ -8,6 +8,7 @@ import { openCodeCheck } from "./checks/opencode.ts"
 import { outboxCheck } from "./checks/outbox.ts"
 import { pluginsCheck } from "./checks/plugins.ts"
 import { promptsCheck } from "./checks/prompts.ts"
+import { settingsCheck } from "./checks/settings.ts"
 import { stateCheck } from "./checks/state.ts"
 import { switchesCheck } from "./checks/switches.ts"
 import type { Check } from "./finding.ts"
@@ -21,6 +22,7 @@ export const CHECKS: readonly Check[] = [
   copiesCheck,
   dependenciesCheck,
   promptsCheck,
+  settingsCheck,
   ledgerCheck,
   databaseCheck,
   outboxCheck,

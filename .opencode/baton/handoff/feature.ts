@@ -9,6 +9,7 @@ import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { createSessionStore } from "../host/session-store.ts"
 import { createSessions } from "../host/sessions.ts"
+import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createTui, detectInterface } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
@@ -58,17 +59,18 @@ export const createHandoffFeature = (
   const run = createProcessRunner({ shell: $ })
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const outbox = createOutbox({ ledger: createLedger({ run, directory, log, state, bundleRoot }), state, log, now })
-  const tasks = createTaskRegistry({
-    store: createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log }),
-    sessions,
-    log,
-    now,
-  })
+  const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
   const records = createHandoffRecords({ state, log })
   const tui = createTui(client)
   const load = async (references: readonly FileReference[], isNamedByModel: boolean) => {
-    const [realRoot, base] = await Promise.all([realpath(root), realpath(directory)])
-    return loadFiles({ root: realRoot, base }, references, { isNamedByModel })
+    const [realRoot, base, { handoff }] = await Promise.all([
+      realpath(root),
+      realpath(directory),
+      settingsOrDefaults(projectRoot, log),
+    ])
+    const budget = { maxFiles: handoff.maxFiles, maxBytes: handoff.maxKilobytes * 1024 }
+    return loadFiles({ root: realRoot, base }, references, { isNamedByModel, budget })
   }
 
   const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
@@ -95,7 +97,8 @@ export const createHandoffFeature = (
   return {
     handOver: createHandoffSession({
       gatherFacts,
-      findTask: tasks.find,
+      // The compaction feature binds; what it stored last is newer than anything remembered here.
+      findTask: async (sessionID) => (await bindings.read(sessionID)) ?? tasks.find(sessionID),
       loadFiles: (references) => load(references, true),
       deliver: createDelivery({
         sessions,

@@ -91,10 +91,15 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
   const findTarget = async (sessionID: string): Promise<MessageTarget | undefined> => {
     const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
     if (newest.kind === "failed") return undefined
-    const info = newest.value.messages.map((message) => message.info).findLast(({ role }) => role === "user")
-    if (info?.role !== "user") return undefined
-    const { providerID, modelID } = info.model
-    return { agent: info.agent, model: { providerID, modelID } }
+    const infos = newest.value.messages.map(({ info }) => info)
+    const user = infos.findLast((info) => info.role === "user")
+    if (user) {
+      const { providerID, modelID } = user.model
+      return { agent: user.agent, model: { providerID, modelID } }
+    }
+    // A turn of very many steps: its user message is further back, but each step tells the same.
+    const step = infos.findLast((info) => info.role === "assistant")
+    return step && { agent: step.mode, model: { providerID: step.providerID, modelID: step.modelID } }
   }
 
   /** @throws Error with what was received and what to do, when there is nothing to hand over or nowhere to put it */

@@ -1,8 +1,22 @@
 import { randomBytes } from "node:crypto"
-import { mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises"
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 
 const OPENCODE_FOLDER = ".opencode"
+
+const TEMPORARY = ".tmp"
+/** No write takes this long, so that a temporary file of this age is one whose process was killed. */
+const ABANDONED_MS = 10 * 60_000
+
+/** Removes what killed processes left half-written in a folder. What cannot be removed stays. */
+const sweep = async (folder: string): Promise<void> => {
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (!name.endsWith(TEMPORARY)) continue
+    const path = join(folder, name)
+    const found = await stat(path).catch(() => undefined)
+    if (found && Date.now() - found.mtimeMs > ABANDONED_MS) await rm(path, { force: true }).catch(() => {})
+  }
+}
 
 /** Everything the bundle writes at run time lies here, ignored by git. */
 export type StateFolder = {
@@ -20,6 +34,7 @@ export type StateFolder = {
  */
 export const createStateFolder = (projectRoot: string): StateFolder => {
   const root = join(projectRoot, OPENCODE_FOLDER, "state")
+  const swept = new Set<string>()
   const ensure = async (folder: string): Promise<void> => {
     await mkdir(folder, { recursive: true })
     const ignore = join(root, ".gitignore")
@@ -28,12 +43,15 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
       () => false,
     )
     if (!known) await writeFile(ignore, "*\n")
+    if (swept.has(folder)) return
+    swept.add(folder)
+    await sweep(folder)
   }
   return {
     root,
     path: (...segments) => join(root, ...segments),
     write: async (path, text) => {
-      const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`
+      const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
       await ensure(dirname(path))
       try {
         const file = await open(temporary, "wx")

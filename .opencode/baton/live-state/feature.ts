@@ -18,8 +18,8 @@ const HEARTBEAT_MS = 10_000
 const STOP_GRACE_MS = 500
 
 export type LiveStateFeature = {
-  /** In the order in which OpenCode sends them. */
-  receive(event: RawEvent): void
+  /** In the order in which OpenCode sends them. @param at when it came */
+  receive(event: RawEvent, at: Date): void
   stop(): Promise<void>
 }
 
@@ -60,7 +60,13 @@ export const createLiveStateFeature = (
       strict,
       now,
     })
-    const writer = createStreamWriter({ command: chosen.command, directory, snapshot: publisher.snapshot, log })
+    const writer = createStreamWriter({
+      command: chosen.command,
+      directory,
+      snapshot: publisher.snapshot,
+      log,
+      endsByItself: chosen.kind === "embedded",
+    })
     const beat = (): void => publish(publisher.heartbeat())
     const heartbeat = setInterval(beat, HEARTBEAT_MS)
     heartbeat.unref()
@@ -84,12 +90,12 @@ export const createLiveStateFeature = (
     if (task) publish(publisher.receive({ kind: "session", sessionID, seen: { kind: "task-known", task } }))
   }
 
-  const take = async (observed: Observed): Promise<void> => {
+  const take = async (observed: Observed, at: Date): Promise<void> => {
     if (!running) return
     const { publisher } = running
     const { sessionID } = observed
     if (observed.kind !== "born" && publisher.kindOf(sessionID) === "unknown") await learn(publisher, sessionID)
-    publish(publisher.receive(observed))
+    publish(publisher.receive(observed, at))
     // The binding is on disk before OpenCode stores the message that makes it.
     const mayBind = observed.kind === "spoken-to" || (observed.kind === "session" && observed.seen.kind === "idle")
     if (mayBind && publisher.kindOf(sessionID) === "root") await learnTask(publisher, sessionID)
@@ -100,10 +106,10 @@ export const createLiveStateFeature = (
     log.error("live state could not be set up", { error: describeError(error) }),
   )
   return {
-    receive: (event) => {
+    receive: (event, at) => {
       for (const observed of readEvent(event)) {
         queue = queue
-          .then(() => take(observed))
+          .then(() => take(observed, at))
           .catch((error: unknown) =>
             log.error("an event was not published", { type: event.type, error: describeError(error) }),
           )

@@ -1,7 +1,7 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardObserver } from "../host/guard.ts"
-import { createLog } from "../host/log.ts"
+import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { RawEvent } from "./event-observation.ts"
 import type { LiveStateFeature } from "./feature.ts"
@@ -24,32 +24,54 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "question.rejected",
 ])
 
-/** The live state's hooks for one directory of one OpenCode process. The writer is started by the first event that matters. */
+/**
+ * OpenCode's start is left alone: what happens in its first second is kept and published then, or at the first turn's end
+ * if that is sooner.
+ */
+const START_DELAY_MS = 1_000
+/** Far more than a second brings, for a feature that cannot be loaded. */
+const MAX_EARLY_EVENTS = 1_000
+
+/** The live state's hooks for one directory of one OpenCode process. */
 export const createLiveStateHooks = (input: PluginInput): Hooks => {
   const { client, directory, worktree } = input
   const log = createLog(client, "live-state")
   const projectRoot = findProjectRoot(directory, worktree)
   const claim = claimBundle({ feature: "live-state", directory, projectRoot, bundleRoot })
   const startedAt = new Date()
+  let early: { event: RawEvent; at: Date }[] = []
+  let timer: NodeJS.Timeout | undefined
   let feature: LiveStateFeature | undefined
-  let loading: Promise<LiveStateFeature> | undefined
-  const load = (): Promise<LiveStateFeature> => {
+  let loading: Promise<void> | undefined
+
+  const begin = (): Promise<void> => {
+    clearTimeout(timer)
     loading ??= import("./feature.ts").then(({ createLiveStateFeature }) => {
       feature = createLiveStateFeature(input, { log, projectRoot, bundleRoot, startedAt })
-      return feature
+      for (const { event, at } of early) feature.receive(event, at)
+      early = []
     })
     return loading
   }
+
+  const failed = (error: unknown): void => log.error("live state could not be loaded", { error: describeError(error) })
+
   return {
     event: guardObserver(log, "event", ({ event }) => {
       const raw: RawEvent = event
       if (!OBSERVED_EVENTS.has(raw.type) || !claim.isHeld()) return undefined
-      if (feature) return void feature.receive(raw)
-      // In the order of the events: each waits for the same promise.
-      return load().then((loaded) => loaded.receive(raw))
+      const at = new Date()
+      if (feature) return void feature.receive(raw, at)
+      if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
+      if (raw.type === "session.idle") return begin()
+      timer ??= setTimeout(() => void begin().catch(failed), START_DELAY_MS)
+      timer.unref()
+      return undefined
     }),
     dispose: async () => {
-      await (await loading?.catch(() => undefined))?.stop()
+      clearTimeout(timer)
+      await loading?.catch(() => {})
+      await feature?.stop()
       claim.release()
     },
   }

@@ -6,8 +6,11 @@ import type { LiveState, StreamLine } from "./protocol.ts"
 export type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" | "plugin_started_at">
 
 export type Publisher = {
-  /** @returns the line that has to be published, or nothing when the event changes nothing that is */
-  receive(observed: Observed): StreamLine | undefined
+  /**
+   * @param at when it was observed; now when absent
+   * @returns the line that has to be published, or nothing when the event changes nothing that is
+   */
+  receive(observed: Observed, at?: Date): StreamLine | undefined
   /** A whole state, for a writer that has just started or has missed something. */
   snapshot(): StreamLine
   /** The sign of life that comes when nothing else does; nothing in strict mode. */
@@ -133,10 +136,12 @@ export const createPublisher = ({
     learn,
     kindOf,
     root: () => rootID,
-    receive: (observed) => {
-      const at = now().toISOString()
+    receive: (observed, observedAt = now()) => {
+      const at = observedAt.toISOString()
       apply(observed, at)
-      return lineAt(at)
+      // What was kept for a while is published after what is newer; the stream's own time never goes back.
+      const before = published?.state_last_updated_at
+      return lineAt(before !== undefined && before > at ? before : at)
     },
     snapshot: () => snapshotAt(now().toISOString()),
     heartbeat: () => {

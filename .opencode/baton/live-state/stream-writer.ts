@@ -10,7 +10,7 @@ export type WriterCommand = {
 export type StreamWriter = {
   /** Never throws and never waits. What the writer cannot take now is made up for by a snapshot later. */
   publish(line: StreamLine): void
-  /** Ends the writer's stdin and gives it `graceMs` to end. */
+  /** Ends the writer's stdin, and the writer itself when it has not read or not ended after `graceMs`. */
   stop(graceMs: number): Promise<void>
 }
 
@@ -20,6 +20,8 @@ export type StreamWriterDeps = {
   /** The state as a whole, for a writer that starts or has missed something. */
   snapshot: () => StreamLine
   log: Log
+  /** Whether it surely ends when its stdin does, so that nobody has to wait and see. */
+  endsByItself?: boolean
   firstRestartMs?: number
   longestRestartMs?: number
   /** A writer that lived this long had no trouble starting. */
@@ -37,7 +39,7 @@ const COMPLAINT_CHARACTERS = 500
  * is kept but the fact: the newest state goes to it as a snapshot once it reads again.
  */
 export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
-  const { command, directory, snapshot, log } = deps
+  const { command, directory, snapshot, log, endsByItself = false } = deps
   const { firstRestartMs = FIRST_RESTART_MS, longestRestartMs = LONGEST_RESTART_MS, settledMs = SETTLED_MS } = deps
   let child: ChildProcess | undefined
   let isFull = false
@@ -137,11 +139,12 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
           last.kill("SIGKILL")
           resolve()
         }, graceMs)
-        last.once("exit", () => {
+        const done = (): void => {
           clearTimeout(timer)
           resolve()
-        })
-        last.stdin?.end()
+        }
+        last.once("exit", done)
+        last.stdin?.end(endsByItself ? done : undefined)
       })
     },
   }

@@ -1,0 +1,79 @@
+import { isObject } from "./merge.ts"
+import type { FoundState } from "./statefiles.ts"
+
+/** What the ledger says of an agent's task. */
+export type TaskNews = {
+  readonly title: string
+  readonly status: string
+  /** Newest last. */
+  readonly log: readonly { readonly message: string; readonly createdAt: string }[]
+  /** First line of the handoff that stands in the description. */
+  readonly handoff?: string
+}
+
+export type Doing =
+  | { readonly kind: "gone" | "idle" | "busy" | "started" }
+  | { readonly kind: "permission" | "question"; readonly text: string }
+
+/** One agent as an observer sees it. */
+export type AgentView = {
+  readonly project: string
+  readonly name: string
+  readonly session?: string
+  readonly task?: { readonly id: string; readonly role: string }
+  readonly news?: TaskNews
+  readonly doing: Doing
+  /** When its last step was, ISO 8601. */
+  readonly since?: string
+  readonly turns: number
+  readonly compactions: number
+  readonly handoffs: number
+  readonly contextTokens?: number
+  readonly model?: string
+  readonly updatedAt: string
+}
+
+const at = (value: unknown, ...path: string[]): unknown =>
+  path.reduce<unknown>((found, key) => (isObject(found) ? found[key] : undefined), value)
+const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+const count = (value: unknown): number => (typeof value === "number" ? value : 0)
+
+const doingOf = ({ state, alive }: FoundState): Doing => {
+  if (!alive) return { kind: "gone" }
+  const permission = text(at(state, "tui_focus", "details", "title"))
+  if (at(state, "tui_focus", "ty") === "permission") return { kind: "permission", text: permission ?? "" }
+  const question = text(at(state, "pendingQuestion", "text")) ?? text(at(state, "pendingQuestion", "header"))
+  if (isObject(at(state, "pendingQuestion"))) return { kind: "question", text: question ?? "" }
+  const isIdle = at(state, "agent", "is_idle")
+  return { kind: isIdle === true ? "idle" : isIdle === false ? "busy" : "started" }
+}
+
+/** The task that a state tells of; undefined in strict mode and for a session without one. */
+export const taskOf = ({ state }: FoundState): { id: string; role: string } | undefined => {
+  const id = text(at(state, "extensions", "task", "id"))
+  return id === undefined ? undefined : { id, role: text(at(state, "extensions", "task", "role")) ?? "" }
+}
+
+export const toAgentView = (project: string, found: FoundState, news: TaskNews | undefined): AgentView => {
+  const { state } = found
+  const task = taskOf(found)
+  const session = text(state.root_opencode_session_id)
+  const since = text(at(state, "agent", "last_step", "at"))
+  const tokens = at(state, "extensions", "context_tokens")
+  const [provider, model] = [text(at(state, "agent", "provider_id")), text(at(state, "agent", "model_id"))]
+  return {
+    project,
+    name: text(state.c2c_alias) ?? String(state.c2c_session_id),
+    ...(session === undefined ? {} : { session }),
+    ...(task ? { task } : {}),
+    ...(news ? { news } : {}),
+    doing: doingOf(found),
+    ...(since === undefined ? {} : { since }),
+    turns: count(at(state, "agent", "turn_count")),
+    compactions: count(at(state, "extensions", "compactions")),
+    handoffs: count(at(state, "extensions", "handoffs")),
+    ...(typeof tokens === "number" ? { contextTokens: tokens } : {}),
+    ...(model === undefined ? {} : { model: provider === undefined ? model : `${provider}/${model}` }),
+    updatedAt: found.ts,
+  }
+}

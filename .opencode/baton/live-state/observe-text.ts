@@ -1,0 +1,81 @@
+import { stripVTControlCharacters } from "node:util"
+import type { AgentView, Doing } from "./agent-view.ts"
+
+export type Paint = Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", (text: string) => string>
+
+const SECONDS = 1_000
+const MINUTES = 60 * SECONDS
+const HOURS = 60 * MINUTES
+const SHOWN_LOG_LINES = 3
+
+/** What an agent or a ledger wrote must not steer the terminal, and is one line here. */
+const plain = (text: string): string =>
+  stripVTControlCharacters(text)
+    .replaceAll(/[\p{Cc}\s]+/gu, " ")
+    .trim()
+
+const cut = (text: string, width: number): string => {
+  const characters = [...text]
+  return characters.length > width ? `${characters.slice(0, Math.max(width - 1, 0)).join("")}…` : text
+}
+
+/** "5 s", "12 min", "3 h": how long ago. */
+export const renderAge = (since: string, now: Date): string => {
+  const ms = Math.max(0, now.getTime() - Date.parse(since))
+  if (Number.isNaN(ms)) return "?"
+  if (ms < MINUTES) return `${Math.floor(ms / SECONDS)} s`
+  return ms < HOURS ? `${Math.floor(ms / MINUTES)} min` : `${Math.floor(ms / HOURS)} h`
+}
+
+const WORDS: Record<Doing["kind"], { mark: string; word: string; colour: keyof Paint }> = {
+  gone: { mark: "·", word: "gone", colour: "dim" },
+  idle: { mark: "○", word: "idle", colour: "cyan" },
+  busy: { mark: "●", word: "busy", colour: "green" },
+  started: { mark: "○", word: "started", colour: "dim" },
+  permission: { mark: "!", word: "waits for permission", colour: "yellow" },
+  question: { mark: "?", word: "asks", colour: "yellow" },
+}
+
+const counted = (count: number, one: string, several: string): string[] =>
+  count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
+
+const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): string[] => {
+  const { mark, word, colour } = WORDS[view.doing.kind]
+  const what = "text" in view.doing && view.doing.text !== "" ? `${word}: ${plain(view.doing.text)}` : word
+  const since = view.since === undefined ? "" : `, ${renderAge(view.since, now)}`
+  const task = view.task ? `${view.task.id} (${plain(view.task.role)})` : "no task"
+  const title = view.news ? ` ${plain(view.news.title)} [${plain(view.news.status)}]` : ""
+  const facts = [
+    plain(view.session ?? "no session"),
+    ...(view.model === undefined ? [] : [plain(view.model)]),
+    ...counted(view.turns, "turn", "turns"),
+    ...counted(view.compactions, "compaction", "compactions"),
+    ...counted(view.handoffs, "handoff", "handoffs"),
+    ...(view.contextTokens === undefined ? [] : [`${view.contextTokens.toLocaleString("en")} tokens`]),
+  ].join(" · ")
+  const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${plain(view.news.handoff)}`]
+  const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${plain(message)}`)
+  return [
+    paint[colour](cut(`${mark} ${plain(view.name)}  ${what}${since}`, width)),
+    cut(`    ${task}${title}`, width),
+    paint.dim(cut(`    ${facts}`, width)),
+    ...[...handoff, ...log].map((line) => paint.dim(cut(line, width))),
+  ]
+}
+
+/** Everything an observer sees at one moment, by project; who waits for a person comes first. */
+export const renderObservation = (
+  views: readonly AgentView[],
+  { now, width, paint }: { now: Date; width: number; paint: Paint },
+): string => {
+  if (views.length === 0)
+    return "No agents. They show up here as soon as OpenCode works on something in this project.\n"
+  const rank = ({ doing }: AgentView): number =>
+    ["permission", "question", "busy", "idle", "started", "gone"].indexOf(doing.kind)
+  const projects = [...new Set(views.map(({ project }) => project))]
+  const blocks = projects.flatMap((project) => {
+    const own = views.filter((view) => view.project === project).toSorted((a, b) => rank(a) - rank(b))
+    return [paint.bold(cut(plain(project), width)), ...own.flatMap((view) => renderAgent(view, now, width, paint)), ""]
+  })
+  return `${blocks.join("\n")}\n`
+}
