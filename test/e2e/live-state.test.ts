@@ -13,6 +13,14 @@ import { closeTaskProjects, openTaskProject, type TaskProject } from "../support
 
 closeTaskProjects()
 
+/** Waits until the stream has begun, which it does some seconds after the session has. */
+const once =
+  (script: Script, hasBegun: () => boolean): Script =>
+  async (request) => {
+    if (request.kind === "turn") await eventually("the live state", () => hasBegun() || undefined)
+    return script(request)
+  }
+
 /** Compacts once in each run. */
 const compactsOnce: Script = ({ kind, conversation }): ModelReply => {
   if (kind === "compaction") return { text: "A summary." }
@@ -46,7 +54,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a run leaves a statefile that tells how it ended",
     ),
     async () => {
-      const task = await openTaskProject(binary, compactsOnce)
+      const task: TaskProject = await openTaskProject(
+        binary,
+        once(compactsOnce, () => liveFiles(task).length > 0),
+      )
       const result = await task.run(task.message)
       expect(result.exitCode, result.stderr).toBe(0)
       const name = await eventually("the statefile", () => liveFiles(task)[0])
@@ -77,7 +88,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a writer of the user's gets version 1 and nothing more",
     ),
     async () => {
-      const task = await openTaskProject(binary, compactsOnce)
+      const task: TaskProject = await openTaskProject(
+        binary,
+        once(compactsOnce, () => existsSync(join(task.project.home, "stream.jsonl"))),
+      )
       const file = join(task.project.home, "stream.jsonl")
       const environment = {
         BATON_STATE_WRITER: recordingWriter(file),
@@ -157,8 +171,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ["never reads", ["/bin/sh", "-c", "sleep 30"]],
     ["talks on both streams", ["/bin/sh", "-c", "while read -r line; do echo out; echo err >&2; done"]],
   ])(promised(["live-state.A3", "live-state.D2"], "a writer that %s costs the run nothing"), async (_what, argv) => {
-    const task = await openTaskProject(binary, compactsOnce)
+    const started = (task: TaskProject, since: number) =>
+      /live state is published/.test(task.project.batonLog().slice(since).join("\n"))
+    let since = Number.POSITIVE_INFINITY
+    const task: TaskProject = await openTaskProject(
+      binary,
+      once(compactsOnce, () => since === Number.POSITIVE_INFINITY || started(task, since)),
+    )
     const plain = await task.run(task.message, { environment: { BATON_STATE_WRITER: "off" } })
+    since = task.project.batonLog().length
     const result = await task.run(task.message, { environment: { BATON_STATE_WRITER: JSON.stringify(argv) } })
     expect([result.exitCode, result.stderr.includes("err")]).toEqual([plain.exitCode, false])
     expect(result.stdout).toBe(plain.stdout)

@@ -89,7 +89,7 @@ describe("what an observer sees", () => {
     )
     expect(text).toContain("● evil name  busy")
     expect(text.includes("\u001b") || text.includes("\u0007")).toBe(false)
-    for (const line of text.split("\n")) expect([...line].length).toBeLessThanOrEqual(40)
+    for (const line of text.split("\n")) expect(Array.from(line).length).toBeLessThanOrEqual(40)
   })
 
   test(promised("live-state.C1", "says so when there is nobody"), () => expect(render([])).toContain("No agents"))

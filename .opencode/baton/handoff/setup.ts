@@ -1,7 +1,8 @@
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
 import type { Log } from "../host/log.ts"
-import { loadZod, requireZod } from "../host/schema.ts"
+import { requireZodCore } from "../host/schema.ts"
 import { createPromptFiles } from "../task/prompt-files.ts"
+import { createArgumentTypes } from "./argument-types.ts"
 import { registerCommand } from "./command.ts"
 import { createToolOffers, type ToolOffers } from "./tool-offers.ts"
 import { createHandoffTools, type HandoffToolDeps } from "./tools.ts"
@@ -14,12 +15,8 @@ export type HandoffSetup = {
 }
 
 /** What OpenCode needs to know of the feature at its start. */
-export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }): HandoffSetup => {
-  // By the time OpenCode asks for the tools it is there; a failure shows then.
-  loadZod().catch(() => {})
-  return {
-    offers: createToolOffers(),
-    registerCommand: (config) => registerCommand(config, createPromptFiles({ root: projectRoot }), log),
-    createTools: (deps) => createHandoffTools(requireZod(), deps),
-  }
-}
+export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }): HandoffSetup => ({
+  offers: createToolOffers(),
+  registerCommand: (config) => registerCommand(config, createPromptFiles({ root: projectRoot }), log),
+  createTools: (deps) => createHandoffTools(createArgumentTypes(requireZodCore()), deps),
+})

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
-import type { Zod } from "../host/schema.ts"
+import type { ArgumentTypes } from "./argument-types.ts"
 import type { HandoffFeature } from "./feature.ts"
-import { TOOL_DETAILS } from "./tool-detail.ts"
+import { TOOL_DETAILS, type ToolDetail } from "./tool-detail.ts"
 import { HANDOFF_TOOL, READ_TOOL } from "./tool-offers.ts"
 
 const HANDOFF_DESCRIPTION = `Hands this work over to a new session: puts your prompt and references to the files into its draft, for the user to review and send. Call it when the user asks for a handoff, once.
@@ -24,37 +24,46 @@ export type HandoffToolDeps = {
   goalOf: (sessionID: string) => string
 }
 
-/** The tools as OpenCode wants them. zod is handed in, since it is loaded when OpenCode first asks for tools. */
-export const createHandoffTools = (z: Zod, { load, goalOf }: HandoffToolDeps): Record<string, ToolDefinition> => {
-  const handoffArgs = {
-    prompt: z.string().describe("What the new session has to know to go on"),
-    files: z.array(z.string()).optional().describe("Paths of files to load into the new session"),
-  }
-  const readArgs = {
-    sessionID: z.string().describe("Full session id, ses_…"),
-    limit: z.number().optional().describe("How many of the newest messages: 1 to 500, default 100"),
-    before: z.string().optional().describe("A message id: reads the messages before it"),
-    search: z.string().optional().describe("A text, or /a regular expression/i, to find in the session"),
-    tools: z.enum(TOOL_DETAILS).optional().describe('How tools are shown: "none", "titles" or "full"'),
-    any: z.boolean().optional().describe("Whether to read a session that this one does not come from"),
-  }
-  return {
-    [HANDOFF_TOOL]: {
-      description: HANDOFF_DESCRIPTION,
-      args: handoffArgs,
-      execute: async (args, { sessionID }) => {
-        const { prompt, files = [] } = z.object(handoffArgs).parse(args)
-        return (await load()).handOver({ sessionID, prompt, files, goal: goalOf(sessionID) })
-      },
-    },
-    [READ_TOOL]: {
-      description: READ_DESCRIPTION,
-      args: readArgs,
-      execute: async (args, context) => {
-        const { title, output } = await (await load()).readSession(context.sessionID, z.object(readArgs).parse(args))
-        context.metadata({ title })
-        return output
-      },
-    },
-  }
+type HandoffArguments = { prompt: string; files?: string[] }
+type ReadArguments = {
+  sessionID: string
+  limit?: number
+  before?: string
+  search?: string
+  tools?: ToolDetail
+  any?: boolean
 }
+
+/** The tools as OpenCode wants them. */
+export const createHandoffTools = (
+  types: ArgumentTypes,
+  { load, goalOf }: HandoffToolDeps,
+): Record<string, ToolDefinition> => ({
+  [HANDOFF_TOOL]: {
+    description: HANDOFF_DESCRIPTION,
+    args: {
+      prompt: types.string("What the new session has to know to go on"),
+      files: types.optionalStrings("Paths of files to load into the new session"),
+    },
+    execute: async (args, { sessionID }) => {
+      const { prompt, files = [] } = args as HandoffArguments
+      return (await load()).handOver({ sessionID, prompt, files, goal: goalOf(sessionID) })
+    },
+  },
+  [READ_TOOL]: {
+    description: READ_DESCRIPTION,
+    args: {
+      sessionID: types.string("Full session id, ses_…"),
+      limit: types.optionalNumber("How many of the newest messages: 1 to 500, default 100"),
+      before: types.optionalString("A message id: reads the messages before it"),
+      search: types.optionalString("A text, or /a regular expression/i, to find in the session"),
+      tools: types.optionalChoice(TOOL_DETAILS, 'How tools are shown: "none", "titles" or "full"'),
+      any: types.optionalBoolean("Whether to read a session that this one does not come from"),
+    },
+    execute: async (args, context) => {
+      const { title, output } = await (await load()).readSession(context.sessionID, args as ReadArguments)
+      context.metadata({ title })
+      return output
+    },
+  },
+})

@@ -25,11 +25,11 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * OpenCode's start is left alone: what happens in its first second is kept and published then, or at the first turn's end
- * if that is sooner.
+ * OpenCode's start is left alone: what happens in a session's first seconds is kept and published then. A process that
+ * ends sooner was nobody's to watch.
  */
-const START_DELAY_MS = 1_000
-/** Far more than a second brings, for a feature that cannot be loaded. */
+const START_DELAY_MS = 3_000
+/** Far more than that brings, for a feature that cannot be loaded. */
 const MAX_EARLY_EVENTS = 1_000
 
 /** The live state's hooks for one directory of one OpenCode process. */
@@ -61,9 +61,11 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
       const raw: RawEvent = event
       if (!OBSERVED_EVENTS.has(raw.type) || !claim.isHeld()) return undefined
       const at = new Date()
-      if (feature) return void feature.receive(raw, at)
+      if (feature) {
+        feature.receive(raw, at)
+        return undefined
+      }
       if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
-      if (raw.type === "session.idle") return begin()
       timer ??= setTimeout(() => void begin().catch(failed), START_DELAY_MS)
       timer.unref()
       return undefined

@@ -15,7 +15,7 @@ const plain = (text: string): string =>
     .trim()
 
 const cut = (text: string, width: number): string => {
-  const characters = [...text]
+  const characters = Array.from(text)
   return characters.length > width ? `${characters.slice(0, Math.max(width - 1, 0)).join("")}…` : text
 }
 

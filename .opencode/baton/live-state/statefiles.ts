@@ -70,7 +70,7 @@ export const renderState = ({ ts, state, alive }: FoundState): string =>
     alive ? "alive" : "gone ",
     ts.slice(0, 19).replace("T", " "),
     String(state.c2c_session_id),
-    String(state.root_opencode_session_id ?? "no session"),
+    typeof state.root_opencode_session_id === "string" ? state.root_opencode_session_id : "no session",
     ...(typeof at(state, "extensions", "task", "id") === "string"
       ? [String(at(state, "extensions", "task", "id"))]
       : []),
