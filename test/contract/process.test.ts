@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../.opencode/baton/host/process.ts"
-import { readProcesses } from "../../.opencode/baton/host/process-table.ts"
+import { isAlive, readProcesses } from "../../.opencode/baton/host/process-table.ts"
 import { promised } from "../requirements.ts"
 import { NEWEST, OLDEST } from "../support/opencode-binary.ts"
 import { startShellHost } from "../support/process-shell-client.ts"
@@ -18,15 +18,6 @@ const HOSTS: readonly (readonly [string, () => Host])[] = [
 
 const DEADLINE_MS = 20_000
 const ECHO_ARGUMENTS = "process.stdout.write(JSON.stringify(process.argv.slice(1)))"
-
-const isRunning = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 describe.each(HOSTS)("a process on %s", (_name, start) => {
   let folder = ""
@@ -134,7 +125,7 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     )
     const [program, child] = readFileSync(pids, "utf8").split(" ").map(Number)
     expect(program).toBeGreaterThan(1)
-    await vi.waitFor(() => expect([program, child].map((pid) => isRunning(pid ?? 0))).toEqual([false, false]), 5000)
+    await vi.waitFor(() => expect([program, child].map((pid) => isAlive(pid ?? 0))).toEqual([false, false]), 5000)
   })
 
   test("ends a program that the deadline overtakes before it has started", async () => {

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
+import { isAlive } from "../../.opencode/baton/host/process-table.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { eventually } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
@@ -30,15 +31,6 @@ const STOP_DEADLINE_MS = 10_000
 export const isTmuxHere = (): boolean => {
   try {
     execFileSync("tmux", ["-V"], { stdio: "pipe" })
-    return true
-  } catch {
-    return false
-  }
-}
-
-const isRunning = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
     return true
   } catch {
     return false
@@ -92,7 +84,7 @@ export const startTui = async (
       const pid = Number(tmux("list-panes", "-t", "tui", "-F", "#{pane_pid}"))
       tmux("kill-server")
       try {
-        await eventually("the end of OpenCode", () => (isRunning(pid) ? undefined : true), STOP_DEADLINE_MS)
+        await eventually("the end of OpenCode", () => (isAlive(pid) ? undefined : true), STOP_DEADLINE_MS)
       } catch {
         process.kill(pid, "SIGKILL")
       }

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
+import { isAlive } from "../../.opencode/baton/host/process-table.ts"
 import type { StreamLine } from "../../.opencode/baton/live-state/protocol.ts"
 import { createStreamWriter } from "../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../requirements.ts"
@@ -46,15 +47,6 @@ const setUp = (script: string, { firstRestartMs = 20 }: { firstRestartMs?: numbe
     existsSync(`${out}.pids`) ? readFileSync(`${out}.pids`, "utf8").trim().split("\n").map(Number) : []
   const messages = () => log.lines.map(({ message }) => message)
   return { writer, publish, lines, pids, messages, snapshots: () => snapshots, log }
-}
-
-const isRunning = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 describe("the stream writer", () => {
@@ -118,10 +110,10 @@ describe("the stream writer", () => {
       const { publish, lines, pids } = setUp("echo $$ >> OUT.pids; exec cat >> OUT", { firstRestartMs: 1 })
       for (let kills = 0; kills < 100; kills++) {
         publish()
-        const alive = await eventually("a writer", () => pids().filter(isRunning).at(-1))
-        expect(pids().filter(isRunning)).toHaveLength(1)
+        const alive = await eventually("a writer", () => pids().filter(isAlive).at(-1))
+        expect(pids().filter(isAlive)).toHaveLength(1)
         process.kill(alive, "SIGKILL")
-        await eventually("its end", () => !isRunning(alive) || undefined)
+        await eventually("its end", () => !isAlive(alive) || undefined)
       }
       await eventually("the last state", () => {
         publish()

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "./error-code.ts"
+import { isAbsent } from "../host/error-code.ts"
 
 /** Written by scripts/install; see docs/installation.md. */
 export const MANIFEST_PATH = ".opencode/baton/.manifest"

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises"
 import type { ZodType } from "zod"
+import { isAbsent } from "../host/error-code.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { loadZod, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state-folder.ts"
@@ -47,8 +48,6 @@ export type HandoffRecords = {
   write(record: HandoffRecord): Promise<boolean>
 }
 
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
-
 export const createHandoffRecords = ({
   state,
   log,
@@ -64,7 +63,7 @@ export const createHandoffRecords = ({
     try {
       return handoffRecordSchema(await loadZod()).parse(JSON.parse(await readFile(path, "utf8")))
     } catch (error) {
-      if (!isMissing(error)) log.warn("stored handoff is unusable and ignored", { path, error: describeError(error) })
+      if (!isAbsent(error)) log.warn("stored handoff is unusable and ignored", { path, error: describeError(error) })
       return undefined
     }
   }
@@ -74,7 +73,7 @@ export const createHandoffRecords = ({
       const all = await readdir(state.path("handoffs"))
       return all.filter((name) => name.startsWith(PREFIX) && name.endsWith(SUFFIX)).sort()
     } catch (error) {
-      if (!isMissing(error)) log.warn("stored handoffs cannot be listed", { error: describeError(error) })
+      if (!isAbsent(error)) log.warn("stored handoffs cannot be listed", { error: describeError(error) })
       return []
     }
   }

@@ -1,6 +1,7 @@
 import { constants } from "node:fs"
 import { type FileHandle, open, realpath, stat } from "node:fs/promises"
 import { extname, isAbsolute, relative, resolve, sep } from "node:path"
+import { errorCode, isAbsent } from "../host/error-code.ts"
 import { isSecretPath } from "./secret-path.ts"
 import { decodeText } from "./text-encoding.ts"
 
@@ -34,8 +35,6 @@ const BINARY_EXTENSIONS: ReadonlySet<string> = new Set(
     .map((name) => `.${name}`),
 )
 
-const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "")
-
 const REASONS: Readonly<Record<string, string>> = {
   ELOOP: "its links lead in a circle",
   EACCES: "it may not be read",
@@ -44,8 +43,8 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 const refusal = (path: string, error: unknown): UnreadableFile => {
-  const code = codeOf(error)
-  if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing", path, reason: "there is no such file" }
+  const code = errorCode(error) ?? ""
+  if (isAbsent(error)) return { kind: "missing", path, reason: "there is no such file" }
   return { kind: "refused", path, reason: REASONS[code] ?? `it cannot be read (${code || String(error)})` }
 }
 

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process"
 import { readdir, readFile } from "node:fs/promises"
+import { errorCode } from "./error-code.ts"
 
 export type RunningProcess = { readonly pid: number; readonly parent: number; readonly args: string }
 
@@ -57,11 +58,22 @@ export const selectTagged = (processes: readonly RunningProcess[], tag: string):
   return [...selected]
 }
 
+/** Whether there is a process with this id, whoever it belongs to. */
+export const isAlive = (pid: number): boolean => {
+  if (!Number.isInteger(pid) || pid <= 0) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return errorCode(error) !== "ESRCH"
+  }
+}
+
 /** To a process, or, with a negative id, a process group. One that is gone is fine. @throws EPERM and the like */
 export const signalIfThere = (pid: number, signal: "SIGKILL" | "SIGSTOP"): void => {
   try {
     process.kill(pid, signal)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
+    if (errorCode(error) !== "ESRCH") throw error
   }
 }

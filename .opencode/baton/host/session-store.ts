@@ -1,5 +1,6 @@
 import { readFile, rm } from "node:fs/promises"
 import type { ZodType } from "zod"
+import { isAbsent } from "./error-code.ts"
 import { describeError, type Log } from "./log.ts"
 import { loadZod, type Zod } from "./schema.ts"
 import type { StateFolder } from "./state-folder.ts"
@@ -15,8 +16,6 @@ export type SessionStore<T> = {
 
 /** OpenCode's ids are letters, digits and underscores; anything else must not become a path. */
 const isFileName = (sessionID: string): boolean => /^[A-Za-z0-9_-]{1,128}$/.test(sessionID)
-
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
 
 export const createSessionStore = <T>(deps: {
   state: StateFolder
@@ -34,7 +33,7 @@ export const createSessionStore = <T>(deps: {
         const text = await readFile(path, "utf8")
         return schema(await loadZod()).parse(JSON.parse(text))
       } catch (error) {
-        if (!isMissing(error))
+        if (!isAbsent(error))
           log.warn("stored state is unusable and ignored", { path, sessionID, error: describeError(error) })
         return undefined
       }

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { ZodType } from "zod"
+import { isAbsent } from "./error-code.ts"
 import { describeError, type Log } from "./log.ts"
 import { loadZod, type Zod } from "./schema.ts"
 
@@ -50,8 +51,6 @@ export type SettingsRead =
   | { readonly kind: "settings"; readonly settings: Settings; readonly isDefault: boolean }
   | { readonly kind: "unusable"; readonly path: string; readonly reason: string }
 
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
-
 /** @param projectRoot absolute path of the folder that holds `.opencode` */
 export const readSettings = async (projectRoot: string): Promise<SettingsRead> => {
   const path = join(projectRoot, SETTINGS_FILE)
@@ -59,7 +58,7 @@ export const readSettings = async (projectRoot: string): Promise<SettingsRead> =
   try {
     text = await readFile(path, "utf8")
   } catch (error) {
-    if (isMissing(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
+    if (isAbsent(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
     return { kind: "unusable", path, reason: describeError(error) }
   }
   try {

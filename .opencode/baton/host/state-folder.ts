@@ -1,10 +1,9 @@
-import { randomBytes } from "node:crypto"
-import { mkdir, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises"
+import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { replaceFile, TEMPORARY } from "./replace-file.ts"
 
 const OPENCODE_FOLDER = ".opencode"
 
-const TEMPORARY = ".tmp"
 /** No write takes this long, so that a temporary file of this age is one whose process was killed. */
 const ABANDONED_MS = 10 * 60_000
 
@@ -24,13 +23,15 @@ export type StateFolder = {
   readonly root: string
   /** Absolute path of something inside it; creates nothing. */
   path(...segments: string[]): string
-  /** Writes by unique temporary file, fsync and rename: a reader sees the old text or the new one, never a half. */
+  /** Makes a folder inside it, for somebody else to write in: ignored by git like the rest. */
+  prepare(...segments: string[]): Promise<void>
+  /** On the disk when it resolves; a reader sees the old text or the new one, never a half. */
   write(path: string, text: string): Promise<void>
 }
 
 /**
  * @param projectRoot absolute path of the folder that holds `.opencode`
- * @throws nothing here; `write` rejects with the file system's own error (EACCES, EROFS, ENOSPC, …)
+ * @throws nothing here; `prepare` and `write` reject with the file system's own error (EACCES, EROFS, ENOSPC, …)
  */
 export const createStateFolder = (projectRoot: string): StateFolder => {
   const root = join(projectRoot, OPENCODE_FOLDER, "state")
@@ -50,22 +51,10 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
   return {
     root,
     path: (...segments) => join(root, ...segments),
+    prepare: (...segments) => ensure(join(root, ...segments)),
     write: async (path, text) => {
-      const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
       await ensure(dirname(path))
-      try {
-        const file = await open(temporary, "wx")
-        try {
-          await file.writeFile(text)
-          await file.sync()
-        } finally {
-          await file.close()
-        }
-        await rename(temporary, path)
-      } catch (error) {
-        await rm(temporary, { force: true })
-        throw error
-      }
+      await replaceFile(path, text)
     },
   }
 }

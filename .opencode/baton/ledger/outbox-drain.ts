@@ -1,6 +1,6 @@
+import type { HeldLock } from "../host/file-lock.ts"
 import type { Log } from "../host/log.ts"
 import { describeError } from "../host/log.ts"
-import type { HeldLock } from "./file-lock.ts"
 import type { createDelivery, KnownLogs } from "./outbox-delivery.ts"
 import type { OutboxFiles } from "./outbox-files.ts"
 import type { OutboxRecord } from "./outbox-record.ts"

@@ -1,4 +1,5 @@
 import { readdir, readFile, rename, rm } from "node:fs/promises"
+import { errorCode, isAbsent } from "../host/error-code.ts"
 import { describeError } from "../host/log.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import type { ParkedEntry } from "./outbox-entry.ts"
@@ -9,10 +10,6 @@ const REASON = ".reason"
 const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
-
-/** ENOTDIR: a file stands where a folder should, so what is asked for cannot be there. */
-const isMissing = (error: unknown): boolean =>
-  ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")
 
 /** The outbox on disk: one file per record, in the order of their names. */
 export type OutboxFiles = {
@@ -36,7 +33,7 @@ const listRecords = async (folder: string): Promise<string[]> => {
   try {
     return (await readdir(folder)).filter((name) => name.endsWith(RECORD)).sort((a, b) => (a < b ? -1 : 1))
   } catch (error) {
-    if (isMissing(error)) return []
+    if (isAbsent(error)) return []
     throw error
   }
 }
@@ -46,7 +43,7 @@ const readReason = async (path: string): Promise<{ reason: string; since: string
     const [since = "", ...reason] = (await readFile(path, "utf8")).trim().split("\n")
     return { reason: reason.join("\n"), since }
   } catch (error) {
-    if (isMissing(error)) return { reason: "unknown: the note beside the file is missing", since: "" }
+    if (isAbsent(error)) return { reason: "unknown: the note beside the file is missing", since: "" }
     throw error
   }
 }
@@ -77,8 +74,8 @@ export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): O
       try {
         text = await readFile(waiting(name), "utf8")
       } catch (error) {
-        if (isMissing(error)) return { kind: "gone" }
-        if ((error as NodeJS.ErrnoException).code === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
+        if (isAbsent(error)) return { kind: "gone" }
+        if (errorCode(error) === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
         return { kind: "unreadable", reason: describeError(error) }
       }
       return await parseRecord(text)

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
+import { isAbsent } from "../../host/error-code.ts"
 import { posixChecksum } from "../checksum.ts"
-import { isAbsent } from "../error-code.ts"
 import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
 import { type Manifest, readManifest } from "../manifest.ts"
 

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test, vi } from "vitest"
-import { createFileLock } from "../../.opencode/baton/ledger/file-lock.ts"
+import { createFileLock } from "../../.opencode/baton/host/file-lock.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
 const setUp = () => {

@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto"
 import { readlinkSync } from "node:fs"
 import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { hostname } from "node:os"
+import { errorCode } from "./error-code.ts"
+import { isAlive } from "./process-table.ts"
 
 /** How often a holder says that it is there, and after how long a silent one is taken for dead. */
 const HEARTBEAT_MS = 5000
@@ -24,8 +26,6 @@ export type FileLockDeps = {
   readonly staleAfterMs?: number
 }
 
-const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code
-
 /** A pid means something only where it was given: containers share folders, not process ids. */
 const readHost = (): string => {
   try {
@@ -33,15 +33,6 @@ const readHost = (): string => {
   } catch {
     // Only Linux has process namespaces.
     return hostname()
-  }
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return codeOf(error) !== "ESRCH"
   }
 }
 
@@ -53,7 +44,7 @@ const readOwner = async (path: string): Promise<{ owner: Owner; touchedAt: numbe
     const owner = host === "" ? { token: `cut-${mtimeMs}`, pid: 0, host: "" } : { token, pid: Number(pid), host }
     return { owner, touchedAt: mtimeMs }
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined
+    if (errorCode(error) === "ENOENT") return undefined
     throw error
   }
 }
@@ -63,9 +54,9 @@ const createExclusively = async (path: string, text: string): Promise<boolean> =
     await writeFile(path, text, { flag: "wx" })
     return true
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return false
+    if (errorCode(error) === "EEXIST") return false
     // Created, then not filled: on a full disk it would stand in everybody's way.
-    if (codeOf(error) === "ENOSPC") await rm(path, { force: true })
+    if (errorCode(error) === "ENOSPC") await rm(path, { force: true })
     throw error
   }
 }
