@@ -43,41 +43,44 @@ const isPublished = (found: Figure, limit: number, rounds: number): void => {
   expect(row.includes("**missed**"), `${found.id} on ${found.version}`).toBe(found.median >= limit)
 }
 
+/** A published figure that keeps what is promised. */
+const isKept = (found: Figure, limit: number, rounds: number): void => {
+  isPublished(found, limit, rounds)
+  expect(found.median, `${found.id} on ${found.version}`).toBeLessThan(limit)
+}
+
 describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
-  test(promised("speed.G1", "loading the bundle is published against 10 ms, and a start's ratio against 1.03"), () => {
-    isPublished(figure("load", "load.fresh", version), 10, 15)
-    isPublished(figure("load", "load.run", version), 10, 15)
-    isPublished(figure("start", "start.ratio", version), 1.03, 15)
-    isPublished(figure("start", "start.task-ratio", version), 1.03, 15)
-  })
-
   test(
-    promised("speed.G2", "the hook is published against 25 ms at every length, and its growth against twofold"),
+    promised("speed.G1", "loading the bundle takes under 10 ms, and a start's ratio is published against 1.03"),
     () => {
-      for (const size of [10, 1_000, 10_000]) isPublished(figure("hook", `hook.later.${size}`, version), 25, 20)
-      isPublished(figure("hook", "hook.later.ratio", version), 2, 20)
+      isKept(figure("load", "load.fresh", version), 10, 15)
+      isKept(figure("load", "load.run", version), 10, 15)
+      isPublished(figure("start", "start.ratio", version), 1.03, 15)
+      isPublished(figure("start", "start.task-ratio", version), 1.03, 15)
     },
   )
 
-  test(promised("speed.G3", "an event the bundle does not need is published against 2 µs"), () => {
-    isPublished(figure("event", "event.delta", version), 2, 10)
+  test(promised("speed.G2", "the hook takes under 25 ms at every length, and grows less than twofold"), () => {
+    for (const size of [10, 1_000, 10_000]) isKept(figure("hook", `hook.later.${size}`, version), 25, 20)
+    isKept(figure("hook", "hook.later.ratio", version), 2, 20)
   })
 
-  test(
-    promised("speed.G4", "an embedded log is published against three empty scripts, launcher included or not"),
-    () => {
-      isPublished(figure("ledger", "ledger.direct-ratio", version), 3, 20)
-      isPublished(figure("ledger", "ledger.launcher-ratio", version), 3, 20)
-    },
-  )
-
-  test(promised("handoff.C1", "parsing 1 MB of each hostile text is published against 100 ms"), () => {
-    for (const { id } of HOSTILE_TEXTS) isPublished(figure("references", `references.${id}`, version), 100, 20)
+  test(promised("speed.G3", "an event the bundle does not need costs under 2 µs"), () => {
+    isKept(figure("event", "event.delta", version), 2, 10)
   })
 
-  test(promised("handoff.D4", "reading 100 of 10,000 messages is published against 150 ms and 20 MB"), () => {
-    isPublished(figure("transcript", "transcript.time.10000", version), 150, 20)
-    isPublished(figure("transcript", "transcript.memory.10000", version), 20, 20)
+  test(promised("speed.G4", "an embedded log costs under three empty scripts, launcher included or not"), () => {
+    isKept(figure("ledger", "ledger.direct-ratio", version), 3, 20)
+    isKept(figure("ledger", "ledger.launcher-ratio", version), 3, 20)
+  })
+
+  test(promised("handoff.C1", "parsing 1 MB of each hostile text takes under 100 ms"), () => {
+    for (const { id } of HOSTILE_TEXTS) isKept(figure("references", `references.${id}`, version), 100, 20)
+  })
+
+  test(promised("handoff.D4", "reading 100 of 10,000 messages takes under 150 ms and 20 MB"), () => {
+    isKept(figure("transcript", "transcript.time.10000", version), 150, 20)
+    isKept(figure("transcript", "transcript.memory.10000", version), 20, 20)
   })
 
   test.each(["faithful", "careless"] as const)(
