@@ -62,6 +62,25 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect((await task.ledger.show(task.taskID)).logs).toEqual([])
   })
 
+  test(promised("task.B2", "a fork of a session works on the same task"), async () => {
+    const task = await openTaskProject(binary, onDemand)
+    const server = await startServer(binary, task.project)
+    const model = { providerID: "scripted", modelID: "model" }
+    const prompt = (id: string, text: string) =>
+      server.client.session.prompt({ path: { id }, body: { model, parts: [{ type: "text", text }] } })
+    try {
+      const id = (await server.client.session.create({ body: {} })).data?.id ?? ""
+      await prompt(id, task.message)
+      const fork = (await server.client.session.fork({ path: { id }, body: {} })).data?.id ?? ""
+      expect(fork).not.toBe(id)
+      await prompt(fork, "COMPACT-NOW")
+      expect(lastTurn(task.model.received("turn"))).toContain(`Task: ${task.taskID}`)
+      expect(lastTurn(task.model.received("turn"))).toContain(BRIEF)
+    } finally {
+      await server.stop()
+    }
+  })
+
   test(promised("task.B3", "a deleted session leaves no state behind"), async () => {
     const task = await openTaskProject(binary, onDemand)
     const tasksFolder = join(task.project.directory, ".opencode", "state", "tasks")

@@ -11,8 +11,9 @@ import { createActivityTracker } from "./activity-tracker.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
 import { findCompletedCompaction, isAwaitingSummary } from "./completed-compaction.ts"
-import { type GatherDeps, type Gathered, gatherIdentityAndFacts, readInstructions } from "./gather.ts"
+import { type GatherDeps, type Gathered, gatherIdentityAndFacts } from "./gather.ts"
 import type { CompactionJournal, Journals } from "./journal.ts"
+import { createPreparations } from "./preparations.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
 import { withNote } from "./resume-part.ts"
@@ -31,11 +32,6 @@ export type CompactionDeps = Omit<GatherDeps, "todos"> & {
 
 /** OpenCode's own helpers run on models of their own; their limits say nothing about the session's. */
 const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compaction"])
-
-/** What was prepared longer ago belongs to a compaction that did not come. */
-const PREPARATION_MS = 5_000
-
-type Prepared = { binding: TaskBinding; found: Gathered; instructions: string }
 
 /** As many of the newest messages as surely hold a compaction that has just ended. */
 const NEWEST_MESSAGES = 20
@@ -61,10 +57,10 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const turnSeen = new Set<string>()
   /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
   const summaryExpected = new Set<string>()
-  const preparations = new Map<string, { at: number; prepared: Promise<Prepared | undefined> }>()
   const priorSummaries = createPriorSummaries({ sessions, log })
   const todos = createTodoLists(sessions)
   const gatherDeps: GatherDeps = { ...deps, todos }
+  const preparations = createPreparations({ ...gatherDeps, tasks, journals, clock: () => performance.now() })
   const activity = createActivityTracker({ tasks, journals, root })
 
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
@@ -78,7 +74,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const forget = async (sessionID: string): Promise<void> => {
     activity.forget(sessionID)
     gathered.delete(sessionID)
-    preparations.delete(sessionID)
+    preparations.forget(sessionID)
     todos.forget(sessionID)
     priorSummaries.forget(sessionID)
     turnSeen.delete(sessionID)
@@ -106,28 +102,6 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
 
-  /** Everything for the prompt but the prior summary, which only the hook itself can tell. */
-  const prepareCompaction = async (sessionID: string): Promise<Prepared | undefined> => {
-    const binding = await tasks.find(sessionID)
-    if (!binding) return undefined
-    const journal = await journals.load(sessionID)
-    const [found, instructions] = await Promise.all([
-      gatherIdentityAndFacts(gatherDeps, binding, journal),
-      readInstructions(gatherDeps, sessionID),
-    ])
-    return { binding, found, instructions }
-  }
-
-  /** OpenCode has stored the request for a compaction; what it does until it calls the hook takes longer than reading. */
-  const compactionRequested = (sessionID: string): void => {
-    const prepared = prepareCompaction(sessionID)
-    preparations.set(sessionID, { at: performance.now(), prepared })
-    prepared.catch((error: unknown) => {
-      log.warn("compaction not prepared: the hook will", { sessionID, error: describeError(error) })
-      preparations.delete(sessionID)
-    })
-  }
-
   const prepare = async (sessionID: string): Promise<void> => {
     if (turnSeen.has(sessionID) || !(await tasks.find(sessionID))) return
     const { count, lastHandoff } = await journals.load(sessionID)
@@ -152,10 +126,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     },
 
     preparePrompt: async (sessionID, output) => {
-      const begun = preparations.get(sessionID)
-      preparations.delete(sessionID)
-      const isFresh = begun !== undefined && performance.now() - begun.at < PREPARATION_MS
-      const prepared = await (isFresh ? begun.prepared : prepareCompaction(sessionID))
+      const prepared = await preparations.take(sessionID)
       if (!prepared) return undefined
       const { binding, instructions } = prepared
       const journal = await journals.load(sessionID)
@@ -206,7 +177,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       switch (event.type) {
         case "message.part.updated": {
           const { part } = event.properties
-          if (part.type === "compaction") compactionRequested(part.sessionID)
+          if (part.type === "compaction") preparations.begin(part.sessionID)
           if (part.type === "patch") activity.snapshotTaken(part.sessionID, part.files)
           return
         }

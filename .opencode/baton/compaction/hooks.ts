@@ -1,10 +1,13 @@
 import { delimiter, join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
+import type { Event } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardHook, guardObserver } from "../host/guard.ts"
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
+import { hasWaitingRecords } from "../ledger/waiting-records.ts"
 import type { CompactionFeature } from "./feature.ts"
+import { createTasklessSessions } from "./taskless-sessions.ts"
 
 /** In all, for the hook that OpenCode waits on before it asks for a summary. */
 const COMPACTING_DEADLINE_MS = 3_000
@@ -44,18 +47,42 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
     )
     return loading
   }
+  const taskless = createTasklessSessions()
   const ifHeld =
     <Input, Output>(hook: (input: Input, output: Output) => Promise<void>) =>
     async (input: Input, output: Output): Promise<void> => {
       if (claim.isHeld()) await hook(input, output)
     }
+  const isForTaskless = (event: Event): boolean => {
+    switch (event.type) {
+      case "session.created": {
+        const { id, parentID } = event.properties.info
+        if (!hasWaitingRecords(projectRoot)) taskless.born(id, parentID)
+        return taskless.has(id)
+      }
+      case "session.deleted":
+        return taskless.forget(event.properties.info.id)
+      case "message.part.updated":
+        return taskless.has(event.properties.part.sessionID)
+      case "todo.updated":
+      case "session.compacted":
+      case "session.idle":
+        return taskless.has(event.properties.sessionID)
+      default:
+        return false
+    }
+  }
   const about = <Input extends { sessionID: string }>({ sessionID }: Input) => ({ sessionID })
   return {
     "chat.message": ifHeld(
       guardHook(
         log,
         { name: "chat.message", deadlineMs: SHORT_DEADLINE_MS },
-        async ({ sessionID }, { parts }) => (await load()).userMessage(sessionID, parts),
+        async ({ sessionID }, { parts }) => {
+          if (!taskless.hears(sessionID, parts)) return (await load()).userMessage(sessionID, parts)
+          log.debug("session has no task: nothing to do", { sessionID })
+          return undefined
+        },
         about,
       ),
     ),
@@ -63,7 +90,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "chat.params", deadlineMs: SHORT_DEADLINE_MS },
-        async (request) => (await load()).modelUsed(request),
+        async (request) => (taskless.has(request.sessionID) ? undefined : (await load()).modelUsed(request)),
         about,
       ),
     ),
@@ -71,7 +98,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "tool.execute.after", deadlineMs: SHORT_DEADLINE_MS },
-        async ({ sessionID, tool, args }, { metadata }) => (await load()).toolUsed(sessionID, { tool, args, metadata }),
+        async ({ sessionID, tool, args }, { metadata }) =>
+          taskless.has(sessionID) ? undefined : (await load()).toolUsed(sessionID, { tool, args, metadata }),
         about,
       ),
     ),
@@ -79,7 +107,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "experimental.session.compacting", deadlineMs: COMPACTING_DEADLINE_MS },
-        async ({ sessionID }, output) => (await load()).preparePrompt(sessionID, output),
+        async ({ sessionID }, output) =>
+          taskless.has(sessionID) ? undefined : (await load()).preparePrompt(sessionID, output),
         about,
       ),
     ),
@@ -87,7 +116,10 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "experimental.chat.messages.transform", deadlineMs: MESSAGES_DEADLINE_MS },
-        async (_input, { messages }) => (await load()).remind(messages),
+        async (_input, { messages }) => {
+          const isTaskless = taskless.sends(messages[0]?.info.sessionID ?? "", messages)
+          return isTaskless ? undefined : (await load()).remind(messages)
+        },
         (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
       ),
     ),
@@ -100,7 +132,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       }),
     ),
     event: guardObserver(log, "event", ({ event }) => {
-      if (!OBSERVED_EVENTS.has(event.type) || !claim.isHeld()) return undefined
+      if (!OBSERVED_EVENTS.has(event.type) || !claim.isHeld() || isForTaskless(event)) return undefined
       return load().then((feature) => feature.observe(event))
     }),
     dispose: async () => {
