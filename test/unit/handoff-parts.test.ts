@@ -146,7 +146,8 @@ describe("a session's history", () => {
         { path: "src/b.ts", reads: 0, changes: 1 },
       ])
       expect(history.activity.failures).toEqual([{ command: "npm test", exitCode: 1 }])
-      expect(history).toMatchObject({ compactions: 1, complete: true })
+      expect(history).toMatchObject({ compactions: 1 })
+      expect(history.incomplete).toBeUndefined()
     },
   )
 
@@ -155,7 +156,7 @@ describe("a session's history", () => {
     let pages = 0
     const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => pages++ > 0 })
     expect(history.firstRequest).toBeUndefined()
-    expect(history.complete).toBe(false)
+    expect(history.incomplete).toBe("it took too long")
     expect(history.activity.files).toHaveLength(1)
   })
 })

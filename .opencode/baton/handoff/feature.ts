@@ -82,7 +82,10 @@ export const createHandoffFeature = (
     ])
     if (todos.kind === "failed") log.warn("todos unknown", { sessionID, reason: todos.reason })
     if (git.kind === "unknown") log.debug("git state unknown", { sessionID, reason: git.reason })
-    if (!history.complete) log.warn("the session's history was not read to its beginning", { sessionID })
+    if (history.incomplete !== undefined) {
+      const reason = history.incomplete
+      log.warn("the session's history was not read to its beginning", { sessionID, reason })
+    }
     const { activity, compactions, firstRequest } = history
     return {
       compactions,

@@ -7,6 +7,7 @@ import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { HandoffFeature } from "./feature.ts"
 import type { HandoffSetup } from "./setup.ts"
+import { createUserTurns } from "./user-turns.ts"
 
 const MESSAGE_DEADLINE_MS = 5_000
 const SHORT_DEADLINE_MS = 1_000
@@ -20,7 +21,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
   const log = createLog(client, "handoff")
   const projectRoot = findProjectRoot(directory, worktree)
   const claim = claimBundle({ feature: "handoff", directory, projectRoot, bundleRoot })
-  const goals = new Map<string, string>()
+  const turns = createUserTurns()
 
   let loading: Promise<HandoffFeature> | undefined
   const load = (): Promise<HandoffFeature> => {
@@ -34,7 +35,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
   let tools: Record<string, ToolDefinition> | undefined
   const createTools = (): Record<string, ToolDefinition> => {
     try {
-      return setup?.createTools({ load, goalOf: (sessionID) => goals.get(sessionID) ?? "" }) ?? {}
+      return setup?.createTools({ load, turns }) ?? {}
     } catch (error) {
       log.error("the tools handoff_session and read_session are not there", { error: describeError(error) })
       return {}
@@ -61,7 +62,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
       log,
       { name: "command.execute.before", deadlineMs: SHORT_DEADLINE_MS },
       async ({ command, sessionID, arguments: goal }) => {
-        if (claim.isHeld() && OWN_COMMAND.test(command)) goals.set(sessionID, goal)
+        if (claim.isHeld() && OWN_COMMAND.test(command)) turns.commandGiven(sessionID, goal)
         return undefined
       },
       ({ sessionID }) => ({ sessionID }),
@@ -71,6 +72,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
       { name: "chat.message", deadlineMs: MESSAGE_DEADLINE_MS },
       async (_input, { message, parts }) => {
         if (!claim.isHeld()) return undefined
+        turns.messageArrived(message.sessionID)
         const isDraft = parts.some((part) => part.type === "text" && part.text.includes(MARKER))
         const isPending = (await loading)?.isPending(message.sessionID) === true
         return isDraft || isPending ? (await load()).userMessage(message, parts) : undefined
@@ -84,7 +86,13 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
         const sessionID = messages[0]?.info.sessionID
         if (!claim.isHeld() || !setup || sessionID === undefined) return undefined
         const { offers } = setup
-        if (!offers.isKnown(sessionID) && existsSync(join(projectRoot, ".opencode", "state", "handoffs")))
+        // Only what was compacted away cannot be seen in the messages themselves.
+        const isCompacted = messages.some(({ parts }) => parts.some(({ type }) => type === "compaction"))
+        if (
+          isCompacted &&
+          !offers.isKnown(sessionID) &&
+          existsSync(join(projectRoot, ".opencode", "state", "handoffs"))
+        )
           if (await (await load()).isHandedOver(sessionID)) offers.offerReading(sessionID)
         return () => offers.apply(messages)
       },
@@ -93,7 +101,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
     event: guardObserver(log, "event", ({ event }) => {
       if (event.type !== "session.deleted") return undefined
       const { id } = event.properties.info
-      goals.delete(id)
+      turns.forget(id)
       setup?.offers.forget(id)
       return loading?.then((feature) => feature.forget(id))
     }),

@@ -8,8 +8,8 @@ export type SessionHistory = {
   readonly firstRequest?: string
   readonly activity: Activity
   readonly compactions: number
-  /** Whether every message was read. */
-  readonly complete: boolean
+  /** Why not every message was read; undefined when all were. */
+  readonly incomplete?: string
 }
 
 const PAGE_MESSAGES = 200
@@ -50,10 +50,13 @@ export const readHistory = async (
   let compactions = 0
   let cursor: string | undefined
   let limit = PAGE_MESSAGES
-  let complete = false
+  let incomplete: string | undefined = "it took too long"
   while (!isOver()) {
     const answer = await sessions.messages(sessionID, limit, cursor)
-    if (answer.kind === "failed") break
+    if (answer.kind === "failed") {
+      incomplete = answer.reason
+      break
+    }
     const { messages, older } = answer.value
     if (cursor === undefined && older === undefined && messages.length >= limit && limit === PAGE_MESSAGES) {
       limit = WHOLE_SESSION_MESSAGES
@@ -63,14 +66,16 @@ export const readHistory = async (
     const users = messages.filter((message) => message.info.role === "user")
     firstRequest = users.map(({ parts }) => collectUserText(parts)).find((text) => text.trim() !== "") ?? firstRequest
     pages.unshift(messages.flatMap(stepsOf))
-    complete = older === undefined
-    if (older === undefined) break
+    if (older === undefined) {
+      incomplete = undefined
+      break
+    }
     cursor = older
   }
   return {
-    ...(complete && firstRequest !== undefined ? { firstRequest } : {}),
+    ...(incomplete === undefined && firstRequest !== undefined ? { firstRequest } : {}),
     activity: reduce(pages.flat(), root),
     compactions,
-    complete,
+    ...(incomplete === undefined ? {} : { incomplete }),
   }
 }

@@ -3,6 +3,7 @@ import type { ArgumentTypes } from "./argument-types.ts"
 import type { HandoffFeature } from "./feature.ts"
 import { TOOL_DETAILS, type ToolDetail } from "./tool-detail.ts"
 import { HANDOFF_TOOL, READ_TOOL } from "./tool-offers.ts"
+import type { UserTurns } from "./user-turns.ts"
 
 const HANDOFF_DESCRIPTION = `Hands this work over to a new session: puts your prompt and references to the files into its draft, for the user to review and send. Call it when the user asks for a handoff, once.
 
@@ -20,8 +21,7 @@ const READ_DESCRIPTION = `Reads what was said and done in an earlier session of 
 
 export type HandoffToolDeps = {
   load: () => Promise<HandoffFeature>
-  /** What the user typed behind /handoff in this session; empty for nothing. */
-  goalOf: (sessionID: string) => string
+  turns: Pick<UserTurns, "goalOf" | "handOverOnce">
 }
 
 type HandoffArguments = { prompt: string; files?: string[] }
@@ -37,7 +37,7 @@ type ReadArguments = {
 /** The tools as OpenCode wants them. */
 export const createHandoffTools = (
   types: ArgumentTypes,
-  { load, goalOf }: HandoffToolDeps,
+  { load, turns }: HandoffToolDeps,
 ): Record<string, ToolDefinition> => ({
   [HANDOFF_TOOL]: {
     description: HANDOFF_DESCRIPTION,
@@ -47,7 +47,9 @@ export const createHandoffTools = (
     },
     execute: async (args, { sessionID }) => {
       const { prompt, files = [] } = args as HandoffArguments
-      return (await load()).handOver({ sessionID, prompt, files, goal: goalOf(sessionID) })
+      const { handOver } = await load()
+      const goal = turns.goalOf(sessionID)
+      return turns.handOverOnce(sessionID, () => handOver({ sessionID, prompt, files, goal }))
     },
   },
   [READ_TOOL]: {
