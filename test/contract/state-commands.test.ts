@@ -73,7 +73,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       })()
       for (let turn = 1; turn <= 20; turn++) {
         writer.stdin?.write(patch(turn, { agent: { turn_count: turn } }))
-        await new Promise((resolve) => setTimeout(resolve, 30))
+        await eventually(`turn ${turn}`, () => read().state.agent.turn_count === turn || undefined)
       }
       writer.stdin?.end()
       await Promise.all([over, reading])

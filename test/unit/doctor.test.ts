@@ -155,8 +155,8 @@ test(promised("install.E2", "a database whose log is not merged yet is not judge
 
 test(promised("install.E2", "arguments are read in any order, and what follows -- is a folder"), () => {
   const request = { directory: "a", json: true }
-  expect(parseArguments(["--json", "a"])).toEqual({ kind: "request", request })
-  expect(parseArguments(["a", "--json"])).toEqual({ kind: "request", request })
-  expect(parseArguments(["--", "--json"])).toEqual({ kind: "request", request: { directory: "--json", json: false } })
-  expect(parseArguments([])).toEqual({ kind: "request", request: { directory: undefined, json: false } })
+  expect(parseArguments(["--json", "a"])).toEqual(request)
+  expect(parseArguments(["a", "--json"])).toEqual(request)
+  expect(parseArguments(["--", "--json"])).toEqual({ directory: "--json", json: false })
+  expect(parseArguments([])).toEqual({ directory: undefined, json: false })
 })

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
@@ -7,7 +7,7 @@ import { createLineReader } from "../../.opencode/baton/live-state/line-reader.t
 import { diffStates, mergePatch } from "../../.opencode/baton/live-state/merge.ts"
 import type { JSONValue } from "../../.opencode/baton/live-state/protocol.ts"
 import { EMPTY_REDUCTION, reduceLine } from "../../.opencode/baton/live-state/state-reducer.ts"
-import { claimStatefile, isAlive, statefileName } from "../../.opencode/baton/live-state/statefile.ts"
+import { claimStatefile, statefileName } from "../../.opencode/baton/live-state/statefile.ts"
 import { chooseWriter } from "../../.opencode/baton/live-state/writer-command.ts"
 import { promised } from "../requirements.ts"
 
@@ -145,8 +145,6 @@ describe("the statefile", () => {
     folder = mkdtempSync(join(tmpdir(), "baton-live-"))
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
-  const DEAD = 2 ** 22 + 1
-
   test.each([
     ["opencode-project", "opencode-project"],
     ["../../etc/passwd", "etc-passwd"],
@@ -156,32 +154,28 @@ describe("the statefile", () => {
     ["x".repeat(500), "x".repeat(100)],
   ])(promised("live-state.B1", "of %j is called %j"), (id, name) => expect(statefileName(id)).toBe(name))
 
-  test(promised("live-state.B1", "is readable to its owner alone, and leaves nothing else behind"), () => {
-    const file = claimStatefile(folder, "one", process.pid)
-    file.write("a")
-    file.write("b")
+  test(promised("live-state.B1", "is readable to its owner alone, and leaves nothing else behind"), async () => {
+    const file = await claimStatefile(folder, "one", process.pid)
+    await file.write("a")
+    await file.write("b")
     expect(readFileSync(file.path, "utf8")).toBe("b")
     expect(statSync(file.path).mode & 0o777).toBe(0o600)
-    file.release()
+    await file.release()
     expect(readdirSync(folder)).toEqual(["one.json"])
   })
 
-  test(promised("live-state.B3", "of a living process is left alone: who comes second gets one of its own"), () => {
-    const first = claimStatefile(folder, "one", process.pid)
-    const second = claimStatefile(folder, "one", process.ppid)
-    expect([first.path, second.path].map((path) => path.slice(folder.length + 1))).toEqual([
-      "one.json",
-      `one-${process.ppid}.json`,
-    ])
-    second.release()
-    expect(existsSync(join(folder, "one.owner"))).toBe(true)
-  })
-
-  test(promised("live-state.B3", "of a process that is gone is taken over"), () => {
-    writeFileSync(join(folder, "one.owner"), String(DEAD))
-    expect(claimStatefile(folder, "one", process.pid).path).toBe(join(folder, "one.json"))
-    expect([isAlive(process.pid), isAlive(DEAD), isAlive(0), isAlive(Number.NaN)]).toEqual([true, false, false, false])
-  })
+  test(
+    promised("live-state.B3", "of a living writer is left alone: who comes second gets one of its own"),
+    async () => {
+      const first = await claimStatefile(folder, "one", 41)
+      const second = await claimStatefile(folder, "one", 42)
+      expect([first.path, second.path]).toEqual([join(folder, "one.json"), join(folder, "one-42.json")])
+      await second.release()
+      await expect(claimStatefile(folder, "one", 43)).resolves.toMatchObject({ path: join(folder, "one-43.json") })
+      await first.release()
+      expect((await claimStatefile(folder, "one", 44)).path).toBe(first.path)
+    },
+  )
 })
 
 describe("which writer is started", () => {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest"
-import { type AgentView, toAgentView } from "../../.opencode/baton/live-state/agent-view.ts"
+import { type AgentView, renderState, toAgentView } from "../../.opencode/baton/live-state/agent-view.ts"
 import { type Paint, renderAge, renderObservation } from "../../.opencode/baton/live-state/observe-text.ts"
-import { renderState } from "../../.opencode/baton/live-state/statefiles.ts"
 import { promised } from "../requirements.ts"
 
 const same = (text: string): string => text

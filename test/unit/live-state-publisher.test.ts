@@ -1,7 +1,7 @@
 import { tool } from "@opencode-ai/plugin/tool"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { readEvent } from "../../.opencode/baton/live-state/event-observation.ts"
+import { READ_EVENTS, readEvent } from "../../.opencode/baton/live-state/event-observation.ts"
 import { OBSERVED_EVENTS } from "../../.opencode/baton/live-state/hooks.ts"
 import type { StreamLine } from "../../.opencode/baton/live-state/protocol.ts"
 import { streamLineSchema } from "../../.opencode/baton/live-state/protocol.ts"
@@ -44,6 +44,10 @@ const setUp = ({ strict = false } = {}) => {
 
 const busy = { sessionID: ROOT, status: { type: "busy" } }
 const idle = { sessionID: ROOT }
+
+test(promised("live-state.A4", "the events that reach the feature are those it can read"), () => {
+  expect([...OBSERVED_EVENTS].sort()).toEqual([...READ_EVENTS].sort())
+})
 
 describe("the published state", () => {
   test(promised("live-state.A1", "begins with every field of the document, unknown ones null"), () => {
@@ -192,6 +196,16 @@ describe("the published state", () => {
     ])
     expect(state().pendingQuestion.id).toBe("que_2")
     send("question.rejected", { sessionID: ROOT, requestID: "que_2" })
+    expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
+  })
+
+  test(promised("live-state.A6", "a turn's end clears what was not answered: it timed out or was given up"), () => {
+    const { send, state, created } = setUp()
+    created()
+    send("session.status", busy)
+    send("question.asked", question("que_1"))
+    send("permission.asked", { id: "per_1", sessionID: ROOT, permission: "bash", patterns: ["ls"] })
+    expect(send("session.idle", idle).map(({ event }) => event)).toEqual(["state.snapshot"])
     expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
   })
 

@@ -36,9 +36,16 @@ export type ZodCore = typeof import("zod/v4/core")
  * @throws as `loadZod` does
  */
 export const requireZodCore = (): Pick<ZodCore, CoreClass> => {
+  const require = createRequire(import.meta.url)
   try {
     const core = fileURLToPath(import.meta.resolve("zod/v4/core"))
-    const found: unknown = createRequire(import.meta.url)(join(dirname(core), "schemas.js"))
+    const found: unknown = require(join(dirname(core), "schemas.js"))
+    if (isCore(found)) return found
+  } catch {
+    // Another version of zod keeps its files elsewhere: its public entry is slower and always there.
+  }
+  try {
+    const found: unknown = require("zod/v4/core")
     if (isCore(found)) return found
     throw new Error(`${CORE_CLASSES.join(", ")} are not all in zod's core`)
   } catch (error) {

@@ -28,6 +28,8 @@ export type AgentState = {
   readonly compactions: number
   readonly handoffs: number
   readonly contextTokens: number | null
+  /** The newest message whose tokens were counted. Ids ascend. */
+  readonly countedMessageID: string
 }
 
 /** More than any person keeps waiting. */
@@ -43,6 +45,7 @@ export const NEW_AGENT: AgentState = {
   compactions: 0,
   handoffs: 0,
   contextTokens: null,
+  countedMessageID: "",
 }
 
 /** Where a person's attention is: a permission first, since it holds the tool; then a question; else the prompt. */
@@ -90,7 +93,9 @@ export const observe = (state: AgentState, sessionID: string, at: string, seen: 
     case "idle": {
       // OpenCode may say so twice; only work in between makes it another turn.
       if (state.agent.is_idle === true) return state
-      const idle = withStep(withIdle(withFocus(state), true), "session.idle", at, details)
+      // Nothing waits for a person once the turn is over: what was not answered timed out or was given up.
+      const ended = withFocus({ ...withIdle(state, true), questions: [], permissions: [] })
+      const idle = withStep(ended, "session.idle", at, details)
       return { ...idle, hasText: false, agent: { ...idle.agent, turn_count: idle.agent.turn_count + 1 } }
     }
     case "permission-asked": {
@@ -116,7 +121,9 @@ export const observe = (state: AgentState, sessionID: string, at: string, seen: 
         agent: { ...state.agent, is_idle: false, provider_id: seen.providerID, model_id: seen.modelID },
       }
     case "message-finished":
-      return { ...state, contextTokens: seen.contextTokens }
+      // A message is reported again at each change of it; its tokens count once.
+      if (seen.messageID <= state.countedMessageID) return state
+      return { ...state, contextTokens: seen.contextTokens, countedMessageID: seen.messageID }
     case "compacted":
       return { ...state, compactions: state.compactions + 1 }
     case "handed-over":

@@ -77,3 +77,30 @@ export const toAgentView = (project: string, found: FoundState, news: TaskNews |
     updatedAt: found.ts,
   }
 }
+
+/** What an agent does, in the words that every view uses. */
+export const DOING_WORDS: Readonly<Record<Doing["kind"], string>> = {
+  gone: "gone",
+  idle: "idle",
+  busy: "busy",
+  started: "started",
+  permission: "waits for permission",
+  question: "asks",
+}
+
+export const describeDoing = (doing: Doing): string =>
+  "text" in doing && doing.text !== "" ? `${DOING_WORDS[doing.kind]}: ${doing.text}` : DOING_WORDS[doing.kind]
+
+/** One agent in one line: alive or gone, when something last changed, its session, its task, what it does. */
+export const renderState = (found: FoundState): string => {
+  const { ts, state, alive } = found
+  const task = taskOf(found)
+  return [
+    alive ? "alive" : "gone ",
+    ts.slice(0, 19).replace("T", " "),
+    String(state.c2c_session_id),
+    text(state.root_opencode_session_id) ?? "no session",
+    ...(task ? [task.id] : []),
+    ...(alive ? [describeDoing(doingOf(found))] : []),
+  ].join("  ")
+}

@@ -108,6 +108,9 @@ const questionEnded = (properties: unknown, sessionID: string): Observed[] => {
   return id === undefined ? [] : session(sessionID, { kind: "question-ended", id })
 }
 
+/** Every type of event that says something here; hooks.ts lists the same ones without loading this file. */
+export const READ_EVENTS: readonly string[] = Object.keys(READ_BY_TYPE)
+
 /** What an event says. An event of another shape than any version has says nothing. */
 export const readEvent = ({ type, properties }: RawEvent): readonly Observed[] => {
   const read = READ_BY_TYPE[type]

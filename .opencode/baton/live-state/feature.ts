@@ -1,5 +1,6 @@
 import { basename, join } from "node:path"
 import type { PluginInput } from "@opencode-ai/plugin"
+import { withDeadline } from "../host/deadline.ts"
 import { findPrograms } from "../host/find-program.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createSessionStore } from "../host/session-store.ts"
@@ -14,7 +15,8 @@ import { createStreamWriter, type StreamWriter } from "./stream-writer.ts"
 import { chooseWriter, WRITER_VARIABLE } from "./writer-command.ts"
 
 const HEARTBEAT_MS = 10_000
-/** Within what dispose may take of a run's end. */
+/** Together within what dispose may take of a run's end: for what is still to be published, and for the writer. */
+const LAST_EVENTS_MS = 300
 const STOP_GRACE_MS = 500
 
 export type LiveStateFeature = {
@@ -34,6 +36,8 @@ export const createLiveStateFeature = (
   const sessions = createSessions(client)
   const state = createStateFolder(projectRoot)
   const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  /** Sessions whose parent OpenCode did not tell: not asked about again before a user's next message. */
+  const unanswered = new Set<string>()
   let running: Running | undefined
   let isStopped = false
 
@@ -49,6 +53,11 @@ export const createLiveStateFeature = (
       directory: projectRoot,
     })
     if (chosen.kind === "none") return log.warn("no state writer", { reason: chosen.reason })
+    // The folder of the embedded writer is ignored by git like all the state; the writer says itself when it cannot write.
+    if (chosen.kind === "embedded")
+      await state
+        .prepare("live")
+        .catch((error: unknown) => log.warn("no folder for the statefile", { error: describeError(error) }))
     const strict = liveState.strict ?? chosen.kind === "foreign"
     const publisher = createPublisher({
       identity: {
@@ -80,8 +89,11 @@ export const createLiveStateFeature = (
 
   /** A session that began before the plugin did: whether it is a child decides what its events mean. */
   const learn = async (publisher: Publisher, sessionID: string): Promise<void> => {
+    if (unanswered.has(sessionID)) return
     const parent = await sessions.parent(sessionID)
-    if (parent.kind === "answer") publisher.learn(sessionID, parent.value)
+    if (parent.kind === "answer") return publisher.learn(sessionID, parent.value)
+    unanswered.add(sessionID)
+    log.warn("not published: whether this session is a child is unknown", { sessionID, reason: parent.reason })
   }
 
   const learnTask = async (publisher: Publisher, sessionID: string): Promise<void> => {
@@ -94,6 +106,7 @@ export const createLiveStateFeature = (
     if (!running) return
     const { publisher } = running
     const { sessionID } = observed
+    if (observed.kind === "spoken-to" || observed.kind === "deleted") unanswered.delete(sessionID)
     if (observed.kind !== "born" && publisher.kindOf(sessionID) === "unknown") await learn(publisher, sessionID)
     publish(publisher.receive(observed, at))
     // The binding is on disk before OpenCode stores the message that makes it.
@@ -116,7 +129,7 @@ export const createLiveStateFeature = (
       }
     },
     stop: async () => {
-      await queue
+      await withDeadline(queue, LAST_EVENTS_MS)
       isStopped = true
       clearInterval(running?.heartbeat)
       await running?.writer.stop(STOP_GRACE_MS)

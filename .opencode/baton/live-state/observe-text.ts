@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from "node:util"
-import type { AgentView, Doing } from "./agent-view.ts"
+import { type AgentView, type Doing, describeDoing } from "./agent-view.ts"
 
 export type Paint = Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", (text: string) => string>
 
@@ -27,21 +27,21 @@ export const renderAge = (since: string, now: Date): string => {
   return ms < HOURS ? `${Math.floor(ms / MINUTES)} min` : `${Math.floor(ms / HOURS)} h`
 }
 
-const WORDS: Record<Doing["kind"], { mark: string; word: string; colour: keyof Paint }> = {
-  gone: { mark: "·", word: "gone", colour: "dim" },
-  idle: { mark: "○", word: "idle", colour: "cyan" },
-  busy: { mark: "●", word: "busy", colour: "green" },
-  started: { mark: "○", word: "started", colour: "dim" },
-  permission: { mark: "!", word: "waits for permission", colour: "yellow" },
-  question: { mark: "?", word: "asks", colour: "yellow" },
+const MARKS: Record<Doing["kind"], { mark: string; colour: keyof Paint }> = {
+  gone: { mark: "·", colour: "dim" },
+  idle: { mark: "○", colour: "cyan" },
+  busy: { mark: "●", colour: "green" },
+  started: { mark: "○", colour: "dim" },
+  permission: { mark: "!", colour: "yellow" },
+  question: { mark: "?", colour: "yellow" },
 }
 
 const counted = (count: number, one: string, several: string): string[] =>
   count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
 
 const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): string[] => {
-  const { mark, word, colour } = WORDS[view.doing.kind]
-  const what = "text" in view.doing && view.doing.text !== "" ? `${word}: ${plain(view.doing.text)}` : word
+  const { mark, colour } = MARKS[view.doing.kind]
+  const what = plain(describeDoing(view.doing))
   const since = view.since === undefined ? "" : `, ${renderAge(view.since, now)}`
   const task = view.task ? `${view.task.id} (${plain(view.task.role)})` : "no task"
   const title = view.news ? ` ${plain(view.news.title)} [${plain(view.news.status)}]` : ""

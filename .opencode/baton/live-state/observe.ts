@@ -6,6 +6,7 @@ import { existsSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import { parseArgs, styleText } from "node:util"
 import { createProcessRunner } from "../host/process.ts"
+import { nearestProject } from "../host/project-root.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createLedger } from "../ledger/client.ts"
 import { splitHandoff } from "../ledger/description.ts"
@@ -21,13 +22,6 @@ const DEFAULT_WIDTH = 100
 const ENTER_SCREEN = "\u001b[?1049h\u001b[?25l"
 const LEAVE_SCREEN = "\u001b[?25h\u001b[?1049l"
 const HOME_AND_CLEAR = "\u001b[H\u001b[2J"
-
-const nearestProject = (start: string): string => {
-  for (let folder = start; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, ".opencode"))) return folder
-    if (dirname(folder) === folder) return start
-  }
-}
 
 const style =
   (name: "bold" | "dim" | "red" | "green" | "yellow" | "cyan", colour: boolean) =>

@@ -43,7 +43,6 @@ export const createPublisher = ({
 }): Publisher => {
   const agents = new Map<string, AgentState>()
   const parents = new Map<string, string | undefined>()
-  const finished = new Set<string>()
   let rootID: string | undefined
   let published: LiveState | undefined
   let heartbeatAt = now().toISOString()
@@ -51,7 +50,12 @@ export const createPublisher = ({
   const learn = (sessionID: string, parentID: string | undefined): void => {
     parents.set(sessionID, parentID)
     if (parents.size <= MAX_KNOWN_SESSIONS) return
-    for (const oldest of parents.keys()) if (oldest !== rootID) return void parents.delete(oldest)
+    for (const oldest of parents.keys()) {
+      if (oldest === rootID) continue
+      agents.delete(oldest)
+      parents.delete(oldest)
+      return
+    }
   }
 
   const kindOf: Publisher["kindOf"] = (sessionID) => {
@@ -117,8 +121,6 @@ export const createPublisher = ({
       case "session": {
         if (kindOf(sessionID) !== "root") return
         const { seen } = observed
-        // A message is reported again at each change of it; its tokens count once.
-        if (seen.kind === "message-finished" && (finished.has(seen.messageID) || !finished.add(seen.messageID))) return
         if (seen.kind === "idle") rootID ??= sessionID
         update(sessionID, at, seen)
         return

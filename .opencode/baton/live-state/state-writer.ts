@@ -3,6 +3,7 @@
  * (default: .opencode/state/live here). Ends when stdin ends. Says on stderr what it could not do.
  */
 import { join, resolve } from "node:path"
+import { describeError } from "../host/log.ts"
 import { createLineReader } from "./line-reader.ts"
 import { EMPTY_REDUCTION, type Reduction, reduceLine } from "./state-reducer.ts"
 import { claimStatefile, type Statefile } from "./statefile.ts"
@@ -17,30 +18,45 @@ const keepStatefile = (folder: string) => {
   let reduction: Reduction = EMPTY_REDUCTION
   let file: Statefile | undefined
   let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> | undefined
   let lastWriteAt = Number.NEGATIVE_INFINITY
   let isChanged = false
   let lastFailure = ""
 
-  const write = (): boolean => {
-    timer = undefined
+  const write = async (): Promise<void> => {
     const { envelope } = reduction
-    if (!envelope || !isChanged) return true
+    if (!envelope || !isChanged) return
+    isChanged = false
     try {
       const { c2c_session_id: id, opencode_pid: pid } = envelope.state
-      file ??= claimStatefile(folder, typeof id === "string" ? id : "", typeof pid === "number" ? pid : process.ppid)
-      file.write(`${JSON.stringify(envelope)}\n`)
+      file ??= await claimStatefile(
+        folder,
+        typeof id === "string" ? id : "",
+        typeof pid === "number" ? pid : process.ppid,
+      )
+      await file.write(`${JSON.stringify(envelope)}\n`)
       lastWriteAt = performance.now()
-      isChanged = false
       if (lastFailure !== "") say("the statefile is written again")
       lastFailure = ""
-      return true
     } catch (error) {
-      const failure = error instanceof Error ? error.message : String(error)
+      isChanged = true
+      const failure = describeError(error)
       if (failure !== lastFailure) say(`the statefile cannot be written, trying again: ${failure}`)
       lastFailure = failure
-      timer = setTimeout(write, RETRY_MS)
-      return false
     }
+  }
+
+  /** One write at a time; what comes while it lasts is in the next one. */
+  const schedule = (): void => {
+    if (!isChanged || writing || timer) return
+    const waitMs = lastFailure === "" ? Math.max(0, lastWriteAt + WRITE_INTERVAL_MS - performance.now()) : RETRY_MS
+    timer = setTimeout(() => {
+      timer = undefined
+      writing = write().then(() => {
+        writing = undefined
+        schedule()
+      })
+    }, waitMs)
   }
 
   return {
@@ -50,16 +66,14 @@ const keepStatefile = (folder: string) => {
         if (next.envelope !== reduction.envelope) isChanged = true
         reduction = next
       }
-      if (timer || !isChanged) return
-      const waitMs = Math.max(0, lastWriteAt + WRITE_INTERVAL_MS - performance.now())
-      if (waitMs === 0) write()
-      else timer = setTimeout(write, waitMs)
+      schedule()
     },
-    end: (): void => {
+    end: async (): Promise<void> => {
       clearTimeout(timer)
-      write()
+      await writing
       clearTimeout(timer)
-      file?.release()
+      await write()
+      await file?.release()
       if (reduction.skipped > 0) say(`${reduction.skipped} lines were skipped`)
     },
   }
@@ -70,7 +84,7 @@ const main = async (folder: string): Promise<void> => {
   const keeper = keepStatefile(folder)
   for await (const chunk of process.stdin) keeper.take(reader.push(chunk as Uint8Array))
   keeper.take(reader.end())
-  keeper.end()
+  await keeper.end()
 }
 
 // The terminal's Ctrl-C is for OpenCode; this process ends when its stdin does.

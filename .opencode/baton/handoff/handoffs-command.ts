@@ -1,0 +1,42 @@
+/** `baton handoffs`. Exits 0 when the handoffs could be read, 1 when not, 2 for a wrong command line. */
+import { resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { runCommand } from "../host/command.ts"
+import { nearestProject } from "../host/project-root.ts"
+import { createStateFolder } from "../host/state-folder.ts"
+import { findChain, renderHandoffLine } from "./handoff-chain.ts"
+import { createHandoffRecords } from "./handoff-record.ts"
+
+const FAILED_EXIT_CODE = 1
+
+const parse = (args: readonly string[], here: string) => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { json: { type: "boolean", default: false }, session: { type: "string" }, draft: { type: "string" } },
+  })
+  const [directory, ...rest] = positionals
+  if (rest.length > 0) throw new Error(`expected one project folder, received ${positionals.length}`)
+  return { ...values, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+}
+
+const run = async ({ root, json, session, draft }: ReturnType<typeof parse>): Promise<number> => {
+  let isWhole = true
+  const warn = (message: string, extra: Record<string, unknown> = {}): void => {
+    isWhole = false
+    process.stderr.write(`handoffs: ${message}: ${Object.values(extra).join(": ")}\n`)
+  }
+  const all = await createHandoffRecords({ state: createStateFolder(root), log: { warn } }).list()
+  if (draft !== undefined) {
+    const found = all.find(({ id }) => id === draft)
+    if (found) process.stdout.write(`${found.draft}\n`)
+    else process.stderr.write(`handoffs: there is no handoff ${draft}; baton handoffs --json lists their ids\n`)
+    return found ? 0 : FAILED_EXIT_CODE
+  }
+  const chosen = session === undefined ? all : findChain(all, session)
+  const text = chosen.length === 0 ? "No handoffs" : chosen.map(renderHandoffLine).join("\n")
+  process.stdout.write(json ? `${JSON.stringify(chosen, null, 2)}\n` : `${text}\n`)
+  return isWhole ? 0 : FAILED_EXIT_CODE
+}
+
+await runCommand({ name: "handoffs", parse, run })

@@ -1,0 +1,39 @@
+/** `baton state`. Exits 0, or 1 when the folder cannot be read, or 2 for a wrong command line. */
+import { join, resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { runCommand } from "../host/command.ts"
+import { describeError } from "../host/log.ts"
+import { nearestProject } from "../host/project-root.ts"
+import { renderState } from "./agent-view.ts"
+import { listStates, pruneStates } from "./statefiles.ts"
+
+const FAILED_EXIT_CODE = 1
+
+const parse = (args: readonly string[], here: string) => {
+  const options = { json: { type: "boolean", default: false } } as const
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
+  const [action = "list", directory, ...rest] = positionals
+  if (action !== "list" && action !== "prune") throw new Error(`expected list or prune, received '${action}'`)
+  if (rest.length > 0) throw new Error(`expected one project folder, received ${rest.length + 1}`)
+  return { action, json: values.json, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+}
+
+const run = async ({ action, json, root }: ReturnType<typeof parse>): Promise<number> => {
+  const folder = join(root, ".opencode", "state", "live")
+  try {
+    if (action === "prune") {
+      const gone = await pruneStates(folder)
+      process.stdout.write(json ? `${JSON.stringify(gone)}\n` : `${gone.length} removed\n`)
+      return 0
+    }
+    const states = await listStates(folder)
+    const text = states.length === 0 ? "No agents" : states.map(renderState).join("\n")
+    process.stdout.write(json ? `${JSON.stringify(states, null, 2)}\n` : `${text}\n`)
+    return 0
+  } catch (error) {
+    process.stderr.write(`state: ${folder} cannot be read: ${describeError(error)}\n`)
+    return FAILED_EXIT_CODE
+  }
+}
+
+await runCommand({ name: "state", parse, run })
