@@ -1,11 +1,16 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { tool } from "@opencode-ai/plugin/tool"
 import { describe, expect, test } from "vitest"
-import { type StreamLine, streamLineSchema } from "../../.opencode/baton/live-state/protocol.ts"
-import { EMPTY_REDUCTION, reduceLine } from "../../.opencode/baton/live-state/state-reducer.ts"
 import { promised } from "../requirements.ts"
-import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import {
+  liveFiles,
+  liveFolder,
+  normaliseStream,
+  readStream,
+  recordingWriter,
+  reduceStream,
+} from "../support/live-stream.ts"
+import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
 import { eventually, startServer } from "../support/opencode-server.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply, Script } from "../support/scripted-model.ts"
@@ -21,30 +26,14 @@ const once =
     return script(request)
   }
 
+/** What a real run published, the same on both ends; see normaliseStream. */
+const GOLDEN_STREAM = join(REPOSITORY, "test/fixtures/live-state-run.jsonl")
+
 /** Compacts once in each run. */
 const compactsOnce: Script = ({ kind, conversation }): ModelReply => {
   if (kind === "compaction") return { text: "A summary." }
   if (conversation.includes("What did we do so far?")) return { text: "Finished." }
   return { tool: "bash", input: { command: "true", description: "A step" }, promptTokens: COMPACTING_PROMPT_TOKENS }
-}
-
-const liveFolder = ({ project }: TaskProject): string => join(project.directory, ".opencode/state/live")
-const liveFiles = (task: TaskProject): string[] =>
-  existsSync(liveFolder(task)) ? readdirSync(liveFolder(task)).filter((name) => name.endsWith(".json")) : []
-
-/** A writer of the test's own, which keeps the stream as it comes. */
-const recordingWriter = (file: string): string => JSON.stringify(["/bin/sh", "-c", `cat >> '${file}'`])
-
-const readStream = (file: string): StreamLine[] =>
-  readFileSync(file, "utf8")
-    .split("\n")
-    .filter(Boolean)
-    .map((line) => streamLineSchema(tool.schema).parse(JSON.parse(line)) as StreamLine)
-
-const reduced = (lines: readonly StreamLine[]) => {
-  const reduction = lines.reduce((sum, line) => reduceLine(sum, JSON.stringify(line)), EMPTY_REDUCTION)
-  expect(reduction.skipped).toBe(0)
-  return reduction.envelope?.state
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
@@ -56,13 +45,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     async () => {
       const task: TaskProject = await openTaskProject(
         binary,
-        once(compactsOnce, () => liveFiles(task).length > 0),
+        once(compactsOnce, () => liveFiles(task.project.directory).length > 0),
       )
       const result = await task.run(task.message)
       expect(result.exitCode, result.stderr).toBe(0)
-      const name = await eventually("the statefile", () => liveFiles(task)[0])
+      const name = await eventually("the statefile", () => liveFiles(task.project.directory)[0])
       expect(name).toBe("opencode-project.json")
-      const read = () => JSON.parse(readFileSync(join(liveFolder(task), name), "utf8"))
+      const read = () => JSON.parse(readFileSync(join(liveFolder(task.project.directory), name), "utf8"))
       await eventually("the end in the statefile", () => (read().state.agent.is_idle === true ? true : undefined))
       const { event, ts, state } = read()
       expect(["state.snapshot", "state.patch"]).toContain(event)
@@ -76,8 +65,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         pendingQuestion: null,
         extensions: { task: { id: task.taskID, role: "worker" }, compactions: 1 },
       })
-      await eventually("the owner's mark to go", () =>
-        readdirSync(liveFolder(task)).every((file) => file.endsWith(".json")) ? true : undefined,
+      expect(readFileSync(join(liveFolder(task.project.directory), "../.gitignore"), "utf8")).toBe("*\n")
+      await eventually("the writer's lock to go", () =>
+        readdirSync(liveFolder(task.project.directory)).every((file) => file.endsWith(".json")) ? true : undefined,
       )
     },
   )
@@ -101,14 +91,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const result = await task.run(task.message, { environment })
       expect(result.exitCode, result.stderr).toBe(0)
       const lines = await eventually("the end in the stream", () => {
-        const found = existsSync(file) ? readStream(file) : []
+        const found = readStream(file)
         return JSON.stringify(found).includes('"session.idle"') ? found : undefined
       })
+      expect(normaliseStream(lines)).toBe(readFileSync(GOLDEN_STREAM, "utf8"))
       expect(lines[0]?.event).toBe("state.snapshot")
       expect(lines.some(({ event }) => event === "state.patch")).toBe(true)
       expect(JSON.stringify(lines)).not.toContain("extensions")
-      expect(reduced(lines)).toMatchObject({ c2c_session_id: "my-session", c2c_alias: "my-alias" })
-      expect(liveFiles(task)).toEqual([])
+      expect(reduceStream(lines)).toMatchObject({ c2c_session_id: "my-session", c2c_alias: "my-alias" })
+      expect(liveFiles(task.project.directory)).toEqual([])
     },
   )
 
@@ -134,7 +125,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       try {
         const { client } = server
         const root = (await client.session.create({ body: {} })).data?.id ?? ""
-        const state = () => (existsSync(file) ? reduced(readStream(file)) : undefined)
+        const state = () => reduceStream(readStream(file))
         const prompted = client.session.prompt({ path: { id: root }, body: { parts: [{ type: "text", text: "ASK" }] } })
         const waiting = await eventually("the permission in the stream", () => {
           const seen = state()
@@ -189,6 +180,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const task = await openTaskProject(binary, compactsOnce)
     writeFileSync(join(task.project.directory, ".opencode/baton.json"), '{"liveState":{"enabled":false}}')
     expect((await task.run(task.message)).exitCode).toBe(0)
-    expect(liveFiles(task)).toEqual([])
+    expect(liveFiles(task.project.directory)).toEqual([])
   })
 })

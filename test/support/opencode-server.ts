@@ -3,7 +3,13 @@ import { createOpencodeClient, type OpencodeClient } from "@opencode-ai/sdk/clie
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import type { TestProject } from "./test-project.ts"
 
-export type TestServer = { client: OpencodeClient; pid: number; stop(): Promise<void> }
+export type TestServer = {
+  readonly client: OpencodeClient
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string
+  readonly pid: number
+  stop(): Promise<void>
+}
 
 const START_DEADLINE_MS = 30_000
 const STOP_DEADLINE_MS = 5_000
@@ -34,7 +40,7 @@ export const startServer = (binary: OpenCodeBinary, project: TestProject): Promi
       if (!baseUrl) return
       clearTimeout(timer)
       const client = createOpencodeClient({ baseUrl, directory: project.directory })
-      resolve({ client, pid: child.pid ?? -1, stop })
+      resolve({ client, url: baseUrl, pid: child.pid ?? -1, stop })
     }
     child.stdout.setEncoding("utf8").on("data", read)
     child.stderr.setEncoding("utf8").on("data", read)

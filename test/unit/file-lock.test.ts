@@ -80,14 +80,23 @@ describe("the lock", () => {
     expect(await lock(() => Date.now() + 61_000).tryAcquire()).toBeDefined()
   })
 
-  test("does not stay locked for ever by a claim whose maker died", async () => {
+  test("is taken over at once when whoever was taking it over died, and whoever was taking that over", async () => {
+    const { folder, path, lock } = setUp()
+    await leaveBehind(path, ([, , host = ""]) => ["dead", deadPid(), host, ""])
+    await leaveBehind(`${path}.dead.claim`, ([, , host = ""]) => ["gone", deadPid(), host, ""])
+    await leaveBehind(`${path}.dead.claim.gone.claim`, ([, , host = ""]) => ["lost", deadPid(), host, ""])
+    const held = await lock().tryAcquire()
+    expect(await held?.isHeld()).toBe(true)
+    await held?.release()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test("waits for a claimant that lives", async () => {
     const { path, lock } = setUp()
     await leaveBehind(path, ([, , host = ""]) => ["dead", deadPid(), host, ""])
-    writeFileSync(`${path}.dead.claim`, "")
+    await leaveBehind(`${path}.dead.claim`, ([token = "", , host = ""]) => [token, String(process.ppid), host, ""])
     expect(await lock().tryAcquire()).toBeUndefined()
-    const later = lock(() => Date.now() + 61_000)
-    await later.tryAcquire()
-    expect(await later.tryAcquire()).toBeDefined()
+    expect(await lock(() => Date.now() + 61_000).tryAcquire()).toBeDefined()
   })
 
   test("is known to be lost by a holder it was taken from, which then leaves the new one alone", async () => {

@@ -1,13 +1,16 @@
 import { randomBytes } from "node:crypto"
 import { readlinkSync } from "node:fs"
-import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
+import { link, readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { hostname } from "node:os"
 import { errorCode } from "./error-code.ts"
 import { isAlive } from "./process-table.ts"
+import { TEMPORARY } from "./replace-file.ts"
 
 /** How often a holder says that it is there, and after how long a silent one is taken for dead. */
 const HEARTBEAT_MS = 5000
 const STALE_AFTER_MS = 60_000
+/** Each level needs another process killed within the same few milliseconds. */
+const MAX_LEVELS = 4
 /** Between a file's time stamp and the clock. */
 const CLOCK_SLACK_MS = 2000
 
@@ -49,7 +52,10 @@ const readOwner = async (path: string): Promise<{ owner: Owner; touchedAt: numbe
   }
 }
 
-const createExclusively = async (path: string, text: string): Promise<boolean> => {
+/** File systems that know no hard links say one of these. */
+const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"])
+
+const writeExclusively = async (path: string, text: string): Promise<boolean> => {
   try {
     await writeFile(path, text, { flag: "wx" })
     return true
@@ -61,10 +67,27 @@ const createExclusively = async (path: string, text: string): Promise<boolean> =
   }
 }
 
+/** The file is there with its whole text or not at all, also when this process is killed in the middle. */
+const createExclusively = async (path: string, text: string): Promise<boolean> => {
+  const whole = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
+  try {
+    await writeExclusively(whole, text)
+    await link(whole, path)
+    return true
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false
+    if (NO_LINKS.has(errorCode(error) ?? "")) return writeExclusively(path, text)
+    throw error
+  } finally {
+    await rm(whole, { force: true })
+  }
+}
+
 /**
  * A lock between processes, as a file. A holder that died is found at once by its pid; one whose pid belongs to somebody
  * else by now, or that lives in another container, by its silence. Taking over is a claim on the dead holder's token, so
- * that of two who try, one succeeds, and neither removes a lock that is newer than the one it judged.
+ * that of two who try, one succeeds, and neither removes a lock that is newer than the one it judged. A claim is a lock like
+ * any other, so that a claimant that died in the middle is found in the same way.
  */
 export const createFileLock = (deps: FileLockDeps): { tryAcquire(): Promise<HeldLock | undefined> } => {
   const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
@@ -78,16 +101,21 @@ export const createFileLock = (deps: FileLockDeps): { tryAcquire(): Promise<Held
     return owner.pid === process.pid ? touchedAt < startedAt - CLOCK_SLACK_MS : !isAlive(owner.pid)
   }
 
-  const takeOver = async (token: string): Promise<void> => {
-    const claim = `${path}.${token}.claim`
-    if (!(await createExclusively(claim, ""))) {
-      const claimed = await stat(claim).catch(() => undefined)
-      // Whoever claimed it died in the middle.
-      if (claimed && now() - claimed.mtimeMs > staleAfterMs) await rm(claim, { force: true })
-      return
-    }
-    const current = await readOwner(path)
-    if (current?.owner.token === token) await rm(path, { force: true })
+  /** @param levels how many dead claimants of claims may be found on top of each other */
+  const acquire = async (place: string, text: string, levels: number): Promise<boolean> => {
+    if (await createExclusively(place, text)) return true
+    const current = await readOwner(place)
+    if (current && !isStale(current)) return false
+    if (current && levels === 0) return false
+    if (current) await removeStale(place, current.owner.token, text, levels - 1)
+    return createExclusively(place, text)
+  }
+
+  const removeStale = async (place: string, token: string, text: string, levels: number): Promise<void> => {
+    const claim = `${place}.${token}.claim`
+    if (!(await acquire(claim, text, levels))) return
+    const current = await readOwner(place)
+    if (current?.owner.token === token) await rm(place, { force: true })
     await rm(claim, { force: true })
   }
 
@@ -113,11 +141,7 @@ export const createFileLock = (deps: FileLockDeps): { tryAcquire(): Promise<Held
     tryAcquire: async () => {
       const token = randomBytes(8).toString("hex")
       const text = `${token}\n${process.pid}\n${host}\n`
-      if (await createExclusively(path, text)) return hold(token)
-      const current = await readOwner(path)
-      if (current && !isStale(current)) return undefined
-      if (current) await takeOver(current.owner.token)
-      return (await createExclusively(path, text)) ? hold(token) : undefined
+      return (await acquire(path, text, MAX_LEVELS)) ? hold(token) : undefined
     },
   }
 }

@@ -1,0 +1,119 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { createOpencodeClient } from "@opencode-ai/sdk/client"
+import { describe, expect, test } from "vitest"
+import { isAlive, readProcesses } from "../../.opencode/baton/host/process-table.ts"
+import { promised } from "../requirements.ts"
+import { liveFiles, liveFolder, readStream, recordingWriter, reduceStream } from "../support/live-stream.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import { eventually, startServer } from "../support/opencode-server.ts"
+import type { Script } from "../support/scripted-model.ts"
+import { closeTaskProjects, openTaskProject } from "../support/task-project.ts"
+
+closeTaskProjects()
+
+const QUESTION = {
+  question: "Which way?",
+  header: "Way",
+  options: [
+    { label: "Left", description: "Not right" },
+    { label: "Right", description: "Not left" },
+  ],
+}
+
+/** Asks its question when told to, and is done with any answer. */
+const asking: Script = ({ conversation }) => {
+  const last = conversation.slice(conversation.lastIndexOf("[user]"))
+  return last.includes("ASK") && !last.includes("[tool]")
+    ? { tool: "question", input: { questions: [QUESTION] } }
+    : { text: "Done." }
+}
+
+/** The embedded writers that keep a statefile in this folder. */
+const writersOf = async (directory: string): Promise<number[]> =>
+  (await readProcesses(process.platform))
+    .filter(({ args }) => args.includes("state-writer.ts") && args.includes(directory))
+    .map(({ pid }) => pid)
+
+const said = (text: string) => ({ body: { parts: [{ type: "text" as const, text }] } })
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(
+    promised(
+      ["live-state.A6", "live-state.D1"],
+      "in serve, a question is shown while it waits, and gone when answered",
+    ),
+    async () => {
+      const { project } = await openTaskProject(binary, asking)
+      const file = join(project.home, "stream.jsonl")
+      const environment = { ...project.environment, BATON_STATE_WRITER: recordingWriter(file) }
+      const { client, url, stop } = await startServer(binary, { ...project, environment })
+      try {
+        const id = (await client.session.create({ body: {} })).data?.id ?? ""
+        const prompted = client.session.prompt({ path: { id }, ...said("ASK") })
+        const pending = await eventually("the question in the stream", () => {
+          const question = reduceStream(readStream(file))?.pendingQuestion
+          return (question as { id: string } | null | undefined) ?? undefined
+        })
+        expect(pending).toEqual({ id: pending.id, text: "Which way?", header: "Way", options: ["Left", "Right"] })
+        const reply = new URL(`/question/${pending.id}/reply?directory=${encodeURIComponent(project.directory)}`, url)
+        const body = JSON.stringify({ answers: [["Left"]] })
+        const answered = await fetch(reply, { method: "POST", body, headers: { "content-type": "application/json" } })
+        expect(answered.status).toBe(200)
+        await prompted
+        const lines = await eventually("the end in the stream", () => {
+          const found = readStream(file)
+          return (reduceStream(found)?.agent as { is_idle?: boolean } | undefined)?.is_idle ? found : undefined
+        })
+        expect(reduceStream(lines)).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
+        const snapshots = lines.flatMap((line) =>
+          line.event === "state.snapshot" ? [line.state.pendingQuestion?.id] : [],
+        )
+        expect(snapshots.slice(-2)).toEqual([pending.id, undefined])
+      } finally {
+        await stop()
+      }
+    },
+  )
+
+  test(
+    promised(
+      ["live-state.A2", "live-state.A5", "live-state.D1", "live-state.D2"],
+      "a server of two directories has one writer and one statefile for each, and kill -9 leaves no process",
+    ),
+    async () => {
+      const [one, two] = [await openTaskProject(binary, asking), await openTaskProject(binary, asking)]
+      const folders = [one.project.directory, two.project.directory]
+      const server = await startServer(binary, one.project)
+      try {
+        const clients = folders.map((directory) => createOpencodeClient({ baseUrl: server.url, directory }))
+        const ids: string[] = []
+        for (const [index, client] of clients.entries()) {
+          const id = (await client.session.create({ body: {} })).data?.id ?? ""
+          await client.session.prompt({ path: { id }, ...said([one, two][index]?.message ?? "") })
+          ids.push(id)
+        }
+        const read = (directory: string) =>
+          JSON.parse(readFileSync(join(liveFolder(directory), "opencode-project.json"), "utf8")).state
+        for (const [index, directory] of folders.entries()) {
+          await eventually("the statefile", () => liveFiles(directory)[0])
+          await eventually("the turn's end", () => read(directory).agent.is_idle || undefined)
+          expect(read(directory)).toMatchObject({
+            root_opencode_session_id: ids[index],
+            opencode_pid: server.pid,
+            agent: { turn_count: 1 },
+            extensions: { task: { id: [one, two][index]?.taskID } },
+          })
+          expect(await writersOf(directory)).toHaveLength(1)
+        }
+        const writers = (await Promise.all(folders.map(writersOf))).flat()
+        process.kill(server.pid, "SIGKILL")
+        await eventually("the writers' end", () => (writers.some(isAlive) ? undefined : true))
+        for (const [index, directory] of folders.entries())
+          expect(read(directory)).toMatchObject({ root_opencode_session_id: ids[index] })
+      } finally {
+        await server.stop()
+      }
+    },
+  )
+})
