@@ -73,6 +73,7 @@ export const REQUIREMENTS = {
   "live-state.C1": "baton observe shows every agent live in a terminal, plainly elsewhere, and as JSON.",
   "live-state.D1": "On both OpenCode versions the stream keeps the schema and the statefile is its reduction.",
   "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
+  "live-state.D3": "Events cost little, the file is never old, and the writer's memory stays flat.",
 
   "ledger.D1":
     "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",

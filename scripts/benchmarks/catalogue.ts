@@ -4,6 +4,7 @@ import type { Benchmark } from "./benchmark.ts"
 import { measureEvent } from "./event.ts"
 import { measureHook } from "./hook.ts"
 import { measureLedger } from "./ledger.ts"
+import { measureLiveState } from "./live-state.ts"
 import { measureLoad } from "./load.ts"
 import { measureReferences } from "./references.ts"
 import type { BenchmarkName } from "./results.ts"
@@ -24,5 +25,10 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   additions: { requirement: "speed.G5", about: "what the bundle adds to a request", measure: measureAdditions },
   references: { requirement: "handoff.C1", about: "parsing 1 MB of hostile text", measure: measureReferences },
   transcript: { requirement: "handoff.D4", about: "reading a session of 10,000 messages", measure: measureTranscript },
+  "live-state": {
+    requirement: "live-state.D3",
+    about: "what the live state costs, and how old it is",
+    measure: measureLiveState,
+  },
   "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
 }

@@ -67,6 +67,7 @@ export const BENCHMARKS = [
   "additions",
   "references",
   "transcript",
+  "live-state",
   "tui-draft",
 ] as const
 

@@ -83,6 +83,16 @@ describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
     isKept(figure("transcript", "transcript.memory.10000", version), 20, 20)
   })
 
+  test(
+    promised("live-state.D3", "the live state costs under 50 µs an event, is under 100 ms old, and stays flat"),
+    () => {
+      isKept(figure("live-state", "live.published", version), 50, 20)
+      isKept(figure("live-state", "live.ignored", version), 2, 20)
+      isKept(figure("live-state", "live.to-file", version), 100, 10)
+      isKept(figure("live-state", "live.growth", version), 10, 3)
+    },
+  )
+
   test.each(["faithful", "careless"] as const)(
     promised("speed.G5", "the retention table has plain OpenCode and Baton, and with a %s summariser Baton keeps all"),
     (summariser) => {

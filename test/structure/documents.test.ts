@@ -43,4 +43,20 @@ describe("the documents", () => {
       expect(read("docs/doctor.md")).toContain("| `handoffs` |")
     },
   )
+
+  test(promised("live-state.D2", "each rule and fault of the live state names tests that are there"), () => {
+    const rows = readFileSync(join(REPOSITORY, "docs/live-state-conformance.md"), "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("| ") && !/^\| (?:Rule|Fault) \|/.test(line))
+    const tests = sourceFiles("test", ".ts")
+      .filter((path) => !path.startsWith("test/structure/"))
+      .map((path) => readFileSync(join(REPOSITORY, path), "utf8"))
+      .join("\n")
+    const cited = rows.map((row) =>
+      [...(row.split("|").at(-2) ?? "").matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? ""),
+    )
+    expect(rows.length).toBeGreaterThan(30)
+    expect(rows.filter((_, index) => cited[index]?.length === 0)).toEqual([])
+    expect(cited.flat().filter((name) => !tests.includes(name))).toEqual([])
+  })
 })
