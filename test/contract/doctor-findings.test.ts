@@ -128,6 +128,16 @@ harm("a stored handoff that is damaged", "warning", "handoffs", /a stored handof
   patient.write(".opencode/state/handoffs/handoff-1.json", '{"version":1,')
 })
 
+harm("a state writer that is not there", "warning", "live-state", /the writer '\/absent\/writer' is not there/, () => ({
+  BATON_STATE_WRITER: '["/absent/writer"]',
+}))
+harm("a variable that names no state writer", "warning", "live-state", /expected a JSON array of program and/, () => ({
+  BATON_STATE_WRITER: "c2c",
+}))
+harm("a writer in the settings that is not there", "warning", "live-state", /the writer 'my-writer' is not there/, () =>
+  patient.write(".opencode/baton.json", '{"liveState":{"writer":["my-writer"]}}\n'),
+)
+
 harm("another program called prog", "warning", "ledger", /programs\/prog is called prog and is not the ledger/, () =>
   patient.program("prog", "echo I make progress bars\n"),
 )

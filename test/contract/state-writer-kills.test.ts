@@ -70,7 +70,10 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
         return found.length > 0 ? found : undefined
       })
       expect((await running()).length).toBeLessThanOrEqual(1)
-      if (kill % 3 === 0) await eventually("the state on disk", () => (publish(), readWhole()) || undefined)
+      if (kill % 3 === 0) {
+        publish()
+        await eventually("the state on disk", () => readWhole() === turn || undefined)
+      }
       if (pid !== undefined) process.kill(pid, "SIGKILL")
       await eventually("its end", async () => ((await running()).includes(pid ?? -1) ? undefined : true))
     }

@@ -4,6 +4,7 @@ import { dependenciesCheck } from "./checks/dependencies.ts"
 import { filesCheck } from "./checks/files.ts"
 import { handoffsCheck } from "./checks/handoffs.ts"
 import { ledgerCheck } from "./checks/ledger.ts"
+import { liveStateCheck } from "./checks/live-state.ts"
 import { openCodeCheck } from "./checks/opencode.ts"
 import { outboxCheck } from "./checks/outbox.ts"
 import { pluginsCheck } from "./checks/plugins.ts"
@@ -27,5 +28,6 @@ export const CHECKS: readonly Check[] = [
   databaseCheck,
   outboxCheck,
   handoffsCheck,
+  liveStateCheck,
   stateCheck,
 ]
