@@ -2,6 +2,7 @@
 // OpenCode has loaded these itself by the time it loads plugins.
 import "node:child_process"
 import "node:crypto"
+import "node:fs"
 import "node:fs/promises"
 import "node:os"
 import "node:stream"
