@@ -1,17 +1,15 @@
 /**
  * `baton observe`, started by the launcher: argument 1 is the folder the user is in, the user's own arguments follow.
- * On a terminal it stays and draws anew each second until q or Ctrl-C; elsewhere it prints once.
+ * On a terminal it stays and draws anew each second until q or Ctrl-C; elsewhere it prints once. With --web it serves a page.
  */
 import { existsSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import { parseArgs, styleText } from "node:util"
-import { createProcessRunner } from "../host/process.ts"
-import { createStateFolder } from "../host/state-folder.ts"
-import { createLedger } from "../ledger/client.ts"
-import { splitHandoff } from "../ledger/description.ts"
 import { type AgentView, type TaskNews, taskOf, toAgentView } from "./agent-view.ts"
 import { type Paint, renderObservation } from "./observe-text.ts"
 import { listStates } from "./statefiles.ts"
+import { createTaskReader } from "./task-news.ts"
+import { readWebPort } from "./web/web-options.ts"
 
 const USAGE_EXIT_CODE = 2
 const REDRAW_MS = 1_000
@@ -45,29 +43,12 @@ const createPaint = (colour: boolean): Paint => ({
 
 /** What the ledger says of tasks, asked anew every few seconds and never waited for twice. */
 const createNews = (root: string) => {
-  const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-  const ledger = createLedger({
-    run: createProcessRunner({ shell: undefined }),
-    directory: root,
-    log: silent,
-    state: createStateFolder(root),
-    bundleRoot: dirname(import.meta.dirname),
-  })
+  const read = createTaskReader(root)
   const known = new Map<string, { at: number; news: TaskNews | undefined }>()
   return async (taskID: string): Promise<TaskNews | undefined> => {
     const kept = known.get(taskID)
     if (kept && performance.now() - kept.at < NEWS_MS) return kept.news
-    const read = await ledger.readTask(taskID)
-    const handoff = read.kind === "found" ? splitHandoff(read.task.description).handoff : undefined
-    const news =
-      read.kind === "found"
-        ? {
-            title: read.task.title,
-            status: read.task.status,
-            log: read.task.logs,
-            ...(handoff === undefined ? {} : { handoff: handoff.split("\n")[0]?.replace(/^#+ */, "") ?? "" }),
-          }
-        : kept?.news
+    const news = (await read(taskID)) ?? kept?.news
     known.set(taskID, { at: performance.now(), news })
     return news
   }
@@ -132,10 +113,16 @@ const watch = async (observe: () => Promise<AgentView[]>): Promise<void> => {
 const main = async (here: string, args: readonly string[]): Promise<void> => {
   let roots: string[]
   let json: boolean
+  let webPort: number | undefined
   try {
-    const options = { json: { type: "boolean", default: false } } as const
+    const options = {
+      json: { type: "boolean", default: false },
+      web: { type: "boolean", default: false },
+      port: { type: "string" },
+    } as const
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
     json = values.json
+    webPort = readWebPort(values)
     roots = positionals.length === 0 ? [nearestProject(here)] : positionals.map((folder) => resolve(here, folder))
     const missing = roots.find((root) => !existsSync(root))
     if (missing !== undefined) throw new Error(`expected a project folder, received '${missing}', which is not there`)
@@ -144,6 +131,11 @@ const main = async (here: string, args: readonly string[]): Promise<void> => {
       `observe: ${error instanceof Error ? error.message : String(error)}\nTry: baton observe --help\n`,
     )
     process.exitCode = USAGE_EXIT_CODE
+    return
+  }
+  if (webPort !== undefined) {
+    const { servePageUntilSignal } = await import("./web/serve-page.ts")
+    process.exitCode = await servePageUntilSignal({ roots, port: webPort })
     return
   }
   const observe = createObserver(roots)
