@@ -83,13 +83,15 @@ export const createEventStream = ({
         response.writeHead(503, { "Retry-After": "5" }).end("too many pages are open\n")
         return
       }
-      // Connections last; what is small must not wait for more.
-      response.socket?.setNoDelay(true)
+      const { socket } = response
+      if (!socket) return
+      // What is small must not wait for more.
+      socket.setNoDelay(true)
       response.writeHead(200, { "Content-Type": "text/event-stream; charset=utf-8" })
       const page: Page = { response, sequence: board.sequence(), blockedAt: undefined }
       pages.add(page)
-      response.on("close", () => pages.delete(page))
-      response.on("error", () => pages.delete(page))
+      // The socket's end, since Bun's response does not tell of it.
+      socket.once("close", () => pages.delete(page))
       response.write(`retry: ${RETRY_MS}\nevent: hello\ndata: ${JSON.stringify({ now: now(), instance })}\n\n`)
       // Also to a page that has missed nothing: it learns that it is up to date.
       send(page, changesText(sequenceOf(lastEventID)))

@@ -55,6 +55,7 @@ const details = ({ agent, points }) => {
     ["Model", model ?? "not known yet"],
     ["Process", Number.isFinite(pid) ? String(pid) : "unknown"],
     ["Last heard of", clock(updatedAt)],
+    ["Counted", factTexts(agent).join(" · ") || "nothing yet"],
     ...(news?.handoff === undefined ? [] : [/** @type {[string, string]} */ (["Last handoff", news.handoff])]),
   ]
   const log = news?.log ?? []

@@ -44,7 +44,8 @@ const agents = () => [...known.values()].map(({ agent }) => agent)
 const span = () => {
   const chosen = chosenSpan === undefined ? undefined : SPANS[chosenSpan]
   if (chosen) return chosen
-  const first = Math.min(now(), ...[...known.values()].flatMap(({ points }) => points[0]?.at ?? []))
+  // What went on before the first change is one stretch, however long.
+  const first = Math.min(now(), ...[...known.values()].flatMap(({ points }) => points[1]?.at ?? []))
   return fittingSpan(now() - first)
 }
 

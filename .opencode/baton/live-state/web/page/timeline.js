@@ -9,6 +9,7 @@ const TURN = { top: 25, height: 5 }
 const MARK_Y = 4
 const MARK_SIZE = 3.5
 const MIN_WAIT_WIDTH = 3
+const MIN_BUSY_WIDTH = 0.6
 /** Marks nearer than this are one to the eye. */
 const MIN_MARK_DISTANCE = 2
 
@@ -63,9 +64,9 @@ export const drawTimeline = (points, { from, to, width }) => {
     const end = stretches[index + 1]?.at ?? to
     if (!drawnAs || end < from || point.at > to) return
     const left = Math.max(0, x(point.at))
-    const isWait = drawnAs.shape === WAIT
-    const length = Math.max(Math.min(width, x(end)) - left, isWait ? MIN_WAIT_WIDTH : 0)
-    // A wait that is short must be seen; other things that are narrower than a pixel are not.
+    // A wait that is short must be seen, and work in many short bits is work; idle times of no width are not.
+    const least = drawnAs.shape === WAIT ? MIN_WAIT_WIDTH : drawnAs.shape === BAR ? MIN_BUSY_WIDTH : 0
+    const length = Math.max(Math.min(width, x(end)) - left, least)
     if (length >= 0.5) paths[drawnAs.layer] += box(Math.min(left, width - length), length, drawnAs.shape)
   })
   /** @type {Partial<Record<Layer, number>>} */

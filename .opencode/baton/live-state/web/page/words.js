@@ -15,7 +15,7 @@ export const duration = (ms) => {
 
 /** @type {Readonly<Record<AgentUpdate["doing"], { mark: string; word: string }>>} */
 export const DOING = {
-  permission: { mark: "!", word: "waits for permission" },
+  permission: { mark: "!", word: "asks permission" },
   question: { mark: "?", word: "asks" },
   busy: { mark: "●", word: "busy" },
   idle: { mark: "○", word: "idle" },
