@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import type { AgentBoard } from "./agent-board.ts"
 
 export type EventStream = {
@@ -17,7 +18,7 @@ const STALLED_MS = 30_000
 const BEAT_MS = 5_000
 const RETRY_MS = 1_000
 
-type Page = { response: ServerResponse; sequence: number | undefined; blockedAt: number | undefined }
+type Page = { response: ServerResponse; socket: Socket; sequence: number | undefined; blockedAt: number | undefined }
 
 /**
  * Server-sent events. Nothing is kept for a page: it is told what differs from what it has when it can take it, so that a
@@ -68,7 +69,7 @@ export const createEventStream = ({
     kept = undefined
     for (const page of pages) {
       if (page.blockedAt === undefined) send(page, `event: beat\ndata: ${now()}\n\n`)
-      else if (now() - page.blockedAt > STALLED_MS) page.response.destroy()
+      else if (now() - page.blockedAt > STALLED_MS) page.socket.destroy()
     }
   }, BEAT_MS)
 
@@ -88,7 +89,7 @@ export const createEventStream = ({
       // What is small must not wait for more.
       socket.setNoDelay(true)
       response.writeHead(200, { "Content-Type": "text/event-stream; charset=utf-8" })
-      const page: Page = { response, sequence: board.sequence(), blockedAt: undefined }
+      const page: Page = { response, socket, sequence: board.sequence(), blockedAt: undefined }
       pages.add(page)
       // The socket's end, since Bun's response does not tell of it.
       socket.once("close", () => pages.delete(page))
@@ -101,7 +102,7 @@ export const createEventStream = ({
     },
     close: () => {
       clearInterval(beat)
-      for (const { response } of pages) response.destroy()
+      for (const { socket } of pages) socket.destroy()
       pages.clear()
     },
   }
