@@ -3,10 +3,12 @@ import { eventually } from "./opencode-server.ts"
 
 export type PageEvent = { id?: string; event?: string; data: string }
 
+export type AgentsEvent = { id: string; keys: string[]; agents: Record<string, unknown>[] }
+
 export type EventClient = {
   events: readonly PageEvent[]
   /** Resolves with what the last event about agents that fits says. */
-  agents(fits: (agents: readonly Record<string, unknown>[]) => boolean): Promise<{ id: string; keys: string[] }>
+  agents(fits: (agents: readonly Record<string, unknown>[]) => boolean): Promise<AgentsEvent>
   close(): void
 }
 
@@ -35,7 +37,7 @@ export const listenToEvents = (url: string, headers: Record<string, string> = {}
         agents: (fits) =>
           eventually("an event about the agents", () => {
             const found = events.findLast(({ event, data }) => event === "agents" && fits(JSON.parse(data).agents))
-            return found && { id: found.id ?? "", keys: JSON.parse(found.data).keys }
+            return found && { id: found.id ?? "", ...JSON.parse(found.data) }
           }),
         close: () => asked.destroy(),
       })

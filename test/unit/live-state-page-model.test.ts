@@ -142,6 +142,19 @@ describe("the board", () => {
     expect(agent?.isWhole).toBe(true)
   })
 
+  test.each([
+    [{ extensions: { heartbeat_at: at(2) } }, 2],
+    [{}, 9],
+  ])(
+    promised("live-state.C2", "has the end of an agent where it was last heard of, or else noticed: %j"),
+    (state, end) => {
+      const board = createAgentBoard()
+      see(board, 2, state)
+      board.see("a", "project", found(2, state, false), undefined, Date.parse(at(9)))
+      expect(board.changesSince(undefined).agents[0]?.points.at(-1)).toEqual({ at: Date.parse(at(end)), kind: "gone" })
+    },
+  )
+
   test(promised("live-state.C2", "forgets an agent whose file is gone, and tells every page"), () => {
     const board = createAgentBoard()
     see(board, 1)

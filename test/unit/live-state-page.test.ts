@@ -82,7 +82,7 @@ describe("a request", () => {
     "/%2e%2e/request-check.ts",
     "//evil.example/",
     "http://evil.example/",
-    "/page.css/",
+    "/rows.css/",
     "/__proto__",
     "/constructor",
     "/request-check.ts",

@@ -48,7 +48,8 @@ const createNews = (root: string) => {
   return async (taskID: string): Promise<TaskNews | undefined> => {
     const kept = known.get(taskID)
     if (kept && performance.now() - kept.at < NEWS_MS) return kept.news
-    const news = (await read(taskID)) ?? kept?.news
+    const reading = await read(taskID)
+    const news = reading.kind === "read" ? reading.news : kept?.news
     known.set(taskID, { at: performance.now(), news })
     return news
   }

@@ -15,8 +15,13 @@ const toNews = ({ title, status, logs, description }: LedgerTask): TaskNews => {
   return { title, status, log: logs, ...(heading === undefined ? {} : { handoff: heading }) }
 }
 
-/** What the ledger of a project says of a task. Undefined when it has no such task or cannot be asked. */
-export const createTaskReader = (root: string): ((taskID: string) => Promise<TaskNews | undefined>) => {
+export type TaskReading =
+  | { readonly kind: "read"; readonly news: TaskNews | undefined }
+  /** The ledger could not be asked now; what was known still holds. */
+  | { readonly kind: "failed" }
+
+/** What the ledger of a project says of a task; no news of one that it does not have. */
+export const createTaskReader = (root: string): ((taskID: string) => Promise<TaskReading>) => {
   const ledger = createLedger({
     run: createProcessRunner({ shell: undefined }),
     directory: root,
@@ -26,6 +31,7 @@ export const createTaskReader = (root: string): ((taskID: string) => Promise<Tas
   })
   return async (taskID) => {
     const read = await ledger.readTask(taskID)
-    return read.kind === "found" ? toNews(read.task) : undefined
+    if (read.kind === "unavailable") return { kind: "failed" }
+    return { kind: "read", news: read.kind === "found" ? toNews(read.task) : undefined }
   }
 }

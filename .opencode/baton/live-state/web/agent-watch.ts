@@ -61,7 +61,7 @@ export const watchAgents = (
       const folder = join(root, ".opencode", "state", "live")
       const ledger = watchLedger({
         read: createTaskReader(root),
-        version: () => ledgerVersion(process.env),
+        readVersion: () => ledgerVersion(process.env),
         onNews: (taskID) => takeNews(folder, taskID),
       })
       return [folder, { name: basename(root), states: new Map(), ledger }]

@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import type { TaskNews } from "../agent-view.ts"
+import type { TaskReading } from "../task-news.ts"
 
 export type LedgerWatch = {
   /** The tasks that are looked at now; they are read when they have not been, and again when the ledger has changed. */
@@ -13,11 +14,12 @@ export type LedgerWatch = {
 type KnownTask = { readonly news: TaskNews | undefined; readonly version: string; readonly readAt: number }
 
 /**
- * Reading a task starts a program. After the first reading of each task this watch rests thirty times as long as a reading
- * took, so that however many tasks there are and however often they change, it takes a thirtieth of one processor.
+ * Reading a task starts a program. After the first reading of each task this watch rests fifty times as long as a reading
+ * took, so that however many tasks there are and however often they change, it takes a fiftieth of one processor.
  */
-const REST_FACTOR = 30
+const REST_FACTOR = 50
 const LOOK_MS = 1_000
+const FAILED = "failed"
 
 /** The database and its write-ahead log as far as `stat` can tell them apart from what they were. */
 export const ledgerVersion = async (env: Readonly<Record<string, string | undefined>>): Promise<string> => {
@@ -55,11 +57,11 @@ export const nextTask = (
 /** Keeps what the ledger says of the wanted tasks. @param onNews after each reading that brought something new */
 export const watchLedger = ({
   read,
-  version,
+  readVersion,
   onNews,
 }: {
-  read: (taskID: string) => Promise<TaskNews | undefined>
-  version: () => Promise<string>
+  read: (taskID: string) => Promise<TaskReading>
+  readVersion: () => Promise<string>
   onNews: (taskID: string) => void
 }): LedgerWatch => {
   const known = new Map<string, KnownTask>()
@@ -69,14 +71,17 @@ export const watchLedger = ({
   let isClosed = false
 
   const readNext = async (): Promise<number> => {
-    const before = await version()
+    const before = await readVersion()
     const id = nextTask(wanted, known, before)
     if (id === undefined) return LOOK_MS
     const last = known.get(id)
     const startedAt = performance.now()
-    const news = (await read(id)) ?? last?.news
+    const reading = await read(id)
     const tookMs = performance.now() - startedAt
-    known.set(id, { news, version: before, readAt: startedAt })
+    const news = reading.kind === "read" ? reading.news : last?.news
+    // No ledger has this version: what failed is tried again.
+    const version = reading.kind === "read" ? before : FAILED
+    known.set(id, { news, version, readAt: startedAt })
     if (!isClosed && JSON.stringify(news) !== JSON.stringify(last?.news)) onNews(id)
     return last ? tookMs * REST_FACTOR : 0
   }

@@ -103,13 +103,17 @@ const BEGINS: Readonly<Record<string, string>> = {
   "permission.updated": "permission",
 }
 
-/** @param lookedAt ms; an agent's end is in no statefile, so that it is when it was noticed */
+/** An agent's end is in no statefile: it was soon after it was last heard of where there is a heartbeat, else when it was noticed. */
+const goneAt = ({ state, ts }: FoundState, lookedAt: number): number =>
+  fields(state.extensions).heartbeat_at === undefined ? lookedAt : time(ts)
+
+/** @param lookedAt ms */
 export const toSighting = (project: string, found: FoundState, lookedAt: number): Sighting => {
   const { doing, since, session, turns, compactions, handoffs } = toAgentView(project, found, undefined)
   const step = fields(fields(found.state.agent).last_step)
   const began = since !== undefined && BEGINS[text(step.event_type)] === doing.kind ? { beganAt: time(since) } : {}
   return {
-    at: doing.kind === "gone" ? lookedAt : time(found.ts),
+    at: doing.kind === "gone" ? goneAt(found, lookedAt) : time(found.ts),
     doing,
     ...began,
     identity: [found.state.opencode_pid, found.state.plugin_started_at, session].join(" "),

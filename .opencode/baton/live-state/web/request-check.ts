@@ -5,19 +5,31 @@ export type Answer =
   | { readonly kind: "events"; readonly lastEventID?: string }
   | { readonly kind: "refused"; readonly status: 400 | 403 | 404 | 405 | 421; readonly reason: string }
 
+type Asset = { readonly file: string; readonly type: string }
+
+const TYPES = {
+  css: "text/css; charset=utf-8",
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml",
+} as const
+
+const asset = (name: string, ending: keyof typeof TYPES): [string, Asset] => {
+  const file = `${name}.${ending}`
+  return [`/${file}`, { file, type: TYPES[ending] }]
+}
+
+const SCRIPTS = ["agent-list", "agent-row", "element", "keyboard", "page", "stream", "timeline", "words"]
+const STYLES = ["bar", "base", "density", "notices", "row-parts", "rows"]
+
 /** Everything there is, by path. */
-export const ASSETS: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
-  "/": { file: "index.html", type: "text/html; charset=utf-8" },
-  "/page.css": { file: "page.css", type: "text/css; charset=utf-8" },
-  "/page.js": { file: "page.js", type: "text/javascript; charset=utf-8" },
-  "/agent-row.js": { file: "agent-row.js", type: "text/javascript; charset=utf-8" },
-  "/agent-list.js": { file: "agent-list.js", type: "text/javascript; charset=utf-8" },
-  "/element.js": { file: "element.js", type: "text/javascript; charset=utf-8" },
-  "/keyboard.js": { file: "keyboard.js", type: "text/javascript; charset=utf-8" },
-  "/stream.js": { file: "stream.js", type: "text/javascript; charset=utf-8" },
-  "/timeline.js": { file: "timeline.js", type: "text/javascript; charset=utf-8" },
-  "/words.js": { file: "words.js", type: "text/javascript; charset=utf-8" },
-  "/icon.svg": { file: "icon.svg", type: "image/svg+xml" },
+export const ASSETS: Readonly<Record<string, Asset>> = {
+  "/": { file: "index.html", type: TYPES.html },
+  ...Object.fromEntries([
+    ...SCRIPTS.map((name) => asset(name, "js")),
+    ...STYLES.map((name) => asset(name, "css")),
+    asset("icon", "svg"),
+  ]),
 }
 
 export const EVENTS_PATH = "/events"

@@ -1,4 +1,3 @@
-import { type FSWatcher, watch } from "node:fs"
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isAbsent } from "../../host/error-code.ts"
@@ -16,12 +15,15 @@ export type SeenStates = {
 
 export type StatefileWatch = { close(): void }
 
-/** A change is looked at this soon when it comes alone … */
-const CALM_MS = 20
-/** … and changes in quick succession no more often than this. */
-export const LOOK_INTERVAL_MS = 250
-/** Without any sign from the file system: for folders that are not there yet, and processes that have ended. */
+/** A change that comes alone is seen this soon. */
+const POLL_MS = 100
+/** Changes in quick succession are looked at no more often than this, nor than leaves the processor to others. */
+const LOOK_INTERVAL_MS = 250
+const REST_FACTOR = 25
+/** Without any sign from the folder: for processes that have ended, and files that are written in place. */
 const SWEEP_MS = 2_000
+/** More than any file system's clock is coarse. */
+const UNSETTLED_MS = 50
 
 type Known = { readonly stamp: string; found: FoundState | undefined }
 
@@ -72,8 +74,22 @@ const createLook = (folder: string) => {
 }
 
 /**
- * Watches folders of statefiles. The file system wakes the watch, at the first change only: under load the watcher is
- * closed until the next look, so that a thousand renames a second cost what four looks a second cost.
+ * When a folder itself last changed: each rename into it and each removal changes it. Undefined when that is so lately that
+ * another change may leave the same time.
+ */
+const folderStamp = async (folder: string): Promise<number | "absent" | undefined> => {
+  try {
+    const { mtimeMs } = await stat(folder)
+    return Date.now() - mtimeMs < UNSETTLED_MS ? undefined : mtimeMs
+  } catch (error) {
+    if (isAbsent(error)) return "absent"
+    throw error
+  }
+}
+
+/**
+ * Watches folders of statefiles, by one `stat` of each folder a tenth of a second: the writers put every state there by a
+ * rename. The system's watchers cost more under load (docs/opencode-notes.md).
  *
  * @param onSeen after each look that found anything
  * @param onFailure a folder could not be read; it is tried again
@@ -83,63 +99,45 @@ export const watchStatefiles = (
   onSeen: (seen: readonly SeenStates[]) => void,
   onFailure: (error: unknown) => void,
 ): StatefileWatch => {
-  const looks = folders.map(createLook)
-  const watchers = new Map<string, FSWatcher>()
+  const projects = folders.map((folder) => {
+    const state: { stamp: Awaited<ReturnType<typeof folderStamp>>; sweptAt: number } = {
+      stamp: undefined,
+      sweptAt: Number.NEGATIVE_INFINITY,
+    }
+    return { folder, look: createLook(folder), state }
+  })
   let timer: NodeJS.Timeout | undefined
-  let lookedAt = Number.NEGATIVE_INFINITY
   let isClosed = false
 
-  const ring = (folder: string): void => {
-    watchers.get(folder)?.close()
-    watchers.delete(folder)
-    if (!isClosed) schedule(Math.max(CALM_MS, lookedAt + LOOK_INTERVAL_MS - performance.now()))
+  const lookAgain = async ({ folder, look, state }: (typeof projects)[number]): Promise<SeenStates | undefined> => {
+    const stamp = await folderStamp(folder)
+    const isSwept = performance.now() - state.sweptAt < SWEEP_MS
+    if (isSwept && stamp !== undefined && stamp === state.stamp) return undefined
+    state.stamp = stamp
+    state.sweptAt = performance.now()
+    return look()
   }
 
-  /** Before the folder is looked into, so that nothing falls between the two. */
-  const listen = (folder: string): void => {
-    if (watchers.has(folder)) return
+  const wake = async (): Promise<void> => {
+    const startedAt = performance.now()
+    let isNew = false
     try {
-      const watcher = watch(folder, () => ring(folder))
-      watcher.on("error", () => ring(folder))
-      watchers.set(folder, watcher)
-    } catch {
-      // Not there yet, or no watcher is to be had: the sweep finds what changes.
-    }
-  }
-
-  const look = async (): Promise<void> => {
-    lookedAt = performance.now()
-    for (const folder of folders) listen(folder)
-    try {
-      const seen = await Promise.all(looks.map((each) => each()))
-      if (!isClosed && seen.some(({ changed, removed }) => changed.length + removed.length > 0)) onSeen(seen)
+      const seen = (await Promise.all(projects.map(lookAgain))).filter((each) => each !== undefined)
+      isNew = seen.some(({ changed, removed }) => changed.length + removed.length > 0)
+      if (isNew && !isClosed) onSeen(seen)
     } catch (error) {
       onFailure(error)
     }
+    const tookMs = performance.now() - startedAt
+    const restMs = isNew ? Math.max(LOOK_INTERVAL_MS, tookMs * REST_FACTOR) - tookMs : POLL_MS
+    if (!isClosed) timer = setTimeout(() => void wake(), restMs)
   }
-
-  let looking: Promise<void> | undefined
-  let dueAt = Number.POSITIVE_INFINITY
-  const schedule = (delayMs: number): void => {
-    const at = performance.now() + delayMs
-    if (at >= dueAt) return
-    clearTimeout(timer)
-    dueAt = at
-    timer = setTimeout(() => {
-      dueAt = Number.POSITIVE_INFINITY
-      looking = (looking ?? Promise.resolve()).then(look).then(() => {
-        if (!isClosed) schedule(SWEEP_MS)
-      })
-    }, delayMs)
-  }
-  schedule(0)
+  void wake()
 
   return {
     close: () => {
       isClosed = true
       clearTimeout(timer)
-      for (const watcher of watchers.values()) watcher.close()
-      watchers.clear()
     },
   }
 }

@@ -19,17 +19,19 @@ export const groupOf = (agent) => {
 /** Who waits stands first, who is gone last; in between nobody moves when work begins and ends. @param {AgentUpdate} agent */
 const rank = (agent) => (isWaiting(agent) ? 0 : agent.doing === "gone" ? 2 : 1)
 
+const names = new Intl.Collator("en", { numeric: true })
+
 /** @param {AgentUpdate} a @param {AgentUpdate} b */
-export const inOrder = (a, b) =>
-  rank(a) - rank(b) || a.name.localeCompare(b.name, "en", { numeric: true }) || (a.key < b.key ? -1 : 1)
+export const inOrder = (a, b) => rank(a) - rank(b) || names.compare(a.name, b.name) || (a.key < b.key ? -1 : 1)
 
 /** @param {AgentUpdate} agent @param {{ text: string; group: Group | undefined }} filter */
 export const isShown = (agent, { text, group }) =>
   (group === undefined || groupOf(agent) === group) &&
-  text
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => searchText(agent).includes(word))
+  (text === "" ||
+    text
+      .toLowerCase()
+      .split(/\s+/)
+      .every((word) => searchText(agent).includes(word)))
 
 /** Puts nodes in order and touches only those that stand elsewhere. @param {Element} parent @param {readonly Element[]} nodes */
 const arrange = (parent, nodes) => {
@@ -111,7 +113,7 @@ export const createList = (container) => {
         .filter((agent) => isShown(agent, filter))
         .sort(inOrder)
       const byProject = Map.groupBy(shown, ({ project }) => project)
-      const names = [...byProject.keys()].sort((a, b) => a.localeCompare(b, "en", { numeric: true }))
+      const shownProjects = [...byProject.keys()].sort(names.compare)
       for (const [project, agents] of byProject) {
         const { heading, list } = sectionOf(project)
         setText(heading, project)
@@ -122,7 +124,7 @@ export const createList = (container) => {
       }
       arrange(
         container,
-        names.map((name) => sectionOf(name).section),
+        shownProjects.map((project) => sectionOf(project).section),
       )
       return shown.length
     },

@@ -48,13 +48,12 @@ const logLine = ({ at, message }) =>
 
 /** @param {Known} known */
 const details = ({ agent, points }) => {
-  const { session, model, pid, news, updatedAt } = agent
+  const { session, model, pid, news } = agent
   /** @type {[string, string][]} */
   const facts = [
     ["Session", session ?? "none yet"],
     ["Model", model ?? "not known yet"],
     ["Process", Number.isFinite(pid) ? String(pid) : "unknown"],
-    ["Last heard of", clock(updatedAt)],
     ["Counted", factTexts(agent).join(" · ") || "nothing yet"],
     ...(news?.handoff === undefined ? [] : [/** @type {[string, string]} */ (["Last handoff", news.handoff])]),
   ]
@@ -123,10 +122,18 @@ export const createRow = () => {
   let waitsShown = ""
   let taskShown = ""
   let factsShown = ""
+  let detailsShown = ""
+  let isStale = false
   let isOpen = false
 
+  // Asking for a width after a change makes the browser lay out the page at once, for each row again.
+  let width = 0
+  new ResizeObserver(([entry]) => {
+    width = entry?.contentRect.width ?? 0
+    drawChart()
+  }).observe(chart.svg)
+
   const drawChart = () => {
-    const width = chart.svg.clientWidth
     if (!shown || !view || width === 0) return
     const from = view.now - view.span.minutes * 60_000
     const paths = drawTimeline(shown.points, { from, to: view.now, width })
@@ -137,15 +144,12 @@ export const createRow = () => {
     setText(chart.label, `The last ${duration(minutes * 60_000)}: ${summariseTimeline(shown.points, from)}`)
   }
 
-  const tick = (/** @type {View} */ next) => {
-    view = next
-    if (!shown) return
-    setText(doing, doingText(shown.agent, next.now))
-    drawChart()
-  }
-
   const fillDetails = () => {
-    if (isOpen && shown) more.replaceChildren(...details(shown))
+    if (!isOpen || !shown) return
+    const { agent, points } = shown
+    const now = JSON.stringify([{ ...agent, contextTokens: 0, updatedAt: 0, waits: 0 }, points.length, points.at(-1)])
+    if (now !== detailsShown) more.replaceChildren(...details(shown))
+    detailsShown = now
   }
 
   const setOpen = (/** @type {boolean} */ next) => {
@@ -153,7 +157,10 @@ export const createRow = () => {
     toggle.setAttribute("aria-expanded", String(next))
     more.hidden = !next
     if (next) fillDetails()
-    else more.replaceChildren()
+    else {
+      more.replaceChildren()
+      detailsShown = ""
+    }
   }
 
   toggle.addEventListener("click", () => setOpen(!isOpen))
@@ -170,30 +177,43 @@ export const createRow = () => {
     readout.hidden = true
   })
 
+  /** @param {Known} known */
+  const show = (known) => {
+    const { agent } = known
+    setText(mark, DOING[agent.doing].mark)
+    setText(name, agent.name)
+    const waitsNow = JSON.stringify(agent.waits)
+    if (waitsNow !== waitsShown) waits.replaceChildren(...agent.waits.map(waitPanel))
+    waitsShown = waitsNow
+    const taskNow = JSON.stringify([agent.task, agent.news?.title, agent.news?.status])
+    if (taskNow !== taskShown) task.replaceChildren(...taskLine(agent))
+    taskShown = taskNow
+    const newest = agent.news?.log.at(-1)
+    setText(latest, newest ? newest.message : (agent.news?.handoff ?? ""))
+    const factsNow = factTexts(agent)
+    if (factsNow.join() !== factsShown) facts.replaceChildren(...factsNow.map((fact) => element("span", {}, fact)))
+    factsShown = factsNow.join()
+    fillDetails()
+  }
+
   return {
     element: row,
-    toggle,
-    tick,
-    /** @param {Known} known */
+    /** Takes in what is new; it is shown with the next tick, which only rows in view get. @param {Known} known */
     update: (known) => {
+      const isFirst = shown === undefined
       shown = known
-      const { agent } = known
-      setAttribute(row, "data-doing", agent.doing)
-      setText(mark, DOING[agent.doing].mark)
-      setText(name, agent.name)
-      const waitsNow = JSON.stringify(agent.waits)
-      if (waitsNow !== waitsShown) waits.replaceChildren(...agent.waits.map(waitPanel))
-      waitsShown = waitsNow
-      const taskNow = JSON.stringify([agent.task, agent.news?.title, agent.news?.status])
-      if (taskNow !== taskShown) task.replaceChildren(...taskLine(agent))
-      taskShown = taskNow
-      const newest = agent.news?.log.at(-1)
-      setText(latest, newest ? newest.message : (agent.news?.handoff ?? ""))
-      const factsNow = factTexts(agent)
-      if (factsNow.join() !== factsShown) facts.replaceChildren(...factsNow.map((fact) => element("span", {}, fact)))
-      factsShown = factsNow.join()
-      fillDetails()
-      if (view) tick(view)
+      isStale = !isFirst
+      setAttribute(row, "data-doing", known.agent.doing)
+      if (isFirst) show(known)
+    },
+    /** @param {View} next */
+    tick: (next) => {
+      view = next
+      if (!shown) return
+      if (isStale) show(shown)
+      isStale = false
+      setText(doing, doingText(shown.agent, next.now))
+      drawChart()
     },
   }
 }
