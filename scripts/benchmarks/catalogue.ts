@@ -5,6 +5,7 @@ import { measureEvent } from "./event.ts"
 import { measureHook } from "./hook.ts"
 import { measureLedger } from "./ledger.ts"
 import { measureLoad } from "./load.ts"
+import { measureObserve } from "./observe.ts"
 import { measureReferences } from "./references.ts"
 import type { BenchmarkName } from "./results.ts"
 import { measureRetentionTable } from "./retention.ts"
@@ -25,4 +26,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   references: { requirement: "handoff.C1", about: "parsing 1 MB of hostile text", measure: measureReferences },
   transcript: { requirement: "handoff.D4", about: "reading a session of 10,000 messages", measure: measureTranscript },
   "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
+  observe: { requirement: "live-state.C3", about: "watching 50 agents on the page", measure: measureObserve },
 }

@@ -80,6 +80,16 @@ describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
     isPublished(figure("transcript", "transcript.memory.10000", version), 20, 20)
   })
 
+  test(
+    promised("live-state.C3", "watching 50 agents is published against 10 % of a core, 150 MB and 100 ms a key"),
+    () => {
+      isPublished(figure("observe", "observe.cpu", version), 10, 12)
+      isPublished(figure("observe", "observe.memory", version), 150, 12)
+      isPublished(figure("observe", "observe.key", version), 100, 50)
+      expect(figure("observe", "observe.paint", version).n).toBeGreaterThan(50)
+    },
+  )
+
   test.each(["faithful", "careless"] as const)(
     promised("speed.G5", "the retention table has plain OpenCode and Baton, and with a %s summariser Baton keeps all"),
     (summariser) => {
