@@ -71,6 +71,9 @@ export const REQUIREMENTS = {
   "live-state.B2": "Lines that cannot be used are skipped and counted, and the file stays valid.",
   "live-state.B3": "Two processes with one id keep a file each, and a stale file is recognised.",
   "live-state.C1": "baton observe shows every agent live in a terminal, plainly elsewhere, and as JSON.",
+  "live-state.C2":
+    "baton observe --web shows the same and a timeline of each agent on one local page, live, read-only and escaped.",
+  "live-state.C3": "50 agents at 20 patches a second each leave the page responsive and the observer small.",
   "live-state.D1": "On both OpenCode versions the stream keeps the schema and the statefile is its reduction.",
   "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
   "live-state.D3": "Events cost little, the file is never old, and the writer's memory stays flat.",

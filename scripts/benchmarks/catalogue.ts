@@ -6,6 +6,7 @@ import { measureHook } from "./hook.ts"
 import { measureLedger } from "./ledger.ts"
 import { measureLiveState } from "./live-state.ts"
 import { measureLoad } from "./load.ts"
+import { measureObserve } from "./observe.ts"
 import { measureReferences } from "./references.ts"
 import type { BenchmarkName } from "./results.ts"
 import { measureRetentionTable } from "./retention.ts"
@@ -31,4 +32,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
     measure: measureLiveState,
   },
   "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
+  observe: { requirement: "live-state.C3", about: "watching 50 agents on the page", measure: measureObserve },
 }

@@ -79,7 +79,7 @@ const hookPlot = (figures: readonly Figure[]): string => {
 const targetsPlot = (measurements: readonly Measurement[]): string => {
   const figures = measurements.flatMap(({ requirement, figures: own }) =>
     own.flatMap((figure) =>
-      figure.below === undefined || figure.unit === "characters" || figure.unit === "MB"
+      figure.below === undefined || ["characters", "MB", "%"].includes(figure.unit)
         ? []
         : [{ ...figure, below: figure.below, requirement }],
     ),

@@ -2,7 +2,7 @@ import type { RequirementId } from "../../test/requirements.ts"
 import type { Machine } from "./machine.ts"
 import { type Summary, summarise } from "./statistics.ts"
 
-export type Unit = "ms" | "µs" | "×" | "characters" | "MB"
+export type Unit = "ms" | "µs" | "×" | "characters" | "MB" | "%"
 
 /** One measured quantity. `×` is the median of the ratios of n pairs. */
 export type Figure = Summary & {
@@ -69,6 +69,7 @@ export const BENCHMARKS = [
   "transcript",
   "live-state",
   "tui-draft",
+  "observe",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]

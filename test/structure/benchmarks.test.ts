@@ -93,6 +93,25 @@ describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
     },
   )
 
+  test(promised("handoff.C1", "parsing 1 MB of each hostile text is published against 100 ms"), () => {
+    for (const { id } of HOSTILE_TEXTS) isPublished(figure("references", `references.${id}`, version), 100, 20)
+  })
+
+  test(promised("handoff.D4", "reading 100 of 10,000 messages is published against 150 ms and 20 MB"), () => {
+    isPublished(figure("transcript", "transcript.time.10000", version), 150, 20)
+    isPublished(figure("transcript", "transcript.memory.10000", version), 20, 20)
+  })
+
+  test(
+    promised("live-state.C3", "watching 50 agents is published against 10 % of a core, 150 MB and 100 ms a key"),
+    () => {
+      isPublished(figure("observe", "observe.cpu", version), 10, 12)
+      isPublished(figure("observe", "observe.memory", version), 150, 12)
+      isPublished(figure("observe", "observe.key", version), 100, 50)
+      expect(figure("observe", "observe.paint", version).n).toBeGreaterThan(50)
+    },
+  )
+
   test.each(["faithful", "careless"] as const)(
     promised("speed.G5", "the retention table has plain OpenCode and Baton, and with a %s summariser Baton keeps all"),
     (summariser) => {

@@ -34,6 +34,23 @@ describe("the documents", () => {
   })
 
   test(
+    promised("live-state.C2", "the page has a picture in light and dark, and a place in README and its page"),
+    () => {
+      const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
+      for (const [path, folder] of [
+        ["README.md", "docs/images/"],
+        ["docs/live-state.md", "images/"],
+      ] as const) {
+        expect(read(path)).toContain(`src="${folder}observe-light.png"`)
+        expect(read(path)).toContain(`srcset="${folder}observe-dark.png"`)
+        expect(read(path)).toContain("observe --web")
+      }
+      for (const scheme of ["light", "dark"])
+        expect(existsSync(join(REPOSITORY, `docs/images/observe-${scheme}.png`)), scheme).toBe(true)
+    },
+  )
+
+  test(
     promised("handoff.E3", "/handoff has a page with the TUI on it, a section in README, and a check of doctor"),
     () => {
       const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")

@@ -15,7 +15,8 @@ export type FoundState = {
   readonly alive: boolean
 }
 
-const readState = async (folder: string, file: string): Promise<FoundState | undefined> => {
+/** One statefile; undefined when it is gone, half a file of somebody else, or not one of ours. */
+export const readState = async (folder: string, file: string): Promise<FoundState | undefined> => {
   try {
     const envelope: unknown = JSON.parse(await readFile(join(folder, file), "utf8"))
     if (!isObject(envelope) || !isObject(envelope.state) || typeof envelope.ts !== "string") return undefined

@@ -1,0 +1,43 @@
+/**
+ * `baton observe`. On a terminal it stays and draws anew each second until q or Ctrl-C; elsewhere it prints once. With --web it
+ * serves a page until it is ended. Exits 0, or 1 when the page's port cannot be had, or 2 for a wrong command line.
+ */
+import { existsSync } from "node:fs"
+import { resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { runCommand } from "../host/command.ts"
+import { nearestProject } from "../host/project-root.ts"
+import { createPaint, DEFAULT_WIDTH, watchInTerminal } from "./observe-terminal.ts"
+import { renderObservation } from "./observe-text.ts"
+import { createObserver } from "./observer.ts"
+import { readWebPort } from "./web/web-options.ts"
+
+const parse = (args: readonly string[], here: string) => {
+  const options = {
+    json: { type: "boolean", default: false },
+    web: { type: "boolean", default: false },
+    port: { type: "string" },
+  } as const
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
+  const roots = positionals.length === 0 ? [nearestProject(here)] : positionals.map((folder) => resolve(here, folder))
+  const missing = roots.find((root) => !existsSync(root))
+  if (missing !== undefined) throw new Error(`expected a project folder, received '${missing}', which is not there`)
+  return { roots, json: values.json, webPort: readWebPort(values) }
+}
+
+const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<number> => {
+  if (webPort !== undefined) {
+    const { servePageUntilSignal } = await import("./web/serve-page.ts")
+    return servePageUntilSignal({ roots, port: webPort })
+  }
+  const observe = createObserver(roots)
+  if (json) process.stdout.write(`${JSON.stringify(await observe(), null, 2)}\n`)
+  else if (process.stdout.isTTY && process.stdin.isTTY) await watchInTerminal(observe)
+  else {
+    const view = { now: new Date(), width: Number(process.env.COLUMNS) || DEFAULT_WIDTH, paint: createPaint(false) }
+    process.stdout.write(renderObservation(await observe(), view))
+  }
+  return 0
+}
+
+await runCommand({ name: "observe", parse, run })

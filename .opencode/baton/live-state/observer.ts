@@ -1,0 +1,54 @@
+import { basename, join } from "node:path"
+import { type AgentView, type Doing, type TaskNews, taskOf, toAgentView } from "./agent-view.ts"
+import { type FoundState, listStates } from "./statefiles.ts"
+import { createTaskReader } from "./task-news.ts"
+
+/** The ledger is a program; it is asked less often than the statefiles are read. */
+const NEWS_MS = 5_000
+
+/** What the ledger says of tasks, asked anew every few seconds and never waited for twice. */
+const createNews = (root: string) => {
+  const read = createTaskReader(root)
+  const known = new Map<string, { at: number; news: TaskNews | undefined }>()
+  return async (taskID: string): Promise<TaskNews | undefined> => {
+    const kept = known.get(taskID)
+    if (kept && performance.now() - kept.at < NEWS_MS) return kept.news
+    const reading = await read(taskID)
+    const news = reading.kind === "read" ? reading.news : kept?.news
+    known.set(taskID, { at: performance.now(), news })
+    return news
+  }
+}
+
+/** A state tells when a turn ended, not when one began; who watches on sees that. */
+const createBusySince = () => {
+  const seen = new Map<string, { kind: Doing["kind"]; since: string }>()
+  return (view: AgentView, { file, ts }: FoundState): AgentView => {
+    const key = `${view.project}/${file}`
+    const before = seen.get(key)
+    const { kind } = view.doing
+    const since = before?.kind === kind ? before.since : before ? ts : (view.since ?? ts)
+    seen.set(key, { kind, since })
+    return kind === "busy" ? { ...view, since } : view
+  }
+}
+
+/** @param roots absolute paths of the projects. @returns a look at all their agents at this moment */
+export const createObserver = (roots: readonly string[]) => {
+  const projects = roots.map((root) => ({ root, name: basename(root), news: createNews(root) }))
+  const withBusySince = createBusySince()
+  return async (): Promise<AgentView[]> => {
+    const views = await Promise.all(
+      projects.map(async ({ root, name, news }) => {
+        const states = await listStates(join(root, ".opencode", "state", "live"))
+        return Promise.all(
+          states.map(async (found) => {
+            const task = taskOf(found)
+            return withBusySince(toAgentView(name, found, task ? await news(task.id) : undefined), found)
+          }),
+        )
+      }),
+    )
+    return views.flat()
+  }
+}

@@ -1,0 +1,144 @@
+import { readdir, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { isAbsent } from "../../host/error-code.ts"
+import { isAlive } from "../../host/process-table.ts"
+import { STATEFILE_ENDING } from "../statefile.ts"
+import { type FoundState, readState } from "../statefiles.ts"
+
+export type SeenStates = {
+  /** The folder that was looked into. */
+  readonly folder: string
+  /** Statefiles that changed since the look before, and those whose process has ended. */
+  readonly changed: readonly FoundState[]
+  /** Names of the files that are no more. */
+  readonly removed: readonly string[]
+}
+
+export type StatefileWatch = { close(): void }
+
+/** A change that comes alone is seen this soon. */
+const POLL_MS = 100
+/** Changes in quick succession are looked at no more often than this, nor than leaves the processor to others. */
+const LOOK_INTERVAL_MS = 250
+const REST_FACTOR = 25
+/** Without any sign from the folder: for processes that have ended, and files that are written in place. */
+const SWEEP_MS = 2_000
+/** More than any file system's clock is coarse. */
+const UNSETTLED_MS = 50
+
+type Known = { readonly stamp: string; found: FoundState | undefined }
+
+const stampOf = async (path: string): Promise<string | undefined> => {
+  try {
+    const { ino, size, mtimeMs } = await stat(path)
+    return `${ino} ${size} ${mtimeMs}`
+  } catch (error) {
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+}
+
+const namesIn = async (folder: string): Promise<string[]> => {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith(STATEFILE_ENDING))
+  } catch (error) {
+    if (isAbsent(error)) return []
+    throw error
+  }
+}
+
+/** Looks into one folder of statefiles and reads what has changed since it last did. */
+const createLook = (folder: string) => {
+  const known = new Map<string, Known>()
+  const lookAt = async (name: string): Promise<FoundState | undefined> => {
+    const path = join(folder, name)
+    const stamp = await stampOf(path)
+    if (stamp === undefined) return undefined
+    const before = known.get(name)
+    if (before?.stamp === stamp) {
+      const { found } = before
+      if (!found?.alive || isAlive(Number(found.state.opencode_pid))) return undefined
+      before.found = { ...found, alive: false }
+      return before.found
+    }
+    const found = await readState(folder, name)
+    known.set(name, { stamp, found })
+    return found
+  }
+  return async (): Promise<SeenStates> => {
+    const names = await namesIn(folder)
+    const changed = await Promise.all(names.map(lookAt))
+    const removed = [...known.keys()].filter((name) => !names.includes(name))
+    for (const name of removed) known.delete(name)
+    return { folder, changed: changed.filter((found) => found !== undefined), removed }
+  }
+}
+
+/**
+ * When a folder itself last changed: each rename into it and each removal changes it. Undefined when that is so lately that
+ * another change may leave the same time.
+ */
+const folderStamp = async (folder: string): Promise<number | "absent" | undefined> => {
+  try {
+    const { mtimeMs } = await stat(folder)
+    return Date.now() - mtimeMs < UNSETTLED_MS ? undefined : mtimeMs
+  } catch (error) {
+    if (isAbsent(error)) return "absent"
+    throw error
+  }
+}
+
+/**
+ * Watches folders of statefiles, by one `stat` of each folder a tenth of a second: the writers put every state there by a
+ * rename. The system's watchers cost more under load (docs/opencode-notes.md).
+ *
+ * @param onSeen after each look that found anything
+ * @param onFailure a folder could not be read; it is tried again
+ */
+export const watchStatefiles = (
+  folders: readonly string[],
+  onSeen: (seen: readonly SeenStates[]) => void,
+  onFailure: (error: unknown) => void,
+): StatefileWatch => {
+  const projects = folders.map((folder) => {
+    const state: { stamp: Awaited<ReturnType<typeof folderStamp>>; sweptAt: number } = {
+      stamp: undefined,
+      sweptAt: Number.NEGATIVE_INFINITY,
+    }
+    return { folder, look: createLook(folder), state }
+  })
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  const lookAgain = async ({ folder, look, state }: (typeof projects)[number]): Promise<SeenStates | undefined> => {
+    const stamp = await folderStamp(folder)
+    const isSwept = performance.now() - state.sweptAt < SWEEP_MS
+    if (isSwept && stamp !== undefined && stamp === state.stamp) return undefined
+    state.stamp = stamp
+    state.sweptAt = performance.now()
+    return look()
+  }
+
+  const wake = async (): Promise<void> => {
+    const startedAt = performance.now()
+    let isNew = false
+    try {
+      const seen = (await Promise.all(projects.map(lookAgain))).filter((each) => each !== undefined)
+      isNew = seen.some(({ changed, removed }) => changed.length + removed.length > 0)
+      if (isNew && !isClosed) onSeen(seen)
+    } catch (error) {
+      onFailure(error)
+    }
+    const tookMs = performance.now() - startedAt
+    const restMs = isNew ? Math.max(LOOK_INTERVAL_MS, tookMs * REST_FACTOR) - tookMs : POLL_MS
+    if (!isClosed) timer = setTimeout(() => void wake(), restMs)
+  }
+  void wake()
+
+  return {
+    close: () => {
+      isClosed = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import { accessSync, constants } from "node:fs"
+import { delimiter, isAbsolute, join } from "node:path"
+import { type Browser, chromium, type Page } from "playwright-core"
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome"]
+
+const isProgram = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Chromium of this machine: BATON_CHROMIUM, else the first on PATH. scripts/test says loudly when there is none. */
+export const findChromium = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
+  env.BATON_CHROMIUM ||
+  NAMES.flatMap((name) => (env.PATH ?? "").split(delimiter).map((folder) => join(folder, name))).find(
+    (path) => isAbsolute(path) && isProgram(path),
+  )
+
+export type OpenedPage = { page: Page; errors: string[] }
+
+export type TestBrowser = {
+  /** A page of a fresh profile. `errors` are its exceptions, refused loads and console errors. */
+  open(url: string, options?: Parameters<Browser["newContext"]>[0]): Promise<OpenedPage>
+  close(): Promise<void>
+}
+
+/** @throws when no Chromium is there */
+export const startBrowser = async (): Promise<TestBrowser> => {
+  const executablePath = findChromium()
+  if (!executablePath) throw new Error("no Chromium: expected one on PATH or in BATON_CHROMIUM")
+  // Its sandbox is for the web; the only page it opens here is our own, and containers do not let it have one.
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })
+  return {
+    open: async (url, options = {}) => {
+      const context = await browser.newContext(options)
+      const page = await context.newPage()
+      const errors: string[] = []
+      page.on("pageerror", (error) => errors.push(error.message))
+      page.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") errors.push(message.text())
+      })
+      await page.goto(url)
+      return { page, errors }
+    },
+    close: () => browser.close(),
+  }
+}

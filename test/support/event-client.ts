@@ -1,0 +1,63 @@
+import { get, type IncomingMessage, request } from "node:http"
+import { eventually } from "./opencode-server.ts"
+
+export type PageEvent = { id?: string; event?: string; data: string }
+
+export type AgentsEvent = { id: string; keys: string[]; agents: Record<string, unknown>[] }
+
+export type EventClient = {
+  events: readonly PageEvent[]
+  /** Resolves with what the last event about agents that fits says. */
+  agents(fits: (agents: readonly Record<string, unknown>[]) => boolean): Promise<AgentsEvent>
+  close(): void
+}
+
+const parseEvent = (block: string): PageEvent => {
+  const fields = Object.fromEntries(
+    block.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]),
+  )
+  return { data: "", ...fields }
+}
+
+/** Listens to the page's events as a browser would. */
+export const listenToEvents = (url: string, headers: Record<string, string> = {}): Promise<EventClient> =>
+  new Promise((resolve, reject) => {
+    const events: PageEvent[] = []
+    const asked = get(`${url}events`, { headers, agent: false }, (response) => {
+      let rest = ""
+      response.setEncoding("utf8").on("data", (text: string) => {
+        const blocks = (rest + text).split("\n\n")
+        rest = blocks.pop() ?? ""
+        events.push(...blocks.map(parseEvent))
+      })
+      response.on("error", () => {})
+      if (response.statusCode !== 200) reject(new Error(`the events answered ${response.statusCode}`))
+      resolve({
+        events,
+        agents: (fits) =>
+          eventually("an event about the agents", () => {
+            const found = events.findLast(({ event, data }) => event === "agents" && fits(JSON.parse(data).agents))
+            return found && { id: found.id ?? "", ...JSON.parse(found.data) }
+          }),
+        close: () => asked.destroy(),
+      })
+    })
+    asked.on("error", reject)
+  })
+
+/** One request, its headers as they are given. @returns status, headers and body */
+export const ask = (
+  port: number,
+  options: { path?: string; method?: string; headers?: Record<string, string> } = {},
+): Promise<{ status: number; headers: IncomingMessage["headers"]; body: string }> =>
+  new Promise((resolve, reject) => {
+    const asked = request({ host: "127.0.0.1", port, agent: false, ...options }, (response) => {
+      let body = ""
+      response.setEncoding("utf8").on("data", (text: string) => {
+        body += text
+      })
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))
+    })
+    asked.on("error", reject)
+    asked.end()
+  })
