@@ -74,6 +74,12 @@ export const REQUIREMENTS = {
   "live-state.D1": "On both OpenCode versions the stream keeps the schema and the statefile is its reduction.",
   "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
 
+  "learning.A1": "Only what the user wrote by hand is learned from; files touched come from tools' own results.",
+  "learning.A2":
+    "Whole sentences are kept in six types, with what they answered, the files between, session and task; confirmed when the agent changed its work unopposed.",
+  "learning.A3": "On two labelled sets, the second unseen, 95 % of what is stored is right and 60 % is found.",
+  "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
+
   "ledger.D1":
     "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",
   "ledger.D2": "A ledger write is on disk before it is tried and is delivered later, in order, exactly once.",
