@@ -31,6 +31,8 @@ const MACHINE_LINES: readonly RegExp[] = [
   /^\s*(?:const|let|var|import|export|function|class|def|return|public|private|#include)\s+\S.*[;{(=]/,
   /^\s*[\w$.]+\(.*\)\s*[;{]?\s*$/,
   /^\s*[{}[\]();,]+\s*$/,
+  /^\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|FROM|RUN|COPY|ENV)\s/,
+  /^\s*(?:commit [0-9a-f]{7,}|Author: )/,
   /^\s*(?:From|To|Cc|Subject|Date|Sent): /,
   /^\s*[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?: \S/,
   /^#{1,6} /,
@@ -42,9 +44,9 @@ const OWN_LABELS =
 /** Everything from here on is somebody else's. */
 const FORWARDED =
   /^\s*(?:-{3,} ?(?:original|forwarded)|on .{5,80} wrote:|from: \S+@|continuing work from session ses_)|\b(?:e-?mail|ticket|prompt|transcript|conversation|article|issue|spec|readme|\S+\.md)\b[^.!?]{0,60}:\s*$/i
-/** The block that follows is somebody else's. */
-const QUOTING =
-  /\b(?:says?|said|wrote|writes|reads?|output|logs?|errors?|message|comments?|feedback|review|description|texts?|following|response|answer|example|snippet|got|this|prints?)\b[^.!?]{0,60}:\s*$/i
+/** The block that follows is mostly somebody else's, unless the line announces a list of one's own. */
+const QUOTING = /:\s*$/
+const OWN_LISTS = /\b(?:things?|points?|changes|requests?|wishes|rules?|notes?|please|also|reminders?)\s*:\s*$/i
 const OPENING_TAG = /^\s*<([a-z][\w-]*)(?:\s[^>]*)?>/i
 
 const closingTag = (line: string): string | undefined => {
@@ -66,7 +68,7 @@ const passOver = (line: string, skipping: Skipping): Skipping | undefined => {
 const introducedBy = (line: string): Skipping | undefined => {
   const closing = closingTag(line)
   if (closing !== undefined && !line.includes(closing)) return { kind: "tag", closing }
-  return QUOTING.test(line) ? { kind: "block", begun: false } : undefined
+  return QUOTING.test(line) && !OWN_LISTS.test(line) ? { kind: "block", begun: false } : undefined
 }
 
 const isShort = (line: string): boolean => line.length <= LINE_CHARACTERS

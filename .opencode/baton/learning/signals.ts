@@ -30,12 +30,12 @@ const make = (type: LearningType, ...sources: readonly string[]): Signal[] =>
 const CORRECTIONS = make(
   "correction",
   // no[,.]? (do|use|try|make|don't|instead|actually)
-  `^no+(?:pe|ooo*)?[,.!;:…–— -]*[,.!;:…–—-][,.!;:…–— -]*(?:please |just |you (?:should|need to|have to|must) |let'?s |we (?:want|need|use|have|only|always|never)\\b|only |${NOT} |instead\\b|actually\\b|rather |(?:${CHANGE})\\b|it should|it(?:'s| is) (?:called|not)|(?:it|that|this|these|those|they|the \\S+) (?:should|must|has to|have to|needs? to|goes?|belongs?|lives?)\\b|i (?:meant|want(?:ed)?|said|asked)\\b|not (?!yet|now|really|at all|sure|today|that|necessarily|needed|possible)\\S+ \\S+)`,
+  `^(?:no+(?:pe)?|nah)[,.!;:…–— -]*[,.!;:…–—-][,.!;:…–— -]*(?:please |just |you (?:should|need to|have to|must) |let'?s |we (?:want|need|use|have|only|always|never)\\b|only |${NOT} |instead\\b|actually\\b|rather |(?:${CHANGE})\\b|it should|it(?:'s| is) (?:called|not)|(?:it|that|this|these|those|they|the \\S+) (?:should|must|has to|have to|needs? to|goes?|belongs?|lives?)\\b|i (?:meant|want(?:ed)?|said|asked)\\b|not (?!yet|now|really|at all|sure|today|that|necessarily|needed|possible)\\S+ \\S+)`,
   `^no+(?:pe)? (?:instead|actually|${NOT}|(?:use|try|make|do|keep) (?:it|that|this|the|an?|my|our|your|not|both|only|just|two|one)\\b|use \\S+$|use .*(?:instead|not)\\b)`,
   // that's (wrong|incorrect|not right)
   `^(?:(?:no|nope|sorry|wrong),? )*(?:that|this|it)${BE} (?:just |still |totally |completely |simply |all )?(?:wrong|incorrect|not (?:right|correct|true)|backwards)(?:$|[.!,;:–— -]*[.!,;:–—-])`,
   // not what i (asked|meant|wanted)
-  `\\b(?:not|isn'?t|wasn'?t) (?:at all |really )?what (?:i|we) (?:asked|meant|want|wanted|said|had in mind)\\b`,
+  `\\b(?:not|isn'?t|wasn'?t) (?:at all |really )?what (?:i|we) (?:asked|meant|want|wanted|said|had in mind)\\b(?! to\\b)`,
   // instead[,.]? (use|do|try)
   `${CLAUSE}instead[,.]? (?:please )?(?:${CHANGE})\\b`,
   // prefers? … (over|instead|rather)
@@ -75,7 +75,7 @@ const DECISIONS = make(
   `\\bwe (?:chose|picked|selected) \\S+.* (?:over|because|since|as|for)\\b`,
   `\\bwe(?:'re| are) (?:now )?(?:going with|sticking with|standardi[sz]ing on|moving (?:to|away from|off)|migrating (?:to|off|away)|dropping|staying (?:on|with))\\b`,
   `\\bwe(?:'ll| will) (?:use|go with|stick with|keep (?!you|going|an eye)\\S+|store|stay on|stay with|standardi[sz]e on|drop|support only|only support)\\b`,
-  `^(?:yes,? |yeah,? )?go with (?!option|the (?:first|second|third|other)|it\\b|that\\b|this\\b|\\d|[a-d]\\b)\\S`,
+  `^(?:yes,? |yeah,? )?go with (?!your\\b|what|option|the (?:first|second|third|other)|it\\b|that\\b|this\\b|\\d|[a-d]\\b)\\S`,
 )
 
 const PREFERENCES = make(
@@ -88,6 +88,7 @@ const PREFERENCES = make(
   `^(?:for future reference|in (?:the )?future|in general|by default)[,:]? (?:please |always |never |${NOT} |we |you (?:should|must) |(?:${DO})\\b)`,
   `^when you\\b.*,? (?:please )?(?:always|never)\\b`,
   `^(?:please )?(?:${DO}|${NOT} \\S+) .*\\b(?:from now on|going forward|in (?:the )?future)$`,
+  `^(?:in|for) \\S+(?: \\S+){0,2},? (?:please )?(?:always|never) (?:${DO})\\b`,
   `^${HERE},? (?:we|you|please|always|never|use|${NOT}|all|every|the|no)\\b`,
   `^we (?:use|write|keep|name|put|prefer|do|squash|always|never|pin|test|format|log)\\b.*\\b${HERE}$`,
   `\\bi(?:'d| would)? (?:really |strongly |generally |usually |always |much )?prefer ${CHOICE}\\S`,
@@ -128,7 +129,7 @@ const INSIGHTS = make(
   "insight",
   `^(?:please )?(?:keep in mind|bear in mind|be aware|remember|note),? that ${PASSING}\\S+ \\S+ \\S+`,
   `^(?:please )?(?:keep in mind|note|fyi|for the record|heads[- ]up|good to know|important|reminder)(?: ?[:,–—-])? ?${PASSING}(?:the|that|our|we|all|this|every|any|it|there|they|only|\`¤+\`|make|ci|these|most|some|no|\\S+s) .*\\b(?:is|are|has|have|needs?|runs?|uses?|must|can'?t|cannot|can|only|don'?t|doesn'?t|expects?|takes?|returns?|lives?|comes?|requires?|still|never|always|won'?t|will|shares?|fails?)\\b`,
-  `^the reason (?:we|why|for|that|it|is that)\\b.+ (?:is|was|because)\\b \\S`,
+  `^the reason (?:(?:why |that )?(?:we|our|the)|is that)\\b.+ (?:is|was|because)\\b \\S`,
   `^(?:it )?turns out,? (?:that )?${PASSING}(?!it was|i was|i had|it had|i forgot|it's (?:a|just)|nothing|we were|to be)(?:\\S+ ){1,6}(?:is|are|has|have|needs?|retries|retry|doesn'?t|don'?t|can'?t|cannot|only|returns?|requires?|sends?|supports?|expects?|uses?|never|always|rejects?|ignores?|limits?|silently)\\b`,
   `\\b(?:is|are) (?:auto-?generated|generated|vendored|read-?only|deprecated|frozen|legacy|code-?generated)\\b.*\\b(?:so |never|${NOT}|only|by)\\b`,
 )
@@ -155,9 +156,14 @@ export const EXCLUSIONS: readonly RegExp[] = [
   // For a while.
   /\b(?:for now|until|till|temporar\w+|this time|just this once|for today|today|tomorrow|tonight|this (?:once|week|morning|sprint|afternoon)|for the moment|right now|at the moment|next (?:week|sprint)|later today|this one time|while i(?:'m| am))\b/,
   // Somebody else's words.
+  /^(?!i\b|we\b|you\b)(?:\S+ ){1,3}?(?:says?|said|told|wrote|writes|recommends?|suggests?|claims?)\b/,
+  /\baccording to\b/,
   /\b(?:he|she|they|someone|somebody|colleague|boss|manager|(?:the|my|our|a|your) (?:reviewers?|customers?|clients?|users?|linter|compiler|docs?|documentation|errors?|readme|ticket|issue|spec|logs?|server|tool|bot|model|warnings?|page|article|author|book|manual|colleague|boss|manager|lead|message|comment|guide|tutorial|website|internet|ai|plugin|rule)|it) (?:said|says?|told|wrote|writes|asked|suggests?|suggested|recommends?|recommended|thinks?|claims?|complains?|reads?)\b/,
   // What a program's users want is what is to be built.
   /\b(?:users?|customers?|people|visitors?|admins?|readers?|as an? \w+(?: \w+)?) (?:can |may |could |should |might |would |actually |who |i )?(?:prefers?|want|wants|decides?|likes?|chooses?|actually)\b/,
+  // What a program is to do at its own time.
+  /^(?:the|an?|it|this|that|they|these|those|every|each|all|our|my) (?!rule|convention|style|way|reason|team)[^,]*\b(?:should|must|shall|has to|have to|needs? to|can|will|may)\b.*\b(?:always|never)\b/,
+  /^(?:when|once|after|before|on|as soon as|in the|while|during) (?!you\b|we\b|(?:this|future)\b|\w+ing\b).*\b(?:always|never)\b/,
   // Work to be done, with the words in it.
   /^(?:please )?(?:implement|build|create|refactor|migrate|translate|convert|fix|document|review|proofread|explain|list|compare|compute|count|find|grep|search|summari[sz]e|extract|generate|draft|design|describe|investigate|analy[sz]e|write (?:a|an|tests?|some|the|me|code)|add (?:a|an|the|some|support)|change the (?:text|label|title|wording)|rename|set the|handle the case|make sure the|remember to|show me)\b(?!.*\b(?:from now on|going forward)\b)/,
   /^(?:no+[,. ]+)(?:thanks|thank you|problem|worries|need|rush|idea|hurry)\b(?!.*[,;] ?(?:no|but|use))/,
