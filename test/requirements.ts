@@ -77,7 +77,9 @@ export const REQUIREMENTS = {
   "learning.A1": "Only what the user wrote by hand is learned from; files touched come from tools' own results.",
   "learning.A2":
     "Whole sentences are kept in six types, with what they answered, the files between, session and task; confirmed when the agent changed its work unopposed.",
-  "learning.A3": "On two labelled sets, the second unseen, 95 % of what is stored is right and 60 % is found.",
+  "learning.A3":
+    "On labelled sets, one of them written after the rules were frozen, 95 % of what is stored is right and 60 % is found.",
+  "learning.B2": "Learnings reach the ledger through the outbox, for one project, and secrets are never stored.",
   "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
 
   "ledger.D1":

@@ -4,8 +4,8 @@ import { detect } from "../../.opencode/baton/learning/detect.ts"
 import type { LearningType } from "../../.opencode/baton/learning/learning-type.ts"
 import { REPOSITORY } from "./opencode-binary.ts"
 
-/** `first`: what the detector was made with; `second`: written after it was frozen. */
-export const LEARNING_SETS = ["first", "second"] as const
+/** `first` and `second`: what the detector was mended with; `third`: written after it was frozen. */
+export const LEARNING_SETS = ["first", "second", "third"] as const
 export type LearningSet = (typeof LEARNING_SETS)[number]
 
 type Labelled = { text: string; learn: { type: LearningType; sentence: string }[] }

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest"
 import { detect } from "../../.opencode/baton/learning/detect.ts"
 import { promised } from "../requirements.ts"
-import { readLearningSet, scoreLearningSet } from "../support/learning-sets.ts"
+import { LEARNING_SETS, readLearningSet, scoreLearningSet } from "../support/learning-sets.ts"
+
+/** "That's wrong?", "I like it!": what everybody writes may stand in two of the sets. */
+const SHORT_REPLIES = 10
 
 const sentences = (text: string): string[] => detect(text).learnings.map(({ sentence }) => sentence)
 
@@ -71,15 +74,30 @@ describe("the detector", () => {
 })
 
 describe("the labelled messages", () => {
-  test(promised("learning.A3", "are at least 300, each once, and each label is in its message"), () => {
-    const set = readLearningSet("first")
-    expect(new Set(set.map(({ text }) => text)).size).toBeGreaterThanOrEqual(300)
-    for (const { text, learn } of set) for (const { sentence } of learn) expect(text).toContain(sentence)
-  })
+  test.each([
+    ["first", 300],
+    ["third", 150],
+  ] as const)(
+    promised("learning.A3", "of the %s set are at least %i, each once, with labels that are in them"),
+    (name, least) => {
+      const set = readLearningSet(name)
+      expect(new Set(set.map(({ text }) => text)).size).toBe(set.length)
+      expect(set.length).toBeGreaterThanOrEqual(least)
+      for (const { text, learn } of set) for (const { sentence } of learn) expect(text).toContain(sentence)
+    },
+  )
 
-  test(promised("learning.A3", "what is stored is right in 95 % of the first set, and 60 % of it is found"), () => {
-    const { precision, recall, wrong } = scoreLearningSet("first")
-    expect(precision, wrong.join("\n")).toBeGreaterThanOrEqual(0.95)
-    expect(recall).toBeGreaterThanOrEqual(0.6)
+  test.each(LEARNING_SETS)(
+    promised("learning.A3", "of what is stored from the %s set 95 % is right, and 60 % is found"),
+    (name) => {
+      const { precision, recall, wrong } = scoreLearningSet(name)
+      expect(precision, wrong.join("\n")).toBeGreaterThanOrEqual(0.95)
+      expect(recall).toBeGreaterThanOrEqual(0.6)
+    },
+  )
+
+  test(promised("learning.A3", "no two sets share a message"), () => {
+    const texts = LEARNING_SETS.flatMap((name) => readLearningSet(name).map(({ text }) => text))
+    expect(texts.length - new Set(texts).size).toBeLessThanOrEqual(SHORT_REPLIES)
   })
 })
