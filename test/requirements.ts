@@ -79,7 +79,11 @@ export const REQUIREMENTS = {
     "Whole sentences are kept in six types, with what they answered, the files between, session and task; confirmed when the agent changed its work unopposed.",
   "learning.A3":
     "On labelled sets, one of them written after the rules were frozen, 95 % of what is stored is right and 60 % is found.",
+  "learning.B1":
+    "Capture follows 2,000 ms of idleness, dispose and compaction; each message is looked at once, repeats count, ten a session.",
   "learning.B2": "Learnings reach the ledger through the outbox, for one project, and secrets are never stored.",
+  "learning.C2":
+    "learned and forget as tools and baton learned for people; a contradicted learning goes stale with a log line.",
   "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
 
   "ledger.D1":
