@@ -82,8 +82,12 @@ export const REQUIREMENTS = {
   "learning.B1":
     "Capture follows 2,000 ms of idleness, dispose and compaction; each message is looked at once, repeats count, ten a session.",
   "learning.B2": "Learnings reach the ledger through the outbox, for one project, and secrets are never stored.",
+  "learning.C1":
+    "A root session's first request and the one after a compaction hold the best few matching learnings as data, in one stable place.",
   "learning.C2":
     "learned and forget as tools and baton learned for people; a contradicted learning goes stale with a log line.",
+  "learning.E1":
+    "A correction is in the next session's first request, not in another project's, not after forget; off, requests are unchanged.",
   "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
 
   "ledger.D1":

@@ -16,7 +16,7 @@ export type OutboxEntry =
   | RetireEntry
 
 /** Entries about one thing are delivered in their order; one that has to wait holds up its own and no others. */
-export const subjectOf = (entry: OutboxEntry): string =>
+export const subjectOf = (entry: { readonly taskID: string } | { readonly project: string }): string =>
   "taskID" in entry ? entry.taskID : `the learnings of ${entry.project}`
 
 /** What the log says of an entry. */
