@@ -86,9 +86,11 @@ export const REQUIREMENTS = {
     "A root session's first request and the one after a compaction hold the best few matching learnings as data, in one stable place.",
   "learning.C2":
     "learned and forget as tools and baton learned for people; a contradicted learning goes stale with a log line.",
+  "learning.D1": "An optional Markdown export is rendered and never read back.",
   "learning.E1":
     "A correction is in the next session's first request, not in another project's, not after forget; off, requests are unchanged.",
   "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
+  "learning.E3": "A page, a README section and doctor checks know the feature.",
 
   "ledger.D1":
     "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",

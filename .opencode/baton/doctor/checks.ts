@@ -3,6 +3,7 @@ import { databaseCheck } from "./checks/database.ts"
 import { dependenciesCheck } from "./checks/dependencies.ts"
 import { filesCheck } from "./checks/files.ts"
 import { handoffsCheck } from "./checks/handoffs.ts"
+import { learningCheck } from "./checks/learning.ts"
 import { ledgerCheck } from "./checks/ledger.ts"
 import { openCodeCheck } from "./checks/opencode.ts"
 import { outboxCheck } from "./checks/outbox.ts"
@@ -27,5 +28,6 @@ export const CHECKS: readonly Check[] = [
   databaseCheck,
   outboxCheck,
   handoffsCheck,
+  learningCheck,
   stateCheck,
 ]
