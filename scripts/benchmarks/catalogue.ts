@@ -3,6 +3,7 @@ import { measureAdditions } from "./additions.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { measureEvent } from "./event.ts"
 import { measureHook } from "./hook.ts"
+import { measureLearning } from "./learning.ts"
 import { measureLedger } from "./ledger.ts"
 import { measureLoad } from "./load.ts"
 import { measureReferences } from "./references.ts"
@@ -25,4 +26,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   references: { requirement: "handoff.C1", about: "parsing 1 MB of hostile text", measure: measureReferences },
   transcript: { requirement: "handoff.D4", about: "reading a session of 10,000 messages", measure: measureTranscript },
   "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
+  learning: { requirement: "learning.A3", about: "what is learned from labelled messages", measure: measureLearning },
 }

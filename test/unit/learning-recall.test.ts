@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest"
 import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
-import type { KnownLearning } from "../../.opencode/baton/learning/known-learning.ts"
+import { type KnownLearning, lookUpBy } from "../../.opencode/baton/learning/known-learning.ts"
 import { chooseLearnings, MAX_GIVEN } from "../../.opencode/baton/learning/ranking.ts"
 import { createRecall } from "../../.opencode/baton/learning/recall.ts"
 import { MAX_CHARACTERS, renderLearnings } from "../../.opencode/baton/learning/rendering.ts"
 import { createSessionRecords } from "../../.opencode/baton/learning/session-records.ts"
-import { contentWords } from "../../.opencode/baton/learning/words.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
@@ -18,7 +17,7 @@ const learned = (sentence: string, changes: Partial<KnownLearning> = {}): KnownL
   folder: "/p",
   type: "correction",
   sentence,
-  words: contentWords(sentence).join(" "),
+  ...lookUpBy(sentence),
   files: [],
   at: "2026-11-20T12:00:00Z",
   times: 1,

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardHook, guardObserver } from "../host/guard.ts"
@@ -7,7 +9,7 @@ import type { LearningFeature } from "./feature.ts"
 
 const DEADLINE_MS = 1_000
 
-type Setup = typeof import("./setup.ts")
+type ToolModule = typeof import("./tools.ts")
 
 /** Session learning's hooks for one directory of one OpenCode process; the feature is loaded at the first message. */
 export const createLearningHooks = (input: PluginInput): Hooks => {
@@ -27,11 +29,11 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
     return loading
   }
 
-  let setup: Setup | undefined
+  let toolModule: ToolModule | undefined
   let tools: Record<string, ToolDefinition> | undefined
   const createTools = (): Record<string, ToolDefinition> => {
     try {
-      return setup?.createTools(load) ?? {}
+      return toolModule?.createTools(load) ?? {}
     } catch (error) {
       log.error("the tools learned and forget are not there", { error: describeError(error) })
       return {}
@@ -43,7 +45,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
   return {
     config: async () => {
       try {
-        if (claim.isHeld()) setup = await import("./setup.ts")
+        if (claim.isHeld()) toolModule = await import("./tools.ts")
       } catch (error) {
         log.error("hook failed", { hook: "config", error: describeError(error) })
       }
@@ -85,9 +87,9 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
       log,
       hook("experimental.chat.messages.transform"),
       async (_input, { messages }) => {
-        if (!claim.isHeld() || !setup) return undefined
+        if (!claim.isHeld() || !toolModule) return undefined
         const feature = await load()
-        return feature ? feature.beforeRequest(messages) : () => setup?.hideAll(messages)
+        return feature ? feature.beforeRequest(messages) : () => toolModule?.hideAll(messages)
       },
       (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
     ),
@@ -105,7 +107,8 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
           const { id } = event.properties.info
           parents.delete(id)
           expanded.delete(id)
-          return loading?.then((feature) => feature?.forget(id))
+          const hasRecords = existsSync(join(projectRoot, ".opencode", "state", "learning"))
+          return hasRecords && claim.isHeld() ? load().then((feature) => feature?.forget(id)) : undefined
         }
         default:
           return undefined

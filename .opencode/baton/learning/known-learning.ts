@@ -11,8 +11,10 @@ export type KnownLearning = {
   readonly folder: string
   readonly type: LearningType
   readonly sentence: string
-  /** Content words of the sentence, parted by blanks. */
+  /** Content words of the sentence, each between blanks. */
   readonly words: string
+  /** The user said it for all work that is to come: it fits any, behind what fits this one. */
+  readonly isStanding: boolean
   readonly files: readonly string[]
   /** When it was said last; ISO 8601. */
   readonly at: string
@@ -20,6 +22,15 @@ export type KnownLearning = {
   readonly confirmed: boolean
   readonly status: "active" | "replaced" | "forgotten"
 }
+
+const STANDING =
+  /\b(?:always|never|from now on|going forward|every time|whenever)\b|\bin this (?:repo|project|code ?base)/i
+
+/** By what a sentence is looked up. */
+export const lookUpBy = (sentence: string): Pick<KnownLearning, "words" | "isStanding"> => ({
+  words: ` ${contentWords(sentence).join(" ")} `,
+  isStanding: STANDING.test(sentence),
+})
 
 /** @returns undefined for a learning of somebody else's making, and for one of another folder */
 export const fromLedger = (learning: LedgerLearning, folder: string | undefined): KnownLearning | undefined => {
@@ -33,7 +44,7 @@ export const fromLedger = (learning: LedgerLearning, folder: string | undefined)
     folder: detail.folder,
     type,
     sentence: learning.summary,
-    words: contentWords(learning.summary).join(" "),
+    ...lookUpBy(learning.summary),
     files: learning.files,
     at: detail.sources.at(-1)?.at ?? learning.createdAt,
     times: detail.times,
@@ -48,8 +59,18 @@ export const fromEntry = (entry: Omit<LearningEntry, "kind">): KnownLearning | u
   const type = entry.concepts.find(isLearningType)
   if (!type) return undefined
   const { key, folder, files, confirmed, summary: sentence } = entry
-  const words = contentWords(sentence).join(" ")
-  return { key, folder, type, sentence, words, files, at: entry.source.at, times: 1, confirmed, status: "active" }
+  return {
+    key,
+    folder,
+    type,
+    sentence,
+    ...lookUpBy(sentence),
+    files,
+    at: entry.source.at,
+    times: 1,
+    confirmed,
+    status: "active",
+  }
 }
 
 /** The ledger's learnings with what waits to reach it, in the order in which it will. Pure. */

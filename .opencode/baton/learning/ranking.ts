@@ -6,26 +6,43 @@ export const MAX_GIVEN = 8
 const DAY_MS = 86_400_000
 /** A file is a closer match than a word. */
 const FILE_WEIGHT = 2
-/** The user said it for all that is to come: it fits any work, behind what fits this one. */
-const STANDING =
-  /\b(?:always|never|from now on|going forward|every time|whenever)\b|\bin this (?:repo|project|code ?base)/i
-
 const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 
-type Ranked = { readonly learning: KnownLearning; readonly match: number }
+/** What is compared, worked out once. */
+type Ranked = {
+  readonly learning: KnownLearning
+  readonly type: number
+  readonly match: number
+  readonly weeks: number
+  readonly confirmations: number
+}
 
 /** Weeks of age, so that a day more or less does not outweigh being said three times. */
 const weeksOld = ({ at }: KnownLearning, now: number): number => Math.floor((now - Date.parse(at)) / (7 * DAY_MS)) || 0
 
-const confirmations = ({ times, confirmed }: KnownLearning): number => times + (confirmed ? 1 : 0)
-
-const matchOf = (learning: KnownLearning, words: ReadonlySet<string>): number => {
-  let match = 0
-  for (const word of learning.words.split(" ")) if (words.has(word)) match += 1
-  for (const file of learning.files)
-    if (words.has(file.toLowerCase()) || words.has(baseName(file).toLowerCase())) match += FILE_WEIGHT
-  return match
+/** @returns how well a learning matches: the words in common, files by name or path */
+const createMatcher = (text: string): ((learning: KnownLearning) => number) => {
+  const words = new Set(contentWords(text).flatMap((word) => [word, baseName(word)]))
+  const padded = [...words].map((word) => ` ${word} `)
+  const namesFile = [...words].some((word) => /[./]/.test(word))
+  return ({ words: own, files }) => {
+    let match = 0
+    for (const word of padded) if (own.includes(word)) match += 1
+    if (!namesFile) return match
+    for (const file of files) {
+      const path = file.toLowerCase()
+      if (words.has(path) || words.has(baseName(path))) match += FILE_WEIGHT
+    }
+    return match
+  }
 }
+
+const byRank = (one: Ranked, other: Ranked): number =>
+  one.type - other.type ||
+  other.match - one.match ||
+  one.weeks - other.weeks ||
+  other.confirmations - one.confirmations ||
+  (one.learning.key < other.learning.key ? -1 : 1)
 
 /**
  * The best few of the active learnings for a text: by type, by how well they match its words and file names, by recency,
@@ -38,20 +55,18 @@ export const chooseLearnings = (
   text: string,
   { now, limit = MAX_GIVEN, needsMatch = true }: { now: number; limit?: number; needsMatch?: boolean },
 ): KnownLearning[] => {
-  const words = new Set(contentWords(text).flatMap((word) => [word, baseName(word)]))
-  const ranked = known.flatMap((learning): Ranked[] => {
-    if (learning.status !== "active") return []
-    const match = matchOf(learning, words)
-    return match > 0 || !needsMatch || STANDING.test(learning.sentence) ? [{ learning, match }] : []
-  })
-  const order = (one: Ranked, other: Ranked): number =>
-    LEARNING_TYPES.indexOf(one.learning.type) - LEARNING_TYPES.indexOf(other.learning.type) ||
-    other.match - one.match ||
-    weeksOld(one.learning, now) - weeksOld(other.learning, now) ||
-    confirmations(other.learning) - confirmations(one.learning) ||
-    (one.learning.key < other.learning.key ? -1 : 1)
+  const matchOf = createMatcher(text)
+  const ranked: Ranked[] = []
+  for (const learning of known) {
+    if (learning.status !== "active") continue
+    const match = matchOf(learning)
+    if (match === 0 && needsMatch && !learning.isStanding) continue
+    const confirmations = learning.times + (learning.confirmed ? 1 : 0)
+    const type = LEARNING_TYPES.indexOf(learning.type)
+    ranked.push({ learning, type, match, weeks: weeksOld(learning, now), confirmations })
+  }
   return ranked
-    .toSorted(order)
+    .sort(byRank)
     .slice(0, limit)
     .map(({ learning }) => learning)
 }

@@ -70,6 +70,10 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
     return { messageID, at: at.toISOString(), text: block, keys: shown.map(({ key }) => key) }
   }
 
+  /** From 1.14 on the summariser's messages come without any summary; before, they do not come here, or with its request. */
+  const isForSummary = (sessionID: string, messages: readonly StoredMessage[]): boolean =>
+    isAwaitingSummary(messages) || (expected.delete(sessionID) && findCompletedCompaction(messages) === undefined)
+
   const remember = (sessionID: string, chosen: Given): void => {
     given.set(sessionID, chosen)
     void records.update(sessionID, (record) => withGiven(record, chosen))
@@ -78,7 +82,7 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
   return {
     remind: async (messages) => {
       const sessionID = messages[0]?.info.sessionID
-      if (sessionID === undefined || expected.delete(sessionID) || isAwaitingSummary(messages)) return undefined
+      if (sessionID === undefined || isForSummary(sessionID, messages)) return undefined
       const anchor = findAnchor(messages)
       if (!anchor || !(await isRoot(sessionID))) return undefined
       const { messageID } = anchor
