@@ -22,6 +22,7 @@ const script: Script = ({ kind, conversation }) => {
     return { tool: "bash", input: { command: "true", description: "A step" }, promptTokens: COMPACTING_PROMPT_TOKENS }
   const forgotten = /FORGET (\S+)/.exec(last)?.[1]
   if (forgotten) return { tool: "forget", input: { id: forgotten, reason: "the user said so" } }
+  if (last.includes("LIST")) return { tool: "learned", input: { query: "formatter" } }
   if (last.includes("No, use")) return { tool: "write", input: { filePath: "src/format.ts", content: "\t\n" } }
   return { text: "I formatted it with spaces." }
 }
@@ -115,6 +116,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         expect(conversation(task)).not.toContain(BLOCK)
         await speak(other, RELATED)
         expect(conversation(elsewhere)).not.toContain(BLOCK)
+
+        await speak(server, `LIST what the user said. ${RELATED}`)
+        const listed = conversation(task)
+        expect(listed.slice(listed.lastIndexOf("[tool]"))).toContain(`- correction [${learning.id}, `)
 
         await speak(server, `FORGET ${learning.id} - the ${RELATED}`)
         expect(conversation(task)).toContain("Forgotten: - correction")

@@ -73,13 +73,18 @@ export const createLearningFeature = async (
   const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state, bundleRoot })
   const outbox = createOutbox({ ledger, state, log, now })
   const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  let isOwed = false
+  const add: typeof outbox.add = async (entry) => {
+    isOwed = true
+    await outbox.add(entry)
+  }
   const records = createSessionRecords({ state, log, pid: process.pid })
   const project = await findLearningProject(projectRoot, learning.project)
   const known = createKnownLearnings({ project, ledger, outbox, waitingRecords: records.waiting, state, log })
   // Outside git OpenCode calls the file system's root the worktree.
   const root = worktree === "/" ? directory : worktree
   const findTask = async (sessionID: string) => (await bindings.read(sessionID))?.taskID
-  const capture = createCapture({ records, known, outbox, sessions, project, findTask, root, log })
+  const capture = createCapture({ records, known, outbox: { add }, sessions, project, findTask, root, log })
 
   const roots = new Map<string, boolean>()
   const isRoot = async (sessionID: string): Promise<boolean> => {
@@ -119,7 +124,6 @@ export const createLearningFeature = async (
       await capture.gather(sessionID)
       await capture.store(sessionID)
     }
-    await outbox.drain()
   }
   void inBackground("", replay())
 
@@ -169,7 +173,7 @@ export const createLearningFeature = async (
     take: async (id, reason, sessionID) => {
       const learning = findByID(await known.read(), id)
       if (learning?.status !== "active") return `There is no learning ${id}; the tool learned lists them.`
-      await outbox.add(retirement(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
+      await add(retirement(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
       log.info("a learning is forgotten", { sessionID, id, key: learning.key })
       return `Forgotten: ${renderLearning(learning)}`
     },
@@ -187,7 +191,8 @@ export const createLearningFeature = async (
       }
       const stored = await withDeadline(store(), STORE_DEADLINE_MS)
       if (stored.kind !== "done") log.info("what is to be learned is kept for the next start", { how: stored.kind })
-      await outbox.flush(FLUSH_DEADLINE_MS)
+      // What others put there is theirs to wait for.
+      if (isOwed) await outbox.flush(FLUSH_DEADLINE_MS)
       outbox.stop()
     },
   }

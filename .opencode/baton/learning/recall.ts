@@ -3,6 +3,7 @@ import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { withNote } from "../host/request-note.ts"
 import type { StoredMessage } from "../host/sessions.ts"
+import { extractBrief } from "../task/brief.ts"
 import { collectUserText } from "../task/user-text.ts"
 import type { KnownLearnings } from "./known-learnings.ts"
 import { chooseLearnings } from "./ranking.ts"
@@ -32,10 +33,13 @@ export type Recall = {
 type Anchor = { readonly messageID: string; readonly text: string; readonly isFirst: boolean }
 
 const RECENT_MESSAGES = 5
+/** More than this is a paste, in which any learning finds a word. */
+const QUERY_CHARACTERS = 8_000
 
 const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
   const users = messages.filter(({ info }) => info.role === "user")
-  const texts = users.map(({ parts }) => collectUserText(parts))
+  // A role prompt has words for everything.
+  const texts = users.map(({ parts }) => extractBrief(collectUserText(parts)).slice(0, QUERY_CHARACTERS))
   const compaction = findCompletedCompaction(messages)
   if (compaction) {
     const { requestID, summaryID, summary } = compaction
