@@ -12,3 +12,14 @@ export const findProjectRoot = (directory: string, worktree: string): string => 
     current = parent
   }
 }
+
+/**
+ * The project a person is in, as from a sub-folder of it: the nearest folder from here upwards that has the mark; else the
+ * folder itself.
+ */
+export const nearestProject = (start: string, mark = ".opencode"): string => {
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, mark))) return folder
+    if (dirname(folder) === folder) return start
+  }
+}

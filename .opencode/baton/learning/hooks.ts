@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs"
+import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
@@ -11,7 +11,7 @@ const DEADLINE_MS = 1_000
 
 type ToolModule = typeof import("./tools.ts")
 
-/** Session learning's hooks for one directory of one OpenCode process; the feature is loaded at the first message. */
+/** Session learning's hooks for one directory of one OpenCode process; the feature is loaded where something is learned. */
 export const createLearningHooks = (input: PluginInput): Hooks => {
   const { client, directory, worktree } = input
   const log = createLog(client, "learning")
@@ -28,6 +28,14 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
     )
     return loading
   }
+
+  const exists = (...path: string[]): boolean => existsSync(join(projectRoot, ".opencode", ...path))
+  /** Whether something was learned here, or may have been elsewhere: in the main worktree, or under a name of the user's. */
+  const mayKnow = (): boolean =>
+    loading !== undefined ||
+    exists("state", "learning") ||
+    exists("baton.json") ||
+    statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
 
   let toolModule: ToolModule | undefined
   let tools: Record<string, ToolDefinition> | undefined
@@ -69,6 +77,8 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
       hook("chat.message"),
       async ({ sessionID }, { message, parts }) => {
         if (!claim.isHeld() || expanded.delete(sessionID)) return undefined
+        // The rest is loaded for a message that teaches something, or asks for what others taught.
+        if (!mayKnow() && !(await import("./first-look.ts")).isWanted(parts)) return undefined
         await (await load())?.userMessage(message, parts)
         return undefined
       },
@@ -78,7 +88,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
       log,
       hook("experimental.session.compacting"),
       async ({ sessionID }) => {
-        if (claim.isHeld()) (await load())?.compacting(sessionID)
+        if (claim.isHeld() && mayKnow()) (await load())?.compacting(sessionID)
         return undefined
       },
       about,
@@ -88,7 +98,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
       hook("experimental.chat.messages.transform"),
       async (_input, { messages }) => {
         if (!claim.isHeld() || !toolModule) return undefined
-        const feature = await load()
+        const feature = mayKnow() ? await load() : undefined
         return feature ? feature.beforeRequest(messages) : () => toolModule?.hideAll(messages)
       },
       (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
@@ -107,8 +117,9 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
           const { id } = event.properties.info
           parents.delete(id)
           expanded.delete(id)
-          const hasRecords = existsSync(join(projectRoot, ".opencode", "state", "learning"))
-          return hasRecords && claim.isHeld() ? load().then((feature) => feature?.forget(id)) : undefined
+          return exists("state", "learning") && claim.isHeld()
+            ? load().then((feature) => feature?.forget(id))
+            : undefined
         }
         default:
           return undefined

@@ -2,10 +2,10 @@
  * `baton learned`, started by the launcher: argument 1 is the folder the user is in, the user's own arguments follow.
  * Exits 0, or 1 when the ledger does not answer or there is no such learning, or 2 for a wrong command line.
  */
-import { existsSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
+import { resolve } from "node:path"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
+import { nearestProject } from "../host/project-root.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createLedger } from "../ledger/client.ts"
@@ -22,13 +22,6 @@ const FAILED_EXIT_CODE = 1
 const USAGE_EXIT_CODE = 2
 const READ_DEADLINE_MS = 10_000
 const FLUSH_DEADLINE_MS = 10_000
-
-const nearestProject = (start: string): string => {
-  for (let folder = start; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, ".opencode"))) return folder
-    if (dirname(folder) === folder) return start
-  }
-}
 
 const complain = (message: string): void => {
   process.stderr.write(`learned: ${message}\n`)
