@@ -1,8 +1,9 @@
 /**
- * `baton learned`, started by the launcher: argument 1 is the folder the user is in, the user's own arguments follow.
- * Exits 0, or 1 when the ledger does not answer or there is no such learning, or 2 for a wrong command line.
+ * `baton learned`, started by the launcher. Exits 0, or 1 when the ledger does not answer or there is no such learning, or 2
+ * for a wrong command line.
  */
 import { resolve } from "node:path"
+import { runCommand } from "../host/command.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { nearestProject } from "../host/project-root.ts"
@@ -19,16 +20,15 @@ import { type ReportedLearning, renderExport, renderLine, renderWhole, reportLea
 import { createSessionRecords } from "./session-records.ts"
 
 const FAILED_EXIT_CODE = 1
-const USAGE_EXIT_CODE = 2
 const READ_DEADLINE_MS = 10_000
 const FLUSH_DEADLINE_MS = 10_000
 
 const complain = (message: string): void => {
   process.stderr.write(`learned: ${message}\n`)
 }
-const failed = (message: string): void => {
+const failed = (message: string): number => {
   complain(message)
-  process.exitCode = FAILED_EXIT_CODE
+  return FAILED_EXIT_CODE
 }
 const LOG: Log = {
   debug: () => {},
@@ -49,37 +49,35 @@ const openProject = async (root: string) => {
     await outbox.flush(FLUSH_DEADLINE_MS)
     return await ledger.readLearnings(project.name, { deadlineMs: READ_DEADLINE_MS })
   }
-  return { project, outbox, records, read, ledger }
+  return { project, outbox, records, read }
 }
 
-const show = (request: Request, project: LearningProject, all: readonly ReportedLearning[]): void => {
-  const print = (value: unknown, text: string) =>
+type Listing = Exclude<Request, { action: "forget" }>
+
+const show = (request: Listing, project: LearningProject, all: readonly ReportedLearning[]): number => {
+  const print = (value: unknown, text: string): number => {
     process.stdout.write(request.json ? `${JSON.stringify(value, null, 2)}\n` : `${text.trimEnd()}\n`)
-  if (request.action === "list") {
-    const chosen = all.filter(({ status }) => request.all || status === "active")
-    print(chosen, chosen.length === 0 ? "Nothing learned" : chosen.map(renderLine).join("\n"))
-  } else if (request.action === "export") {
-    print(
-      all.filter(({ status }) => status === "active"),
-      renderExport(all, project),
-    )
-  } else if (request.action === "show") {
-    const found = all.find(({ id }) => id === request.id)
-    if (found) print(found, renderWhole(found))
-    else failed(`there is no learning ${request.id} in ${project.name}; baton learned list --all shows their ids`)
+    return 0
+  }
+  const active = all.filter(({ status }) => status === "active")
+  switch (request.action) {
+    case "list": {
+      const chosen = request.all ? all : active
+      return print(chosen, chosen.length === 0 ? "Nothing learned" : chosen.map(renderLine).join("\n"))
+    }
+    case "export":
+      return print(active, renderExport(active, project))
+    case "show": {
+      const found = all.find(({ id }) => id === request.id)
+      if (found) return print(found, renderWhole(found))
+      return failed(`there is no learning ${request.id} in ${project.name}; baton learned list --all shows their ids`)
+    }
   }
 }
 
-const main = async (here: string, args: readonly string[]): Promise<void> => {
-  let request: Request
-  try {
-    request = readArguments(args)
-  } catch (error) {
-    complain(`${error instanceof Error ? error.message : String(error)}\nTry: baton learned --help`)
-    process.exitCode = USAGE_EXIT_CODE
-    return
-  }
-  const root = request.directory === undefined ? nearestProject(here) : resolve(here, request.directory)
+const run = async (request: Request & { here: string }): Promise<number> => {
+  const { here, directory } = request
+  const root = directory === undefined ? nearestProject(here) : resolve(here, directory)
   const { project, outbox, records, read } = await openProject(root)
   const answer = await read()
   if (answer.kind === "unavailable") return failed(answer.reason)
@@ -93,13 +91,13 @@ const main = async (here: string, args: readonly string[]): Promise<void> => {
   const entry = retirement(known, project, { reason, by: "a person", at: new Date() })
   await outbox.add(entry)
   const after = await read()
+  outbox.stop()
   const isDone = after.kind === "found" && planDelivery(after.learnings, entry).length === 0
   const said = isDone
     ? `Forgotten: ${known.sentence}`
     : `It will be forgotten when the ledger answers: ${known.sentence}`
   process.stdout.write(json ? `${JSON.stringify({ id, forgotten: isDone })}\n` : `${said}\n`)
+  return 0
 }
 
-const [, , here = process.cwd(), ...args] = process.argv
-await main(here, args)
-process.exit()
+await runCommand({ name: "learned", parse: (args, here) => ({ ...readArguments(args), here }), run })
