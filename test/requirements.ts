@@ -78,6 +78,24 @@ export const REQUIREMENTS = {
   "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
   "live-state.D3": "Events cost little, the file is never old, and the writer's memory stays flat.",
 
+  "learning.A1": "Only what the user wrote by hand is learned from; files touched come from tools' own results.",
+  "learning.A2":
+    "Whole sentences are kept in six types, with what they answered, the files between, session and task; confirmed when the agent changed its work unopposed.",
+  "learning.A3":
+    "On labelled sets, one of them written after the rules were frozen, 95 % of what is stored is right and 60 % is found.",
+  "learning.B1":
+    "Capture follows 2,000 ms of idleness, dispose and compaction; each message is looked at once, repeats count, ten a session.",
+  "learning.B2": "Learnings reach the ledger through the outbox, for one project, and secrets are never stored.",
+  "learning.C1":
+    "A root session's first request and the one after a compaction hold the best few matching learnings as data, in one stable place.",
+  "learning.C2":
+    "learned and forget as tools and baton learned for people; a contradicted learning goes stale with a log line.",
+  "learning.D1": "An optional Markdown export is rendered and never read back.",
+  "learning.E1":
+    "A correction is in the next session's first request, not in another project's, not after forget; off, requests are unchanged.",
+  "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
+  "learning.E3": "A page, a README section and doctor checks know the feature.",
+
   "ledger.D1":
     "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",
   "ledger.D2": "A ledger write is on disk before it is tried and is delivered later, in order, exactly once.",

@@ -8,4 +8,6 @@ export type BenchmarkContext = {
 }
 
 /** Measures one thing. @throws when the measurement itself fails: a missing figure is never left out silently */
-export type Benchmark = (context: BenchmarkContext) => Promise<Pick<Measurement, "figures" | "retention" | "drafts">>
+export type Benchmark = (
+  context: BenchmarkContext,
+) => Promise<Pick<Measurement, "figures" | "retention" | "drafts" | "detection">>

@@ -3,6 +3,7 @@ import { measureAdditions } from "./additions.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { measureEvent } from "./event.ts"
 import { measureHook } from "./hook.ts"
+import { measureLearning } from "./learning.ts"
 import { measureLedger } from "./ledger.ts"
 import { measureLiveState } from "./live-state.ts"
 import { measureLoad } from "./load.ts"
@@ -33,4 +34,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   },
   "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
   observe: { requirement: "live-state.C3", about: "watching 50 agents on the page", measure: measureObserve },
+  learning: { requirement: "learning.A3", about: "what is learned from labelled messages", measure: measureLearning },
 }

@@ -45,6 +45,18 @@ export type DraftRow = {
   misplaced: number
 }
 
+/** What the detector makes of one labelled set: see test/support/learning-sets.ts. */
+export type DetectionRow = {
+  set: string
+  messages: number
+  /** Sentences that should be stored, and those that are. */
+  labels: number
+  stored: number
+  precision: number
+  recall: number
+  rightType: number
+}
+
 export type Measurement = {
   requirement: RequirementId
   /** ISO 8601, UTC. */
@@ -55,6 +67,7 @@ export type Measurement = {
   figures: Figure[]
   retention?: RetentionRow[]
   drafts?: DraftRow[]
+  detection?: DetectionRow[]
 }
 
 export const BENCHMARKS = [
@@ -70,6 +83,7 @@ export const BENCHMARKS = [
   "live-state",
   "tui-draft",
   "observe",
+  "learning",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]
@@ -96,6 +110,13 @@ export const keepsEverything = (row: RetentionRow): boolean =>
   row.turnsKnowingTask === row.turns &&
   row.turns >= row.compactions &&
   (row.summariser === "careless" || (row.factsKept === row.facts && row.facts === row.compactions))
+
+export const LEAST_PRECISION = 0.95
+export const LEAST_RECALL = 0.6
+
+/** Whether what is stored is right, and enough of it found. */
+export const isPrecise = ({ precision, recall }: DetectionRow): boolean =>
+  precision >= LEAST_PRECISION && recall >= LEAST_RECALL
 
 /** Whether every draft arrived, once and in its place. */
 export const losesNoDraft = ({ handoffs, arrived, lost, doubled, misplaced }: DraftRow): boolean =>

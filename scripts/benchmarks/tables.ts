@@ -1,6 +1,10 @@
 import {
+  type DetectionRow,
   type DraftRow,
   type Figure,
+  isPrecise,
+  LEAST_PRECISION,
+  LEAST_RECALL,
   losesNoDraft,
   type Measurement,
   meetsTarget,
@@ -69,11 +73,29 @@ export const draftTable = (rows: readonly DraftRow[]): string =>
     }),
   )
 
+/** One row a labelled set. */
+export const detectionTable = (rows: readonly DetectionRow[]): string =>
+  table(
+    ["Set", "Messages", "To be stored", "Stored", "Precision", "Recall", "Right type", "Promised"],
+    rows.map((row) => {
+      const { set, messages, labels, stored, precision, recall, rightType } = row
+      const limit = `precision ≥ ${LEAST_PRECISION}, recall ≥ ${LEAST_RECALL}`
+      const shares = [precision, recall, rightType].map((value) => `**${value.toFixed(3)}**`)
+      return [
+        set,
+        ...[messages, labels, stored].map(String),
+        ...shares,
+        isPrecise(row) ? limit : `${limit}, **missed**`,
+      ]
+    }),
+  )
+
 /** Every table of a measurement. */
-export const tablesOf = ({ figures, retention, drafts }: Measurement): string[] => [
+export const tablesOf = ({ figures, retention, drafts, detection }: Measurement): string[] => [
   ...(figures.length > 0 ? [figureTable(figures)] : []),
   ...(retention ? [retentionTable(retention)] : []),
   ...(drafts ? [draftTable(drafts)] : []),
+  ...(detection ? [detectionTable(detection)] : []),
 ]
 
 /** When and on what it was measured. */

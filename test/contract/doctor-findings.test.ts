@@ -137,6 +137,17 @@ harm("a variable that names no state writer", "warning", "live-state", /expected
 harm("a writer in the settings that is not there", "warning", "live-state", /the writer 'my-writer' is not there/, () =>
   patient.write(".opencode/baton.json", '{"liveState":{"writer":["my-writer"]}}\n'),
 )
+harm("a session's learning record that is damaged", "warning", "learning", /a session's record cannot be read/, () => {
+  patient.write(".opencode/state/.gitignore", "*\n")
+  patient.write(".opencode/state/learning/sessions/ses_1.json", '{"version":1,')
+})
+harm("something learned that waits", "warning", "learning", /^1 of them wait/, () => {
+  const saying = { key: "k", type: "correction", sentence: "No, use tabs.", messageID: "msg_1", at: "2026-01-01" }
+  const sayings = [{ ...saying, state: "waiting", files: [], confirmed: false }]
+  const record = { version: 1, sessionID: "ses_1", pid: 1, sayings, given: [] }
+  patient.write(".opencode/state/.gitignore", "*\n")
+  patient.write(".opencode/state/learning/sessions/ses_1.json", JSON.stringify(record))
+})
 
 harm("another program called prog", "warning", "ledger", /programs\/prog is called prog and is not the ledger/, () =>
   patient.program("prog", "echo I make progress bars\n"),

@@ -8,6 +8,7 @@ import {
   BENCHMARKS,
   type BenchmarkName,
   type Figure,
+  isPrecise,
   keepsEverything,
   losesNoDraft,
   type Measurement,
@@ -15,11 +16,20 @@ import {
 } from "../../scripts/benchmarks/results.ts"
 import { formatValue } from "../../scripts/benchmarks/tables.ts"
 import { promised } from "../requirements.ts"
+import { LEARNING_SETS, scoreLearningSet } from "../support/learning-sets.ts"
 import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 
 const DOCS = join(REPOSITORY, "docs")
 const FOLDER = join(DOCS, "benchmarks")
 const results = JSON.parse(readFileSync(join(FOLDER, "results.json"), "utf8")) as Results
+const pick = ({ messages, labels, stored, precision, recall, rightType }: ReturnType<typeof scoreLearningSet>) => ({
+  messages,
+  labels,
+  stored,
+  precision,
+  recall,
+  rightType,
+})
 const page = readFileSync(join(DOCS, "benchmarks.md"), "utf8")
 
 const measured = (name: BenchmarkName): Measurement => {
@@ -133,6 +143,19 @@ test(promised("handoff.B2", "50 drafts in the real TUI are published, and each a
     [NEWEST.version, 2, 20],
   ])
   expect(rows.filter((row) => !losesNoDraft(row))).toEqual([])
+})
+
+test.each(BOTH_ENDS)(
+  promised("learning.E2", "a look-up among 10,000 learnings on $version is published against 20 ms"),
+  ({ version }) => {
+    isPublished(figure("learning", "learning.lookup", version), 20, 20)
+  },
+)
+
+test(promised("learning.A3", "precision and recall are published as the sets give them now, and are kept"), () => {
+  const now = LEARNING_SETS.map((set) => ({ set, ...pick(scoreLearningSet(set)) }))
+  expect(measured("learning").detection).toEqual(now)
+  expect(now.filter((row) => !isPrecise(row))).toEqual([])
 })
 
 test("every figure has its n, a median between its extremes, and a machine without a name or a path", () => {

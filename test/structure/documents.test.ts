@@ -33,6 +33,14 @@ describe("the documents", () => {
     expect(at("./scripts/install")).toBeLessThan(30)
   })
 
+  test(promised("learning.E3", "session learning has a page, a section in README, and a check of doctor"), () => {
+    const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
+    expect(read("docs/learning.md")).toContain("baton learned")
+    expect(read("README.md")).toContain("## Session learning")
+    expect(read("README.md")).toContain("](docs/learning.md)")
+    expect(read("docs/doctor.md")).toContain("| `learning` |")
+  })
+
   test(
     promised("live-state.C2", "the page has a picture in light and dark, and a place in README and its page"),
     () => {

@@ -1,4 +1,6 @@
+import { createMemoryLedger } from "../../.opencode/baton/ledger/embedded/memory-ledger.ts"
 import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../.opencode/baton/ledger/ledger.ts"
+import { learningLedgerOn } from "./learning-ledger.ts"
 
 export type Fault =
   | "none"
@@ -33,6 +35,7 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
   }
 
   const ledger: Ledger = {
+    ...learningLedgerOn(createMemoryLedger()),
     readTask: async (id): Promise<TaskRead> => {
       calls.push(`show ${id}`)
       const task = tasks.get(id)

@@ -5,7 +5,7 @@ import {
   isAwaitingSummary,
   keepsPriorSummary,
   summaryLine,
-} from "../../.opencode/baton/compaction/completed-compaction.ts"
+} from "../../.opencode/baton/host/completed-compaction.ts"
 import { promised } from "../requirements.ts"
 import { assistantMessage, textPart, userMessage } from "../support/stored-messages.ts"
 

@@ -16,7 +16,11 @@ const withSettings = (text?: string): string => {
 
 describe("the settings", () => {
   test(promised("handoff.C3", "have a default for everything, and need not be there"), async () => {
-    const expected = { handoff: { maxFiles: 20, maxKilobytes: 400 }, liveState: { enabled: true } }
+    const expected = {
+      handoff: { maxFiles: 20, maxKilobytes: 400 },
+      liveState: { enabled: true },
+      learning: { enabled: true },
+    }
     const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
     expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
     expect(empty).toEqual({ kind: "settings", settings: expected, isDefault: false })

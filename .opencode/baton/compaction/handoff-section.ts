@@ -1,5 +1,5 @@
+import type { CompletedCompaction } from "../host/completed-compaction.ts"
 import { type Facts, renderFacts } from "../task/facts.ts"
-import type { CompletedCompaction } from "./completed-compaction.ts"
 
 /** Which compaction a handoff section is of, as its title says. */
 export type HandoffTitle = {

@@ -1,7 +1,7 @@
+import { findCompletedCompaction, keepsPriorSummary } from "../host/completed-compaction.ts"
 import { withDeadline } from "../host/deadline.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
-import { findCompletedCompaction, keepsPriorSummary } from "./completed-compaction.ts"
 import type { CompactionJournal } from "./journal.ts"
 
 export type PriorSummaries = {

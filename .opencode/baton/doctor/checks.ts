@@ -3,6 +3,7 @@ import { databaseCheck } from "./checks/database.ts"
 import { dependenciesCheck } from "./checks/dependencies.ts"
 import { filesCheck } from "./checks/files.ts"
 import { handoffsCheck } from "./checks/handoffs.ts"
+import { learningCheck } from "./checks/learning.ts"
 import { ledgerCheck } from "./checks/ledger.ts"
 import { liveStateCheck } from "./checks/live-state.ts"
 import { openCodeCheck } from "./checks/opencode.ts"
@@ -29,5 +30,6 @@ export const CHECKS: readonly Check[] = [
   outboxCheck,
   handoffsCheck,
   liveStateCheck,
+  learningCheck,
   stateCheck,
 ]

@@ -1,3 +1,4 @@
+import { hideTools } from "../host/hidden-tools.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { collectUserText } from "../task/user-text.ts"
 
@@ -19,9 +20,6 @@ export type ToolOffers = ReturnType<typeof createToolOffers>
 /**
  * Takes the feature's tools out of a model's request unless the session has asked for them, so that a session that hands
  * nothing over sends what it would send without the bundle.
- *
- * OpenCode leaves out a tool that the newest user message's `tools` says false to. Changing the message here changes
- * this request and nothing that is stored.
  */
 export const createToolOffers = () => {
   const asked = new Map<string, Set<HandoffTool>>()
@@ -36,8 +34,7 @@ export const createToolOffers = () => {
         for (const tool of toolsAskedFor(collectUserText(parts))) wanted.add(tool)
       }
       const hidden = [HANDOFF_TOOL, READ_TOOL].filter((tool) => !wanted.has(tool as HandoffTool))
-      if (hidden.length > 0)
-        newest.tools = { ...newest.tools, ...Object.fromEntries(hidden.map((tool) => [tool, false])) }
+      hideTools(messages, hidden)
     },
     /** Whether the session's words were looked at before. */
     isKnown: (sessionID: string): boolean => asked.has(sessionID),

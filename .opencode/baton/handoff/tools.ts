@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
-import type { ArgumentTypes } from "./argument-types.ts"
+import type { ArgumentTypes } from "../host/argument-types.ts"
 import type { HandoffFeature } from "./feature.ts"
 import { TOOL_DETAILS, type ToolDetail } from "./tool-detail.ts"
 import { HANDOFF_TOOL, READ_TOOL } from "./tool-offers.ts"

@@ -3,7 +3,8 @@
  * as much, and OpenCode waits for it.
  */
 import { readFile, stat } from "node:fs/promises"
-import { join, resolve } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
+
 /** Where a worktree stands; `branch` is "(detached)" when it is on none. */
 export type GitState = { branch: string; head: string }
 
@@ -52,4 +53,21 @@ export const readGitFiles = async (root: string): Promise<GitState | undefined> 
   const commonFolder = resolve(gitFolder, (await readText(join(gitFolder, "commondir"))) ?? ".")
   const hash = (await readText(join(commonFolder, name))) ?? (await findPacked(commonFolder, name))
   return hash !== undefined && HASH.test(hash) ? { head: hash, branch } : undefined
+}
+
+/**
+ * The folder that a repository was cloned or made in, the same for all of its linked worktrees.
+ *
+ * @param start absolute path of a folder inside a worktree
+ * @returns undefined outside a repository
+ */
+export const findMainWorktree = async (start: string): Promise<string | undefined> => {
+  for (let folder = start; ; folder = dirname(folder)) {
+    const gitFolder = await findGitFolder(folder)
+    if (gitFolder !== undefined) {
+      const common = resolve(gitFolder, (await readText(join(gitFolder, "commondir"))) ?? ".")
+      return basename(common) === ".git" ? dirname(common) : common
+    }
+    if (dirname(folder) === folder) return undefined
+  }
 }

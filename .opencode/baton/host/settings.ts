@@ -20,6 +20,11 @@ export type Settings = {
     /** Program and arguments of the user's own writer. */
     readonly writer?: readonly string[] | undefined
   }
+  readonly learning: {
+    readonly enabled: boolean
+    /** prog's name of the project; by default that of its folder, and then two folders of one name are kept apart. */
+    readonly project?: string | undefined
+  }
 }
 
 export const SETTINGS_FILE = ".opencode/baton.json"
@@ -40,11 +45,18 @@ export const settingsSchema = (z: Zod): ZodType<Settings> =>
         writer: z.array(z.string().min(1)).min(1).optional().describe("Program and arguments of your own writer"),
       })
       .prefault({}),
+    learning: z
+      .strictObject({
+        enabled: z.boolean().default(true).describe("Whether corrections are learned and given to later sessions"),
+        project: z.string().min(1).optional().describe("The ledger's name of the project, for folders that share it"),
+      })
+      .prefault({}),
   })
 
 export const DEFAULT_SETTINGS: Settings = {
   handoff: { maxFiles: 20, maxKilobytes: 400 },
   liveState: { enabled: true },
+  learning: { enabled: true },
 }
 
 export type SettingsRead =

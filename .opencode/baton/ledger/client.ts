@@ -5,6 +5,7 @@ import { describeError, type Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process-port.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import { type CallQueue, createCallQueue } from "./call-queue.ts"
+import { createLearningCalls } from "./learning-calls.ts"
 import type { CallOptions, Ledger, LedgerProgram, LedgerWrite } from "./ledger.ts"
 import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
 import { parseTaskJson } from "./task-json.ts"
@@ -16,8 +17,8 @@ export const READ_DEADLINE_MS = 2000
 export const WRITE_DEADLINE_MS = 5000
 /** A call that was given less than this and not heard of again says nothing about the program. */
 const HUNG_AFTER_MS = 500
-/** A task with a long log is longer than what other programs print. */
-const MAX_TASK_BYTES = 64 * 1024 * 1024
+/** A task with a long log and a list of learnings are longer than what other programs print. */
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 const FIRST_SIGNAL_EXIT_CODE = 128
 
 export type LedgerDeps = {
@@ -111,7 +112,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   }
 
   const write = async (args: readonly string[], deadlineMs = WRITE_DEADLINE_MS): Promise<LedgerWrite> => {
-    const answer = await call(args, deadlineMs, MAX_TASK_BYTES)
+    const answer = await call(args, deadlineMs, MAX_OUTPUT_BYTES)
     if (answer.kind === "unavailable") return answer
     if (answer.exitCode === 0) return { kind: "written" }
     if (isUnknownTask(answer.stderr)) return { kind: "unknown" }
@@ -139,9 +140,13 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   }
 
   return {
+    ...createLearningCalls({
+      read: (args, { deadlineMs = READ_DEADLINE_MS } = {}) => call(args, deadlineMs, MAX_OUTPUT_BYTES),
+      write: (args) => write(args),
+    }),
     shorten,
     readTask: async (id, { deadlineMs = READ_DEADLINE_MS }: CallOptions = {}) => {
-      const answer = await call(["show", "--json", "--", id], deadlineMs, MAX_TASK_BYTES)
+      const answer = await call(["show", "--json", "--", id], deadlineMs, MAX_OUTPUT_BYTES)
       if (answer.kind === "unavailable") return answer
       if (answer.exitCode !== 0) {
         if (isUnknownTask(answer.stderr)) return { kind: "unknown" }

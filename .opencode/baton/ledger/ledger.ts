@@ -1,3 +1,5 @@
+import type { LearningLedger } from "./learning-calls.ts"
+
 /** A record of the ledger as `prog show ID --json` gives it, without what Baton never reads. */
 export type LedgerTask = {
   readonly id: string
@@ -44,7 +46,7 @@ export type ForeignProgram = { readonly path: string; readonly reason: string }
 export type LedgerStatus = { readonly program: LedgerProgram; readonly foreign: readonly ForeignProgram[] }
 
 /** The ledger of one directory. No call throws; every call has a deadline; one program runs at a time. */
-export type Ledger = {
+export type Ledger = LearningLedger & {
   /** Default deadline 2 s. */
   readTask(id: string, options?: CallOptions): Promise<TaskRead>
   /** Appends one log entry. Default deadline 5 s. */

@@ -1,7 +1,9 @@
 import { describeError } from "../host/log.ts"
 import { handoffOverhead, mergeHandoff, toHandoffBody } from "./description.ts"
+import type { LearningLedger } from "./learning-calls.ts"
+import { type LearningEntry, type LearningStep, planDelivery, type RetireEntry } from "./learning-record.ts"
 import type { Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
-import type { OutboxEntry } from "./outbox-entry.ts"
+import { type OutboxEntry, subjectOf } from "./outbox-entry.ts"
 import type { OutboxAttempt, OutboxRecord } from "./outbox-record.ts"
 import { NoRoomError } from "./text-limit.ts"
 
@@ -15,7 +17,7 @@ export type Delivery =
   | { readonly kind: "unavailable"; readonly reason: string; readonly forMs?: number }
 
 export type DeliveryDeps = {
-  readonly ledger: Pick<Ledger, "readTask" | "appendLog" | "replaceDescription" | "shorten">
+  readonly ledger: Pick<Ledger, "readTask" | "appendLog" | "replaceDescription" | "shorten"> & LearningLedger
   /** Epoch ms. */
   readonly now: () => number
   /** Names this outbox in its attempts. */
@@ -32,21 +34,32 @@ type SaveAttempt = (attempt: OutboxAttempt) => Promise<void>
 
 const countEqual = (texts: readonly string[], text: string): number => texts.filter((one) => one === text).length
 
-const fromWrite = (write: LedgerWrite, taskID: string): Delivery => {
+const fromWrite = (write: LedgerWrite, subject: string): Delivery => {
   switch (write.kind) {
     case "written":
       return { kind: "delivered" }
     case "unknown":
-      return { kind: "rejected", reason: `the ledger has no task ${taskID}` }
+      return { kind: "rejected", reason: `the ledger does not know ${subject}` }
     case "refused":
     case "unavailable":
       return write
   }
 }
 
+const takeStep = (ledger: LearningLedger, step: LearningStep): Promise<LedgerWrite> => {
+  switch (step.kind) {
+    case "add":
+      return ledger.addLearning(step.learning)
+    case "edit":
+      return ledger.editLearning(step.id, step.detail)
+    case "retire":
+      return ledger.retireLearning(step.id, step.reason)
+  }
+}
+
 /**
  * Delivers one record, at most once: what an earlier attempt may have done is looked up in the ledger first. A handoff
- * is merged, which repeats without harm. A log entry was written by that attempt if the task now has more entries of
+ * is merged, which repeats without harm, and so is a learning. A log entry was written by that attempt if the task now has more entries of
  * the very same text than just before it; clocks play no part, so equal texts are each delivered.
  */
 export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDeps) => {
@@ -88,10 +101,23 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     return fromWrite(await ledger.replaceDescription(taskID, merged), taskID)
   }
 
+  const deliverLearning = async (entry: LearningEntry | RetireEntry, save: SaveAttempt): Promise<Delivery> => {
+    const read = await ledger.readLearnings(entry.project)
+    if (read.kind === "unavailable") return { kind: read.answered ? "refused" : "unavailable", reason: read.reason }
+    const steps = planDelivery(read.learnings, entry)
+    if (steps.length > 0) await save({ at: new Date(now()).toISOString(), by: self })
+    for (const step of steps) {
+      const delivery = fromWrite(await takeStep(ledger, step), subjectOf(entry))
+      if (delivery.kind !== "delivered") return delivery
+    }
+    return { kind: "delivered" }
+  }
+
   const deliver = async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
     const { entry, attempt } = record
     const forMs = graceLeft(attempt)
     if (forMs > 0) return { kind: "unavailable", reason: "an attempt of an ended process may still be running", forMs }
+    if (entry.kind === "learning" || entry.kind === "retire") return await deliverLearning(entry, save)
     const cached = attempt || entry.kind !== "log" ? undefined : known.get(entry.taskID)
     if (cached && entry.kind === "log") return await deliverLog(entry, attempt, cached, save)
     const read = await ledger.readTask(entry.taskID)
@@ -107,10 +133,10 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
   return async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
     try {
       const delivery = await deliver(record, known, save)
-      if (delivery.kind !== "delivered") known.delete(record.entry.taskID)
+      if (delivery.kind !== "delivered") known.delete(subjectOf(record.entry))
       return delivery
     } catch (error) {
-      known.delete(record.entry.taskID)
+      known.delete(subjectOf(record.entry))
       if (error instanceof NoRoomError) return { kind: "rejected", reason: error.message }
       return { kind: "unavailable", reason: describeError(error) }
     }

@@ -2,6 +2,7 @@ import type { HeldLock } from "../host/file-lock.ts"
 import type { Log } from "../host/log.ts"
 import { describeError } from "../host/log.ts"
 import type { createDelivery, KnownLogs } from "./outbox-delivery.ts"
+import { aboutEntry, subjectOf } from "./outbox-entry.ts"
 import type { OutboxFiles } from "./outbox-files.ts"
 import type { OutboxRecord } from "./outbox-record.ts"
 
@@ -19,7 +20,7 @@ export type DrainDeps = {
 
 export const LOCKED = "another process is delivering"
 
-/** `blocked`: why what belongs to a task (or a file that cannot be read) has to wait. */
+/** `blocked`: why what belongs to a subject (or a file that cannot be read) has to wait. */
 type Pass = { readonly known: KnownLogs; readonly blocked: Map<string, string> }
 type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string; readonly forMs?: number }
 
@@ -32,19 +33,20 @@ export const createDrain = ({ files, tryLock, deliver, log, now, isStopped }: Dr
   }
 
   const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked }: Pass): Promise<Step> => {
-    const { taskID, kind } = record.entry
-    if (blocked.has(taskID)) return "refused"
+    const about = aboutEntry(record.entry)
+    const subject = subjectOf(record.entry)
+    if (blocked.has(subject)) return "refused"
     const delivery = await deliver(record, known, (attempt) => files.write(name, { ...record, attempt }))
     switch (delivery.kind) {
       case "delivered":
         await files.remove(name)
-        log.debug("a record reached the ledger", { name, kind, taskID })
+        log.debug("a record reached the ledger", { name, ...about })
         return "delivered"
       case "rejected":
-        return await park(name, delivery.reason, { kind, taskID })
+        return await park(name, delivery.reason, about)
       case "refused":
-        blocked.set(taskID, delivery.reason)
-        log.warn("the ledger refused a record, which waits", { name, kind, taskID, reason: delivery.reason })
+        blocked.set(subject, delivery.reason)
+        log.warn("the ledger refused a record, which waits", { name, ...about, reason: delivery.reason })
         return "refused"
       case "unavailable":
         log.info("the ledger cannot be reached, the outbox waits", { name, reason: delivery.reason })

@@ -26,6 +26,7 @@ const loadSchema = async () => {
   const { tool } = await import("@opencode-ai/plugin/tool")
   const z = tool.schema
   const taskID = z.string().min(1)
+  const learningName = { project: z.string().min(1), folder: z.string(), key: z.string().min(1) }
   return z.object({
     version: z.literal(1),
     createdAt: z.iso.datetime(),
@@ -37,6 +38,27 @@ const loadSchema = async () => {
         sessionID: z.string(),
         section: z.string(),
         specification: z.string().optional(),
+      }),
+      z.object({
+        kind: z.literal("learning"),
+        ...learningName,
+        summary: z.string(),
+        concepts: z.array(z.string()),
+        files: z.array(z.string()),
+        answered: z.string().optional(),
+        confirmed: z.boolean(),
+        source: z.object({
+          at: z.string(),
+          sessionID: z.string(),
+          messageID: z.string(),
+          taskID: z.string().optional(),
+        }),
+      }),
+      z.object({
+        kind: z.literal("retire"),
+        ...learningName,
+        as: z.enum(["forgotten", "superseded"]),
+        reason: z.string(),
       }),
     ]),
     attempt: z.object({ at: z.iso.datetime(), by: z.string(), equalBefore: z.int().optional() }).optional(),

@@ -1,5 +1,6 @@
 import { describeError, type Log } from "../host/log.ts"
 import type { createDelivery } from "./outbox-delivery.ts"
+import { aboutEntry } from "./outbox-entry.ts"
 import type { OutboxFiles } from "./outbox-files.ts"
 import type { OutboxRecord } from "./outbox-record.ts"
 
@@ -17,7 +18,7 @@ export const createUnsavedRecords = ({ files, deliver, log }: UnsavedDeps) => {
   let turn: Promise<void> = Promise.resolve()
 
   const isSettled = async (item: Unsaved): Promise<boolean> => {
-    const about = { kind: item.record.entry.kind, taskID: item.record.entry.taskID }
+    const about = aboutEntry(item.record.entry)
     const refusal = await files.write(item.name, item.record).then(
       () => undefined,
       (error: unknown) => describeError(error),

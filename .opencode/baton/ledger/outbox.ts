@@ -5,7 +5,7 @@ import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import { createDelivery, type DeliveryDeps } from "./outbox-delivery.ts"
 import { createDrain, type Drained, LOCKED } from "./outbox-drain.ts"
-import type { Outbox, OutboxEntry } from "./outbox-entry.ts"
+import { aboutEntry, type Outbox, type OutboxEntry, subjectOf } from "./outbox-entry.ts"
 import { createOutboxFiles } from "./outbox-files.ts"
 import type { OutboxRecord } from "./outbox-record.ts"
 import { createUnsavedRecords } from "./outbox-unsaved.ts"
@@ -106,26 +106,25 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
       await files.write(name, record)
     } catch (error) {
       log.warn("the outbox cannot be written: the record goes to the ledger directly", {
-        kind: entry.kind,
-        taskID: entry.taskID,
+        ...aboutEntry(entry),
         reason: describeError(error),
       })
       await unsaved.add(name, record)
     }
   }
 
-  const readWaiting = async (taskID: string): Promise<OutboxEntry[]> => {
+  const readWaiting = async (subject: string): Promise<OutboxEntry[]> => {
     const found: OutboxEntry[] = []
     for (const name of await files.list()) {
       const read = await files.read(name)
-      if (read.kind === "record" && read.record.entry.taskID === taskID) found.push(read.record.entry)
+      if (read.kind === "record" && subjectOf(read.record.entry) === subject) found.push(read.record.entry)
     }
     return found
   }
 
   const isKnown = async (entry: OutboxEntry): Promise<boolean> => {
-    if ((await readWaiting(entry.taskID)).some((waiting) => isDeepStrictEqual(waiting, entry))) return true
-    // A handoff replaces the one before it, so that a second one does no harm.
+    if ((await readWaiting(subjectOf(entry))).some((waiting) => isDeepStrictEqual(waiting, entry))) return true
+    // A handoff replaces the one before it, and a learning is merged, so that a second one does no harm.
     if (entry.kind !== "log") return false
     const read = await ledger.readTask(entry.taskID)
     return read.kind === "found" && read.task.logs.some(({ message }) => message === entry.message)
@@ -147,11 +146,11 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
       }
       await add(entry)
     },
-    waiting: async (taskID) => {
+    waiting: async (subject) => {
       try {
-        return await readWaiting(taskID)
+        return await readWaiting(subject)
       } catch (error) {
-        log.warn("cannot tell what waits in the outbox", { taskID, reason: describeError(error) })
+        log.warn("cannot tell what waits in the outbox", { subject, reason: describeError(error) })
         return []
       }
     },

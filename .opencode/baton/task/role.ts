@@ -1,3 +1,4 @@
+import { fenceAfter } from "./code-fence.ts"
 import { trimLineEnd, userLines } from "./user-text.ts"
 
 /** Which prompt an agent works by; each is a file `prompts/<role>.md`. */
@@ -11,22 +12,10 @@ export const DEFAULT_ROLE: Role = "worker"
 /** `# Planner` or `# Planner Agent` and nothing else: `# Planner for the release` is the title of a document. */
 const ROLE_HEADING = /^#[ \t]+(Worker|Planner)(?:[ \t]+[Aa]gent)?(?:[ \t]+#+)?$/
 
-/** CommonMark's fences: three or more of one mark, indented by at most three; a closing one has nothing after it. */
-const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)/s
-
 /** @returns the role that one line's heading states, or undefined; knows nothing of fences */
 export const parseRoleHeading = (line: string): Role | undefined => {
   const title = ROLE_HEADING.exec(trimLineEnd(line))?.[1]?.toLowerCase()
   return ROLES.find((role) => role === title)
-}
-
-/** @returns the fence that is open after the line, `""` for none */
-const fenceAfter = (line: string, open: string): string => {
-  const [, mark = "", rest = ""] = FENCE.exec(line) ?? []
-  if (mark === "") return open
-  if (open === "") return mark.startsWith("`") && rest.includes("`") ? "" : mark
-  const closes = mark.startsWith(open) && trimLineEnd(rest) === ""
-  return closes ? "" : open
 }
 
 /**

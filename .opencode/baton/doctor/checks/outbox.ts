@@ -1,12 +1,12 @@
 import { createStateFolder } from "../../host/state-folder.ts"
-import type { ParkedEntry } from "../../ledger/outbox-entry.ts"
+import { type ParkedEntry, subjectOf } from "../../ledger/outbox-entry.ts"
 import { createOutboxFiles, type OutboxFiles } from "../../ledger/outbox-files.ts"
 import { type Check, type Observation, ok, warning } from "../finding.ts"
 
 const MOST_SHOWN = 5
 
 const describeParked = ({ file, entry, reason, since }: ParkedEntry, outbox: string): Observation => {
-  const what = entry === undefined ? "a record" : `a ${entry.kind} of ${entry.taskID}`
+  const what = entry === undefined ? "a record" : `a ${entry.kind} of ${subjectOf(entry)}`
   const message = `${what} could not be delivered and is parked${since === "" ? "" : ` since ${since}`}: ${reason}`
   return warning(message, `Mend the cause and move ${file} to ${outbox} to have it tried again, or delete it.`)
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import type { StoredMessage } from "../host/sessions.ts"
+import type { StoredMessage } from "./sessions.ts"
 
 /**
  * Adds the note to the compaction request among the messages of one model request. Only this request sees it: what

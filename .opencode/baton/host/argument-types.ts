@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
-import type { requireZodCore } from "../host/schema.ts"
+import type { requireZodCore } from "./schema.ts"
 
 type Argument = ToolDefinition["args"][string]
 

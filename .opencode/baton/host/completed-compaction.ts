@@ -1,4 +1,4 @@
-import type { StoredMessage } from "../host/sessions.ts"
+import type { StoredMessage } from "./sessions.ts"
 
 /** A compaction that left a summary, as the conversation shows it. */
 export type CompletedCompaction = {

@@ -1,0 +1,11 @@
+import type { StoredMessage } from "./sessions.ts"
+
+/**
+ * Leaves tools out of one request. OpenCode drops a tool that the newest user message's `tools` says false to; changing
+ * the message on its way into the request changes nothing that is stored (docs/adr/0005).
+ */
+export const hideTools = (messages: readonly StoredMessage[], names: readonly string[]): void => {
+  const newest = messages.findLast(({ info }) => info.role === "user")?.info
+  if (newest?.role !== "user" || names.length === 0) return
+  newest.tools = { ...newest.tools, ...Object.fromEntries(names.map((name) => [name, false])) }
+}

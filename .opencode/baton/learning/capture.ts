@@ -1,0 +1,142 @@
+import { withDeadline } from "../host/deadline.ts"
+import type { Log } from "../host/log.ts"
+import type { Sessions } from "../host/sessions.ts"
+import type { Outbox } from "../ledger/outbox-entry.ts"
+import { contradicts } from "./contradiction.ts"
+import { detect } from "./detect.ts"
+import { learningKey } from "./key.ts"
+import type { KnownLearning } from "./known-learning.ts"
+import { type KnownLearnings, toEntry } from "./known-learnings.ts"
+import type { LearningProject } from "./project.ts"
+import { findSecret } from "./secrets.ts"
+import { MAX_LEARNINGS, type Saying, type SessionRecord, withObjection, withSayings } from "./session-record.ts"
+import type { SessionRecords } from "./session-records.ts"
+import { lookAround } from "./surroundings.ts"
+
+export type CaptureDeps = {
+  readonly records: SessionRecords
+  readonly known: KnownLearnings
+  readonly outbox: Pick<Outbox, "add">
+  readonly sessions: Pick<Sessions, "messages">
+  readonly project: LearningProject
+  /** The task that the session works on. */
+  readonly findTask: (sessionID: string) => Promise<string | undefined>
+  /** The worktree's folder. */
+  readonly root: string
+  readonly log: Log
+}
+
+/** A user's message on its way into a session. */
+export type Message = {
+  readonly sessionID: string
+  readonly messageID: string
+  readonly at: Date
+  readonly text: string
+}
+
+export type Capture = {
+  /** Keeps what the message teaches on disk, before the model is asked. Each message once. */
+  look(message: Message): Promise<void>
+  /** Adds what was done around it. Asks OpenCode. */
+  gather(sessionID: string): Promise<void>
+  /** Puts what was kept into the outbox. Asks nobody but the ledger. */
+  store(sessionID: string): Promise<void>
+}
+
+/** As many of the newest messages as hold a turn and the one before it. */
+const NEWEST_MESSAGES = 100
+const KNOWN_DEADLINE_MS = 2_500
+
+/** The older learnings that a saying takes back. */
+const contradictedBy = (saying: Saying, known: readonly KnownLearning[]): KnownLearning[] =>
+  known.filter(
+    (one) =>
+      one.status === "active" &&
+      one.key !== saying.key &&
+      Date.parse(one.at) < Date.parse(saying.at) &&
+      contradicts(saying.sentence, one.sentence),
+  )
+
+export const createCapture = (deps: CaptureDeps): Capture => {
+  const { records, known, outbox, sessions, project, findTask, root, log } = deps
+
+  const readSayings = ({ sessionID, messageID, at, text }: Message, detected: ReturnType<typeof detect>): Saying[] =>
+    detected.learnings.flatMap(({ type, sentence }): Saying[] => {
+      const rule = findSecret(sentence) ?? (findSecret(text) === "private-key" ? "private-key" : undefined)
+      if (rule !== undefined) log.warn("not learned: the sentence may hold a secret", { sessionID, messageID, rule })
+      const saying = { key: learningKey(sentence), type, sentence, messageID, at: at.toISOString() }
+      return rule === undefined ? [{ ...saying, state: "waiting", files: [], confirmed: false }] : []
+    })
+
+  const storeSaying = async (
+    record: SessionRecord,
+    saying: Saying,
+    knownLearnings: readonly KnownLearning[],
+  ): Promise<void> => {
+    const { sessionID } = record
+    const about = { sessionID, messageID: saying.messageID, key: saying.key, type: saying.type }
+    if (knownLearnings.some(({ key, status }) => key === saying.key && status === "forgotten")) {
+      log.info("not learned: it was forgotten before", about)
+      return
+    }
+    await outbox.add(toEntry(record, saying, project))
+    log.info("learned", about)
+    for (const { key, id, folder } of contradictedBy(saying, knownLearnings)) {
+      const reason = `${saying.at.slice(0, 10)}: ${saying.sentence}`
+      await outbox.add({ kind: "retire", project: project.name, folder, key, as: "superseded", reason })
+      log.info("a learning is stale: a newer one contradicts it", { ...about, stale: id ?? key })
+    }
+  }
+
+  return {
+    look: async (message) => {
+      const detected = detect(message.text)
+      if (!detected.objects && detected.learnings.length === 0) return
+      const { sessionID, messageID } = message
+      const before = await records.read(sessionID)
+      if (before.sayings.some((saying) => saying.messageID === messageID)) return
+      const sayings = readSayings(message, detected)
+      const opposed = detected.objects && before.sayings.some(({ confirmed }) => confirmed)
+      if (sayings.length === 0 && !opposed) return
+      await records.update(sessionID, (record) => {
+        const current = detected.objects ? withObjection(record) : record
+        const { record: after, leftOut } = withSayings(current, sayings)
+        if (leftOut > 0) log.info("not learned: a session teaches no more", { sessionID, leftOut, most: MAX_LEARNINGS })
+        return after
+      })
+      log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
+    },
+
+    gather: async (sessionID) => {
+      const { sayings } = await records.read(sessionID)
+      if (!sayings.some(({ state }) => state === "waiting")) return
+      const page = await sessions.messages(sessionID, NEWEST_MESSAGES)
+      if (page.kind === "failed") {
+        log.warn("what was done around a learning is unknown", { sessionID, reason: page.reason })
+        return
+      }
+      const taskID = await findTask(sessionID)
+      await records.update(sessionID, (record) => ({
+        ...record,
+        sayings: record.sayings.map((saying): Saying => {
+          const around = saying.state === "waiting" && lookAround(page.value.messages, saying.messageID, root)
+          return around ? { ...saying, ...around, taskID } : saying
+        }),
+      }))
+    },
+
+    store: async (sessionID) => {
+      const record = await records.read(sessionID)
+      const waiting = record.sayings.filter(({ state }) => state === "waiting")
+      if (waiting.length === 0) return
+      const read = await withDeadline(known.read(), KNOWN_DEADLINE_MS)
+      const knownLearnings = read.kind === "done" ? read.value : []
+      for (const saying of waiting) await storeSaying(record, saying, knownLearnings)
+      await records.update(sessionID, (current) => ({
+        ...current,
+        // One that changed meanwhile goes again.
+        sayings: current.sayings.map((saying) => (waiting.includes(saying) ? { ...saying, state: "stored" } : saying)),
+      }))
+    },
+  }
+}

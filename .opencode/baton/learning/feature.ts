@@ -1,0 +1,199 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+import type { Part, UserMessage } from "@opencode-ai/sdk"
+import { withDeadline } from "../host/deadline.ts"
+import type { Change } from "../host/guard.ts"
+import { hideTools } from "../host/hidden-tools.ts"
+import { describeError, type Log } from "../host/log.ts"
+import { createProcessRunner } from "../host/process.ts"
+import { isAlive } from "../host/process-table.ts"
+import { createSessionStore } from "../host/session-store.ts"
+import { createSessions, type StoredMessage } from "../host/sessions.ts"
+import { settingsOrDefaults } from "../host/settings.ts"
+import { createStateFolder } from "../host/state-folder.ts"
+import { createLedger } from "../ledger/client.ts"
+import { createOutbox } from "../ledger/outbox.ts"
+import { taskBindingSchema } from "../task/binding.ts"
+import { collectUserText } from "../task/user-text.ts"
+import { createCapture } from "./capture.ts"
+import { findByID, retirement } from "./forgetting.ts"
+import { createKnownLearnings } from "./known-learnings.ts"
+import { findLearningProject } from "./project.ts"
+import { chooseLearnings } from "./ranking.ts"
+import { createRecall } from "./recall.ts"
+import { renderLearning } from "./rendering.ts"
+import type { SessionRecord } from "./session-record.ts"
+import { createSessionRecords } from "./session-records.ts"
+import { asksForLearnings, LEARNING_TOOLS } from "./tool-names.ts"
+
+const CAPTURE_DELAY_MS = 2_000
+/** `opencode run` waits for dispose on newer versions; it must end no later than 1 s after it would have. */
+const STORE_DEADLINE_MS = 350
+const FLUSH_DEADLINE_MS = 400
+/** What a living process has left for longer was left by a namesake of its id. */
+const OWNED_MS = 10 * 60_000
+const LISTED = 30
+
+export type LearningFeature = {
+  userMessage(message: UserMessage, parts: readonly Part[]): Promise<void>
+  beforeRequest(messages: StoredMessage[]): Promise<Change | undefined>
+  idle(sessionID: string): void
+  busy(sessionID: string): void
+  compacting(sessionID: string): void
+  /** For the tools. */
+  list(query: string | undefined): Promise<string>
+  take(id: string, reason: string, sessionID: string): Promise<string>
+  forget(sessionID: string): Promise<void>
+  stop(): Promise<void>
+}
+
+export type LearningContext = {
+  readonly log: Log
+  readonly projectRoot: string
+  readonly bundleRoot: string
+  /** Parents of the sessions that this process saw begin; `has` is false for others. */
+  readonly parents: ReadonlyMap<string, string | undefined>
+}
+
+const isOthers = ({ pid, sayings }: SessionRecord, now: number): boolean =>
+  pid !== process.pid && isAlive(pid) && now - Date.parse(sayings.at(-1)?.at ?? "") < OWNED_MS
+
+/** Puts the feature together for one directory: the only place where its parts meet the host. */
+export const createLearningFeature = async (
+  { client, directory, worktree, $ }: PluginInput,
+  { log, projectRoot, bundleRoot, parents }: LearningContext,
+): Promise<LearningFeature | undefined> => {
+  const { learning } = await settingsOrDefaults(projectRoot, log)
+  if (!learning.enabled) {
+    log.debug("learning is switched off")
+    return undefined
+  }
+  const now = () => new Date()
+  const state = createStateFolder(projectRoot)
+  const sessions = createSessions(client)
+  const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state, bundleRoot })
+  const outbox = createOutbox({ ledger, state, log, now })
+  const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  let isOwed = false
+  const add: typeof outbox.add = async (entry) => {
+    isOwed = true
+    await outbox.add(entry)
+  }
+  const records = createSessionRecords({ state, log, pid: process.pid })
+  const project = await findLearningProject(projectRoot, learning.project)
+  const known = createKnownLearnings({ project, ledger, outbox, waitingRecords: records.waiting, state, log })
+  // Outside git OpenCode calls the file system's root the worktree.
+  const root = worktree === "/" ? directory : worktree
+  const findTask = async (sessionID: string) => (await bindings.read(sessionID))?.taskID
+  const capture = createCapture({ records, known, outbox: { add }, sessions, project, findTask, root, log })
+
+  const roots = new Map<string, boolean>()
+  const isRoot = async (sessionID: string): Promise<boolean> => {
+    const seen = parents.has(sessionID) ? parents.get(sessionID) === undefined : roots.get(sessionID)
+    if (seen !== undefined) return seen
+    const parent = await sessions.parent(sessionID)
+    if (parent.kind === "failed")
+      log.warn("whether the session is a child is unknown", { sessionID, reason: parent.reason })
+    else roots.set(sessionID, parent.value === undefined)
+    return parent.kind === "answer" && parent.value === undefined
+  }
+  const recall = createRecall({ known, records, isRoot, log, now })
+
+  const inBackground = (sessionID: string, work: Promise<void>): Promise<void> =>
+    work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
+  const timers = new Map<string, NodeJS.Timeout>()
+  const gathering = new Map<string, Promise<void>>()
+  const touched = new Set<string>()
+  const asked = new Set<string>()
+
+  const gather = (sessionID: string): Promise<void> => {
+    const work = inBackground(sessionID, capture.gather(sessionID))
+    gathering.set(sessionID, work)
+    return work
+  }
+  const busy = (sessionID: string): void => {
+    clearTimeout(timers.get(sessionID))
+    timers.delete(sessionID)
+  }
+
+  /** What an earlier process could not store. */
+  const replay = async (): Promise<void> => {
+    for (const record of await records.waiting()) {
+      const { sessionID } = record
+      if (touched.has(sessionID) || isOthers(record, now().getTime())) continue
+      log.info("an earlier process left something to be learned", { sessionID })
+      await capture.gather(sessionID)
+      await capture.store(sessionID)
+    }
+  }
+  void inBackground("", replay())
+
+  return {
+    userMessage: async (message, parts) => {
+      const { sessionID, id: messageID } = message
+      busy(sessionID)
+      const text = collectUserText(parts)
+      if (asksForLearnings(text)) asked.add(sessionID)
+      if (!(await isRoot(sessionID))) return
+      touched.add(sessionID)
+      await capture.look({ sessionID, messageID, at: new Date(message.time.created), text })
+    },
+    beforeRequest: async (messages) => {
+      const sessionID = messages[0]?.info.sessionID ?? ""
+      const change = await recall.remind(messages)
+      return () => {
+        change?.()
+        if (!recall.hasGiven(sessionID) && !asked.has(sessionID)) hideTools(messages, LEARNING_TOOLS)
+      }
+    },
+    idle: (sessionID) => {
+      if (!touched.has(sessionID)) return
+      busy(sessionID)
+      void gather(sessionID)
+      const timer = setTimeout(() => {
+        timers.delete(sessionID)
+        void inBackground(sessionID, capture.store(sessionID))
+      }, CAPTURE_DELAY_MS)
+      timer.unref()
+      timers.set(sessionID, timer)
+    },
+    busy,
+    compacting: (sessionID) => {
+      recall.summaryExpected(sessionID)
+      if (!touched.has(sessionID)) return
+      void gather(sessionID).then(() => inBackground(sessionID, capture.store(sessionID)))
+    },
+    list: async (query = "") => {
+      const found = chooseLearnings(await known.read(), query, {
+        now: now().getTime(),
+        limit: LISTED,
+        needsMatch: query.trim() !== "",
+      })
+      return found.length === 0 ? "Nothing learned fits." : found.map(renderLearning).join("\n")
+    },
+    take: async (id, reason, sessionID) => {
+      const learning = findByID(await known.read(), id)
+      if (learning?.status !== "active") return `There is no learning ${id}; the tool learned lists them.`
+      await add(retirement(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
+      log.info("a learning is forgotten", { sessionID, id, key: learning.key })
+      return `Forgotten: ${renderLearning(learning)}`
+    },
+    forget: async (sessionID) => {
+      busy(sessionID)
+      for (const memory of [gathering, touched, asked, roots]) memory.delete(sessionID)
+      recall.forget(sessionID)
+      await records.forget(sessionID)
+    },
+    stop: async () => {
+      for (const sessionID of [...timers.keys()]) busy(sessionID)
+      const store = async (): Promise<void> => {
+        await Promise.all(gathering.values())
+        await Promise.all([...touched].map((sessionID) => capture.store(sessionID)))
+      }
+      const stored = await withDeadline(store(), STORE_DEADLINE_MS)
+      if (stored.kind !== "done") log.info("what is to be learned is kept for the next start", { how: stored.kind })
+      // What others put there is theirs to wait for.
+      if (isOwed) await outbox.flush(FLUSH_DEADLINE_MS)
+      outbox.stop()
+    },
+  }
+}

@@ -1,0 +1,134 @@
+import { existsSync, statSync } from "node:fs"
+import { join } from "node:path"
+import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
+import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
+import { guardHook, guardObserver } from "../host/guard.ts"
+import { createLog, describeError } from "../host/log.ts"
+import { findProjectRoot } from "../host/project-root.ts"
+import type { LearningFeature } from "./feature.ts"
+
+const DEADLINE_MS = 1_000
+
+type ToolModule = typeof import("./tools.ts")
+
+/** Session learning's hooks for one directory of one OpenCode process; the feature is loaded where something is learned. */
+export const createLearningHooks = (input: PluginInput): Hooks => {
+  const { client, directory, worktree } = input
+  const log = createLog(client, "learning")
+  const projectRoot = findProjectRoot(directory, worktree)
+  const claim = claimBundle({ feature: "learning", directory, projectRoot, bundleRoot })
+  const parents = new Map<string, string | undefined>()
+  /** Sessions whose next message is what a command's template became. */
+  const expanded = new Set<string>()
+
+  let loading: Promise<LearningFeature | undefined> | undefined
+  const load = (): Promise<LearningFeature | undefined> => {
+    loading ??= import("./feature.ts").then(({ createLearningFeature }) =>
+      createLearningFeature(input, { log, projectRoot, bundleRoot, parents }),
+    )
+    return loading
+  }
+
+  const exists = (...path: string[]): boolean => existsSync(join(projectRoot, ".opencode", ...path))
+  /** Whether something was learned here, or may have been elsewhere: in the main worktree, or under a name of the user's. */
+  const mayKnow = (): boolean =>
+    loading !== undefined ||
+    exists("state", "learning") ||
+    exists("baton.json") ||
+    statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
+
+  let toolModule: ToolModule | undefined
+  let tools: Record<string, ToolDefinition> | undefined
+  const createTools = (): Record<string, ToolDefinition> => {
+    try {
+      return toolModule?.createTools(load) ?? {}
+    } catch (error) {
+      log.error("the tools learned and forget are not there", { error: describeError(error) })
+      return {}
+    }
+  }
+
+  const about = ({ sessionID }: { sessionID: string }) => ({ sessionID })
+  const hook = (name: string) => ({ name, deadlineMs: DEADLINE_MS })
+  return {
+    config: async () => {
+      try {
+        if (claim.isHeld()) toolModule = await import("./tools.ts")
+      } catch (error) {
+        log.error("hook failed", { hook: "config", error: describeError(error) })
+      }
+    },
+    // OpenCode asks right before the first request, long after the config hook.
+    get tool() {
+      tools ??= createTools()
+      return tools
+    },
+    "command.execute.before": guardHook(
+      log,
+      hook("command.execute.before"),
+      async ({ sessionID }) => {
+        if (claim.isHeld()) expanded.add(sessionID)
+        return undefined
+      },
+      about,
+    ),
+    "chat.message": guardHook(
+      log,
+      hook("chat.message"),
+      async ({ sessionID }, { message, parts }) => {
+        if (!claim.isHeld() || expanded.delete(sessionID)) return undefined
+        // The rest is loaded for a message that teaches something, or asks for what others taught.
+        if (!mayKnow() && !(await import("./first-look.ts")).isWanted(parts)) return undefined
+        await (await load())?.userMessage(message, parts)
+        return undefined
+      },
+      about,
+    ),
+    "experimental.session.compacting": guardHook(
+      log,
+      hook("experimental.session.compacting"),
+      async ({ sessionID }) => {
+        if (claim.isHeld() && mayKnow()) (await load())?.compacting(sessionID)
+        return undefined
+      },
+      about,
+    ),
+    "experimental.chat.messages.transform": guardHook(
+      log,
+      hook("experimental.chat.messages.transform"),
+      async (_input, { messages }) => {
+        if (!claim.isHeld() || !toolModule) return undefined
+        const feature = mayKnow() ? await load() : undefined
+        return feature ? feature.beforeRequest(messages) : () => toolModule?.hideAll(messages)
+      },
+      (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
+    ),
+    event: guardObserver(log, "event", ({ event }) => {
+      switch (event.type) {
+        case "session.created":
+          parents.set(event.properties.info.id, event.properties.info.parentID)
+          return undefined
+        case "session.idle":
+          return loading?.then((feature) => feature?.idle(event.properties.sessionID))
+        case "session.status":
+          if (event.properties.status.type === "idle") return undefined
+          return loading?.then((feature) => feature?.busy(event.properties.sessionID))
+        case "session.deleted": {
+          const { id } = event.properties.info
+          parents.delete(id)
+          expanded.delete(id)
+          return exists("state", "learning") && claim.isHeld()
+            ? load().then((feature) => feature?.forget(id))
+            : undefined
+        }
+        default:
+          return undefined
+      }
+    }),
+    dispose: async () => {
+      const feature = await loading?.catch(() => undefined)
+      await feature?.stop()
+      claim.release()
+    },
+  }
+}

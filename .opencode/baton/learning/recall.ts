@@ -1,0 +1,115 @@
+import { findCompletedCompaction, isAwaitingSummary } from "../host/completed-compaction.ts"
+import type { Change } from "../host/guard.ts"
+import type { Log } from "../host/log.ts"
+import { withNote } from "../host/request-note.ts"
+import type { StoredMessage } from "../host/sessions.ts"
+import { extractBrief } from "../task/brief.ts"
+import { collectUserText } from "../task/user-text.ts"
+import type { KnownLearnings } from "./known-learnings.ts"
+import { chooseLearnings } from "./ranking.ts"
+import { renderLearnings } from "./rendering.ts"
+import { type Given, withGiven } from "./session-record.ts"
+import type { SessionRecords } from "./session-records.ts"
+
+export type RecallDeps = {
+  readonly known: KnownLearnings
+  readonly records: Pick<SessionRecords, "read" | "update">
+  readonly isRoot: (sessionID: string) => Promise<boolean>
+  readonly log: Log
+  readonly now: () => Date
+}
+
+export type Recall = {
+  /** @returns the change that puts the learnings into this request, or nothing */
+  remind(messages: StoredMessage[]): Promise<Change | undefined>
+  /** Whether the session was given any. */
+  hasGiven(sessionID: string): boolean
+  /** The next request is the summariser's. */
+  summaryExpected(sessionID: string): void
+  forget(sessionID: string): void
+}
+
+/** Where the learnings stand, and by which text they are chosen. `isFirst`: no turn has begun behind it. */
+type Anchor = { readonly messageID: string; readonly text: string; readonly isFirst: boolean }
+
+const RECENT_MESSAGES = 5
+/** More than this is a paste, in which any learning finds a word. */
+const QUERY_CHARACTERS = 8_000
+
+const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
+  const users = messages.filter(({ info }) => info.role === "user")
+  // A role prompt has words for everything.
+  const texts = users.map(({ parts }) => extractBrief(collectUserText(parts)).slice(0, QUERY_CHARACTERS))
+  const compaction = findCompletedCompaction(messages)
+  if (compaction) {
+    const { requestID, summaryID, summary } = compaction
+    // Ids grow with time; of the turns before the compaction some may stand behind its summary.
+    const isFirst = !messages.some(({ info }) => info.role === "assistant" && info.id > summaryID)
+    return { messageID: requestID, text: [...texts.slice(-RECENT_MESSAGES), summary].join("\n"), isFirst }
+  }
+  const [first] = users
+  if (!first) return undefined
+  return {
+    messageID: first.info.id,
+    text: texts[0] ?? "",
+    isFirst: users.length === messages.length && users.length === 1,
+  }
+}
+
+/**
+ * Puts the best few learnings beside the first message of a root session, and beside each compaction's summary. The text
+ * is made when the model first sees that message and kept from then on, so that all requests agree up to their end and
+ * provider caches hit; a session that began without any gets none before its next compaction.
+ */
+export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): Recall => {
+  const expected = new Set<string>()
+  const given = new Map<string, Given | undefined>()
+
+  const choose = async (sessionID: string, { messageID, text }: Anchor): Promise<Given | undefined> => {
+    const at = now()
+    const chosen = chooseLearnings(await known.read(), text, { now: at.getTime() })
+    const { text: block, shown } = renderLearnings(chosen)
+    if (block === "") return undefined
+    log.info("learnings given", { sessionID, messageID, learnings: shown.length, characters: block.length })
+    return { messageID, at: at.toISOString(), text: block, keys: shown.map(({ key }) => key) }
+  }
+
+  /** From 1.14 on the summariser's messages come without any summary; before, they do not come here, or with its request. */
+  const isForSummary = (sessionID: string, messages: readonly StoredMessage[]): boolean =>
+    isAwaitingSummary(messages) || (expected.delete(sessionID) && findCompletedCompaction(messages) === undefined)
+
+  const remember = (sessionID: string, chosen: Given): void => {
+    given.set(sessionID, chosen)
+    void records.update(sessionID, (record) => withGiven(record, chosen))
+  }
+
+  return {
+    remind: async (messages) => {
+      const sessionID = messages[0]?.info.sessionID
+      if (sessionID === undefined || isForSummary(sessionID, messages)) return undefined
+      const anchor = findAnchor(messages)
+      if (!anchor || !(await isRoot(sessionID))) return undefined
+      const { messageID } = anchor
+      const before =
+        given.get(sessionID) ?? (await records.read(sessionID)).given.find((one) => one.messageID === messageID)
+      if (before?.messageID === messageID) {
+        given.set(sessionID, before)
+        return () => withNote(messages, messageID, before.text)
+      }
+      const chosen = anchor.isFirst ? await choose(sessionID, anchor) : undefined
+      if (!chosen) return undefined
+      return () => {
+        remember(sessionID, chosen)
+        withNote(messages, messageID, chosen.text)
+      }
+    },
+    hasGiven: (sessionID) => given.get(sessionID) !== undefined,
+    summaryExpected: (sessionID) => {
+      expected.add(sessionID)
+    },
+    forget: (sessionID) => {
+      expected.delete(sessionID)
+      given.delete(sessionID)
+    },
+  }
+}

@@ -1,0 +1,5 @@
+import type { Plugin } from "@opencode-ai/plugin"
+import { createLearningHooks } from "../baton/learning/hooks.ts"
+
+/** What the user corrected once is known in the next session; see docs/learning.md. */
+export const SessionLearning: Plugin = async (input) => createLearningHooks(input)

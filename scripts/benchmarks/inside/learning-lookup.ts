@@ -1,0 +1,43 @@
+/** `learning-lookup.ts LEARNINGS ROUNDS`: prints what one look-up among so many learnings costs, in ms, and the detector's look at one message. */
+import { detect } from "../../../.opencode/baton/learning/detect.ts"
+import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known-learning.ts"
+import { LEARNING_TYPES } from "../../../.opencode/baton/learning/learning-type.ts"
+import { chooseLearnings } from "../../../.opencode/baton/learning/ranking.ts"
+import { renderLearnings } from "../../../.opencode/baton/learning/rendering.ts"
+
+const [learnings = "10000", rounds = "20"] = process.argv.slice(2)
+const SUBJECTS =
+  "parser lexer formatter router cache queue mailer invoice login upload search report export import theme".split(" ")
+const subject = (at: number): string => SUBJECTS[at % SUBJECTS.length] ?? ""
+
+const made = Array.from({ length: Number(learnings) }, (_, at): KnownLearning => {
+  const sentence = `No, use module${at} for the ${subject(at)} instead of the shared helper in the ${subject(at * 7 + 3)}.`
+  return {
+    id: `lrn-${at.toString(16).padStart(6, "0")}`,
+    key: at.toString(16).padStart(12, "0"),
+    folder: "/project",
+    type: LEARNING_TYPES[at % LEARNING_TYPES.length] ?? "insight",
+    sentence,
+    ...lookUpBy(sentence),
+    files: [`src/${subject(at)}/module${at}.ts`],
+    at: new Date(Date.UTC(2026, 0, 1) + at * 60_000).toISOString(),
+    times: 1 + (at % 3),
+    confirmed: at % 2 === 0,
+    status: at % 10 === 9 ? "replaced" : "active",
+  }
+})
+const MESSAGE =
+  "Make the parser read CRLF, and see to it that src/lexer/module17.ts keeps its tests. No, use the router instead."
+
+const time = (work: () => unknown): number[] =>
+  Array.from({ length: Number(rounds) }, () => {
+    const started = performance.now()
+    work()
+    return performance.now() - started
+  })
+const lookup = time(() => renderLearnings(chooseLearnings(made, MESSAGE, { now: Date.UTC(2026, 6, 1) })))
+const copy = JSON.stringify(made)
+const parse = time(() => JSON.parse(copy))
+const look = time(() => detect(MESSAGE))
+console.log(JSON.stringify({ lookup, parse, look }))
+process.exit(0)

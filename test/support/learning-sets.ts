@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { detect } from "../../.opencode/baton/learning/detect.ts"
+import type { LearningType } from "../../.opencode/baton/learning/learning-type.ts"
+import { REPOSITORY } from "./opencode-binary.ts"
+
+/** `first` and `second`: what the detector was mended with; `third`: written after it was frozen. */
+export const LEARNING_SETS = ["first", "second", "third"] as const
+export type LearningSet = (typeof LEARNING_SETS)[number]
+
+type Labelled = { text: string; learn: { type: LearningType; sentence: string }[] }
+
+export type Score = {
+  messages: number
+  labels: number
+  stored: number
+  precision: number
+  recall: number
+  /** Of the sentences rightly stored, how many under the labelled type. */
+  rightType: number
+  wrong: string[]
+  missed: string[]
+}
+
+export const readLearningSet = (name: LearningSet): Labelled[] =>
+  readFileSync(join(REPOSITORY, "test", "fixtures", "learning", `${name}.jsonl`), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Labelled)
+
+/** What is stored may have an opener or a filler more than the label, or less. */
+const isSame = (stored: string, label: string): boolean => stored.includes(label) || label.includes(stored)
+
+export const scoreLearningSet = (name: LearningSet): Score => {
+  const set = readLearningSet(name)
+  const [wrong, missed]: [string[], string[]] = [[], []]
+  let [right, rightType] = [0, 0]
+  for (const { text, learn } of set) {
+    const { learnings } = detect(text)
+    for (const { type, sentence } of learnings) {
+      const label = learn.find((one) => isSame(sentence, one.sentence))
+      if (label === undefined) wrong.push(sentence)
+      else right += 1
+      if (label?.type === type) rightType += 1
+    }
+    const isMissed = (label: string) => !learnings.some(({ sentence }) => isSame(sentence, label))
+    missed.push(...learn.map(({ sentence }) => sentence).filter(isMissed))
+  }
+  const labels = set.reduce((sum, { learn }) => sum + learn.length, 0)
+  const stored = right + wrong.length
+  return {
+    messages: set.length,
+    labels,
+    stored,
+    precision: right / stored,
+    recall: (labels - missed.length) / labels,
+    rightType: rightType / right,
+    wrong,
+    missed,
+  }
+}
