@@ -4,6 +4,8 @@ import type {
   WorkContext,
   WorkOutput,
 } from "../../.opencode/baton/pass-over/contract.ts"
+import type { PassRecord } from "../../.opencode/baton/pass-over/pass-record.ts"
+import { SENT } from "../../.opencode/baton/pass-over/pass-state.ts"
 import { type ResolvedPolicy, resolvePolicy } from "../../.opencode/baton/pass-over/policy-resolution.ts"
 
 /** Valid values of the contract, for tests that are about one part of them. */
@@ -65,3 +67,19 @@ export const builtInPolicy = (): ResolvedPolicy => {
   if (resolution.kind === "refused") throw new Error(resolution.error.message)
   return resolution.policy
 }
+
+/** A pass that was just sent. */
+export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
+  version: 1,
+  request: passRequest(),
+  policy: builtInPolicy(),
+  state: SENT,
+  history: [{ at: "2026-01-01T10:20:30.000Z", state: "sent" }],
+  attempts: 0,
+  child_session_id: null,
+  output: null,
+  announced_at: null,
+  cache_key: null,
+  is_audited: true,
+  ...change,
+})

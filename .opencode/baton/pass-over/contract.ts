@@ -3,6 +3,8 @@ import type { Zod } from "../host/schema.ts"
 import { artifactSchemas } from "./artifact.ts"
 import { policyPartSchema } from "./policy.ts"
 
+export const WORK_STATUSES = ["completed", "failed", "aborted", "partial", "timeout"] as const
+
 /**
  * What goes into a pass and what comes out of it, as one set of schemas: the types below, docs/pass-over.schema.json and
  * every check are made from it. Names are the design document's, in snake_case as models see them; times are ISO 8601 in
@@ -77,7 +79,7 @@ export const contractSchemas = (z: Zod) => {
   const output = z.strictObject({
     pass_over_id: name,
     return_to: name.describe("The originating agent"),
-    status: z.enum(["completed", "failed", "aborted", "partial", "timeout"]),
+    status: z.enum(WORK_STATUSES),
     child_session_id: z.string().nullable().describe("null when no session could be created"),
     source: z
       .enum(["return", "transcript", "program"])
@@ -116,4 +118,4 @@ export type ReturnArguments = Immutable<Infer<Schemas["returnArguments"]>>
 export type Artifact = Immutable<Infer<Schemas["artifact"]>>
 export type FileModification = Extract<Artifact, { type: "file_modification" }>
 export type Finding = Extract<Artifact, { type: "finding" }>
-export type WorkStatus = WorkOutput["status"]
+export type WorkStatus = (typeof WORK_STATUSES)[number]

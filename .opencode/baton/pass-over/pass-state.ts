@@ -7,6 +7,16 @@ export type Decisions = {
   readonly rejected: readonly string[]
 }
 
+export const PASS_STATES = [
+  "sent",
+  "waiting_for_return",
+  "returned",
+  "applied",
+  "rejected",
+  "cancelled",
+  "timed_out",
+] as const
+
 /** The document's return states. `is_late`: the originator had stopped waiting when the result came. */
 export type PassState =
   | { readonly state: "sent" }
