@@ -2,22 +2,15 @@
  * `baton handoffs`, started by the launcher: argument 1 is the folder the user is in, the user's own arguments follow.
  * Exits 0 when the handoffs could be read, 1 when not, 2 for a wrong command line.
  */
-import { existsSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
+import { resolve } from "node:path"
 import { parseArgs } from "node:util"
+import { findNearestProject } from "../host/project-root.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { findChain, renderHandoffLine } from "./handoff-chain.ts"
 import { createHandoffRecords } from "./handoff-record.ts"
 
 const FAILED_EXIT_CODE = 1
 const USAGE_EXIT_CODE = 2
-
-const nearestProject = (start: string): string => {
-  for (let folder = start; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, ".opencode"))) return folder
-    if (dirname(folder) === folder) return start
-  }
-}
 
 const readArguments = (args: readonly string[]) => {
   const { values, positionals } = parseArgs({
@@ -41,7 +34,7 @@ const main = async (here: string, args: readonly string[]): Promise<void> => {
     return
   }
   const { directory, json, session, draft } = request
-  const root = directory === undefined ? nearestProject(here) : resolve(here, directory)
+  const root = directory === undefined ? findNearestProject(here) : resolve(here, directory)
   let isWhole = true
   const warn = (message: string, extra: Record<string, unknown> = {}): void => {
     isWhole = false

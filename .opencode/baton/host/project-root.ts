@@ -12,3 +12,11 @@ export const findProjectRoot = (directory: string, worktree: string): string => 
     current = parent
   }
 }
+
+/** The project that a person means who stands in a folder: the nearest one upwards with `.opencode`, else the folder. */
+export const findNearestProject = (start: string): string => {
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, ".opencode"))) return folder
+    if (dirname(folder) === folder) return start
+  }
+}

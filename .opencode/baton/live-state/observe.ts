@@ -6,6 +6,7 @@ import { existsSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import { parseArgs, styleText } from "node:util"
 import { createProcessRunner } from "../host/process.ts"
+import { findNearestProject } from "../host/project-root.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createLedger } from "../ledger/client.ts"
 import { splitHandoff } from "../ledger/description.ts"
@@ -21,13 +22,6 @@ const DEFAULT_WIDTH = 100
 const ENTER_SCREEN = "\u001b[?1049h\u001b[?25l"
 const LEAVE_SCREEN = "\u001b[?25h\u001b[?1049l"
 const HOME_AND_CLEAR = "\u001b[H\u001b[2J"
-
-const nearestProject = (start: string): string => {
-  for (let folder = start; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, ".opencode"))) return folder
-    if (dirname(folder) === folder) return start
-  }
-}
 
 const style =
   (name: "bold" | "dim" | "red" | "green" | "yellow" | "cyan", colour: boolean) =>
@@ -136,7 +130,7 @@ const main = async (here: string, args: readonly string[]): Promise<void> => {
     const options = { json: { type: "boolean", default: false } } as const
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
     json = values.json
-    roots = positionals.length === 0 ? [nearestProject(here)] : positionals.map((folder) => resolve(here, folder))
+    roots = positionals.length === 0 ? [findNearestProject(here)] : positionals.map((folder) => resolve(here, folder))
     const missing = roots.find((root) => !existsSync(root))
     if (missing !== undefined) throw new Error(`expected a project folder, received '${missing}', which is not there`)
   } catch (error) {

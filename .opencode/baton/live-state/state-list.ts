@@ -2,19 +2,12 @@
  * `baton state`, started by the launcher: argument 1 is the folder the user is in, the user's own arguments follow.
  * Exits 0, or 1 when the folder cannot be read, or 2 for a wrong command line.
  */
-import { existsSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
+import { findNearestProject } from "../host/project-root.ts"
 import { listStates, pruneStates, renderState } from "./statefiles.ts"
 
 const USAGE_EXIT_CODE = 2
-
-const nearestProject = (start: string): string => {
-  for (let folder = start; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, ".opencode"))) return folder
-    if (dirname(folder) === folder) return start
-  }
-}
 
 const readArguments = (args: readonly string[]) => {
   const options = { json: { type: "boolean", default: false } } as const
@@ -34,7 +27,7 @@ const main = async (here: string, args: readonly string[]): Promise<void> => {
     process.exitCode = USAGE_EXIT_CODE
     return
   }
-  const root = request.directory === undefined ? nearestProject(here) : resolve(here, request.directory)
+  const root = request.directory === undefined ? findNearestProject(here) : resolve(here, request.directory)
   const folder = join(root, ".opencode", "state", "live")
   if (request.action === "prune") {
     const gone = await pruneStates(folder)
