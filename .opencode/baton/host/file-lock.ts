@@ -17,6 +17,12 @@ export type HeldLock = {
   release(): Promise<void>
 }
 
+export type FileLock = {
+  tryAcquire(): Promise<HeldLock | undefined>
+  /** Whether somebody who is still there holds it. Only looks. */
+  isTaken(): Promise<boolean>
+}
+
 type Owner = { readonly token: string; readonly pid: number; readonly host: string }
 
 export type FileLockDeps = {
@@ -66,7 +72,7 @@ const createExclusively = async (path: string, text: string): Promise<boolean> =
  * else by now, or that lives in another container, by its silence. Taking over is a claim on the dead holder's token, so
  * that of two who try, one succeeds, and neither removes a lock that is newer than the one it judged.
  */
-export const createFileLock = (deps: FileLockDeps): { tryAcquire(): Promise<HeldLock | undefined> } => {
+export const createFileLock = (deps: FileLockDeps): FileLock => {
   const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
   const host = readHost()
 
@@ -110,6 +116,10 @@ export const createFileLock = (deps: FileLockDeps): { tryAcquire(): Promise<Held
   }
 
   return {
+    isTaken: async () => {
+      const current = await readOwner(path)
+      return current !== undefined && !isStale(current)
+    },
     tryAcquire: async () => {
       const token = randomBytes(8).toString("hex")
       const text = `${token}\n${process.pid}\n${host}\n`

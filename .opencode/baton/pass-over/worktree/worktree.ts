@@ -24,7 +24,10 @@ export type Begun = {
   readonly kind: "begun"
   /** Where the child's tools work: its own copy, or the directory of OpenCode for a pass that may change nothing. */
   readonly directory: string
-  /** Absolute path of the copy's top folder; undefined for a pass that may change nothing. */
+  /**
+   * Absolute path of the top folder that tool calls are to be moved to: the pass's own copy; of a pass that may change
+   * nothing its parent's, and undefined where it has none.
+   */
   readonly copy: string | undefined
   /** Submodules, nested repositories, sockets and the like, which are not in the copy. */
   readonly leftOut: readonly LeftOut[]
@@ -73,12 +76,14 @@ export type FilesState = "working" | "held" | "applying" | "settled"
 
 export type PendingPass = {
   readonly passID: string
-  readonly state: Exclude<FilesState, "settled">
+  /** `damaged`: what is kept of it cannot be read, for the reason given. */
+  readonly state: Exclude<FilesState, "settled"> | "damaged"
   /** When the pass began, ISO 8601. */
   readonly since: string
   /** Whether a process that is still there works on it: then it is nobody else's to restore. */
   readonly isOwned: boolean
   readonly copy: string | undefined
+  readonly reason?: string
 }
 
 export type Restored = {
