@@ -1,5 +1,6 @@
 import type { RequirementId } from "../../test/requirements.ts"
 import { measureAdditions } from "./additions.ts"
+import { measureAudit } from "./audit.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { measureEvent } from "./event.ts"
 import { measureHook } from "./hook.ts"
@@ -25,4 +26,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   references: { requirement: "handoff.C1", about: "parsing 1 MB of hostile text", measure: measureReferences },
   transcript: { requirement: "handoff.D4", about: "reading a session of 10,000 messages", measure: measureTranscript },
   "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
+  audit: { requirement: "pass-over.G3", about: "a query over 100,000 lines of the audit", measure: measureAudit },
 }

@@ -68,6 +68,7 @@ export const BENCHMARKS = [
   "references",
   "transcript",
   "tui-draft",
+  "audit",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]
