@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
-import { createPassID, isPassID } from "../../.opencode/baton/pass-over/pass-record.ts"
+import { createPassID, isPassID, type PassRecord } from "../../.opencode/baton/pass-over/pass-record.ts"
+import { type Decisions, type PassState, SENT } from "../../.opencode/baton/pass-over/pass-state.ts"
 import { createPassStore } from "../../.opencode/baton/pass-over/pass-store.ts"
 import { promised } from "../requirements.ts"
 import { NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
@@ -84,26 +85,86 @@ describe("a stored pass", () => {
   )
 
   test(promised("pass-over.D1", "is counted for its root session from the moment that it is asked for"), async () => {
-    const { store, folder } = setUp()
+    const { store } = setUp()
     const ids = [1, 2, 3].map((n) => `pass_2026010110203000${n}_abcd`)
     for (const [at, id] of ids.entries()) await store.create(recordOf(id, at < 2 ? "ses_a" : "ses_b"))
-    mkdirSync(join(folder, "not-a-pass"))
     expect(await store.idsOfRoot("ses_a")).toEqual(ids.slice(0, 2))
     expect(await store.idsOfRoot("ses_none")).toEqual([])
-    expect((await store.list()).map(({ request }) => request.pass_over_id)).toEqual(ids)
   })
 
   test(
     promised("pass-over.D1", "is not made under a name that is none, and passes that cannot be counted are not none"),
     async () => {
       const { store, folder } = setUp()
-      await expect(store.create(recordOf("pass_x"))).rejects.toThrow("expected a pass id and a session id")
+      await expect(store.create(recordOf("pass_x"))).rejects.toThrow("expected a pass id and session ids")
       await expect(store.create(recordOf(PASS_ID, "../x"))).rejects.toThrow("received pass_")
       mkdirSync(join(folder, "by-root"), { recursive: true })
       writeFileSync(join(folder, "by-root", "ses_a"), "")
       await expect(store.idsOfRoot("ses_a")).rejects.toThrow("ENOTDIR")
       await expect(store.create(recordOf(PASS_ID, "ses_a"))).rejects.toThrow()
       expect(await store.read(PASS_ID)).toBeUndefined()
+    },
+  )
+})
+
+describe("passes", () => {
+  const ID = (day: number) => createPassID(new Date(Date.UTC(2026, 0, day)), "abcd")
+  const stored = (day: number, state: PassState, change: Partial<PassRecord> = {}): PassRecord =>
+    passRecord({
+      request: passRequest({ pass_over_id: ID(day), originating_session_id: day % 2 === 0 ? "ses_even" : "ses_odd" }),
+      history: [{ at: new Date(Date.UTC(2026, 0, day)).toISOString(), state: state.state }],
+      state,
+      ...change,
+    })
+  const result = (change: Partial<Extract<PassState, Decisions>> = {}): PassState => ({
+    state: "returned",
+    is_late: false,
+    undecided: [],
+    applied: [],
+    rejected: [],
+    ...change,
+  })
+  const idsOf = (records: readonly PassRecord[]) => records.map(({ request }) => request.pass_over_id)
+
+  test(
+    promised("pass-over.E4", "that are not at their end are listed, and those of one session, oldest first"),
+    async () => {
+      const { store, folder } = setUp()
+      const states = [
+        SENT,
+        result(),
+        result({ undecided: ["a.ts"] }),
+        result({ is_late: true }),
+        { state: "timed_out" },
+      ] as const
+      for (const [at, state] of states.entries()) await store.create(stored(at + 1, state))
+      writeFileSync(join(folder, "unfinished", ID(9)), "")
+      expect(idsOf(await store.listUnfinished())).toEqual([1, 3, 4, 5].map(ID))
+      expect(idsOf(await store.listOfSession("ses_even"))).toEqual([2, 4].map(ID))
+      expect(await store.idsOfSession("ses_odd")).toEqual([1, 3, 5].map(ID))
+      expect(await store.idsOfSession("../ses_odd")).toEqual([])
+
+      await store.update(ID(3), (record) => ({ ...record, state: result({ state: "applied", applied: ["a.ts"] }) }))
+      await store.update(ID(4), (record) => ({ ...record, announced_at: record.history[0]?.at ?? "" }))
+      expect(idsOf(await store.listUnfinished())).toEqual([1, 5].map(ID))
+      expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
+    },
+  )
+
+  test(
+    promised("pass-over.B3", "that are finished are removed when they are old; nothing that waits for somebody is"),
+    async () => {
+      const { store, folder, log } = setUp()
+      const kept = [stored(1, SENT), stored(2, result({ undecided: ["a.ts"] })), stored(8, { state: "cancelled" })]
+      const late = stored(3, result({ state: "applied" }), {
+        history: [{ at: "2026-01-07T00:00:00.000Z", state: "applied" }],
+      })
+      for (const record of [...kept, late, stored(4, { state: "cancelled" }), stored(5, result())])
+        await store.create(record)
+      await store.removeFinished(new Date(Date.UTC(2026, 0, 6)))
+      expect(readdirSync(folder).filter(isPassID)).toEqual([1, 2, 3, 8].map(ID))
+      expect(await store.idsOfRoot("ses_root")).toEqual([1, 2, 3, 8].map(ID))
+      expect(log.lines).toEqual([])
     },
   )
 })

@@ -1,7 +1,7 @@
 import type { ZodType } from "zod"
 import type { Zod } from "../host/schema.ts"
 import { contractSchemas, type PassOverRequest, type WorkOutput } from "./contract.ts"
-import { PASS_STATES, type PassState, type PassStateName } from "./pass-state.ts"
+import { isOpen, PASS_STATES, type PassState, type PassStateName } from "./pass-state.ts"
 import { policyPartSchema } from "./policy.ts"
 import { POLICY_LEVELS, type ResolvedPolicy } from "./policy-resolution.ts"
 
@@ -24,6 +24,13 @@ export type PassRecord = {
   readonly cache_key: string | null
   /** Whether its changes go into the audit, as the policy said when it began. */
   readonly is_audited: boolean
+}
+
+/** Whether somebody still works on a pass, decides on its files, or has to be told of it. */
+export const isUnfinished = ({ state, request, announced_at: announcedAt }: PassRecord): boolean => {
+  if (isOpen(state)) return true
+  if (state.state !== "returned") return false
+  return state.undecided.length > 0 || (announcedAt === null && (state.is_late || request.async))
 }
 
 const stateSchema = (z: Zod) => {

@@ -1,17 +1,19 @@
-import { readdir, readFile } from "node:fs/promises"
+import { readFile, rm } from "node:fs/promises"
 import { setTimeout as wait } from "node:timers/promises"
 import type { ZodType } from "zod"
-import { errorCode, isAbsent } from "../host/error-code.ts"
+import { isAbsent } from "../host/error-code.ts"
 import { createFileLock, type HeldLock } from "../host/file-lock.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { loadZod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import { isRepeatable } from "./cache-key.ts"
-import { isPassID, type PassRecord, passRecordSchema } from "./pass-record.ts"
+import { createPassIndex } from "./pass-index.ts"
+import { createPassID, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./pass-record.ts"
 
 const FOLDER = "pass-over"
-/** One empty file a pass, so that a session's passes are counted without reading them. */
 const BY_ROOT = "by-root"
+const BY_SESSION = "by-session"
+const UNFINISHED = "unfinished"
 const CACHE = "cache"
 /** A change takes milliseconds; whoever waits longer waits for a process that hangs. */
 const LOCK_DEADLINE_MS = 5000
@@ -33,10 +35,16 @@ export type PassStore = {
    * @throws the file system's own error, or when another process does not let go of the pass
    */
   update(passID: string, change: (record: PassRecord) => PassRecord | undefined): Promise<PassRecord | undefined>
-  /** Oldest first. */
-  list(): Promise<PassRecord[]>
+  /** Passes that somebody works on, decides on, or has to be told of; oldest first. @throws when they cannot be listed */
+  listUnfinished(): Promise<PassRecord[]>
+  /** Passes that a session has made, oldest first. @throws when they cannot be listed */
+  listOfSession(sessionID: string): Promise<PassRecord[]>
+  /** The same without reading any. @throws when they cannot be listed */
+  idsOfSession(sessionID: string): Promise<string[]>
   /** Passes that a root session and those below it have made, oldest first. @throws when they cannot be listed */
   idsOfRoot(rootSessionID: string): Promise<string[]>
+  /** Removes passes that are finished and that nothing has happened to since then, with all beside them. Never throws. */
+  removeFinished(before: Date): Promise<void>
   /** A pass whose stored output answers the question with this key. */
   findAnswer(cacheKey: string): Promise<PassRecord | undefined>
   /** Makes the output of a pass the answer to its question, where it can be. */
@@ -55,6 +63,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   /** The newest change of each pass in this process; the next one waits for it. */
   const changing = new Map<string, Promise<unknown>>()
 
+  const index = createPassIndex(state, FOLDER)
   const pathOf = (passID: string) => state.path(FOLDER, passID, "pass.json")
   const save = (record: PassRecord) => state.write(pathOf(record.request.pass_over_id), `${JSON.stringify(record)}\n`)
 
@@ -71,14 +80,8 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     }
   }
 
-  const names = async (...folder: string[]): Promise<string[]> => {
-    try {
-      return (await readdir(state.path(FOLDER, ...folder))).filter(isPassID).sort()
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return []
-      throw error
-    }
-  }
+  const readAll = async (ids: readonly string[]): Promise<PassRecord[]> =>
+    (await Promise.all(ids.map(read))).filter((record) => record !== undefined)
 
   /** @returns undefined when there is no such pass */
   const acquire = async (passID: string): Promise<HeldLock | undefined> => {
@@ -104,20 +107,39 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       const record = await read(passID)
       const changed = record && change(record)
       if (changed) await save(changed)
+      if (changed && !isUnfinished(changed)) await index.drop(passID, UNFINISHED)
       return changed ?? record
     } finally {
       await held.release()
     }
   }
 
+  const idsOf = (list: string, sessionID: string): Promise<string[]> =>
+    isName(sessionID) ? index.ids(list, sessionID) : Promise.resolve([])
+
+  const removeIfFinished = async (passID: string, before: Date): Promise<void> => {
+    const record = await read(passID)
+    if (!record || isUnfinished(record)) return
+    if ((record.history.at(-1)?.at ?? "") >= before.toISOString()) return
+    const { originating_session_id: session, metadata } = record.request
+    await rm(state.path(FOLDER, passID), { recursive: true, force: true })
+    await index.drop(passID, BY_SESSION, session)
+    await index.drop(passID, BY_ROOT, metadata.root_session_id)
+  }
+
   return {
     create: async (record) => {
-      const { pass_over_id: passID, metadata } = record.request
-      if (!isPassID(passID) || !isName(metadata.root_session_id)) {
-        throw new Error(`expected a pass id and a session id, received ${passID} and ${metadata.root_session_id}`)
+      const { pass_over_id: passID, originating_session_id: session, metadata } = record.request
+      const { root_session_id: root } = metadata
+      if (!isPassID(passID) || !isName(root) || !isName(session)) {
+        throw new Error(`expected a pass id and session ids, received ${passID}, ${root} and ${session}`)
       }
-      // Counted first: a pass that is cut off here is one too many, never one too few.
-      await state.write(state.path(FOLDER, BY_ROOT, metadata.root_session_id, passID), "")
+      // Listed first: a pass that is cut off here is one too many, never one too few.
+      await Promise.all([
+        index.put(passID, BY_ROOT, root),
+        index.put(passID, BY_SESSION, session),
+        index.put(passID, UNFINISHED),
+      ])
       await save(record)
     },
     read,
@@ -132,14 +154,18 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       void settled.then(() => changing.get(passID) === settled && changing.delete(passID))
       return now
     },
-    list: async () => {
-      const ids = await names().catch((error: unknown) => {
-        log.warn("stored passes cannot be listed", { error: describeError(error) })
-        return []
-      })
-      return (await Promise.all(ids.map(read))).filter((record) => record !== undefined)
+    listUnfinished: async () => (await readAll(await index.ids(UNFINISHED))).filter(isUnfinished),
+    listOfSession: async (sessionID) => await readAll(await idsOf(BY_SESSION, sessionID)),
+    idsOfSession: (sessionID) => idsOf(BY_SESSION, sessionID),
+    idsOfRoot: (rootSessionID) => idsOf(BY_ROOT, rootSessionID),
+    removeFinished: async (before) => {
+      try {
+        const oldest = createPassID(before, "0000")
+        for (const id of (await index.ids()).filter((each) => each < oldest)) await removeIfFinished(id, before)
+      } catch (error) {
+        log.warn("old passes could not be removed", { error: describeError(error) })
+      }
     },
-    idsOfRoot: (rootSessionID) => (isName(rootSessionID) ? names(BY_ROOT, rootSessionID) : Promise.resolve([])),
     findAnswer: async (cacheKey) => {
       if (!isName(cacheKey)) return undefined
       const path = state.path(FOLDER, CACHE, cacheKey)

@@ -7,6 +7,8 @@ import { nextState, type PassEvent, SENT } from "./pass-state.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { ResolvedPolicy } from "./policy-resolution.ts"
 
+const DAY_MS = 86_400_000
+
 /** What may change along with the state. */
 export type PassChange = Partial<Pick<PassRecord, "child_session_id" | "output">>
 
@@ -37,7 +39,7 @@ export type Passes = {
 }
 
 export type PassesDeps = {
-  readonly store: Pick<PassStore, "create" | "read" | "update" | "keepAnswer">
+  readonly store: Pick<PassStore, "create" | "read" | "update" | "keepAnswer" | "removeFinished">
   readonly audit: AuditLog
   readonly now: () => Date
 }
@@ -52,10 +54,13 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
   const note = async (record: PassRecord, happening: Happening): Promise<void> => {
     if (record.is_audited) await audit.append(auditEntry(record, happening))
   }
+  /** In the background, once a process: what nobody has asked for so long is not waited for either. */
   const pruneOnce = ({ retention_days: days }: BeginPass["audit"]): void => {
     if (isPruned) return
     isPruned = true
-    void audit.prune(days, now().getTime())
+    const at = now().getTime()
+    void audit.prune(days, at)
+    void store.removeFinished(new Date(at - days * DAY_MS))
   }
 
   return {
