@@ -7,6 +7,7 @@ import {
   type PolicyPart,
 } from "../../.opencode/baton/pass-over/policy.ts"
 import { type ResolutionInput, resolvePolicy } from "../../.opencode/baton/pass-over/policy-resolution.ts"
+import { renderPolicy } from "../../.opencode/baton/pass-over/render-policy.ts"
 import { promised } from "../requirements.ts"
 
 type Parts = {
@@ -68,6 +69,21 @@ describe("a policy", () => {
       expect(resolvePolicy({ file, originator: "a", subagent })).toMatchObject({ policy: { values: BUILT_IN_POLICY } })
     }
   })
+})
+
+test(promised("pass-over.C1", "is shown with the level that each value came from"), () => {
+  const policy = resolved({
+    pair: { auto_return: true, can_modify_files: true },
+    override: { timeout_ms: 60_000 },
+    inherited: { can_modify_files: false, can_run_tools: true },
+  })
+  expect(renderPolicy(policy).split("\n")).toEqual([
+    "Policy: pair alice->audit with override",
+    "- originator: can_modify_files false",
+    "- override: timeout_ms 60000",
+    "- pair: auto_return true",
+    expect.stringMatching(/^- built-in: auto_apply false, on_timeout continue, max_chain_depth 3, .*50000$/),
+  ])
 })
 
 describe("an override", () => {
