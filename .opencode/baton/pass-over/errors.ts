@@ -11,7 +11,7 @@ type ErrorKind = {
   readonly next_step: string
 }
 
-/** The numbers are the design document's; those it does not have are marked. docs/pass-over.md shows this table. */
+/** The numbers are the design document's; those it does not have are marked. docs/pass-over-reference.md shows this table. */
 export const ERRORS = {
   E001: {
     name: "INVALID_SUBAGENT",
