@@ -20,8 +20,8 @@ export type AgentInfo = {
 
 export type Prompt = {
   /** What the agent is to do; plugins read it as a user's words. */
-  readonly text: string
-  /** What goes with it and is nobody's words: files, earlier messages. */
+  readonly text?: string | undefined
+  /** What is nobody's words: files, earlier messages, a result. */
   readonly context?: string | undefined
   readonly agent: string
   readonly model?: MessageTarget["model"] | undefined
@@ -79,7 +79,7 @@ const toBody = ({ text, context, agent, model }: Prompt) => ({
   agent,
   ...(model ? { model } : {}),
   parts: [
-    { type: "text" as const, text },
+    ...(text === undefined ? [] : [{ type: "text" as const, text }]),
     ...(context === undefined ? [] : [{ type: "text" as const, text: context, synthetic: true }]),
   ],
 })
