@@ -6,6 +6,7 @@ import { handoffsCheck } from "./checks/handoffs.ts"
 import { ledgerCheck } from "./checks/ledger.ts"
 import { openCodeCheck } from "./checks/opencode.ts"
 import { outboxCheck } from "./checks/outbox.ts"
+import { passesCheck } from "./checks/passes.ts"
 import { pluginsCheck } from "./checks/plugins.ts"
 import { promptsCheck } from "./checks/prompts.ts"
 import { settingsCheck } from "./checks/settings.ts"
@@ -27,5 +28,6 @@ export const CHECKS: readonly Check[] = [
   databaseCheck,
   outboxCheck,
   handoffsCheck,
+  passesCheck,
   stateCheck,
 ]

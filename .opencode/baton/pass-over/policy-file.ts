@@ -39,6 +39,14 @@ export const policyFileSchema = (z: Zod) => {
 
 export type PolicyFile = Infer<ReturnType<typeof policyFileSchema>>
 
+/** What an empty file says; for one that is not there nothing has to be loaded. */
+export const NO_POLICY: PolicyFile = {
+  defaults: {},
+  pairs: {},
+  subagents: {},
+  audit: { enabled: true, retention_days: DEFAULT_RETENTION_DAYS },
+}
+
 export type PolicyRead =
   | { readonly kind: "policy"; readonly file: PolicyFile /** Whether there is no file. */; readonly isAbsent: boolean }
   | { readonly kind: "unusable"; readonly error: PassOverError }
@@ -93,10 +101,9 @@ export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): P
  * could allow what it forbids.
  *
  * @param projectRoot absolute path of the folder that holds `.opencode`
- * @throws when zod cannot be loaded
+ * @throws when there is a file and zod cannot be loaded
  */
 export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
-  const z = await loadZod()
   const path = join(projectRoot, POLICY_FILE)
   let text: string
   try {
@@ -107,8 +114,8 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
       () => true,
       () => false,
     )
-    if (isAbsent(error) && !isLink) return { kind: "policy", file: policyFileSchema(z).parse({}), isAbsent: true }
+    if (isAbsent(error) && !isLink) return { kind: "policy", file: NO_POLICY, isAbsent: true }
     return unusable(POLICY_FILE, undefined, describeError(error))
   }
-  return parsePolicy(z, text)
+  return parsePolicy(await loadZod(), text)
 }
