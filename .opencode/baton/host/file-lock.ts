@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto"
 import { readlinkSync } from "node:fs"
-import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
+import { link, readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { hostname } from "node:os"
 import { errorCode } from "./error-code.ts"
 import { isAlive } from "./process-table.ts"
+import { TEMPORARY } from "./replace-file.ts"
 
 /** How often a holder says that it is there, and after how long a silent one is taken for dead. */
 const HEARTBEAT_MS = 5000
@@ -67,6 +68,24 @@ const createExclusively = async (path: string, text: string): Promise<boolean> =
   }
 }
 
+const WITHOUT_LINKS: ReadonlySet<string | undefined> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"])
+
+/** Whole or not at all where the file system has hard links, so that a crash in the middle leaves no lock without an owner. */
+const createWhole = async (path: string, text: string): Promise<boolean> => {
+  const temporary = `${path}.${randomBytes(4).toString("hex")}${TEMPORARY}`
+  try {
+    await writeFile(temporary, text, { flag: "wx" })
+    await link(temporary, path)
+    return true
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false
+    if (WITHOUT_LINKS.has(errorCode(error))) return await createExclusively(path, text)
+    throw error
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
 /**
  * A lock between processes, as a file. A holder that died is found at once by its pid; one whose pid belongs to somebody
  * else by now, or that lives in another container, by its silence. Taking over is a claim on the dead holder's token, so
@@ -123,11 +142,11 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
     tryAcquire: async () => {
       const token = randomBytes(8).toString("hex")
       const text = `${token}\n${process.pid}\n${host}\n`
-      if (await createExclusively(path, text)) return hold(token)
+      if (await createWhole(path, text)) return hold(token)
       const current = await readOwner(path)
       if (current && !isStale(current)) return undefined
       if (current) await takeOver(current.owner.token)
-      return (await createExclusively(path, text)) ? hold(token) : undefined
+      return (await createWhole(path, text)) ? hold(token) : undefined
     },
   }
 }

@@ -19,7 +19,7 @@ const TOO_LATE = "it changed in the very moment it was to be written"
 const prepareEntry = async (target: string, undo: string, { path, next, identity }: Write): Promise<JournalEntry> => {
   const place = join(target, path)
   const before = identity === undefined ? null : ((await storeContent(place, undo)) ?? null)
-  const found = await statIfThere(place)
+  const found = statIfThere(place)
   if (identity !== undefined && (found === undefined || identityOf(found) !== identity)) throw new Error(TOO_LATE)
   const temporary = `${path}.baton-pass.tmp`
   const permissions = (found?.mode ?? 0) & 0o7777
@@ -28,7 +28,7 @@ const prepareEntry = async (target: string, undo: string, { path, next, identity
 
 const writeEntry = async (target: string, folder: PassFolder, write: Write, entry: JournalEntry): Promise<void> => {
   const place = join(target, write.path)
-  const found = await statIfThere(place)
+  const found = statIfThere(place)
   if ((found === undefined || found.isDirectory() ? undefined : identityOf(found)) !== write.identity) {
     throw new Error(TOO_LATE)
   }

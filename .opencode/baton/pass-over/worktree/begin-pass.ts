@@ -68,7 +68,7 @@ export const beginPass = async ({
     await rm(folder.root, { recursive: true, force: true })
   }
   try {
-    await replaceFile(folder.record, JSON.stringify(record))
+    await replaceFile(folder.record, JSON.stringify(record), { isDurable: false })
     const made = await makeCopy({ git, from: top, repository, folder, isExcluded: excluderFor(ownFolder) })
     if (made.kind === "too-many") {
       await giveUp()
@@ -77,7 +77,9 @@ export const beginPass = async ({
     if (made.kind === "unlisted") throw new Error(made.complaint)
     if (!(await isFolder(place))) throw new Error(`${directory} holds no file that git does not ignore`)
     const leftOut = [...made.leftOut]
-    if (leftOut.length > 0) await replaceFile(folder.record, JSON.stringify({ ...record, left_out: leftOut }))
+    if (leftOut.length > 0) {
+      await replaceFile(folder.record, JSON.stringify({ ...record, left_out: leftOut }), { isDurable: false })
+    }
     return { kind: "begun", directory: place, copy: folder.copy, leftOut }
   } catch (error) {
     await giveUp()

@@ -18,7 +18,7 @@ import type { ManifestEntry, Side } from "./stored.ts"
  * @throws the file system's own error
  */
 export const storeContent = async (path: string, held: string): Promise<Side | undefined> => {
-  const found = await statIfThere(path)
+  const found = statIfThere(path)
   const mode = found && modeOf(found)
   if (mode === undefined) return undefined
   const temporary = join(held, `${randomBytes(8).toString("hex")}${TEMPORARY}`)
@@ -53,7 +53,7 @@ export const openBaseContents = async ({
   const untouched = new Set<string>()
   for (const { began } of candidates) {
     if (began?.base !== "index") continue
-    const source = await statIfThere(join(target, began.path))
+    const source = statIfThere(join(target, began.path))
     if (source !== undefined && identityOf(source) === began.source) untouched.add(began.path)
     else touched.push(began.path)
   }

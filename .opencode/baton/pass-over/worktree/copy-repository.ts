@@ -58,9 +58,10 @@ export const copyIndex = async ({ gitFolder, index }: Repository, folder: string
 /**
  * Gives a copy a repository of its own, with the history, branches and index of the user's. Objects are borrowed, new ones
  * and everything else stay in the copy: a commit, a stash or a reset there changes nothing of the user's.
+ *
+ * @param folder the copy's `.git`
  */
-export const createCopyRepository = async (git: Git, repository: Repository, copy: string): Promise<void> => {
-  const folder = join(copy, ".git")
+export const createCopyRepository = async (git: Git, repository: Repository, folder: string): Promise<void> => {
   const { top, gitFolder, objects, exclude } = repository
   const [settings, refs] = await Promise.all([
     git(["config", "-z", "--get-regexp", KEPT_SETTINGS], { cwd: top }),

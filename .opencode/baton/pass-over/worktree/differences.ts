@@ -1,4 +1,5 @@
 import { join } from "node:path"
+import { uncarriedReason } from "./copy-tree.ts"
 import { createWayCheck, forEachItem, identityOf, statIfThere } from "./disk.ts"
 import type { Git } from "./git.ts"
 import type { PassFolder } from "./pass-folder.ts"
@@ -33,19 +34,20 @@ export const findCandidates = async ({
   const isOnRealWay = createWayCheck(folder.copy)
   const began = new Set(manifest.map(({ path }) => path))
 
-  await forEachItem(manifest, async (entry) => {
-    const found = (await isOnRealWay(entry.path)) ? await statIfThere(join(folder.copy, entry.path)) : undefined
+  await forEachItem(manifest, (entry) => {
+    const found = isOnRealWay(entry.path) ? statIfThere(join(folder.copy, entry.path)) : undefined
     const isThere = found !== undefined && !found.isDirectory()
-    if (isThere && !entry.is_racy && identityOf(found) === entry.copy) return
-    candidates.push({ path: entry.path, began: entry, isThere })
+    const isTouched = !isThere || entry.is_racy || identityOf(found) !== entry.copy
+    if (isTouched) candidates.push({ path: entry.path, began: entry, isThere })
+    return undefined
   })
 
   const listed = await listFolder(git, folder.copy, folder.lister)
   if ("complaint" in listed) throw new Error(`the copy of the pass could not be listed: ${listed.complaint}`)
   for (const { path } of listed.files) {
     if (began.has(path) || isExcluded(path)) continue
-    if (path.includes("\uFFFD")) leftOut.push({ path, reason: "its name is not UTF-8" })
-    else if (path.endsWith("/")) leftOut.push({ path, reason: "it is a git repository of its own" })
+    const reason = uncarriedReason(path)
+    if (reason !== undefined) leftOut.push({ path, reason })
     else candidates.push({ path, began: undefined, isThere: true })
   }
   return { candidates: candidates.sort((one, other) => (one.path < other.path ? -1 : 1)), leftOut }

@@ -3,8 +3,8 @@ import { dirname, join } from "node:path"
 import { isAbsent } from "../../host/error-code.ts"
 import { replaceFile } from "../../host/replace-file.ts"
 import { copyIndex, createCopyRepository, createEmptyRepository } from "./copy-repository.ts"
-import { type CopiedFile, copyTree } from "./copy-tree.ts"
-import { forEachItem } from "./disk.ts"
+import { copyTree } from "./copy-tree.ts"
+import { copyContent, forEachItem } from "./disk.ts"
 import type { Git } from "./git.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import { listFolder, listRepository, listStale, type Repository } from "./repository.ts"
@@ -35,8 +35,6 @@ export type MakeCopy = {
   readonly isExcluded: (path: string) => boolean
 }
 
-const linkOf = ({ link }: CopiedFile): { link: string } | undefined => (link === undefined ? undefined : { link })
-
 /**
  * Makes the copy of a pass and keeps what git would not give back: contents that are in no index, as of changed and
  * untracked files. That is asked after the copy is made, so that a file changed meanwhile is kept as the child got it.
@@ -50,28 +48,31 @@ export const makeCopy = async ({ git, from, repository, folder, isExcluded }: Ma
       if (!isAbsent(error)) throw error
     })
   }
-  const listed = await (repository ? listRepository(git, repository) : listFolder(git, from, folder.lister))
+  if (repository) await copyIndex(repository, dirname(folder.index))
+  const index = folder.index
+  const listed = await (repository ? listRepository(git, repository, index) : listFolder(git, from, folder.lister))
   if ("complaint" in listed) return { kind: "unlisted", complaint: listed.complaint }
   const found = listed.files.length
   if (!repository && found > MAX_FILES_OUTSIDE_GIT) return { kind: "too-many", found }
 
   await mkdir(folder.copy, { recursive: true })
-  if (repository) await copyIndex(repository, dirname(folder.index))
-  const tree = await copyTree({ from, to: folder.copy, files: listed.files, isExcluded })
-  const stale = repository ? await listStale(git, repository) : undefined
+  const own = join(folder.copy, ".git")
+  const [tree] = await Promise.all([
+    copyTree({ from, to: folder.copy, files: listed.files, isExcluded }),
+    repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own),
+  ])
+  const stale = repository ? await listStale(git, repository, index) : undefined
   await mkdir(folder.base, { recursive: true })
-  const manifest: ManifestEntry[] = new Array(tree.files.length)
-  await forEachItem(tree.files, async (file, at) => {
-    const { isIndexed, link: _, ...entry } = file
-    const isKept = isIndexed && !file.is_racy && stale !== undefined && !stale.has(file.path)
-    const base = linkOf(file) ?? (isKept ? ("index" as const) : { stored: String(at) })
-    if (typeof base === "object" && "stored" in base)
-      await copyFile(join(folder.copy, file.path), join(folder.base, base.stored))
-    manifest[at] = { ...entry, base }
+  const manifest: ManifestEntry[] = []
+  await forEachItem(tree.files, ({ isIndexed, link, size, ...entry }, at) => {
+    const isKept = isIndexed && !entry.is_racy && stale !== undefined && !stale.has(entry.path)
+    const stored = link === undefined && !isKept ? String(at) : undefined
+    const base = link === undefined ? (stored === undefined ? ("index" as const) : { stored }) : { link }
+    manifest.push({ ...entry, base })
+    if (stored === undefined) return undefined
+    return copyContent(join(folder.copy, entry.path), join(folder.base, stored), size)
   })
-  await (repository
-    ? createCopyRepository(git, repository, folder.copy)
-    : createEmptyRepository(join(folder.copy, ".git")))
-  await replaceFile(folder.manifest, JSON.stringify(manifest))
+  // A child that has not started has nothing to lose, and a flush would wait for thousands of new files.
+  await replaceFile(folder.manifest, JSON.stringify(manifest), { isDurable: false })
   return { kind: "made", manifest, leftOut: tree.leftOut }
 }

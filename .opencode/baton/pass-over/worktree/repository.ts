@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path"
-import { type Git, parseList } from "./git.ts"
+import { type Git, type GitAnswer, parseList } from "./git.ts"
 
 /** Absolute paths of a repository's parts; of a linked worktree they lie in different folders. */
 export type Repository = {
@@ -51,27 +51,32 @@ export type Listed = { readonly files: readonly ListedFile[] } | { readonly comp
 
 const LIST = ["ls-files", "-z", "-v", "-o", "--exclude-standard"]
 
-const list = async (git: Git, args: readonly string[], cwd: string): Promise<Listed> => {
-  const answer = await git(args, { cwd })
+const readListing = (answer: GitAnswer): Listed => {
   if (answer.kind === "done") return { files: parseListing(answer.stdout) }
   return { complaint: answer.kind === "failed" ? answer.complaint : answer.cause }
 }
 
-/** Tracked and untracked files of a repository, ignored ones not. */
-export const listRepository = (git: Git, { top }: Repository): Promise<Listed> => list(git, [...LIST, "-c"], top)
+/** Tracked and untracked files of a repository, ignored ones not. @param index a copy of its index */
+export const listRepository = async (git: Git, { top }: Repository, index: string): Promise<Listed> =>
+  readListing(await git([...LIST, "-c"], { cwd: top, env: { GIT_INDEX_FILE: index } }))
 
 /** Every file of a folder that its own .gitignore files do not name. */
-export const listFolder = (git: Git, folder: string, lister: string): Promise<Listed> =>
-  list(git, ["--git-dir", lister, "--work-tree", folder, ...LIST], folder)
+export const listFolder = async (git: Git, folder: string, lister: string): Promise<Listed> =>
+  readListing(await git(["--git-dir", lister, "--work-tree", folder, ...LIST], { cwd: folder }))
 
 /**
  * Files of the index whose state on the disk differs from it, or may: times alone are compared.
  *
+ * @param index a copy of the repository's index
  * @returns undefined when git does not tell
  */
-export const listStale = async (git: Git, { top }: Repository): Promise<ReadonlySet<string> | undefined> => {
+export const listStale = async (
+  git: Git,
+  { top }: Repository,
+  index: string,
+): Promise<ReadonlySet<string> | undefined> => {
   const args = ["-c", "core.checkStat=default", "diff-files", "-z", "--name-only", "--ignore-submodules=all"]
-  const answer = await git(args, { cwd: top })
+  const answer = await git(args, { cwd: top, env: { GIT_INDEX_FILE: index } })
   return answer.kind === "done" ? new Set(parseList(answer.stdout)) : undefined
 }
 

@@ -37,10 +37,10 @@ const ancestorsOf = (path: string): string[] => {
 const look = async (target: string, path: string, removed: ReadonlySet<string>): Promise<Found> => {
   const isOnRealWay = createWayCheck(target)
   const absent: Found = { current: null, identity: undefined }
-  if (!(await isOnRealWay(path))) {
+  if (!isOnRealWay(path)) {
     const blocking: string[] = []
     for (const folder of ancestorsOf(path)) {
-      const found = await statIfThere(join(target, folder))
+      const found = statIfThere(join(target, folder))
       if (found !== undefined && !found.isDirectory()) blocking.push(folder)
     }
     const other = blocking.find((folder) => !removed.has(folder))
@@ -48,7 +48,7 @@ const look = async (target: string, path: string, removed: ReadonlySet<string>):
       ? absent
       : { current: { other: `behind ${other}, which is no folder,` }, identity: undefined }
   }
-  const found = await statIfThere(join(target, path))
+  const found = statIfThere(join(target, path))
   if (found === undefined) return absent
   if (found.isDirectory()) {
     const isEmptied = [...removed].some((each) => isAbove(path, each))

@@ -8,7 +8,7 @@ import type { LeftOut } from "./worktree.ts"
 import { writeSide } from "./write-step.ts"
 
 const currentOf = async (path: string): Promise<Side | null | undefined> => {
-  const found = await statIfThere(path)
+  const found = statIfThere(path)
   return found === undefined ? null : await readSide(path, found)
 }
 

@@ -62,7 +62,7 @@ export const writeSide = async ({
 export const missingFoldersAbove = async (root: string, path: string): Promise<string[]> => {
   const missing: string[] = []
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
-    if ((await statIfThere(join(root, folder)))?.isDirectory()) break
+    if (statIfThere(join(root, folder))?.isDirectory()) break
     missing.unshift(folder)
   }
   return missing
