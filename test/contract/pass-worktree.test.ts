@@ -413,6 +413,32 @@ describe("what is refused", () => {
     expect([readIn(root, "a.txt"), existsSync(join(root, "src"))]).toEqual(["child\n", false])
   })
 
+  test(
+    promised("pass-over.B3", "is listed as damaged when its files cannot be read, and the others still are"),
+    async () => {
+      const { root, begin, passes, connect } = createPassProject()
+      await begin("p1")
+      await begin("p2")
+      succeed(await passes.withhold("p2"))
+      writeFiles(root, { ".opencode/state/pass-over/p2/files/changes.json": '{"version":1,' })
+      const [damaged, working] = await connect().pending()
+      expect(damaged).toMatchObject({ passID: "p2", state: "damaged", isOwned: false })
+      expect(damaged?.reason).toContain("SyntaxError")
+      expect(working).toMatchObject({ passID: "p1", state: "working", isOwned: true })
+      expect(await passes.apply("p2")).toMatchObject({ kind: "refused", code: "failed" })
+    },
+  )
+
+  test(promised("pass-over.B2", "is a copy that cannot be made, of which nothing stays"), async () => {
+    const { root, passes, begin } = createPassProject()
+    writeFiles(root, { ".git/index": "no index" })
+    expect(await passes.begin("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "failed" })
+    expect(await passes.pending()).toEqual([])
+    removeIn(root, ".git/index")
+    gitIn(root, "reset", "-q")
+    expect((await begin("p1")).leftOut).toEqual([])
+  })
+
   test("is an unknown pass, one that still works, an id twice, and an id that leads out of the folder", async () => {
     const { begin, passes, connect } = createPassProject()
     const { copy } = await begin("p1")

@@ -49,18 +49,18 @@ export const makeCopy = async ({ git, from, repository, folder, isExcluded }: Ma
     })
   }
   if (repository) await copyIndex(repository, dirname(folder.index))
-  const index = folder.index
-  const listed = await (repository ? listRepository(git, repository, index) : listFolder(git, from, folder.lister))
+  const { index } = folder
+  const own = join(folder.copy, ".git")
+  await mkdir(folder.copy, { recursive: true })
+  const [listed] = await Promise.all([
+    repository ? listRepository(git, repository, index) : listFolder(git, from, folder.lister),
+    repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own),
+  ])
   if ("complaint" in listed) return { kind: "unlisted", complaint: listed.complaint }
   const found = listed.files.length
   if (!repository && found > MAX_FILES_OUTSIDE_GIT) return { kind: "too-many", found }
 
-  await mkdir(folder.copy, { recursive: true })
-  const own = join(folder.copy, ".git")
-  const [tree] = await Promise.all([
-    copyTree({ from, to: folder.copy, files: listed.files, isExcluded }),
-    repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own),
-  ])
+  const tree = await copyTree({ from, to: folder.copy, files: listed.files, isExcluded })
   const stale = repository ? await listStale(git, repository, index) : undefined
   await mkdir(folder.base, { recursive: true })
   const manifest: ManifestEntry[] = []
