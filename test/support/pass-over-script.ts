@@ -1,9 +1,12 @@
 import type { ModelReply, ModelRequest, Script } from "./scripted-model.ts"
 
-type Step = (request: ModelRequest) => ModelReply
+type Step = (request: ModelRequest) => ModelReply | Promise<ModelReply>
 
 /** What a scripted agent does, step by step; the last step is repeated. */
 export type AgentScript = readonly (ModelReply | Step)[]
+
+/** What a user says to the root agent to set it to work; to all else it answers with a word. */
+export const START = "Go."
 
 const ORDER = /The agent (\S+) passes this work over to you/
 
@@ -23,9 +26,13 @@ export const passOverScript =
   (request) => {
     if (request.kind === "compaction") return { text: "A summary." }
     const { conversation } = request
+    const spoken = conversation.slice(conversation.lastIndexOf("[user]"))
     const first = conversation.slice(0, conversation.indexOf("\n\n[", 1) + 1 || undefined)
     const isOrdered = ORDER.test(first)
-    const word = Object.keys(agents).find((each) => isOrdered && first.includes(each))
+    // What goes with an order may hold the words of other orders.
+    const order = first.slice(0, first.indexOf("# Context of the work") + 1 || undefined)
+    const word = Object.keys(agents).find((each) => isOrdered && order.includes(each))
+    if (!isOrdered && !spoken.includes(START)) return { text: "Noted." }
     const script = word === undefined ? root : (agents[word] ?? root)
     const step = script[Math.min(stepsMade(conversation), script.length - 1)] ?? { text: "Done." }
     return typeof step === "function" ? step(request) : step
