@@ -1,3 +1,4 @@
+import type { RefusedPass } from "../../.opencode/baton/pass-over/audit-entry.ts"
 import type {
   PassOverMetadata,
   PassOverRequest,
@@ -82,4 +83,15 @@ export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
   cache_key: null,
   is_audited: true,
   ...change,
+})
+
+/** What is known of a pass that was not made. */
+export const refusedPass = (): RefusedPass => ({
+  pass_over_id: PASS_ID,
+  root_session_id: "ses_root",
+  originating_session_id: "ses_root",
+  originating_agent: "build",
+  subagent: "audit",
+  reason: "code_review",
+  chain_depth: 1,
 })

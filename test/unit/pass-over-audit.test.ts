@@ -7,7 +7,7 @@ import { createAuditLog } from "../../.opencode/baton/pass-over/audit-log.ts"
 import { passOverError } from "../../.opencode/baton/pass-over/errors.ts"
 import { promised } from "../requirements.ts"
 import { NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
-import { passRecord, passRequest, workOutput } from "../support/pass-over-values.ts"
+import { passRecord, passRequest, refusedPass, workOutput } from "../support/pass-over-values.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
@@ -73,8 +73,8 @@ describe("a line of the audit", () => {
   test(promised("pass-over.E3", "tells a pass that was refused, and the error of an attempt"), () => {
     const error = passOverError("E003", { message: "audit would pass work to itself", cause: "c" })
     const short = { code: "E003", message: "audit would pass work to itself" }
-    expect(refusedEntry(passRequest(), error, AT)).toMatchObject({ event: "refused", state: "refused", error: short })
-    expect(isAuditEntry(refusedEntry(passRequest(), error, AT))).toBe(true)
+    expect(refusedEntry(refusedPass(), error, AT)).toMatchObject({ event: "refused", state: "refused", error: short })
+    expect(isAuditEntry(refusedEntry(refusedPass(), error, AT))).toBe(true)
     expect(auditEntry(passRecord(), { at: AT, event: "attempt_failed", error })).toMatchObject({ error: short })
   })
 

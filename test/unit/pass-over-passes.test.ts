@@ -7,7 +7,7 @@ import type { PassEvent } from "../../.opencode/baton/pass-over/pass-state.ts"
 import { createPassStore } from "../../.opencode/baton/pass-over/pass-store.ts"
 import { type BeginPass, createPasses } from "../../.opencode/baton/pass-over/passes.ts"
 import { promised } from "../requirements.ts"
-import { builtInPolicy, PASS_ID, passRequest, workOutput } from "../support/pass-over-values.ts"
+import { builtInPolicy, PASS_ID, passRequest, refusedPass, workOutput } from "../support/pass-over-values.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
@@ -72,6 +72,23 @@ describe("the passes", () => {
     expect(entries).toHaveLength(1)
   })
 
+  test(
+    promised(["pass-over.E3", "pass-over.E1"], "are in the audit with why they were refused or cancelled"),
+    async () => {
+      const { entries, passes, begin } = setUp()
+      const error = passOverError("E011", { message: "No copy could be made", cause: "The disk is full" })
+      await passes.refuse({ ...refusedPass(), reason: "token=abcdefgh" }, error)
+      await begin()
+      await passes.advance(PASS_ID, { type: "cancelled" }, {}, error)
+      expect(entries.map(({ event, error: why }) => [event, why?.message])).toEqual([
+        ["refused", "No copy could be made"],
+        ["sent", undefined],
+        ["cancelled", "No copy could be made"],
+      ])
+      expect(entries[0]).toMatchObject({ reason: "token=[redacted]", policy_name: "none" })
+    },
+  )
+
   test(promised("pass-over.E4", "are announced once, whoever asks at the same time"), async () => {
     const { entries, passes, begin } = setUp()
     await begin()
@@ -96,12 +113,9 @@ describe("the passes", () => {
       const quiet = { enabled: false, retention_days: 7 }
       await begin({ audit: quiet })
       await passes.advance(PASS_ID, { type: "cancelled" })
-      const error = passOverError("E002", { message: "m", cause: "c" })
-      await passes.refuse(passRequest(), error, quiet)
       expect(entries).toEqual([])
-      await passes.refuse(passRequest(), error, SETTINGS)
       await begin({ request: passRequest({ pass_over_id: "pass_20260101102030001_abcd" }) })
-      expect(entries.map(({ event }) => event)).toEqual(["refused", "sent"])
+      expect(entries.map(({ event }) => event)).toEqual(["sent"])
       expect(pruned).toEqual([7])
     },
   )

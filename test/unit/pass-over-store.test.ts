@@ -84,6 +84,14 @@ describe("a stored pass", () => {
     },
   )
 
+  test(promised("pass-over.E4", "can be changed soon after a crash that cut its lock short"), async () => {
+    const { store, folder } = setUp()
+    await store.create(passRecord())
+    writeFileSync(join(folder, PASS_ID, "pass.lock"), "")
+    expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
+    expect(readdirSync(join(folder, PASS_ID))).toEqual(["pass.json"])
+  })
+
   test(promised("pass-over.D1", "is counted for its root session from the moment that it is asked for"), async () => {
     const { store } = setUp()
     const ids = [1, 2, 3].map((n) => `pass_2026010110203000${n}_abcd`)

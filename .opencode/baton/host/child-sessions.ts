@@ -12,6 +12,8 @@ export type PermissionRule = {
 export type AgentInfo = {
   readonly name: string
   readonly description: string
+  /** What makes the agent what it is; empty for one without a prompt of its own. */
+  readonly prompt: string
   readonly mode: "subagent" | "primary" | "all"
   readonly isHidden: boolean
   readonly permission: readonly PermissionRule[]
@@ -70,7 +72,16 @@ const readAgent = (value: unknown): AgentInfo | undefined => {
   const mode = value.mode === "subagent" || value.mode === "primary" ? value.mode : "all"
   if (!permission) return undefined
   const description = typeof value.description === "string" ? value.description : ""
-  return { name: value.name, description, mode, isHidden: value.hidden === true, permission, ...readModel(value.model) }
+  const prompt = typeof value.prompt === "string" ? value.prompt : ""
+  return {
+    name: value.name,
+    description,
+    prompt,
+    mode,
+    isHidden: value.hidden === true,
+    permission,
+    ...readModel(value.model),
+  }
 }
 
 const done = (): Answer<undefined> => ({ kind: "answer", value: undefined })

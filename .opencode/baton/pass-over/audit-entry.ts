@@ -92,15 +92,31 @@ export const auditEntry = (record: PassRecord, { at, event, error }: Happening):
   }
 }
 
+/** What is known of a pass that was never made. */
+export type RefusedPass = Pick<
+  AuditEntry,
+  | "pass_over_id"
+  | "root_session_id"
+  | "originating_session_id"
+  | "originating_agent"
+  | "subagent"
+  | "reason"
+  | "chain_depth"
+>
+
 /** The line for a pass that was never made. */
-export const refusedEntry = (request: PassOverRequest, error: PassOverError, at: string): AuditEntry => ({
+export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: string): AuditEntry => ({
   version: 1,
   at,
   event: "refused",
   state: "refused",
-  ...aboutRequest(request),
+  ...refused,
+  reason: shorten(refused.reason),
   child_session_id: null,
+  task_id: null,
+  started_at: at,
   completed_at: null,
+  policy_name: "none",
   attempts: 0,
   artifacts_count: 0,
   status: null,

@@ -95,11 +95,10 @@ export const createPassOver = (deps: PassOverDeps) => {
     const canModify = can_modify_files && can_run_tools
     const begun = await worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
     if (begun.kind === "refused") {
-      await passes.advance(id, { type: "cancelled" })
       const { reason: cause, fix: nextStep } = begun
-      return renderError(
-        passOverError("E011", { message: "The subagent's files could not be set up", cause, nextStep }),
-      )
+      const error = passOverError("E011", { message: "The subagent's files could not be set up", cause, nextStep })
+      await passes.advance(id, { type: "cancelled" }, {}, error)
+      return renderError(error)
     }
     return {
       id,
@@ -166,7 +165,8 @@ export const createPassOver = (deps: PassOverDeps) => {
   return async (call: PassCall, { abort, ask }: Pick<ToolContext, "abort" | "ask">): Promise<string> => {
     const preparation = await deps.prepare(call)
     if (preparation.kind === "refused") {
-      const { error } = preparation
+      const { error, refusal, isAudited } = preparation
+      if (isAudited) await passes.refuse(refusal, error)
       log.info("a pass was refused", { sessionID: call.sessionID, code: error.code, cause: error.cause })
       return renderError(error)
     }

@@ -15,8 +15,13 @@ const BY_ROOT = "by-root"
 const BY_SESSION = "by-session"
 const UNFINISHED = "unfinished"
 const CACHE = "cache"
-/** A change takes milliseconds; whoever waits longer waits for a process that hangs. */
-const LOCK_DEADLINE_MS = 5000
+/**
+ * A change takes milliseconds; whoever waits longer waits for a process that hangs. A lock that a crash cut short is known by
+ * its age alone, and that is over before the wait is.
+ */
+const LOCK_DEADLINE_MS = 10_000
+const LOCK_STALE_MS = 3000
+const LOCK_HEARTBEAT_MS = 500
 const LOCK_RETRY_MS = 10
 
 /**
@@ -31,10 +36,15 @@ export type PassStore = {
    * Changes a pass, one change at a time over all processes.
    *
    * @param change gives the new record, or undefined to leave it as it is
+   * @param onStored called when the new record is on disk and before the next change of the pass can be made
    * @returns what is stored afterwards; undefined when there is no such pass
    * @throws the file system's own error, or when another process does not let go of the pass
    */
-  update(passID: string, change: (record: PassRecord) => PassRecord | undefined): Promise<PassRecord | undefined>
+  update(
+    passID: string,
+    change: (record: PassRecord) => PassRecord | undefined,
+    onStored?: (record: PassRecord) => Promise<void>,
+  ): Promise<PassRecord | undefined>
   /** Passes that somebody works on, decides on, or has to be told of; oldest first. @throws when they cannot be listed */
   listUnfinished(): Promise<PassRecord[]>
   /** Passes that a session has made, oldest first. @throws when they cannot be listed */
@@ -85,7 +95,8 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
 
   /** @returns undefined when there is no such pass */
   const acquire = async (passID: string): Promise<HeldLock | undefined> => {
-    const lock = createFileLock({ path: state.path(FOLDER, passID, "pass.lock") })
+    const path = state.path(FOLDER, passID, "pass.lock")
+    const lock = createFileLock({ path, heartbeatMs: LOCK_HEARTBEAT_MS, staleAfterMs: LOCK_STALE_MS })
     const end = performance.now() + LOCK_DEADLINE_MS
     try {
       for (;;) {
@@ -100,14 +111,16 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     }
   }
 
-  const changeLocked: PassStore["update"] = async (passID, change) => {
+  const changeLocked: PassStore["update"] = async (passID, change, onStored) => {
     const held = isPassID(passID) ? await acquire(passID) : undefined
     if (!held) return undefined
     try {
       const record = await read(passID)
       const changed = record && change(record)
+      if (changed && !(await held.isHeld())) throw new Error(`this process stood still and has lost ${passID}`)
       if (changed) await save(changed)
       if (changed && !isUnfinished(changed)) await index.drop(passID, UNFINISHED)
+      if (changed) await onStored?.(changed)
       return changed ?? record
     } finally {
       await held.release()
@@ -143,9 +156,9 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       await save(record)
     },
     read,
-    update: (passID, change) => {
+    update: (passID, change, onStored) => {
       const before = changing.get(passID) ?? Promise.resolve()
-      const now = before.then(() => changeLocked(passID, change))
+      const now = before.then(() => changeLocked(passID, change, onStored))
       const settled = now.then(
         () => {},
         () => {},

@@ -1,4 +1,4 @@
-import { auditEntry, type Happening, refusedEntry } from "./audit-entry.ts"
+import { auditEntry, type Happening, type RefusedPass, refusedEntry } from "./audit-entry.ts"
 import type { AuditLog } from "./audit-log.ts"
 import type { PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
@@ -24,14 +24,14 @@ export type BeginPass = {
   readonly audit: { readonly enabled: boolean; readonly retention_days: number }
 }
 
-/** The one way to change a pass: its state moves by the rules, is on disk, and is in the audit, in this order. */
+/** The one way to change a pass: its state moves by the rules, is on disk, and is in the audit, in the order of the changes. */
 export type Passes = {
   /** @throws when it cannot be stored: such a pass must not begin */
   begin(pass: BeginPass): Promise<PassRecord>
   /** A pass that was never made, for the audit alone. */
-  refuse(request: PassOverRequest, error: PassOverError, audit: BeginPass["audit"]): Promise<void>
-  /** @throws when it cannot be stored */
-  advance(passID: string, event: PassEvent, change?: PassChange): Promise<Advanced>
+  refuse(refused: RefusedPass, error: PassOverError): Promise<void>
+  /** @param error why, where the output does not say it. @throws when it cannot be stored */
+  advance(passID: string, event: PassEvent, change?: PassChange, error?: PassOverError): Promise<Advanced>
   /** An attempt failed and another follows: for the audit alone. */
   attemptFailed(passID: string, error: PassOverError): Promise<void>
   /** @returns whether it was announced here and now; false when somebody did before. @throws when it cannot be stored */
@@ -85,14 +85,15 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
       return record
     },
 
-    refuse: async (request, error, { enabled }) => {
-      if (enabled) await audit.append(refusedEntry(request, error, time()))
+    refuse: async (refused, error) => {
+      await audit.append(refusedEntry(refused, error, time()))
     },
 
-    advance: async (passID, event, change = {}) => {
-      const at = time()
+    advance: async (passID, event, change = {}, why) => {
+      let at = ""
       let error: PassOverError | undefined
-      const record = await store.update(passID, (before) => {
+      const move = (before: PassRecord): PassRecord | undefined => {
+        at = time()
         const step = nextState(before.state, event)
         error = step.kind === "refused" ? step.error : undefined
         if (step.kind === "refused") return undefined
@@ -105,11 +106,11 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
           attempts: before.attempts + (event.type === "started" ? 1 : 0),
           history: isNew ? [...before.history, { at, state }] : before.history,
         }
-      })
+      }
+      const record = await store.update(passID, move, (moved) => note(moved, { at, event: event.type, error: why }))
       if (!record) return { kind: "refused", error: unknownPass(passID) }
       if (error) return { kind: "refused", error }
       if (event.type === "returned") await store.keepAnswer(record)
-      await note(record, { at, event: event.type })
       return { kind: "moved", record }
     },
 
@@ -119,13 +120,14 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     },
 
     announce: async (passID) => {
-      const at = time()
+      let at = ""
       let isFirst = false
-      const record = await store.update(passID, (before) => {
+      const tell = (before: PassRecord): PassRecord | undefined => {
+        at = time()
         isFirst = before.announced_at === null
         return isFirst ? { ...before, announced_at: at } : undefined
-      })
-      if (record && isFirst) await note(record, { at, event: "announced" })
+      }
+      await store.update(passID, tell, (told) => note(told, { at, event: "announced" }))
       return isFirst
     },
   }

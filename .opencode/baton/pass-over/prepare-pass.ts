@@ -1,5 +1,6 @@
 import type { AgentInfo, ChildSessions, PermissionRule } from "../host/child-sessions.ts"
 import type { MessageTarget, Sessions } from "../host/sessions.ts"
+import type { RefusedPass } from "./audit-entry.ts"
 import { cacheKeyOf, type Question } from "./cache-key.ts"
 import { type ChainLink, judgeChain, unreadableChain } from "./chain-rules.ts"
 import { evaluate, type Limits } from "./child-permission.ts"
@@ -33,9 +34,13 @@ export type Prepared = {
   readonly parentPass: string | undefined
 }
 
-export type Preparation =
+type Judged =
   | { readonly kind: "ready"; readonly prepared: Prepared }
   | { readonly kind: "refused"; readonly error: PassOverError }
+
+export type Preparation =
+  | Extract<Judged, { kind: "ready" }>
+  | (Extract<Judged, { kind: "refused" }> & { readonly refusal: RefusedPass; readonly isAudited: boolean })
 
 export type PrepareDeps = {
   readonly sessions: Pick<Sessions, "parent" | "messages">
@@ -50,23 +55,53 @@ export type PrepareDeps = {
   readonly createID: (at: Date) => string
 }
 
-const refused = (error: PassOverError): Preparation => ({ kind: "refused", error })
+const refused = (error: PassOverError): Judged => ({ kind: "refused", error })
 
 const canReceive = ({ mode, isHidden }: AgentInfo): boolean => mode !== "primary" && !isHidden
 
-const definitionOf = ({ name, description, permission, model }: AgentInfo): Question["definition"] =>
-  JSON.stringify({ name, description, permission, model })
+const definitionOf = ({ name, description, prompt, permission, model }: AgentInfo): Question["definition"] =>
+  JSON.stringify({ name, description, prompt, permission, model })
+
+/** What is read anew at each call. */
+const readSurroundings = async (
+  { readPolicy, childSessions, sessions }: PrepareDeps,
+  { sessionID, agent }: PassCall,
+) => {
+  const [policyRead, agents, own, chain] = await Promise.all([
+    readPolicy(),
+    childSessions.agents(),
+    childSessions.permission(sessionID),
+    readChain(sessions, { agent, session_id: sessionID }),
+  ])
+  return { policyRead, agents, own, chain }
+}
+
+type Surroundings = Awaited<ReturnType<typeof readSurroundings>>
 
 /** Everything that is judged before anything is made: policy, subagent, chain, permissions. */
 export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Preparation> => {
+  const around = await readSurroundings(deps, call)
+  const judged = await judgePass(deps, call, around)
+  if (judged.kind === "ready") return judged
+  const { policyRead, chain } = around
+  const stack = chain.kind === "unreadable" ? [] : chain.stack
+  const refusal: RefusedPass = {
+    pass_over_id: deps.createID(deps.now()),
+    root_session_id: stack[0]?.session_id ?? call.sessionID,
+    originating_session_id: call.sessionID,
+    originating_agent: call.agent,
+    subagent: call.args.subagent,
+    reason: call.args.reason,
+    chain_depth: stack.length,
+  }
+  // A policy that cannot be read has not switched the audit off.
+  return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit.enabled }
+}
+
+const judgePass = async (deps: PrepareDeps, call: PassCall, around: Surroundings): Promise<Judged> => {
   const { args, sessionID, agent } = call
+  const { policyRead, agents, own, chain } = around
   const above = deps.passOf(sessionID)
-  const [policyRead, agents, own, chain] = await Promise.all([
-    deps.readPolicy(),
-    deps.childSessions.agents(),
-    deps.childSessions.permission(sessionID),
-    readChain(deps.sessions, { agent, session_id: sessionID }),
-  ])
   if (policyRead.kind === "unusable") return refused(policyRead.error)
   if (chain.kind === "unreadable") return refused(unreadableChain(chain.cause))
   if (agents.kind === "failed") return refused(unreadableChain(agents.reason))
