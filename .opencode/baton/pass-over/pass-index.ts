@@ -13,7 +13,7 @@ export type PassIndex = {
 
 /** @param folder the folder of the lists, inside the state folder */
 export const createPassIndex = (state: Pick<StateFolder, "path" | "write">, folder: string): PassIndex => ({
-  put: (passID, ...list) => state.write(state.path(folder, ...list, passID), ""),
+  put: (passID, ...list) => state.write(state.path(folder, ...list, passID), "", { isDurable: false }),
   drop: (passID, ...list) => rm(state.path(folder, ...list, passID), { force: true }),
   ids: async (...list) => {
     try {

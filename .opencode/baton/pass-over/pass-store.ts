@@ -75,7 +75,11 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
 
   const index = createPassIndex(state, FOLDER)
   const pathOf = (passID: string) => state.path(FOLDER, passID, "pass.json")
-  const save = (record: PassRecord) => state.write(pathOf(record.request.pass_over_id), `${JSON.stringify(record)}\n`)
+  /** A result waits for the disk; what stands before one outlives a killed process without it, and costs no pass time. */
+  const save = (record: PassRecord) =>
+    state.write(pathOf(record.request.pass_over_id), `${JSON.stringify(record)}\n`, {
+      isDurable: record.output !== null,
+    })
 
   const read = async (passID: string): Promise<PassRecord | undefined> => {
     if (!isPassID(passID)) return undefined

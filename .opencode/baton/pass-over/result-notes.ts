@@ -41,6 +41,7 @@ export const createResultNotes = ({ outbox, tui, hasUser, log }: ResultNotesDeps
       const message = line(`${what} (${request.pass_over_id}, ${childSessionID ?? "no session"}): ${request.reason}`)
       await outbox.add({ kind: "log", taskID: task.id, message })
     }
-    await show(record)
+    // Nobody waits for a notice on the screen.
+    void show(record)
   }
 }
