@@ -23,7 +23,7 @@ import { createAuditLog } from "./audit-log.ts"
 import type { WorkContext } from "./contract.ts"
 import { createDecisions } from "./decide-result.ts"
 import { gatherContext } from "./gather-context.ts"
-import { type LivePass, stopPass } from "./live-pass.ts"
+import type { LivePass } from "./live-pass.ts"
 import { createPassOver } from "./pass-over.ts"
 import { createPassOwners } from "./pass-owners.ts"
 import { createPassID } from "./pass-record.ts"
@@ -102,7 +102,8 @@ export const createPassOverFeature = (
     passSessions,
     passes,
     worktree: files,
-    relativeCopy: (copy) => relative(root, copy),
+    // Outside git OpenCode names files by their way from the root of the file system.
+    relativeCopy: (copy) => relative(worktree, copy),
     log,
     now,
   })
@@ -147,13 +148,17 @@ export const createPassOverFeature = (
       return toPlace({ directory, roots: [root, realRoot] }, copy, passSessions.find(sessionID)?.place)
     },
     live,
-    onStart: ({ id }) => owners.claim(id),
+    owners,
     startWork,
     canGoOn: hasUser,
-    onResult: async (record, pass) => {
-      await owners.release(pass.id)
-      await note(record)
-      if (!pass.isAwaited && isUntold(record)) await announcer.due(record.request.originating_session_id)
+    onEnd: async (record, pass) => {
+      try {
+        await owners.release(pass.id)
+        if (record) await note(record)
+        if (record && !pass.isAwaited && isUntold(record)) await announcer.due(record.request.originating_session_id)
+      } catch (error) {
+        log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
+      }
     },
     release: (record, ask) => releaseResult(record, { ask, hasUser, withdraw: permissions.withdraw, log }),
     log,
@@ -187,7 +192,8 @@ export const createPassOverFeature = (
     ...createDecisions({ store, passes, worktree: files, log }),
     ...hooks,
     stop: async (): Promise<void> => {
-      for (const pass of live.values()) stopPass(pass, "cancelled")
+      // What they have done so far is kept as their result.
+      for (const pass of live.values()) pass.stopping.abort()
       await withDeadline(Promise.all([...live.values()].map(({ finished }) => finished)), STOP_DEADLINE_MS)
       await outbox.flush(FLUSH_DEADLINE_MS)
       outbox.stop()

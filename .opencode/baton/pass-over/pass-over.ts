@@ -3,6 +3,7 @@ import { withDeadline } from "../host/deadline.ts"
 import type { Log } from "../host/log.ts"
 import { passOverError, renderError } from "./errors.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
+import type { PassOwners } from "./pass-owners.ts"
 import type { PassRecord } from "./pass-record.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { Passes } from "./passes.ts"
@@ -20,17 +21,17 @@ export type PassOverDeps = {
   readonly prepare: (call: PassCall) => Promise<Preparation>
   readonly passes: Passes
   readonly store: Pick<PassStore, "findAnswer">
-  readonly worktree: Pick<PassWorktree, "begin">
+  readonly worktree: Pick<PassWorktree, "begin" | "withhold">
   readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
   /** The passes of this process that are not at their end, by id. */
   readonly live: Map<string, LivePass>
-  readonly onStart: (pass: LivePass) => Promise<void>
+  readonly owners: Pick<PassOwners, "claim" | "release">
   /** Starts the child and sets `finished`. */
   readonly startWork: (pass: LivePass) => void
   /** Whether this process outlives the originator's turn, so that something may go on behind it. */
   readonly canGoOn: boolean
-  /** Whatever is to happen once there is a result: ledger, notice, announcement. */
-  readonly onResult: (record: PassRecord, pass: LivePass) => Promise<void>
+  /** Whatever is to happen once the child is at its end: ledger, notice, announcement. Never rejects. */
+  readonly onEnd: (record: PassRecord | undefined, pass: LivePass) => Promise<void>
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
   readonly log: Log
   readonly now: () => Date
@@ -72,7 +73,7 @@ const lostResult = ({ id, childSessionID }: LivePass): string =>
 
 /** The tool pass_over. */
 export const createPassOver = (deps: PassOverDeps) => {
-  const { passes, store, worktree, live, log, now } = deps
+  const { passes, store, worktree, owners, live, log, now } = deps
 
   const answerAgain = async (prepared: Prepared): Promise<PassRecord | undefined> => {
     const { cacheKey, request } = prepared
@@ -90,11 +91,22 @@ export const createPassOver = (deps: PassOverDeps) => {
     const { request, policy } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
-    await passes.begin(prepared)
     const { parentPass } = prepared
     const canModify = can_modify_files && can_run_tools
-    const begun = await worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
+    // Nobody may take it for a pass that was left.
+    await owners.claim(id)
+    const copying = worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
+    try {
+      await passes.begin(prepared)
+    } catch (error) {
+      await copying
+      await worktree.withhold(id)
+      await owners.release(id)
+      throw error
+    }
+    const begun = await copying
     if (begun.kind === "refused") {
+      await owners.release(id)
       const { reason: cause, fix: nextStep } = begun
       const error = passOverError("E011", { message: "The subagent's files could not be set up", cause, nextStep })
       await passes.advance(id, { type: "cancelled" }, {}, error)
@@ -114,13 +126,12 @@ export const createPassOver = (deps: PassOverDeps) => {
     }
   }
 
-  const start = async (pass: LivePass): Promise<void> => {
+  const start = (pass: LivePass): void => {
     live.set(pass.id, pass)
-    await deps.onStart(pass)
     deps.startWork(pass)
     pass.finished = pass.finished.then(async (record) => {
       live.delete(pass.id)
-      if (record) await deps.onResult(record, pass)
+      await deps.onEnd(record, pass)
       return record
     })
   }
@@ -176,7 +187,7 @@ export const createPassOver = (deps: PassOverDeps) => {
     if (known) return giveBack(known, ask)
     const pass = await begin(prepared)
     if (typeof pass === "string") return pass
-    await start(pass)
+    start(pass)
     log.info("work is passed over", {
       sessionID: call.sessionID,
       pass: pass.id,

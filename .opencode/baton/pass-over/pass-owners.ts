@@ -9,11 +9,12 @@ export type PassOwners = {
   isOwned(passID: string): Promise<boolean>
 }
 
-export const createPassOwners = (state: Pick<StateFolder, "path">): PassOwners => {
+export const createPassOwners = (state: Pick<StateFolder, "path" | "prepare">): PassOwners => {
   const held = new Map<string, HeldLock>()
   const lockOf = (passID: string) => createFileLock({ path: state.path("pass-over", passID, "work.lock") })
   return {
     claim: async (passID) => {
+      await state.prepare("pass-over", passID)
       const lock = await lockOf(passID).tryAcquire()
       if (lock) held.set(passID, lock)
     },

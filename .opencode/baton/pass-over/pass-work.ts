@@ -122,6 +122,8 @@ export const createPassWork = (deps: PassWorkDeps) => {
       completedAt: now().toISOString(),
     })
     if (pass.stopReason === "cancelled") {
+      // Refused where whoever cancelled it has said so already.
+      await passes.advance(pass.id, { type: "cancelled" })
       await worktree.reject(pass.id)
       return undefined
     }
