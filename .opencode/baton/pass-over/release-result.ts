@@ -19,6 +19,8 @@ export type ReleaseDeps = {
   /** Takes back a question that nobody answered. */
   readonly withdraw: (passID: string) => Promise<void>
   readonly log: Log
+  /** Default 60 s. */
+  readonly answerDeadlineMs?: number
 }
 
 /** Whether a result goes back without a question: unless the user's own policy file, or the call, says otherwise. */
@@ -43,7 +45,8 @@ export const releaseResult = async (record: PassRecord, deps: ReleaseDeps): Prom
       summary: record.output?.summary.text,
     },
   })
-  const answer = await withDeadline(asked, ANSWER_DEADLINE_MS)
+  const deadlineMs = deps.answerDeadlineMs ?? ANSWER_DEADLINE_MS
+  const answer = await withDeadline(asked, deadlineMs)
   if (answer.kind === "done") return { kind: "released", note: undefined }
   if (answer.kind === "failed") {
     deps.log.info("a result was not released by the user", {
@@ -53,6 +56,6 @@ export const releaseResult = async (record: PassRecord, deps: ReleaseDeps): Prom
     return { kind: "refused" }
   }
   await deps.withdraw(passID)
-  const seconds = ANSWER_DEADLINE_MS / 1000
+  const seconds = deadlineMs / 1000
   return { kind: "released", note: `Nobody answered within ${seconds} s whether it may go back (auto_return false).` }
 }
