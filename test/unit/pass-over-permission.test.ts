@@ -5,6 +5,7 @@ import {
   childRules,
   evaluate,
   inheritLimits,
+  isReader,
   mayUseTool,
   refusedTools,
 } from "../../.opencode/baton/pass-over/child-permission.ts"
@@ -69,6 +70,13 @@ describe("the rights of a child", () => {
     expect(evaluate(all, "edit", ".state/copy/docs/a.md")).toBe("allow")
     expect(evaluate(all, "edit", ".state/copy/src/a.ts")).toBe("deny")
     expect(evaluate(all, "edit", ".state/copy/docs/frozen/a.md")).toBe("deny")
+  })
+
+  test(promised("pass-over.C3", "to no file at all are known by the agent's rules"), () => {
+    const audit = [rule("*", "*", "allow"), rule("*", "*", "deny"), rule("read", "*", "allow")]
+    expect(isReader(audit)).toBe(true)
+    expect(isReader([...audit, rule("bash", "git diff*", "allow")])).toBe(false)
+    expect(isReader([rule("*", "*", "allow"), rule("edit", "*", "deny"), rule("bash", "*", "deny")])).toBe(false)
   })
 
   test(promised("pass-over.C3", "without the right to change files leave no tool that could"), () => {

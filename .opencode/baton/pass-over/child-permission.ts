@@ -80,6 +80,16 @@ export const inheritLimits = (
 
 const deny = (permission: string): PermissionRule => ({ permission, pattern: "*", action: "deny" })
 
+/** Whether a tool of this name is denied whatever it is used for, as OpenCode leaves tools out of a request. */
+const isDenied = (rules: readonly PermissionRule[], permission: string): boolean => {
+  const last = rules.findLast((rule) => matches(permission, rule.permission))
+  return last?.action === "deny" && last.pattern === "*"
+}
+
+/** Whether an agent can change no file: all is denied that it is not expressly allowed, and so is all that changes files. */
+export const isReader = (rules: readonly PermissionRule[]): boolean =>
+  [...CHANGING, "a tool that nobody has named"].every((permission) => isDenied(rules, permission))
+
 export type Limits = { readonly can_modify_files: boolean; readonly can_run_tools: boolean }
 
 /** The policy's limits as rules behind those of the subagent. */

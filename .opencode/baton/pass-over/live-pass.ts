@@ -1,3 +1,4 @@
+import type { Limits } from "./child-permission.ts"
 import type { ReturnArguments } from "./contract.ts"
 import type { PassOverError } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"
@@ -10,6 +11,7 @@ export type LivePass = {
   readonly id: string
   readonly prepared: Prepared
   readonly place: Place | undefined
+  readonly limits: Limits
   /** Ends the child and everything below it. */
   readonly stopping: AbortController
   stopReason: StopReason | undefined

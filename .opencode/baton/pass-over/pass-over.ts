@@ -1,6 +1,7 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../host/deadline.ts"
 import type { Log } from "../host/log.ts"
+import { isReader } from "./child-permission.ts"
 import { passOverError, renderError } from "./errors.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
 import type { PassOwners } from "./pass-owners.ts"
@@ -92,7 +93,8 @@ export const createPassOver = (deps: PassOverDeps) => {
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
     const { parentPass } = prepared
-    const canModify = can_modify_files && can_run_tools
+    // An agent that cannot change a file needs no copy, and must not get at a tool that could.
+    const canModify = can_modify_files && can_run_tools && !isReader(prepared.subagent.permission)
     // Nobody may take it for a pass that was left.
     await owners.claim(id)
     const copying = worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
@@ -116,6 +118,7 @@ export const createPassOver = (deps: PassOverDeps) => {
       id,
       prepared,
       place: begun.copy === undefined ? undefined : await deps.toPlace(begun.copy, request.originating_session_id),
+      limits: { can_modify_files: canModify, can_run_tools },
       stopping: new AbortController(),
       stopReason: undefined,
       childSessionID: null,

@@ -43,7 +43,8 @@ export const createPassWork = (deps: PassWorkDeps) => {
   const { sessions, childSessions, passSessions, passes, worktree, log, now } = deps
 
   const attempt = (pass: LivePass): Promise<ChildEnd> => {
-    const { request, policy, subagent, originatorRules, model } = pass.prepared
+    const { request, subagent, originatorRules, model } = pass.prepared
+    const { limits } = pass
     const copy = pass.place && deps.relativeCopy(pass.place.copy)
     return runChild(
       { sessions: childSessions, log },
@@ -51,7 +52,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
         parentID: request.originating_session_id,
         title: titleOf(pass),
         permission: childRules({
-          limits: policy.values,
+          limits,
           child: subagent.permission,
           originator: originatorRules,
           copy,
@@ -63,7 +64,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
           pass.childSessionID = sessionID
           passSessions.begin(sessionID, {
             passID: pass.id,
-            limits: policy.values,
+            limits,
             place: pass.place,
             hasReturned: false,
             refusals: 0,
