@@ -164,8 +164,6 @@ export const createPassOverFeature = (
     log,
     now,
   })
-  const hooks = createSessionHooks({ passSessions, live, announcer, permissions, hasUser, store, log })
-
   const recover = async (): Promise<void> => {
     try {
       const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, log, now })
@@ -174,11 +172,12 @@ export const createPassOverFeature = (
       log.error("passes of earlier processes could not be looked at", { error: describeError(error) })
     }
   }
-  const recovering = hasUser ? recover() : Promise.resolve()
+  const recovered = recover()
+  const hooks = createSessionHooks({ passSessions, live, announcer, permissions, hasUser, recovered, store, log })
 
   return {
     pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {
-      await recovering
+      await recovered
       const { sessionID, messageID, agent } = context
       await hooks.passMade(sessionID)
       return passOver({ sessionID, messageID, agent, args }, context)

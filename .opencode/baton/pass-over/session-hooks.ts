@@ -17,6 +17,8 @@ export type SessionHooksDeps = {
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
   readonly hasUser: boolean
+  /** Ends when passes of earlier processes have been looked at. Never rejects. */
+  readonly recovered: Promise<void>
   readonly store: Pick<PassStore, "idsOfSession">
   readonly log: Log
 }
@@ -94,8 +96,10 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         case "aborted":
           return stopBelow(signal.sessionID)
         case "idle":
-          if (hasUser) await announcer.idle(signal.sessionID)
-          return
+          if (!hasUser) return
+          // What an earlier process left may be found only after the first turn has ended.
+          await deps.recovered
+          return announcer.idle(signal.sessionID)
         case "asked":
           permissions.asked(signal)
           // On 1.2.15 `run` answers for its own session alone, and a subagent would wait for ever.
