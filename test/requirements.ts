@@ -96,6 +96,40 @@ export const REQUIREMENTS = {
   "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
   "learning.E3": "A page, a README section and doctor checks know the feature.",
 
+  "pass-over.A1":
+    "pass_over gives work with its context to a subagent in a child session and answers with a WorkOutput.",
+  "pass-over.A2":
+    "What a subagent returns is checked, refused twice with what is wrong, and made up from its transcript otherwise.",
+  "pass-over.A3": "The originator applies, rejects and looks up what came back.",
+  "pass-over.A4": "An asynchronous result is announced to its originator once, when that is idle.",
+  "pass-over.A5": "A result text is enough to act on and always names the child's session.",
+  "pass-over.A6":
+    "Where the policy says so the user is asked before a result goes back, and nothing waits where nobody is.",
+  "pass-over.A7": "With cache on, the same question is answered by the stored output, marked as such.",
+  "pass-over.B1": "What a pass changed is seen in files and transcript, never taken from the subagent's claims.",
+  "pass-over.B2":
+    "A pass leaves the worktree as it was, and its changes are applied without overwriting anybody's work.",
+  "pass-over.B3": "Passes at the same time never mix, and a crash in the middle of one loses nothing.",
+  "pass-over.C1": "Each value of a policy is resolved by itself, and the answer says which level it came from.",
+  "pass-over.C2": "An invalid policy refuses passes with the line and what was expected; an override cannot widen.",
+  "pass-over.C3": "A subagent's limits are enforced, and a child never has more rights than its originator.",
+  "pass-over.C4":
+    "When the time is up the originator goes on; a late result is kept and announced, never applied by itself.",
+  "pass-over.D1": "A pass to oneself, in a cycle, too deep, or one too many is refused with the chain shown.",
+  "pass-over.D2": "Aborting the originator ends everything below it.",
+  "pass-over.E1": "Every error has the document's code, a name, a cause, and a next step that is enough to act on.",
+  "pass-over.E2": "What may pass is tried again with growing delays; each attempt is audited, and an abort ends it.",
+  "pass-over.E3": "Every change of a pass is one line of the audit, without secrets, and baton passes reads it.",
+  "pass-over.E4": "No sequence of events brings a pass into an illegal state or loses it.",
+  "pass-over.F1":
+    "A skill that asks for it becomes a subagent, and an unknown subagent is refused with the nearest names.",
+  "pass-over.F2": "audit and scout are there, unless the user has agents of these names.",
+  "pass-over.G1": "The whole way works on both OpenCode versions.",
+  "pass-over.G2": "Random passes under random faults lose no pass and change nothing that was not applied.",
+  "pass-over.G3":
+    "A pass costs under 50 ms over a plain child session, and the audit query over 100,000 lines under 1 s.",
+  "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
+
   "ledger.D1":
     "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",
   "ledger.D2": "A ledger write is on disk before it is tried and is delivered later, in order, exactly once.",

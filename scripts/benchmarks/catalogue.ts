@@ -1,5 +1,6 @@
 import type { RequirementId } from "../../test/requirements.ts"
 import { measureAdditions } from "./additions.ts"
+import { measureAudit } from "./audit.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { measureEvent } from "./event.ts"
 import { measureHook } from "./hook.ts"
@@ -35,4 +36,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
   observe: { requirement: "live-state.C3", about: "watching 50 agents on the page", measure: measureObserve },
   learning: { requirement: "learning.A3", about: "what is learned from labelled messages", measure: measureLearning },
+  audit: { requirement: "pass-over.G3", about: "a query over 100,000 lines of the audit", measure: measureAudit },
 }

@@ -84,6 +84,7 @@ export const BENCHMARKS = [
   "tui-draft",
   "observe",
   "learning",
+  "audit",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]

@@ -121,6 +121,9 @@ describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
       expect(figure("observe", "observe.paint", version).n).toBeGreaterThan(50)
     },
   )
+  test(promised("pass-over.G3", "a query over 100,000 lines of the audit is published against 1 s"), () => {
+    for (const id of ["all", "agent", "session"]) isPublished(figure("audit", `audit.${id}`, version), 1000, 20)
+  })
 
   test.each(["faithful", "careless"] as const)(
     promised("speed.G5", "the retention table has plain OpenCode and Baton, and with a %s summariser Baton keeps all"),

@@ -8,6 +8,7 @@ import { ledgerCheck } from "./checks/ledger.ts"
 import { liveStateCheck } from "./checks/live-state.ts"
 import { openCodeCheck } from "./checks/opencode.ts"
 import { outboxCheck } from "./checks/outbox.ts"
+import { passesCheck } from "./checks/passes.ts"
 import { pluginsCheck } from "./checks/plugins.ts"
 import { promptsCheck } from "./checks/prompts.ts"
 import { settingsCheck } from "./checks/settings.ts"
@@ -31,5 +32,6 @@ export const CHECKS: readonly Check[] = [
   handoffsCheck,
   liveStateCheck,
   learningCheck,
+  passesCheck,
   stateCheck,
 ]

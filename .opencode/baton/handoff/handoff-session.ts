@@ -1,5 +1,6 @@
 import type { Log } from "../host/log.ts"
-import type { MessageTarget, Sessions } from "../host/sessions.ts"
+import { findMessageTarget } from "../host/message-target.ts"
+import type { Sessions } from "../host/sessions.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { Role } from "../task/role.ts"
 import type { Delivered, Delivery } from "./delivery.ts"
@@ -31,7 +32,6 @@ export type HandoffSessionDeps = {
   random: () => string
 }
 
-const NEWEST_MESSAGES = 50
 const GOAL_CHARACTERS = 200
 const HEADINGS: Readonly<Record<Role, string>> = { worker: "# Worker", planner: "# Planner" }
 
@@ -87,21 +87,6 @@ const describeDelivery = (delivered: Delivered, record: HandoffRecord): string =
 export const createHandoffSession = (deps: HandoffSessionDeps) => {
   const { gatherFacts, findTask, loadFiles, deliver, sessions, records, log, now, random } = deps
 
-  /** A prompt without agent and model would switch the session's for good, so they are those of the last real message. */
-  const findTarget = async (sessionID: string): Promise<MessageTarget | undefined> => {
-    const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
-    if (newest.kind === "failed") return undefined
-    const infos = newest.value.messages.map(({ info }) => info)
-    const user = infos.findLast((info) => info.role === "user")
-    if (user) {
-      const { providerID, modelID } = user.model
-      return { agent: user.agent, model: { providerID, modelID } }
-    }
-    // A turn of very many steps: its user message is further back, but each step tells the same.
-    const step = infos.findLast((info) => info.role === "assistant")
-    return step && { agent: step.mode, model: { providerID: step.providerID, modelID: step.modelID } }
-  }
-
   /** @throws Error with what was received and what to do, when there is nothing to hand over or nowhere to put it */
   return async ({ sessionID, prompt, files, goal }: HandoffRequest): Promise<string> => {
     if (prompt.trim() === "")
@@ -110,7 +95,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       gatherFacts(sessionID),
       findTask(sessionID),
       loadFiles(files.filter((file) => file.trim() !== "").map(toReference)),
-      findTarget(sessionID),
+      findMessageTarget(sessions, sessionID),
     ])
     const draft = renderDraft({
       sessionID,

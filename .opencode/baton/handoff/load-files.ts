@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path"
+import { type ProjectFile, readProjectFile } from "../host/project-file.ts"
 import { type FileBlock, renderFileBlock } from "./file-block.ts"
-import { type ProjectFile, readProjectFile } from "./project-file.ts"
 import type { FileReference } from "./reference.ts"
 
 export type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }

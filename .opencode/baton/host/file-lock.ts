@@ -20,6 +20,12 @@ export type HeldLock = {
   release(): Promise<void>
 }
 
+export type FileLock = {
+  tryAcquire(): Promise<HeldLock | undefined>
+  /** Whether somebody who is still there holds it. Only looks. */
+  isTaken(): Promise<boolean>
+}
+
 type Owner = { readonly token: string; readonly pid: number; readonly host: string }
 
 export type FileLockDeps = {
@@ -89,7 +95,7 @@ const createExclusively = async (path: string, text: string): Promise<boolean> =
  * that of two who try, one succeeds, and neither removes a lock that is newer than the one it judged. A claim is a lock like
  * any other, so that a claimant that died in the middle is found in the same way.
  */
-export const createFileLock = (deps: FileLockDeps): { tryAcquire(): Promise<HeldLock | undefined> } => {
+export const createFileLock = (deps: FileLockDeps): FileLock => {
   const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
   const host = readHost()
 
@@ -138,6 +144,10 @@ export const createFileLock = (deps: FileLockDeps): { tryAcquire(): Promise<Held
   }
 
   return {
+    isTaken: async () => {
+      const current = await readOwner(path)
+      return current !== undefined && !isStale(current)
+    },
     tryAcquire: async () => {
       const token = randomBytes(8).toString("hex")
       const text = `${token}\n${process.pid}\n${host}\n`

@@ -1,15 +1,13 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Message, Part, Todo } from "@opencode-ai/sdk"
-import { withDeadline } from "./deadline.ts"
-import { describeError } from "./log.ts"
+import { type Answer, createClientCall, isRecord, malformed } from "./client-call.ts"
+
+export type { Answer } from "./client-call.ts"
 
 export type StoredMessage = { info: Message; parts: Part[] }
 
 /** One page of a session's messages, oldest first; `older` is the cursor of the page before it, where there is one. */
 export type MessagePage = { messages: StoredMessage[]; older?: string }
-
-/** `missing`: OpenCode answered that there is no such session. */
-export type Answer<T> = { kind: "answer"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
 
 /** `projectID` is "global" outside git, whatever the folder. */
 export type SessionInfo = { id: string; title: string; projectID: string; directory: string; parentID?: string }
@@ -33,9 +31,7 @@ export type Sessions = {
 
 const CALL_DEADLINE_MS = 1_000
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null
-
-const isStoredMessage = (value: unknown): value is StoredMessage =>
+export const isStoredMessage = (value: unknown): value is StoredMessage =>
   isRecord(value) &&
   isRecord(value.info) &&
   typeof value.info.id === "string" &&
@@ -43,45 +39,21 @@ const isStoredMessage = (value: unknown): value is StoredMessage =>
   Array.isArray(value.parts) &&
   value.parts.every((part) => isRecord(part) && typeof part.type === "string")
 
-const isSessionInfo = (value: unknown): value is SessionInfo =>
+export const isSessionInfo = (value: unknown): value is SessionInfo =>
   isRecord(value) &&
   [value.id, value.title, value.projectID, value.directory].every((field) => typeof field === "string")
 
 const isTodo = (value: unknown): value is Todo =>
   isRecord(value) && typeof value.content === "string" && typeof value.status === "string"
 
-const malformed = (what: string, received: unknown): Answer<never> => {
-  const shown = JSON.stringify(received)?.slice(0, 80) ?? String(received)
-  return { kind: "failed", reason: `${what} answered in an unknown shape: ${shown}` }
-}
-
 /**
- * Wraps the client's session calls: unwraps `{data, error}` (errors do not throw in the 1.x SDK), checks the shape of
- * what came back, and gives each call `deadlineMs` (default 1,000).
+ * Wraps the client's session calls: checks the shape of what came back, and gives each call `deadlineMs` (default 1,000).
  */
 export const createSessions = (
   client: Pick<PluginInput["client"], "session">,
   { deadlineMs = CALL_DEADLINE_MS }: { deadlineMs?: number } = {},
 ): Sessions => {
-  const call = async <T>(
-    what: string,
-    work: () => Promise<{ data?: unknown; error?: unknown; response?: Response }>,
-    read: (data: unknown, response: Response | undefined) => Answer<T>,
-  ): Promise<Answer<T>> => {
-    const outcome = await withDeadline(
-      Promise.resolve().then(() => work()),
-      deadlineMs,
-    )
-    if (outcome.kind === "late") return { kind: "failed", reason: `${what} did not answer within ${deadlineMs} ms` }
-    if (outcome.kind === "failed") return { kind: "failed", reason: `${what} failed: ${describeError(outcome.error)}` }
-    if (!isRecord(outcome.value)) return malformed(what, outcome.value)
-    const { data, error, response } = outcome.value
-    if (error !== undefined) {
-      const reason = `${what} failed: ${JSON.stringify(error).slice(0, 200)}`
-      return { kind: "failed", reason, ...(response?.status === 404 ? { missing: true } : {}) }
-    }
-    return read(data, response)
-  }
+  const call = createClientCall(deadlineMs)
   return {
     messages: (sessionID, limit, cursor) => {
       // `before` exists on the server from 1.14 on but not in the SDK's types.

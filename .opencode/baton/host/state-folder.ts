@@ -25,8 +25,11 @@ export type StateFolder = {
   path(...segments: string[]): string
   /** Makes a folder inside it, for somebody else to write in: ignored by git like the rest. */
   prepare(...segments: string[]): Promise<void>
-  /** On the disk when it resolves; a reader sees the old text or the new one, never a half. */
-  write(path: string, text: string): Promise<void>
+  /**
+   * A reader sees the old text or the new one, never a half. On the disk when it resolves, unless `isDurable` is false: then it
+   * outlives this process, however that ends, and may be lost with the power.
+   */
+  write(path: string, text: string, options?: { isDurable?: boolean }): Promise<void>
 }
 
 /**
@@ -52,9 +55,9 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
     root,
     path: (...segments) => join(root, ...segments),
     prepare: (...segments) => ensure(join(root, ...segments)),
-    write: async (path, text) => {
+    write: async (path, text, options = {}) => {
       await ensure(dirname(path))
-      await replaceFile(path, text)
+      await replaceFile(path, text, options)
     },
   }
 }

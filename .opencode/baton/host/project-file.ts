@@ -1,7 +1,7 @@
 import { constants } from "node:fs"
 import { type FileHandle, open, realpath, stat } from "node:fs/promises"
 import { extname, isAbsolute, relative, resolve, sep } from "node:path"
-import { errorCode, isAbsent } from "../host/error-code.ts"
+import { errorCode, isAbsent } from "./error-code.ts"
 import { isSecretPath } from "./secret-path.ts"
 import { decodeText } from "./text-encoding.ts"
 

@@ -1,0 +1,176 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+import { type Answer, createClientCall, isRecord, malformed } from "./client-call.ts"
+import { isSessionInfo, isStoredMessage, type MessageTarget, type StoredMessage } from "./sessions.ts"
+
+/** A rule of OpenCode's permissions; of several that match, the last one decides. */
+export type PermissionRule = {
+  readonly permission: string
+  readonly pattern: string
+  readonly action: "allow" | "ask" | "deny"
+}
+
+export type AgentInfo = {
+  readonly name: string
+  readonly description: string
+  /** What makes the agent what it is; empty for one without a prompt of its own. */
+  readonly prompt: string
+  readonly mode: "subagent" | "primary" | "all"
+  readonly isHidden: boolean
+  readonly permission: readonly PermissionRule[]
+  readonly model?: MessageTarget["model"] | undefined
+}
+
+export type Prompt = {
+  /** What the agent is to do; plugins read it as a user's words. */
+  readonly text?: string | undefined
+  /** What is nobody's words: files, earlier messages, a result. */
+  readonly context?: string | undefined
+  readonly agent: string
+  readonly model?: MessageTarget["model"] | undefined
+}
+
+/** Sessions that work for another one. No call throws; all but `prompt` have a deadline. */
+export type ChildSessions = {
+  /** @param permission stands above the rules of the agent that works there. @returns the session's id */
+  create(child: { parentID: string; title: string; permission: readonly PermissionRule[] }): Promise<Answer<string>>
+  /** Ends when the model has ended its turn: its last message, which may carry an error. */
+  prompt(sessionID: string, prompt: Prompt): Promise<Answer<StoredMessage>>
+  /** Starts a turn and does not wait for it. */
+  start(sessionID: string, prompt: Prompt): Promise<Answer<undefined>>
+  abort(sessionID: string): Promise<Answer<undefined>>
+  children(sessionID: string): Promise<Answer<string[]>>
+  /** Whether a model works in it. */
+  isBusy(sessionID: string): Promise<Answer<boolean>>
+  /** The session's own rules, without its agent's. */
+  permission(sessionID: string): Promise<Answer<readonly PermissionRule[]>>
+  agents(): Promise<Answer<AgentInfo[]>>
+  /** Refuses what OpenCode asks the user for a session. */
+  refuse(sessionID: string, permissionID: string): Promise<Answer<undefined>>
+}
+
+const ACTIONS: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"])
+
+const isRule = (value: unknown): value is PermissionRule =>
+  isRecord(value) &&
+  typeof value.permission === "string" &&
+  typeof value.pattern === "string" &&
+  ACTIONS.has(value.action)
+
+const readRules = (value: unknown): readonly PermissionRule[] | undefined => {
+  if (value === undefined || value === null) return []
+  return Array.isArray(value) && value.every(isRule) ? value : undefined
+}
+
+const readModel = (value: unknown): { model?: MessageTarget["model"] } =>
+  isRecord(value) && typeof value.providerID === "string" && typeof value.modelID === "string"
+    ? { model: { providerID: value.providerID, modelID: value.modelID } }
+    : {}
+
+const readAgent = (value: unknown): AgentInfo | undefined => {
+  if (!isRecord(value) || typeof value.name !== "string") return undefined
+  const permission = readRules(value.permission)
+  const mode = value.mode === "subagent" || value.mode === "primary" ? value.mode : "all"
+  if (!permission) return undefined
+  const description = typeof value.description === "string" ? value.description : ""
+  const prompt = typeof value.prompt === "string" ? value.prompt : ""
+  return {
+    name: value.name,
+    description,
+    prompt,
+    mode,
+    isHidden: value.hidden === true,
+    permission,
+    ...readModel(value.model),
+  }
+}
+
+const done = (): Answer<undefined> => ({ kind: "answer", value: undefined })
+
+const toBody = ({ text, context, agent, model }: Prompt) => ({
+  agent,
+  ...(model ? { model } : {}),
+  parts: [
+    ...(text === undefined ? [] : [{ type: "text" as const, text }]),
+    ...(context === undefined ? [] : [{ type: "text" as const, text: context, synthetic: true }]),
+  ],
+})
+
+/** @param client OpenCode's; `deadlineMs` for each call but `prompt` */
+export const createChildSessions = (
+  client: Pick<PluginInput["client"], "session" | "app" | "postSessionIdPermissionsPermissionId">,
+  { deadlineMs }: { deadlineMs: number },
+): ChildSessions => {
+  const call = createClientCall(deadlineMs)
+  const wait = createClientCall(Number.POSITIVE_INFINITY)
+  const { session } = client
+  return {
+    create: ({ parentID, title, permission }) => {
+      // OpenCode takes `permission` on all supported versions; the SDK's types do not have it.
+      const body = { parentID, title, permission: [...permission] }
+      return call(
+        "session.create",
+        () => session.create({ body }),
+        (data) => (isSessionInfo(data) ? { kind: "answer", value: data.id } : malformed("session.create", data)),
+      )
+    },
+    prompt: (sessionID, prompt) =>
+      wait(
+        "session.prompt",
+        () => session.prompt({ path: { id: sessionID }, body: toBody(prompt) }),
+        (data) => (isStoredMessage(data) ? { kind: "answer", value: data } : malformed("session.prompt", data)),
+      ),
+    start: (sessionID, prompt) =>
+      call("session.promptAsync", () => session.promptAsync({ path: { id: sessionID }, body: toBody(prompt) }), done),
+    abort: (sessionID) => call("session.abort", () => session.abort({ path: { id: sessionID } }), done),
+    children: (sessionID) =>
+      call(
+        "session.children",
+        () => session.children({ path: { id: sessionID } }),
+        (data) =>
+          Array.isArray(data) && data.every(isSessionInfo)
+            ? { kind: "answer", value: data.map(({ id }) => id) }
+            : malformed("session.children", data),
+      ),
+    isBusy: (sessionID) =>
+      call(
+        "session.status",
+        () => session.status(),
+        (data) => {
+          if (!isRecord(data)) return malformed("session.status", data)
+          // Idle sessions are not listed.
+          const status = data[sessionID]
+          return { kind: "answer", value: isRecord(status) && status.type !== "idle" }
+        },
+      ),
+    permission: (sessionID) =>
+      call(
+        "session.get",
+        () => session.get({ path: { id: sessionID } }),
+        (data) => {
+          const rules = isRecord(data) ? readRules(data.permission) : undefined
+          return rules ? { kind: "answer", value: rules } : malformed("session.get", data)
+        },
+      ),
+    agents: () =>
+      call(
+        "app.agents",
+        () => client.app.agents(),
+        (data) => {
+          const agents = Array.isArray(data) ? data.map(readAgent) : []
+          const known = agents.filter((agent) => agent !== undefined)
+          if (known.length === 0 || known.length < agents.length) return malformed("app.agents", data)
+          return { kind: "answer", value: known }
+        },
+      ),
+    refuse: (sessionID, permissionID) =>
+      call(
+        "permission.respond",
+        () =>
+          client.postSessionIdPermissionsPermissionId({
+            path: { id: sessionID, permissionID },
+            body: { response: "reject" },
+          }),
+        done,
+      ),
+  }
+}

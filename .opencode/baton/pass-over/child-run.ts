@@ -1,0 +1,70 @@
+import type { ChildSessions, PermissionRule, Prompt } from "../host/child-sessions.ts"
+import { withDeadline } from "../host/deadline.ts"
+import type { Log } from "../host/log.ts"
+import { type PassOverError, passOverError } from "./errors.ts"
+import { abortTree } from "./session-tree.ts"
+
+/** How long a child that was told to stop may take for it. */
+const STOP_GRACE_MS = 5_000
+
+export type ChildEnd =
+  /** It ended its turn by itself. */
+  | { readonly kind: "ended" }
+  | { readonly kind: "crashed"; readonly error: PassOverError }
+  /** It was aborted, by the pass or by a person. */
+  | { readonly kind: "stopped" }
+
+export type ChildOrder = {
+  readonly parentID: string
+  readonly title: string
+  readonly permission: readonly PermissionRule[]
+  readonly prompt: Prompt
+  /** Ends the child and everything below it. */
+  readonly signal: AbortSignal
+  /** Called before the child begins to work. */
+  readonly onSession: (sessionID: string) => Promise<void>
+}
+
+const crashed = (message: string, cause: string): ChildEnd => ({
+  kind: "crashed",
+  error: passOverError("E011", { message, cause }),
+})
+
+const describeModelError = (error: { name: string; data: Record<string, unknown> }): string => {
+  const { message } = error.data
+  return `${error.name}${typeof message === "string" ? `: ${message}` : ""}`.slice(0, 500)
+}
+
+/** Creates a child session, lets its agent work, and waits for the end of its turn. Never throws. */
+export const runChild = async (
+  { sessions, log }: { sessions: ChildSessions; log: Log },
+  order: ChildOrder,
+): Promise<ChildEnd> => {
+  const { signal, prompt } = order
+  if (signal.aborted) return { kind: "stopped" }
+  const created = await sessions.create(order)
+  if (created.kind === "failed") return crashed("The child session could not be created", created.reason)
+  const sessionID = created.value
+  await order.onSession(sessionID)
+  if (signal.aborted) return { kind: "stopped" }
+  const turn = sessions.prompt(sessionID, prompt)
+  let stop: (() => void) | undefined
+  const stopped = new Promise<undefined>((resolve) => {
+    stop = () => resolve(undefined)
+    signal.addEventListener("abort", stop, { once: true })
+  })
+  const answer = await Promise.race([turn, stopped])
+  if (stop) signal.removeEventListener("abort", stop)
+  if (answer === undefined) {
+    await abortTree(sessions, sessionID, log)
+    const ended = await withDeadline(turn, STOP_GRACE_MS)
+    if (ended.kind === "late") log.warn("a child session did not end when it was told to", { sessionID })
+    return { kind: "stopped" }
+  }
+  if (answer.kind === "failed") return crashed("The subagent's turn failed", answer.reason)
+  const { info } = answer.value
+  const error = info.role === "assistant" ? info.error : undefined
+  if (!error) return { kind: "ended" }
+  if (error.name === "MessageAbortedError") return { kind: "stopped" }
+  return crashed("The subagent's model gave an error", describeModelError(error))
+}

@@ -1,0 +1,121 @@
+import type { infer as Infer } from "zod"
+import type { Zod } from "../host/schema.ts"
+import { artifactSchemas } from "./artifact.ts"
+import { policyPartSchema } from "./policy.ts"
+
+export const WORK_STATUSES = ["completed", "failed", "aborted", "partial", "timeout"] as const
+
+/**
+ * What goes into a pass and what comes out of it, as one set of schemas: the types below, docs/pass-over.schema.json and
+ * every check are made from it. Names are the design document's, in snake_case as models see them; times are ISO 8601 in
+ * UTC; paths are relative to the project's folder.
+ */
+export const contractSchemas = (z: Zod) => {
+  const { artifact, finding, claimedArtifact } = artifactSchemas(z)
+  const time = z.iso.datetime()
+  const name = z.string().min(1)
+
+  const workContext = z.strictObject({
+    objective: name.describe("What is to be done"),
+    background: z.string().optional().describe("What led here"),
+    expected: z.string().optional().describe("What the originator wants back"),
+    files: z.array(
+      z.strictObject({
+        path: name,
+        content: z.string().nullable().describe("null when left out; `note` says why"),
+        hash: z.string().nullable().describe("SHA-256 of the whole file, hex; null when it could not be read"),
+        note: z.string().optional(),
+      }),
+    ),
+    messages: z.array(z.strictObject({ role: z.enum(["user", "assistant"]), text: z.string() })),
+    tool_results: z.array(
+      z.strictObject({
+        tool: name,
+        title: z.string(),
+        status: z.enum(["completed", "error"]),
+        output: z.string(),
+      }),
+    ),
+    todos: z.array(z.strictObject({ content: z.string(), status: z.string(), priority: z.string().optional() })),
+    task: z.strictObject({ id: name, role: name, block: z.string() }).nullable().describe("The task of the session"),
+    left_out: z.array(z.string()).describe("What did not fit into the token budget, named"),
+  })
+
+  const metadata = z.strictObject({
+    chain_depth: z.number().int().min(1).describe("Delegations from the root session to this subagent"),
+    origination_chain: z
+      .array(z.strictObject({ agent: name, session_id: name }))
+      .describe("From the root session to the originator"),
+    root_session_id: name,
+    created_at: time,
+    completed_at: time.nullable(),
+    policy_name: name.describe("The most specific policy that had a say, such as `pair alice->audit`"),
+    attempts: z.number().int().min(0).describe("How often the subagent was started"),
+    cached_from: z.string().nullable().describe("The pass whose stored output this is"),
+  })
+
+  const request = z.strictObject({
+    pass_over_id: name,
+    originating_agent_id: name,
+    originating_session_id: name,
+    subagent_id: name,
+    reason: name,
+    work_context: workContext,
+    return_required: z.boolean(),
+    async: z.boolean().describe("Whether the originator goes on at once and is told later"),
+    override: policyPartSchema(z).optional(),
+    metadata,
+  })
+
+  const error = z.strictObject({
+    code: z.string().regex(/^E0\d\d$/),
+    name,
+    recoverable: z.boolean(),
+    message: name.describe("What failed"),
+    cause: z.string().describe("What was received or found"),
+    next_step: name.describe("What to do now"),
+  })
+
+  const output = z.strictObject({
+    pass_over_id: name,
+    return_to: name.describe("The originating agent"),
+    status: z.enum(WORK_STATUSES),
+    child_session_id: z.string().nullable().describe("null when no session could be created"),
+    source: z
+      .enum(["return", "transcript", "program"])
+      .describe("pass_over_return, the subagent's transcript, or this program when there was neither"),
+    summary: z.strictObject({
+      text: z.string(),
+      decision: z.string().nullable(),
+      findings: z.array(z.string()).describe("One line each; in full they are artifacts"),
+      recommendations: z.array(z.string()),
+    }),
+    artifacts: z.array(artifact),
+    error: error.nullable(),
+    metadata,
+  })
+
+  const returnArguments = z.strictObject({
+    status: z.enum(["completed", "failed", "aborted", "partial"]),
+    decision: z.string().min(1).optional().describe("Such as approved or changes_requested"),
+    findings: z.array(finding).default([]),
+    recommendations: z.array(z.string().min(1)).default([]),
+    artifacts: z.array(claimedArtifact).default([]).describe("Decisions, findings and messages; files are seen to"),
+    summary: z.string().trim().min(1).describe("What the originator has to know, in a few sentences"),
+  })
+
+  return { request, workContext, output, artifact, metadata, error, returnArguments }
+}
+
+type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T
+type Schemas = ReturnType<typeof contractSchemas>
+
+export type PassOverRequest = Immutable<Infer<Schemas["request"]>>
+export type WorkContext = Immutable<Infer<Schemas["workContext"]>>
+export type WorkOutput = Immutable<Infer<Schemas["output"]>>
+export type PassOverMetadata = Immutable<Infer<Schemas["metadata"]>>
+export type ReturnArguments = Immutable<Infer<Schemas["returnArguments"]>>
+export type Artifact = Immutable<Infer<Schemas["artifact"]>>
+export type FileModification = Extract<Artifact, { type: "file_modification" }>
+export type Finding = Extract<Artifact, { type: "finding" }>
+export type WorkStatus = (typeof WORK_STATUSES)[number]

@@ -1,0 +1,144 @@
+import type { ToolContext } from "@opencode-ai/plugin"
+import { describeError, type Log } from "../host/log.ts"
+import { type PassOverError, passOverError, renderError } from "./errors.ts"
+import type { PassRecord } from "./pass-record.ts"
+import { isOpen } from "./pass-state.ts"
+import type { PassStore } from "./pass-store.ts"
+import type { Passes } from "./passes.ts"
+import { renderPolicy } from "./render-policy.ts"
+import { renderPassLine, renderResult } from "./render-result.ts"
+import type { ApplyArguments, RejectArguments, StatusArguments } from "./tool-arguments.ts"
+import type { FileResult, PassWorktree, Refusal } from "./worktree/worktree.ts"
+
+export type DecideDeps = {
+  readonly store: Pick<PassStore, "read" | "listOfSession">
+  readonly passes: Pick<Passes, "advance">
+  readonly worktree: Pick<PassWorktree, "apply" | "reject">
+  readonly log: Log
+}
+
+type Context = Pick<ToolContext, "sessionID" | "ask">
+type Found =
+  | { readonly kind: "found"; readonly record: PassRecord }
+  | { readonly kind: "refused"; readonly error: PassOverError }
+
+const isOfSession = ({ request }: PassRecord, sessionID: string): boolean =>
+  request.originating_session_id === sessionID
+
+const wrongState = (record: PassRecord): PassOverError =>
+  passOverError("E024", {
+    message: `${record.request.pass_over_id} has no files that wait to be applied or rejected`,
+    cause: `It is ${record.state.state}`,
+  })
+
+const refusedByFiles = (passID: string, { reason: cause, fix: nextStep }: Refusal): string =>
+  renderError(passOverError("E024", { message: `Nothing was done with the files of ${passID}`, cause, nextStep }))
+
+const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): string =>
+  `- ${path}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
+
+const renderOne = ({ request, state, output, child_session_id: childSessionID }: PassRecord): string =>
+  renderPassLine({
+    id: request.pass_over_id,
+    subagent: request.subagent_id,
+    objective: request.work_context.objective,
+    state,
+    status: output?.status,
+    childSessionID,
+  })
+
+/** The tools by which an originator decides on what a pass left. */
+export const createDecisions = ({ store, passes, worktree, log }: DecideDeps) => {
+  const find = async (passID: string, sessionID: string): Promise<Found> => {
+    const record = await store.read(passID)
+    if (record && isOfSession(record, sessionID)) return { kind: "found", record }
+    const cause = record ? "It belongs to another session" : "It is not stored in this project"
+    return {
+      kind: "refused",
+      error: passOverError("E023", { message: `There is no pass ${JSON.stringify(passID)}`, cause }),
+    }
+  }
+
+  /** A pass with files to decide on, and which of them are meant. */
+  const findHeld = async (passID: string, sessionID: string, wanted: readonly string[] | undefined) => {
+    const found = await find(passID, sessionID)
+    if (found.kind === "refused") return found
+    const { state } = found.record
+    if (!("undecided" in state) || state.undecided.length === 0)
+      return { kind: "refused" as const, error: wrongState(found.record) }
+    const { undecided } = state
+    const unknown = (wanted ?? []).filter((path) => !undecided.includes(path))
+    if (unknown.length > 0) {
+      const message = `These are not among the files that wait: ${unknown.join(", ")}`
+      return {
+        kind: "refused" as const,
+        error: passOverError("E024", { message, cause: `Waiting: ${undecided.join(", ")}` }),
+      }
+    }
+    return { kind: "held" as const, paths: wanted ?? undecided }
+  }
+
+  const apply = async (args: ApplyArguments, { sessionID, ask }: Context): Promise<string> => {
+    const { pass_over_id: passID, merge = false, all_or_nothing: allOrNothing = true } = args
+    const held = await findHeld(passID, sessionID, args.artifacts)
+    if (held.kind === "refused") return renderError(held.error)
+    const { paths } = held
+    try {
+      // Whoever may not write these files may not have them written by somebody else.
+      await ask({ permission: "edit", patterns: [...paths], always: ["*"], metadata: { pass_over_id: passID } })
+    } catch (error) {
+      log.info("applying was not permitted", { sessionID, pass: passID, error: describeError(error) })
+      return `Nothing was applied: writing ${paths.join(", ")} is not permitted here. The files stay held.`
+    }
+    const applied = await worktree.apply(passID, { paths, merge, allOrNothing })
+    if (applied.kind === "refused") return refusedByFiles(passID, applied)
+    const done = applied.files.filter(({ outcome }) => outcome !== "conflict" && outcome !== "not-tried")
+    if (done.length > 0)
+      await passes.advance(passID, { type: "applied", paths: done.map(({ path }) => path), by: "originator" })
+    const lines = applied.files.map(renderFileResult)
+    if (applied.complete) return [`${passID}: applied.`, ...lines].join("\n")
+    const conflicts = applied.files.filter(({ outcome }) => outcome === "conflict")
+    const canMerge = !merge && conflicts.some(({ mergeable }) => mergeable)
+    const error = passOverError("E022", {
+      message: `${passID}: ${done.length === 0 ? "nothing was applied" : `${done.length} files were applied`}; ${applied.held} stay held`,
+      cause: conflicts.map(({ path }) => path).join(", "),
+      ...(canMerge
+        ? { nextStep: "Call pass_over_apply again with merge: true, name other files in artifacts, or reject." }
+        : {}),
+    })
+    return [renderError(error), ...lines].join("\n")
+  }
+
+  const reject = async (args: RejectArguments, { sessionID }: Context): Promise<string> => {
+    const { pass_over_id: passID, artifacts, reason } = args
+    const found = await find(passID, sessionID)
+    if (found.kind === "refused") return renderError(found.error)
+    const { state } = found.record
+    if (!("undecided" in state) || state.state !== "returned") return renderError(wrongState(found.record))
+    if (state.undecided.length > 0) {
+      const held = await findHeld(passID, sessionID, artifacts)
+      if (held.kind === "refused") return renderError(held.error)
+      const rejected = await worktree.reject(passID, held.paths)
+      if (rejected.kind === "refused") return refusedByFiles(passID, rejected)
+    }
+    const paths = artifacts ?? state.undecided
+    const moved = await passes.advance(passID, { type: "rejected", paths })
+    if (moved.kind === "refused") return renderError(moved.error)
+    log.info("a result was rejected", { sessionID, pass: passID, reason })
+    return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`
+  }
+
+  const status = async ({ pass_over_id: passID }: StatusArguments, { sessionID }: Context): Promise<string> => {
+    if (passID !== undefined) {
+      const found = await find(passID, sessionID)
+      if (found.kind === "refused") return renderError(found.error)
+      const { output, request, state, policy } = found.record
+      const said = output && !isOpen(state) ? renderResult(output, request.subagent_id, state) : renderOne(found.record)
+      return `${said}\n\n${renderPolicy(policy)}`
+    }
+    const own = await store.listOfSession(sessionID)
+    return own.length === 0 ? "This session has made no passes." : own.map(renderOne).join("\n")
+  }
+
+  return { apply, reject, status }
+}

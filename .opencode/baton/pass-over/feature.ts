@@ -1,0 +1,201 @@
+import { randomBytes } from "node:crypto"
+import { realpath } from "node:fs/promises"
+import { relative } from "node:path"
+import { isMainThread } from "node:worker_threads"
+import type { PluginInput, ToolContext } from "@opencode-ai/plugin"
+import { createChildSessions } from "../host/child-sessions.ts"
+import { withDeadline } from "../host/deadline.ts"
+import { describeError, type Log } from "../host/log.ts"
+import { findMessageTarget } from "../host/message-target.ts"
+import { createProcessRunner } from "../host/process.ts"
+import { loadZod } from "../host/schema.ts"
+import { createSessionStore } from "../host/session-store.ts"
+import { createSessions } from "../host/sessions.ts"
+import { createStateFolder } from "../host/state-folder.ts"
+import { createTui, detectInterface } from "../host/tui.ts"
+import { createLedger } from "../ledger/client.ts"
+import { createOutbox } from "../ledger/outbox.ts"
+import { taskBindingSchema } from "../task/binding.ts"
+import { createTaskRegistry } from "../task/registry.ts"
+import { acceptReturn } from "./accept-return.ts"
+import { createAnnouncer } from "./announcer.ts"
+import { createAuditLog } from "./audit-log.ts"
+import type { WorkContext } from "./contract.ts"
+import { createDecisions } from "./decide-result.ts"
+import { gatherContext } from "./gather-context.ts"
+import type { LivePass } from "./live-pass.ts"
+import { createPassOver } from "./pass-over.ts"
+import { createPassOwners } from "./pass-owners.ts"
+import { createPassID } from "./pass-record.ts"
+import { createPassSessions } from "./pass-sessions.ts"
+import { createPassStore } from "./pass-store.ts"
+import { createPassWork } from "./pass-work.ts"
+import { createPasses } from "./passes.ts"
+import { createPermissionWatch } from "./permission-watch.ts"
+import { toPlace } from "./place.ts"
+import { readPolicy } from "./policy-file.ts"
+import { type PassCall, preparePass } from "./prepare-pass.ts"
+import { isUntold, recoverPasses } from "./recover.ts"
+import { releaseResult } from "./release-result.ts"
+import { renderResult } from "./render-result.ts"
+import { createResultNotes } from "./result-notes.ts"
+import { createSessionHooks } from "./session-hooks.ts"
+import { describeTask } from "./task-text.ts"
+import type { PassOverArguments } from "./tool-arguments.ts"
+import { createPassWorktree } from "./worktree/pass-worktree.ts"
+
+const CALL_DEADLINE_MS = 10_000
+const FLUSH_DEADLINE_MS = 700
+const STOP_DEADLINE_MS = 2_000
+
+export type PassOverFeature = ReturnType<typeof createPassOverFeature>
+
+/** Puts the feature together for one directory: the only place where its parts meet the host. */
+export const createPassOverFeature = (
+  { client, directory, worktree, $ }: PluginInput,
+  { log, projectRoot, bundleRoot }: { log: Log; projectRoot: string; bundleRoot: string },
+) => {
+  const now = () => new Date()
+  // Outside git OpenCode calls the file system's root the worktree.
+  const root = worktree === "/" ? directory : worktree
+  const userInterface = detectInterface({ argv: process.argv, isMainThread })
+  // `run` ends with its session's turn, and nobody is there to be asked.
+  const hasUser = userInterface !== "run"
+  const state = createStateFolder(projectRoot)
+  const run = createProcessRunner({ shell: $ })
+  const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
+  const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
+  const ledger = createLedger({ run, directory, log, state, bundleRoot })
+  const outbox = createOutbox({ ledger, state, log, now })
+  const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
+  const store = createPassStore({ state, log })
+  const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
+  const files = createPassWorktree({ state, directory, run, log, now })
+  const owners = createPassOwners(state)
+  const passSessions = createPassSessions()
+  const permissions = createPermissionWatch(childSessions)
+  const live = new Map<string, LivePass>()
+  const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
+  const roots = Promise.all([realpath(root), realpath(directory)])
+
+  const announcer = createAnnouncer({
+    sessions,
+    childSessions,
+    notices: async (sessionID) =>
+      (await store.listUnfinished())
+        .filter(isUntold)
+        .flatMap(({ output, request, state: passState }) =>
+          output && request.originating_session_id === sessionID
+            ? [{ passID: request.pass_over_id, text: renderResult(output, request.subagent_id, passState) }]
+            : [],
+        ),
+    told: async (passID) => {
+      await passes.announce(passID)
+    },
+    log,
+  })
+
+  const startWork = createPassWork({
+    sessions,
+    childSessions,
+    passSessions,
+    passes,
+    worktree: files,
+    // Outside git OpenCode names files by their way from the root of the file system.
+    relativeCopy: (copy) => relative(worktree, copy),
+    log,
+    now,
+  })
+
+  const gather = (call: PassCall, maxTokens: number): Promise<WorkContext> =>
+    gatherContext(
+      {
+        sessions,
+        places: async () => {
+          const [realRoot, base] = await roots
+          return { root: realRoot, base }
+        },
+        // The compaction feature binds; what it stored last is newer than anything remembered here.
+        findTask: async (sessionID) => (await bindings.read(sessionID)) ?? tasks.find(sessionID),
+        readSpecification: (taskID) => describeTask(ledger, taskID),
+      },
+      call,
+      maxTokens,
+    )
+
+  const passOver = createPassOver({
+    prepare: (call) =>
+      preparePass(
+        {
+          sessions,
+          childSessions,
+          readPolicy: () => readPolicy(projectRoot),
+          countPasses: async (rootSessionID) => (await store.idsOfRoot(rootSessionID)).length,
+          gather,
+          passOf: passSessions.find,
+          findModel: async (sessionID) => (await findMessageTarget(sessions, sessionID))?.model,
+          now,
+          createID: (at) => createPassID(at, randomBytes(4).toString("hex")),
+        },
+        call,
+      ),
+    passes,
+    store,
+    worktree: files,
+    toPlace: async (copy, sessionID) => {
+      const [realRoot] = await roots
+      return toPlace({ directory, roots: [root, realRoot] }, copy, passSessions.find(sessionID)?.place)
+    },
+    live,
+    owners,
+    startWork,
+    canGoOn: hasUser,
+    onEnd: async (record, pass) => {
+      try {
+        await owners.release(pass.id)
+        if (record) await note(record)
+        if (record && !pass.isAwaited && isUntold(record)) await announcer.due(record.request.originating_session_id)
+      } catch (error) {
+        log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
+      }
+    },
+    release: (record, ask) => releaseResult(record, { ask, hasUser, withdraw: permissions.withdraw, log }),
+    log,
+    now,
+  })
+  const recover = async (): Promise<void> => {
+    try {
+      const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, log, now })
+      for (const { request } of untold) announcer.expect(request.originating_session_id)
+    } catch (error) {
+      log.error("passes of earlier processes could not be looked at", { error: describeError(error) })
+    }
+  }
+  const recovered = recover()
+  const hooks = createSessionHooks({ passSessions, live, announcer, permissions, hasUser, recovered, store, log })
+
+  return {
+    pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {
+      await recovered
+      const { sessionID, messageID, agent } = context
+      await hooks.passMade(sessionID)
+      return passOver({ sessionID, messageID, agent, args }, context)
+    },
+    return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {
+      const session = passSessions.own(sessionID)
+      const pass = session && live.get(session.passID)
+      if (!session || !pass) return "No work was passed over to this session: there is nothing to return."
+      return acceptReturn(await loadZod(), args, session, pass)
+    },
+    ...createDecisions({ store, passes, worktree: files, log }),
+    ...hooks,
+    stop: async (): Promise<void> => {
+      // What they have done so far is kept as their result.
+      for (const pass of live.values()) pass.stopping.abort()
+      await withDeadline(Promise.all([...live.values()].map(({ finished }) => finished)), STOP_DEADLINE_MS)
+      await outbox.flush(FLUSH_DEADLINE_MS)
+      outbox.stop()
+    },
+  }
+}

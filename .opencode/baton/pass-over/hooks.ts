@@ -1,0 +1,81 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
+import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
+import { guardHook, guardObserver } from "../host/guard.ts"
+import { createLog, describeError } from "../host/log.ts"
+import { findProjectRoot } from "../host/project-root.ts"
+import type { PassOverFeature } from "./feature.ts"
+
+const TRANSFORM_DEADLINE_MS = 1_000
+const POLICY_PATH = join(".opencode", "pass-over.json")
+
+/**
+ * The hooks of passing work over, for one directory of one OpenCode process. A project asks for the feature by its policy
+ * file; without one there are no hooks, no agents and no tools.
+ */
+export const createPassOverHooks = (input: PluginInput): Hooks => {
+  const { client, directory, worktree } = input
+  const projectRoot = findProjectRoot(directory, worktree)
+  if (!existsSync(join(projectRoot, POLICY_PATH))) return {}
+  const log = createLog(client, "pass-over")
+  const claim = claimBundle({ feature: "pass-over", directory, projectRoot, bundleRoot })
+
+  let feature: PassOverFeature | undefined
+  let loading: Promise<PassOverFeature> | undefined
+  const load = (): Promise<PassOverFeature> => {
+    loading ??= import("./feature.ts").then(({ createPassOverFeature }) => {
+      feature = createPassOverFeature(input, { log, projectRoot, bundleRoot })
+      return feature
+    })
+    return loading
+  }
+
+  let tools: Record<string, ToolDefinition> = {}
+
+  return {
+    config: async (config) => {
+      try {
+        if (!claim.isHeld()) return
+        const { setUp } = await import("./setup.ts")
+        tools = await setUp(config, { projectRoot, log, load })
+      } catch (error) {
+        log.error("work cannot be passed over: the tools are not there", { error: describeError(error) })
+      }
+    },
+    // OpenCode asks right before the first request, long after the config hook.
+    get tool() {
+      return tools
+    },
+    // No guard: to refuse a tool is to throw, and an error in judging a session of a pass refuses as well.
+    "tool.execute.before": async ({ tool, sessionID }, output) => {
+      if (feature) feature.beforeTool(sessionID, tool, output)
+    },
+    "experimental.chat.messages.transform": guardHook(
+      log,
+      { name: "experimental.chat.messages.transform", deadlineMs: TRANSFORM_DEADLINE_MS },
+      async (_input, { messages }) => {
+        const sessionID = messages[0]?.info.sessionID
+        if (!claim.isHeld() || sessionID === undefined) return undefined
+        return (await load()).offerTools(sessionID, messages)
+      },
+      (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
+    ),
+    "experimental.chat.system.transform": guardHook(
+      log,
+      { name: "experimental.chat.system.transform", deadlineMs: TRANSFORM_DEADLINE_MS },
+      async ({ sessionID }, output) =>
+        sessionID === undefined ? undefined : feature?.placeSystemPrompt(sessionID, output),
+      ({ sessionID }) => ({ sessionID }),
+    ),
+    event: guardObserver(log, "event", ({ event }) => {
+      if (!claim.isHeld()) return undefined
+      return feature?.receive(event)
+    }),
+    dispose: async () => {
+      const loaded = await loading?.catch(() => undefined)
+      await loaded?.stop()
+      claim.release()
+    },
+  }
+}

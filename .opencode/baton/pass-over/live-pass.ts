@@ -1,0 +1,30 @@
+import type { Limits } from "./child-permission.ts"
+import type { ReturnArguments } from "./contract.ts"
+import type { PassOverError } from "./errors.ts"
+import type { PassRecord } from "./pass-record.ts"
+import type { Prepared } from "./prepare-pass.ts"
+import type { StopReason } from "./work-output.ts"
+import type { Place } from "./worktree/redirect.ts"
+
+/** A pass that this process works on. */
+export type LivePass = {
+  readonly id: string
+  readonly prepared: Prepared
+  readonly place: Place | undefined
+  readonly limits: Limits
+  /** Ends the child and everything below it. */
+  readonly stopping: AbortController
+  stopReason: StopReason | undefined
+  childSessionID: string | null
+  returned: ReturnArguments | undefined
+  returnError: PassOverError | undefined
+  /** Whether the originator has gone on, so that it has to be told. */
+  isAwaited: boolean
+  /** Ends with what is stored; undefined when it could not be. Never rejects. */
+  finished: Promise<PassRecord | undefined>
+}
+
+export const stopPass = (pass: LivePass, reason: StopReason): void => {
+  pass.stopReason ??= reason
+  pass.stopping.abort()
+}

@@ -1,0 +1,50 @@
+import type { Limits } from "./child-permission.ts"
+import type { Place } from "./worktree/redirect.ts"
+
+/** What holds for the session that works on a pass, and for every session below it. */
+export type PassSession = {
+  readonly passID: string
+  readonly limits: Limits
+  /** Where its tools work; undefined for OpenCode's own directory. */
+  readonly place: Place | undefined
+  /** Whether it has returned, so that nothing is left to do. */
+  hasReturned: boolean
+  /** Refused returns so far. */
+  refusals: number
+}
+
+/** Which sessions of this process work on a pass. */
+export type PassSessions = ReturnType<typeof createPassSessions>
+
+export const createPassSessions = () => {
+  const parents = new Map<string, string>()
+  const working = new Map<string, PassSession>()
+  return {
+    created: (sessionID: string, parentID: string | undefined): void => {
+      if (parentID !== undefined) parents.set(sessionID, parentID)
+    },
+    begin: (sessionID: string, pass: PassSession): void => {
+      working.set(sessionID, pass)
+    },
+    end: (sessionID: string): void => {
+      working.delete(sessionID)
+    },
+    /** The pass that a session itself works on. */
+    own: (sessionID: string): PassSession | undefined => working.get(sessionID),
+    /** The pass that a session, or the nearest one above it, works on. */
+    find: (sessionID: string): PassSession | undefined => {
+      const seen = new Set<string>()
+      for (let at: string | undefined = sessionID; at !== undefined && !seen.has(at); at = parents.get(at)) {
+        const pass = working.get(at)
+        if (pass) return pass
+        seen.add(at)
+      }
+      return undefined
+    },
+    isAny: (): boolean => working.size > 0,
+    deleted: (sessionID: string): void => {
+      parents.delete(sessionID)
+      working.delete(sessionID)
+    },
+  }
+}

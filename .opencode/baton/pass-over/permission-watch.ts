@@ -1,0 +1,30 @@
+import type { ChildSessions } from "../host/child-sessions.ts"
+import type { PassSignal } from "./pass-event.ts"
+
+type Asked = Extract<PassSignal, { kind: "asked" }>
+
+/** The questions that OpenCode has put to the user and nobody has answered. */
+export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) => {
+  const open = new Map<string, Asked>()
+  return {
+    asked: (question: Asked): void => {
+      open.set(question.permissionID, question)
+    },
+    answered: (permissionID: string): void => {
+      open.delete(permissionID)
+    },
+    /** Answers no for a user who is not there. */
+    refuse: async ({ sessionID, permissionID }: Asked): Promise<void> => {
+      open.delete(permissionID)
+      await sessions.refuse(sessionID, permissionID)
+    },
+    /** Takes back the question about a pass. */
+    withdraw: async (passID: string): Promise<void> => {
+      for (const question of open.values()) {
+        if (question.passID !== passID) continue
+        open.delete(question.permissionID)
+        await sessions.refuse(question.sessionID, question.permissionID)
+      }
+    },
+  }
+}

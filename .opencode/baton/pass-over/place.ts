@@ -1,0 +1,24 @@
+import { type Place, redirectPath } from "./worktree/redirect.ts"
+
+/**
+ * Where a pass's tools work.
+ *
+ * @param own OpenCode's directory and the worktree's top folder, in each spelling
+ * @param above where the originator's tools work, when that works on a pass itself
+ */
+export const toPlace = (
+  own: { readonly directory: string; readonly roots: readonly [string, ...string[]] },
+  copy: string,
+  above: Place | undefined,
+): Place => {
+  const [worktree, ...spellings] = own.roots
+  if (!above) return { directory: own.directory, worktree, spellings, copy }
+  // A subagent that may change nothing works where its originator does.
+  if (above.copy === copy) return above
+  return {
+    directory: redirectPath(above.directory, above),
+    worktree: above.copy,
+    spellings: [above.worktree, ...(above.spellings ?? [])],
+    copy,
+  }
+}

@@ -1,0 +1,61 @@
+import type { ToolContext } from "@opencode-ai/plugin"
+import { withDeadline } from "../host/deadline.ts"
+import type { Log } from "../host/log.ts"
+import { RESULT_PERMISSION } from "./agents.ts"
+import type { PassRecord } from "./pass-record.ts"
+
+/** Nobody may be there: a server has no way to tell. */
+const ANSWER_DEADLINE_MS = 60_000
+
+export type Release =
+  | { readonly kind: "released"; readonly note: string | undefined }
+  /** A person said no. */
+  | { readonly kind: "refused" }
+
+export type ReleaseDeps = {
+  readonly ask: ToolContext["ask"]
+  /** Whether somebody can be asked at all. */
+  readonly hasUser: boolean
+  /** Takes back a question that nobody answered. */
+  readonly withdraw: (passID: string) => Promise<void>
+  readonly log: Log
+  /** Default 60 s. */
+  readonly answerDeadlineMs?: number
+}
+
+/** Whether a result goes back without a question: unless the user's own policy file, or the call, says otherwise. */
+export const isReleasedByPolicy = ({ policy }: Pick<PassRecord, "policy">): boolean =>
+  policy.values.auto_return || policy.levels.auto_return === "built-in"
+
+/** Asks the user whether a result may go back, in OpenCode's own dialog; without an answer the result goes back, and says so. */
+export const releaseResult = async (record: PassRecord, deps: ReleaseDeps): Promise<Release> => {
+  if (isReleasedByPolicy(record)) return { kind: "released", note: undefined }
+  if (!deps.hasUser)
+    return { kind: "released", note: "Nobody could be asked whether it may go back (auto_return false)." }
+  const { pass_over_id: passID, subagent_id: subagent } = record.request
+  const asked = deps.ask({
+    permission: RESULT_PERMISSION,
+    patterns: [subagent],
+    always: [subagent],
+    metadata: {
+      pass_over_id: passID,
+      subagent,
+      status: record.output?.status,
+      decision: record.output?.summary.decision,
+      summary: record.output?.summary.text,
+    },
+  })
+  const deadlineMs = deps.answerDeadlineMs ?? ANSWER_DEADLINE_MS
+  const answer = await withDeadline(asked, deadlineMs)
+  if (answer.kind === "done") return { kind: "released", note: undefined }
+  if (answer.kind === "failed") {
+    deps.log.info("a result was not released by the user", {
+      pass: passID,
+      sessionID: record.request.originating_session_id,
+    })
+    return { kind: "refused" }
+  }
+  await deps.withdraw(passID)
+  const seconds = deadlineMs / 1000
+  return { kind: "released", note: `Nobody answered within ${seconds} s whether it may go back (auto_return false).` }
+}

@@ -1,0 +1,99 @@
+import type { Artifact, FileModification, WorkOutput } from "./contract.ts"
+import { renderError } from "./errors.ts"
+import { isOpen, type PassState } from "./pass-state.ts"
+
+const MAX_FINDINGS = 40
+const MAX_FILES = 60
+const MAX_SUMMARY_CHARACTERS = 8_000
+
+const ofType = <Type extends Artifact["type"]>(
+  artifacts: readonly Artifact[],
+  type: Type,
+): Extract<Artifact, { type: Type }>[] =>
+  artifacts.filter((artifact): artifact is Extract<Artifact, { type: Type }> => artifact.type === type)
+
+const listed = (title: string, lines: readonly string[], max: number): string[] => {
+  if (lines.length === 0) return []
+  const more = lines.length > max ? [`- and ${lines.length - max} more: pass_over_status shows them`] : []
+  return ["", `${title} (${lines.length}):`, ...lines.slice(0, max).map((line) => `- ${line}`), ...more]
+}
+
+/** `error src/a.ts:10-12: message → fix` */
+export const renderFinding = (finding: Omit<Extract<Artifact, { type: "finding" }>, "type">): string => {
+  const { severity, message, path, line, end_line, fix } = finding
+  const place =
+    path === undefined ? "" : ` ${path}${line === undefined ? "" : `:${line}`}${end_line ? `-${end_line}` : ""}`
+  return `${severity}${place}: ${message}${fix === undefined ? "" : ` → ${fix}`}`
+}
+
+const renderFile = ({ path, change, previous_path, by, is_binary, is_large }: FileModification): string => {
+  const notes = [
+    ...(previous_path === undefined ? [] : [`from ${previous_path}`]),
+    ...(by === "shell" ? ["by a shell command"] : []),
+    ...(is_binary ? ["binary"] : []),
+    ...(is_large ? ["large"] : []),
+  ]
+  return `${change.replace("_", " ")} ${path}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`
+}
+
+const renderFiles = (output: WorkOutput, state: PassState): string[] => {
+  const files = ofType(output.artifacts, "file_modification")
+  if (files.length === 0) return ["", "Changed files: none"]
+  const id = JSON.stringify({ pass_over_id: output.pass_over_id })
+  const isUndecided = "undecided" in state && state.undecided.length > 0
+  const wait = isUndecided
+    ? [
+        `${state.undecided.length} of them are held back and not in the worktree. Take them: pass_over_apply ${id}`,
+        `Give them up: pass_over_reject ${id} (both take "artifacts": paths, for some of them).`,
+      ]
+    : [
+        `They are ${"applied" in state && state.applied.length > 0 ? "in the worktree" : "not in the worktree"} (${state.state}).`,
+      ]
+  return [...listed("Changed files", files.map(renderFile), MAX_FILES), ...wait]
+}
+
+/** What the originator reads of a result: short, and enough to act on. */
+export const renderResult = (output: WorkOutput, subagent: string, state: PassState): string => {
+  const { summary, status, metadata, child_session_id, error } = output
+  const decision = summary.decision === null ? "" : `, decision: ${summary.decision}`
+  const isLate = "is_late" in state && state.is_late
+  return [
+    `${output.pass_over_id}: ${subagent} → ${status}${decision}${isLate ? " (came late)" : ""}`,
+    ...(metadata.cached_from === null
+      ? []
+      : [`This is the stored result of ${metadata.cached_from}: same question, same files.`]),
+    ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
+    ...(error === null ? [] : ["", renderError(error)]),
+    ...(summary.text === "" ? [] : ["", summary.text.slice(0, MAX_SUMMARY_CHARACTERS)]),
+    ...listed("Findings", ofType(output.artifacts, "finding").map(renderFinding), MAX_FINDINGS),
+    ...listed(
+      "Decisions",
+      ofType(output.artifacts, "decision").map(({ question, answer }) => `${question} → ${answer}`),
+      MAX_FINDINGS,
+    ),
+    ...listed("Recommendations", summary.recommendations, MAX_FINDINGS),
+    ...listed(
+      "Messages",
+      ofType(output.artifacts, "message").map(({ text }) => text),
+      MAX_FINDINGS,
+    ),
+    ...renderFiles(output, state),
+    "",
+    `Child session: ${child_session_id ?? "none was created"}`,
+  ].join("\n")
+}
+
+/** One line a pass, for a list. */
+export const renderPassLine = (pass: {
+  readonly id: string
+  readonly subagent: string
+  readonly objective: string
+  readonly state: PassState
+  readonly status: string | undefined
+  readonly childSessionID: string | null
+}): string => {
+  const { id, subagent, objective, state, status, childSessionID } = pass
+  const held = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files held` : ""
+  const result = isOpen(state) ? state.state : `${state.state}${status === undefined ? "" : ` (${status})`}${held}`
+  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${objective.replaceAll(/\s+/g, " ").slice(0, 80)}`
+}

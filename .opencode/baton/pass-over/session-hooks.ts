@@ -1,0 +1,115 @@
+import type { Change } from "../host/guard.ts"
+import type { Log } from "../host/log.ts"
+import type { StoredMessage } from "../host/sessions.ts"
+import type { Announcer } from "./announcer.ts"
+import { type LivePass, stopPass } from "./live-pass.ts"
+import { readPassEvent } from "./pass-event.ts"
+import type { PassSessions } from "./pass-sessions.ts"
+import type { PassStore } from "./pass-store.ts"
+import type { createPermissionWatch } from "./permission-watch.ts"
+import { judgeToolCall } from "./tool-gate.ts"
+import { hiddenTools, hideTools } from "./tool-offers.ts"
+import { redirectText } from "./worktree/redirect.ts"
+
+export type SessionHooksDeps = {
+  readonly passSessions: PassSessions
+  readonly live: ReadonlyMap<string, LivePass>
+  readonly announcer: Announcer
+  readonly permissions: ReturnType<typeof createPermissionWatch>
+  readonly hasUser: boolean
+  /** Ends when passes of earlier processes have been looked at. Never rejects. */
+  readonly recovered: Promise<void>
+  readonly store: Pick<PassStore, "idsOfSession">
+  readonly log: Log
+}
+
+/** What the feature does in OpenCode's hooks, for sessions that pass work over and for those that work on it. */
+export const createSessionHooks = (deps: SessionHooksDeps) => {
+  const { passSessions, live, announcer, permissions, hasUser, store, log } = deps
+  /** Whether a session has made passes, in an earlier process too; asked once. */
+  const madePasses = new Map<string, Promise<boolean>>()
+
+  const hasPasses = (sessionID: string): Promise<boolean> => {
+    const known = madePasses.get(sessionID) ?? store.idsOfSession(sessionID).then((ids) => ids.length > 0)
+    madePasses.set(sessionID, known)
+    return known
+  }
+
+  const stopBelow = (sessionID: string): void => {
+    for (const pass of live.values()) {
+      if (pass.prepared.request.originating_session_id !== sessionID) continue
+      log.info("a pass is cancelled: its originator was aborted", { sessionID, pass: pass.id })
+      stopPass(pass, "cancelled")
+    }
+  }
+
+  return {
+    /** @throws Error for the model, when a session of a pass may not use a tool so */
+    beforeTool: (sessionID: string, tool: string, output: { args: unknown }): void => {
+      const pass = passSessions.find(sessionID)
+      if (!pass) return
+      const args = typeof output.args === "object" && output.args !== null ? output.args : {}
+      const isOwn = passSessions.own(sessionID) === pass
+      const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn })
+      if (verdict.kind === "refused") {
+        log.info("a tool is refused in a pass", { sessionID, pass: pass.passID, tool, reason: verdict.reason })
+        throw new Error(verdict.reason)
+      }
+      // OpenCode hands these very arguments to the tool.
+      Object.assign(args, verdict.changes)
+    },
+
+    offerTools: async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
+      const worksOnPass = passSessions.own(sessionID) !== undefined
+      const hidden = hiddenTools({
+        worksOnPass,
+        hasPasses: await hasPasses(sessionID),
+        limits: passSessions.find(sessionID)?.limits,
+      })
+      return hidden.length === 0 ? undefined : () => hideTools(messages, hidden)
+    },
+
+    /** From its first pass on, a session is offered the tools for results. */
+    passMade: async (sessionID: string): Promise<void> => {
+      madePasses.set(sessionID, Promise.resolve(true))
+    },
+
+    /** The model is told the copy as its working directory. */
+    placeSystemPrompt: (sessionID: string, output: { system: string[] }): Change | undefined => {
+      const place = passSessions.find(sessionID)?.place
+      if (!place) return undefined
+      return () => {
+        output.system.splice(0, output.system.length, ...output.system.map((text) => redirectText(text, place)))
+      }
+    },
+
+    receive: async (event: { type: string; properties?: unknown }): Promise<void> => {
+      const signal = readPassEvent(event)
+      switch (signal?.kind) {
+        case "created":
+          return passSessions.created(signal.sessionID, signal.parentID)
+        case "deleted":
+          stopBelow(signal.sessionID)
+          announcer.forget(signal.sessionID)
+          madePasses.delete(signal.sessionID)
+          return passSessions.deleted(signal.sessionID)
+        case "aborted":
+          return stopBelow(signal.sessionID)
+        case "idle":
+          if (!hasUser) return
+          // What an earlier process left may be found only after the first turn has ended.
+          await deps.recovered
+          return announcer.idle(signal.sessionID)
+        case "asked":
+          permissions.asked(signal)
+          // On 1.2.15 `run` answers for its own session alone, and a subagent would wait for ever.
+          if (!hasUser && passSessions.find(signal.sessionID)) await permissions.refuse(signal)
+          return
+        case "answered":
+          return permissions.answered(signal.permissionID)
+        case undefined:
+          return
+      }
+    },
+  }
+}

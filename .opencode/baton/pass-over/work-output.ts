@@ -1,0 +1,82 @@
+import type { StoredMessage } from "../host/sessions.ts"
+import type { ChildEnd } from "./child-run.ts"
+import { collectToolResults, lastWords } from "./child-transcript.ts"
+import type { Artifact, PassOverRequest, ReturnArguments, WorkOutput } from "./contract.ts"
+import { type PassOverError, passOverError } from "./errors.ts"
+import { renderFinding } from "./render-result.ts"
+
+/** Why this program ended the child, where it did. */
+export type StopReason = "timeout" | "max_time" | "cancelled"
+
+export type Collected = {
+  readonly request: PassOverRequest
+  readonly childSessionID: string | null
+  readonly attempts: number
+  readonly end: ChildEnd
+  readonly stopReason: StopReason | undefined
+  /** What the child returned, in paths of the worktree. */
+  readonly returned: ReturnArguments | undefined
+  /** Of a return that was refused for good. */
+  readonly returnError: PassOverError | undefined
+  readonly messages: readonly StoredMessage[]
+  readonly modifications: readonly Artifact[]
+  /** Why the changed files are unknown, where they are. */
+  readonly filesError: PassOverError | undefined
+  readonly completedAt: string
+}
+
+const timeoutError = (stopReason: StopReason): PassOverError =>
+  passOverError("E010", {
+    message: "The subagent was ended before it returned",
+    cause: stopReason === "max_time" ? "It worked for max_time_ms" : "timeout_ms was over, and on_timeout is stop",
+    nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is held.",
+  })
+
+const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
+  const { end, stopReason, returned, returnError, filesError } = collected
+  if (returnError) return { status: "failed", error: returnError }
+  if (filesError) return { status: "failed", error: filesError }
+  // A child that had returned before it was ended has done its work.
+  if (returned) return { status: returned.status, error: null }
+  if (end.kind === "crashed") return { status: "failed", error: end.error }
+  if (end.kind === "ended") return { status: "partial", error: null }
+  return stopReason === "timeout" || stopReason === "max_time"
+    ? { status: "timeout", error: timeoutError(stopReason) }
+    : { status: "aborted", error: null }
+}
+
+/** The output of a pass: what the child returned, or else what its transcript tells; files and tools as seen by program. */
+export const buildWorkOutput = (collected: Collected): WorkOutput => {
+  const { request, returned, messages, modifications } = collected
+  const words = returned ? "" : lastWords(messages)
+  const findings = (returned?.findings ?? []).map((finding) => ({ type: "finding" as const, ...finding }))
+  const claimed = returned?.artifacts ?? []
+  const all = [...findings, ...claimed.filter((artifact) => artifact.type === "finding")]
+  return {
+    pass_over_id: request.pass_over_id,
+    return_to: request.originating_agent_id,
+    ...judge(collected),
+    child_session_id: collected.childSessionID,
+    source: returned ? "return" : words === "" ? "program" : "transcript",
+    summary: {
+      text: returned?.summary ?? words,
+      decision: returned?.decision ?? null,
+      findings: all.map(renderFinding),
+      recommendations: [...(returned?.recommendations ?? [])],
+    },
+    artifacts: [...modifications, ...findings, ...claimed, ...collectToolResults(messages)],
+    metadata: { ...request.metadata, attempts: collected.attempts, completed_at: collected.completedAt },
+  }
+}
+
+/** The same output as the answer to a later pass that asks the same. */
+export const reuseOutput = (stored: WorkOutput, request: PassOverRequest, completedAt: string): WorkOutput => ({
+  ...stored,
+  pass_over_id: request.pass_over_id,
+  return_to: request.originating_agent_id,
+  metadata: {
+    ...request.metadata,
+    completed_at: completedAt,
+    cached_from: stored.metadata.cached_from ?? stored.pass_over_id,
+  },
+})

@@ -1,0 +1,124 @@
+import { mkdirSync, readlinkSync, type Stats, symlinkSync, utimesSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { errorCode, isAbsent } from "../../host/error-code.ts"
+import { copyContent, createWayCheck, forEachItem, identityOf, modeOf, statIfThere } from "./disk.ts"
+import type { ListedFile } from "./repository.ts"
+import type { ManifestEntry, Mode } from "./stored.ts"
+import type { LeftOut } from "./worktree.ts"
+
+export type CopiedFile = Omit<ManifestEntry, "base"> & {
+  readonly isIndexed: boolean
+  readonly size: number
+  /** Where a link leads. */
+  readonly link: string | undefined
+}
+
+export type CopiedTree = { readonly files: readonly CopiedFile[]; readonly leftOut: readonly LeftOut[] }
+
+/** A copy that would be larger is not made: somebody forgot a line in .gitignore. */
+export const MAX_TREE_BYTES = 2 * 1024 * 1024 * 1024
+
+/** Two writes within the coarsest resolution of a file system's times may leave the same time. */
+const RACY_MS = 2_000
+/** What no pass can carry, by the path that git lists; undefined for all others. */
+export const uncarriedReason = (path: string): string | undefined => {
+  if (path.includes("\uFFFD")) return "its name is not UTF-8"
+  return path.endsWith("/") ? "it is a git repository of its own" : undefined
+}
+
+/** @throws RangeError for a tree that is too large; the file system's own error when the copy cannot be written */
+export const copyTree = async ({
+  from,
+  to,
+  files,
+  isExcluded,
+}: {
+  from: string
+  to: string
+  files: readonly ListedFile[]
+  isExcluded: (path: string) => boolean
+}): Promise<CopiedTree> => {
+  const copied: CopiedFile[] = []
+  const leftOut: LeftOut[] = []
+  const isOnRealWay = createWayCheck(from)
+  const madeFolders = new Set<string>()
+  let total = 0
+
+  const makeFolder = (path: string): void => {
+    const folder = dirname(path)
+    if (madeFolders.has(folder)) return
+    mkdirSync(join(to, folder), { recursive: true })
+    madeFolders.add(folder)
+  }
+
+  const add = (file: ListedFile, before: Stats, mode: Mode, { isWhole, link }: { isWhole: boolean; link?: string }) => {
+    const made = statIfThere(join(to, file.path))
+    if (made === undefined) throw new Error(`the copy of ${file.path} went away`)
+    const isRacy = !isWhole || Date.now() - before.mtimeMs < RACY_MS
+    copied.push({
+      ...file,
+      mode,
+      size: made.size,
+      copy: identityOf(made),
+      source: identityOf(before),
+      is_racy: isRacy,
+      link,
+    })
+  }
+
+  /** Whoever keeps writing to it gets a copy of some moment, whose base is then the copy and not the original. */
+  const finish = (file: ListedFile, before: Stats, mode: Mode): void => {
+    utimesSync(join(to, file.path), before.atime, before.mtime)
+    const after = statIfThere(join(from, file.path))
+    add(file, before, mode, { isWhole: after !== undefined && identityOf(after) === identityOf(before) })
+  }
+
+  const copyOne = (file: ListedFile): Promise<void> | undefined => {
+    const { path } = file
+    const [source, target] = [join(from, path), join(to, path)]
+    // Git calls a file behind a link deleted, too.
+    const found = isExcluded(path) || !isOnRealWay(path) ? undefined : statIfThere(source)
+    const mode = found && modeOf(found)
+    if (found === undefined) return undefined
+    if (mode === undefined) {
+      leftOut.push({ path, reason: found.isDirectory() ? "it is a submodule" : "it is neither a file nor a link" })
+      if (found.isDirectory()) mkdirSync(target, { recursive: true })
+      return undefined
+    }
+    total += found.size
+    if (total > MAX_TREE_BYTES) throw new RangeError(`the files that git does not ignore have more than 2 GB (${path})`)
+    makeFolder(path)
+    if (mode === "120000") {
+      const link = readlinkSync(source)
+      symlinkSync(link, target)
+      add(file, found, mode, { isWhole: true, link })
+      return undefined
+    }
+    const lasting = copyContent(source, target, found.size)
+    if (lasting !== undefined) return lasting.then(() => finish(file, found, mode))
+    finish(file, found, mode)
+    return undefined
+  }
+
+  const leave = (path: string, error: unknown): void => {
+    if (isAbsent(error)) return
+    if (errorCode(error) !== "EACCES") throw error
+    leftOut.push({ path, reason: "it may not be read" })
+  }
+
+  await forEachItem(files, (file) => {
+    const { path } = file
+    const reason = uncarriedReason(path)
+    if (reason !== undefined) {
+      leftOut.push({ path, reason })
+      return undefined
+    }
+    try {
+      return copyOne(file)?.catch((error: unknown) => leave(path, error))
+    } catch (error) {
+      leave(path, error)
+      return undefined
+    }
+  })
+  return { files: copied, leftOut }
+}

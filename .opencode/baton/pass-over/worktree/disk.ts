@@ -1,0 +1,102 @@
+/** What is on the disk at a path, without following links: a link is content like any other here, never a way. */
+import { createHash } from "node:crypto"
+import { constants, copyFileSync, createReadStream, lstatSync, type Stats } from "node:fs"
+import { copyFile, readlink } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { pipeline } from "node:stream/promises"
+import { isAbsent } from "../../host/error-code.ts"
+import type { Mode, Side } from "./stored.ts"
+
+export const statIfThere = (path: string): Stats | undefined => {
+  try {
+    return lstatSync(path)
+  } catch (error) {
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+}
+
+/** Equal as long as nobody wrote to the file, replaced it or changed its mode, to the file system's resolution of time. */
+export const identityOf = ({ ino, size, mtimeMs, ctimeMs, mode }: Stats): string =>
+  [ino, size, mtimeMs, ctimeMs, mode].join(":")
+
+const OWNER_MAY_EXECUTE = 0o100
+
+/** @returns undefined for what is neither a file nor a link */
+export const modeOf = (found: Stats): Mode | undefined => {
+  if (found.isSymbolicLink()) return "120000"
+  if (!found.isFile()) return undefined
+  return (found.mode & OWNER_MAY_EXECUTE) === 0 ? "100644" : "100755"
+}
+
+export const hashFile = async (path: string): Promise<string> => {
+  const hash = createHash("sha256")
+  await pipeline(createReadStream(path), hash)
+  return hash.digest("hex")
+}
+
+export const hashText = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex")
+
+/**
+ * @param found the path's own stats
+ * @throws the file system's own error
+ */
+export const readSide = async (path: string, found: Stats): Promise<Side | undefined> => {
+  const mode = modeOf(found)
+  if (mode === undefined) return undefined
+  if (mode !== "120000") return { mode, hash: await hashFile(path), size: found.size }
+  const target = await readlink(path)
+  return { mode, hash: hashText(target), size: Buffer.byteLength(target) }
+}
+
+export const isSameSide = (one: Side | null, other: Side | null): boolean =>
+  one === null || other === null ? one === other : one.hash === other.hash && one.mode === other.mode
+
+/**
+ * Tells of a relative path whether every folder on its way is a real one: behind a link lies another place, which neither
+ * git nor a pass counts as the worktree's. What it found of a folder it takes to stay so.
+ */
+export const createWayCheck = (root: string): ((path: string) => boolean) => {
+  const known = new Map<string, boolean>([[".", true]])
+  const check = (folder: string): boolean => {
+    const before = known.get(folder)
+    if (before !== undefined) return before
+    const isReal = check(dirname(folder)) && (statIfThere(join(root, folder))?.isDirectory() ?? false)
+    known.set(folder, isReal)
+    return isReal
+  }
+  return (path) => check(dirname(path))
+}
+
+/** What is larger is copied without holding up anybody. */
+const SMALL_BYTES = 256 * 1024
+
+/** Copies a file's content, sharing its blocks where the file system can. @returns a promise for a large one alone */
+export const copyContent = (from: string, to: string, size: number): Promise<void> | undefined => {
+  if (size > SMALL_BYTES) return copyFile(from, to, constants.COPYFILE_FICLONE)
+  copyFileSync(from, to, constants.COPYFILE_FICLONE)
+  return undefined
+}
+
+/** How long OpenCode's event loop is held at most; one small file takes some 20 µs. */
+const SLICE_MS = 4
+
+/**
+ * Does something with each item, in slices. For thousands of small files this is many times faster than a promise for each,
+ * above all on a busy machine, and others still get their turn.
+ *
+ * @param work may give a promise for an item that takes long
+ */
+export const forEachItem = async <T>(
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<void> | undefined,
+): Promise<void> => {
+  let over = performance.now() + SLICE_MS
+  for (const [index, item] of items.entries()) {
+    const lasting = work(item, index)
+    if (lasting !== undefined) await lasting
+    if (performance.now() < over) continue
+    await new Promise((resolve) => setImmediate(resolve))
+    over = performance.now() + SLICE_MS
+  }
+}

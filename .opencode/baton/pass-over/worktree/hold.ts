@@ -1,0 +1,46 @@
+import { mkdir } from "node:fs/promises"
+import { join } from "node:path"
+import { openBaseContents, storeContent } from "./contents.ts"
+import { findCandidates } from "./differences.ts"
+import { isSameSide } from "./disk.ts"
+import type { Git } from "./git.ts"
+import { type Difference, pairRenames } from "./modification.ts"
+import type { PassFolder } from "./pass-folder.ts"
+import type { HeldChanges, ManifestEntry } from "./stored.ts"
+
+/**
+ * What the child changed in its copy, with the contents before and after stored in `held`. Looks at contents of those files
+ * alone whose identity differs; the copy and the worktree stay as they are.
+ *
+ * @param target top folder of what the copy was made from
+ * @param toolPaths files that the child's own tools wrote
+ * @throws when the copy or what it was made from cannot be read
+ */
+export const collectChanges = async ({
+  git,
+  target,
+  folder,
+  manifest,
+  isExcluded,
+  toolPaths,
+}: {
+  git: Git
+  target: string
+  folder: PassFolder
+  manifest: readonly ManifestEntry[]
+  isExcluded: (path: string) => boolean
+  toolPaths: ReadonlySet<string>
+}): Promise<HeldChanges> => {
+  const { candidates, leftOut } = await findCandidates({ git, folder, manifest, isExcluded })
+  await mkdir(folder.held, { recursive: true })
+  const bases = await openBaseContents({ git, target, folder, candidates })
+  const differences: Difference[] = []
+  const left_out = [...leftOut]
+  for (const { path, began, isThere } of candidates) {
+    const base = began === undefined ? null : await bases.store(began)
+    const next = isThere ? await storeContent(join(folder.copy, path), folder.held) : null
+    if (next === undefined) left_out.push({ path, reason: "it is neither a file nor a link" })
+    else if (!isSameSide(base, next)) differences.push({ path, base, next, by: toolPaths.has(path) ? "tool" : "shell" })
+  }
+  return { version: 1, files: pairRenames(differences), left_out }
+}

@@ -1,0 +1,78 @@
+import { copyFile, mkdir } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { isAbsent } from "../../host/error-code.ts"
+import { replaceFile } from "../../host/replace-file.ts"
+import { copyIndex, createCopyRepository, createEmptyRepository } from "./copy-repository.ts"
+import { copyTree } from "./copy-tree.ts"
+import { copyContent, forEachItem } from "./disk.ts"
+import type { Git } from "./git.ts"
+import type { PassFolder } from "./pass-folder.ts"
+import { listFolder, listRepository, listStale, type Repository } from "./repository.ts"
+import type { ManifestEntry } from "./stored.ts"
+import type { LeftOut } from "./worktree.ts"
+
+/** Outside a repository nothing says what matters; a home folder is not a project. */
+export const MAX_FILES_OUTSIDE_GIT = 20_000
+
+/** Never carried by a pass: the bundle's state, and what makes a repository, in any spelling a file system takes for it. */
+export const excluderFor =
+  (ownFolder: string) =>
+  (path: string): boolean =>
+    path.startsWith(`${ownFolder}/`) || path.split("/").some((part) => part.toLowerCase() === ".git")
+
+export type MadeCopy =
+  | { readonly kind: "made"; readonly manifest: readonly ManifestEntry[]; readonly leftOut: readonly LeftOut[] }
+  | { readonly kind: "too-many"; readonly found: number }
+  | { readonly kind: "unlisted"; readonly complaint: string }
+
+export type MakeCopy = {
+  readonly git: Git
+  /** Top folder of what is copied. */
+  readonly from: string
+  /** undefined outside a repository. */
+  readonly repository: Repository | undefined
+  readonly folder: PassFolder
+  readonly isExcluded: (path: string) => boolean
+}
+
+/**
+ * Makes the copy of a pass and keeps what git would not give back: contents that are in no index, as of changed and
+ * untracked files. That is asked after the copy is made, so that a file changed meanwhile is kept as the child got it.
+ *
+ * @throws what copying throws
+ */
+export const makeCopy = async ({ git, from, repository, folder, isExcluded }: MakeCopy): Promise<MadeCopy> => {
+  await createEmptyRepository(folder.lister)
+  if (repository) {
+    await copyFile(repository.exclude, join(folder.lister, "info", "exclude")).catch((error: unknown) => {
+      if (!isAbsent(error)) throw error
+    })
+  }
+  if (repository) await copyIndex(repository, dirname(folder.index))
+  const { index } = folder
+  const own = join(folder.copy, ".git")
+  await mkdir(folder.copy, { recursive: true })
+  const [listed] = await Promise.all([
+    repository ? listRepository(git, repository, index) : listFolder(git, from, folder.lister),
+    repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own),
+  ])
+  if ("complaint" in listed) return { kind: "unlisted", complaint: listed.complaint }
+  const found = listed.files.length
+  if (!repository && found > MAX_FILES_OUTSIDE_GIT) return { kind: "too-many", found }
+
+  const tree = await copyTree({ from, to: folder.copy, files: listed.files, isExcluded })
+  const stale = repository ? await listStale(git, repository, index) : undefined
+  await mkdir(folder.base, { recursive: true })
+  const manifest: ManifestEntry[] = []
+  await forEachItem(tree.files, ({ isIndexed, link, size, ...entry }, at) => {
+    const isKept = isIndexed && !entry.is_racy && stale !== undefined && !stale.has(entry.path)
+    const stored = link === undefined && !isKept ? String(at) : undefined
+    const base = link === undefined ? (stored === undefined ? ("index" as const) : { stored }) : { link }
+    manifest.push({ ...entry, base })
+    if (stored === undefined) return undefined
+    return copyContent(join(folder.copy, entry.path), join(folder.base, stored), size)
+  })
+  // A child that has not started has nothing to lose, and a flush would wait for thousands of new files.
+  await replaceFile(folder.manifest, JSON.stringify(manifest), { isDurable: false })
+  return { kind: "made", manifest, leftOut: tree.leftOut }
+}

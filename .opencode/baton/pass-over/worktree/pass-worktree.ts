@@ -1,0 +1,159 @@
+import { realpath } from "node:fs/promises"
+import { relative, sep } from "node:path"
+import { describeError, type Log } from "../../host/log.ts"
+import type { RunProcess } from "../../host/process.ts"
+import type { StateFolder } from "../../host/state-folder.ts"
+import { beginPass, findSource } from "./begin-pass.ts"
+import { createGit } from "./git.ts"
+import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
+import { createPassLocks } from "./pass-locks.ts"
+import { busy, failed, unknownPass, wrongState } from "./refusal.ts"
+import { listPending, restoreApplying, restoreWorking } from "./restore-pass.ts"
+import { applyHeld, describeChanges, holdChanges, lookAtCopy, rejectHeld, removeCopy } from "./settle-pass.ts"
+import { countHeld, readStage, type Stage } from "./stage.ts"
+import type { BeginOptions, Begun, Changes, PassWorktree, Refusal, Restored } from "./worktree.ts"
+
+export type PassWorktreeDeps = {
+  readonly state: StateFolder
+  /** OpenCode's directory. */
+  readonly directory: string
+  readonly run: RunProcess
+  readonly log: Pick<Log, "debug" | "warn">
+  readonly now: () => Date
+  /** How long a call waits for another one that writes or stores files (default 10 s). */
+  readonly lockWaitMs?: number
+}
+
+const LOCK_WAIT_MS = 10_000
+const NO_PATHS: ReadonlySet<string> = new Set()
+const NO_CHANGES: Changes = { kind: "changes", modifications: [], leftOut: [] }
+
+const stillWorks = () => wrongState("the child still works", "Wait until the pass has returned.")
+const interrupted = () => wrongState("an apply was interrupted", "Run `baton passes restore` with the pass's id first.")
+
+/** Where an originator works: OpenCode's directory, or the copy of a pass that is still going on. */
+type Origin = { readonly directory: string; readonly copy?: string }
+
+export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
+  const { state, directory, run, log, now, lockWaitMs = LOCK_WAIT_MS } = deps
+  const git = createGit(run)
+  const locks = createPassLocks({ waitMs: lockWaitMs })
+  const applyLock = state.path(PASSES_FOLDER, "apply.lock")
+  /** Passes that may change nothing: there is nothing to keep of them. */
+  const readOnly = new Map<string, Origin>()
+
+  /** Says what went wrong instead of throwing, and in the log too. */
+  const guarded = async <T>(what: string, passID: string, work: () => Promise<T | Refusal>): Promise<T | Refusal> => {
+    try {
+      return await work()
+    } catch (error) {
+      log.warn(`${what} the files of a pass failed`, { passID, error: describeError(error) })
+      return failed(`${what} the files of pass ${passID} failed: ${describeError(error)}`)
+    }
+  }
+
+  type Work<T> = (folder: PassFolder, stage: Exclude<Stage, { kind: "none" }>) => Promise<T | Refusal>
+
+  const withPass = <T>(what: string, passID: string, work: Work<T>): Promise<T | Refusal> =>
+    guarded(what, passID, async () => {
+      const folder = passFolder(state, passID)
+      if (folder === undefined || (await readStage(folder)).kind === "none") return unknownPass(passID)
+      const done = await locks.during(passID, folder.lock, async () => {
+        // Whoever had the lock before may have changed it.
+        const stage = await readStage(folder)
+        return stage.kind === "none" ? unknownPass(passID) : await work(folder, stage)
+      })
+      return done === "busy" ? busy(`another process works on the pass ${passID}`) : done
+    })
+
+  const originOf = async (parent: string | undefined): Promise<Origin | Refusal> => {
+    if (parent === undefined) return { directory }
+    const shared = readOnly.get(parent)
+    if (shared !== undefined) return shared
+    const above = passFolder(state, parent)
+    const stage = above && (await readStage(above))
+    if (above === undefined || stage?.kind !== "working") return unknownPass(parent)
+    return { directory: stage.record.directory, copy: above.copy }
+  }
+
+  const begin = async (passID: string, { canModify, parent }: BeginOptions): Promise<Begun | Refusal> => {
+    const folder = passFolder(state, passID)
+    const origin = await originOf(parent)
+    if (folder === undefined) return unknownPass(passID)
+    if ("kind" in origin) return origin
+    if (!canModify) {
+      readOnly.set(passID, origin)
+      return { kind: "begun", directory: origin.directory, copy: origin.copy, leftOut: [] }
+    }
+    const source = await findSource(git, origin.directory, origin.copy)
+    if ("kind" in source) return source
+    if ((await readStage(folder)).kind !== "none") {
+      return wrongState(`files of a pass ${passID} are kept already`, "Use another id.")
+    }
+    await state.prepare(PASSES_FOLDER, passID, "files")
+    if (!(await locks.keep(passID, folder.lock))) return busy(`another process works on the pass ${passID}`)
+    try {
+      // A parent's copy has no state of its own, so that the same path is left out of it.
+      const top = origin.copy === undefined ? source.top : undefined
+      const own = top === undefined ? ".opencode/state" : relative(top, await realpath(state.root))
+      const begun = await beginPass({ git, source, folder, ownFolder: own.split(sep).join("/"), now })
+      if (begun.kind === "refused") await locks.letGo(passID)
+      log.debug("the files of a pass are begun", { passID, outcome: begun.kind })
+      return begun
+    } catch (error) {
+      await locks.letGo(passID)
+      throw error
+    }
+  }
+
+  const apply: PassWorktree["apply"] = (passID, options = {}) =>
+    withPass("applying", passID, async (folder, stage) => {
+      if (stage.kind === "applying") return interrupted()
+      if (stage.kind === "working") return stillWorks()
+      const done = await locks.during("apply", applyLock, () => applyHeld({ git, folder }, stage, options))
+      return done === "busy" ? busy("another pass is being applied") : done
+    })
+
+  const withhold: PassWorktree["withhold"] = async (passID, toolPaths = NO_PATHS) => {
+    if (readOnly.has(passID)) return NO_CHANGES
+    const held = await withPass<Changes>("storing", passID, async (folder, stage) => {
+      const isDone = stage.kind !== "working"
+      const changes = isDone ? stage.changes : await holdChanges({ git, folder }, stage.record, toolPaths)
+      return "kind" in changes ? changes : await describeChanges(folder, changes)
+    })
+    if (held.kind === "changes") await locks.letGo(passID)
+    return held
+  }
+
+  return {
+    begin: (passID, options) => guarded("beginning", passID, () => begin(passID, options)),
+    changes: async (passID, toolPaths = NO_PATHS) => {
+      if (readOnly.has(passID)) return NO_CHANGES
+      return await withPass<Changes>("reading", passID, async (folder, stage) => {
+        const isDone = stage.kind !== "working"
+        const changes = isDone ? stage.changes : await lookAtCopy({ git, folder }, stage.record, toolPaths)
+        return "kind" in changes ? changes : await describeChanges(folder, changes)
+      })
+    },
+    withhold,
+    keep: async (passID, toolPaths) => {
+      if (readOnly.has(passID)) return { kind: "applied", complete: true, files: [], held: 0 }
+      const held = await withhold(passID, toolPaths)
+      return held.kind === "refused" ? held : await apply(passID, { merge: true, allOrNothing: false })
+    },
+    apply,
+    reject: (passID, paths) =>
+      withPass("rejecting", passID, async (folder, stage) => {
+        if (stage.kind === "applying") return interrupted()
+        return stage.kind === "working" ? stillWorks() : await rejectHeld(folder, stage.changes, paths)
+      }),
+    pending: () => listPending(state),
+    restore: (passID) =>
+      withPass<Restored>("restoring", passID, async (folder, stage) => {
+        if (stage.kind === "applying") return await restoreApplying(folder, stage)
+        if (stage.kind === "working") return await restoreWorking({ git, folder }, stage.record)
+        await removeCopy(folder)
+        return { kind: "restored", did: [], leftAlone: [], held: countHeld(stage.changes) }
+      }),
+  }
+}

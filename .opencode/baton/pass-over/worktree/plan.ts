@@ -1,0 +1,47 @@
+import { isSameSide } from "./disk.ts"
+import type { HeldFile, Side } from "./stored.ts"
+
+/** What is in the worktree at a path: nothing, a file or link, or something that a pass never writes over. */
+export type Current = Side | null | { readonly other: string }
+
+/** One write: the path and what it becomes. */
+export type Step = { readonly path: string; readonly base: Side | null; readonly next: Side | null }
+
+export type StepVerdict =
+  | { readonly kind: "write" }
+  | { readonly kind: "already" }
+  /** Changed on both sides; a merge of the three contents may go in without a conflict. */
+  | { readonly kind: "merge"; readonly reason: string; readonly current: Side }
+  | { readonly kind: "conflict"; readonly reason: string }
+
+/** A rename is two writes; both or none. */
+export const stepsOf = ({ path, previous_path, base, next }: HeldFile): readonly Step[] =>
+  previous_path === null
+    ? [{ path, base, next }]
+    : [
+        { path: previous_path, base, next: null },
+        { path, base: null, next },
+      ]
+
+const describe = (side: Side | null): string =>
+  side === null ? "not there" : `${side.mode === "120000" ? "a link" : "a file"} of ${side.size} bytes`
+
+const isFile = (side: Side | null): side is Side => side !== null && side.mode !== "120000"
+
+/**
+ * Whether a write may go ahead: only over what the pass began with. Nothing that anybody else did meanwhile is written over.
+ */
+export const judgeStep = ({ path, base, next }: Step, current: Current): StepVerdict => {
+  if (current !== null && "other" in current) return { kind: "conflict", reason: `${path} is ${current.other} now` }
+  if (isSameSide(current, next)) return { kind: "already" }
+  if (isSameSide(current, base)) return { kind: "write" }
+  const reason = `${path} changed meanwhile: the pass began with ${describe(base)}, now there is ${describe(current)}`
+  if (isFile(base) && isFile(next) && isFile(current)) return { kind: "merge", reason, current }
+  return { kind: "conflict", reason: base === null ? `${path} was made by somebody else meanwhile` : reason }
+}
+
+/** The mode after a merge: whoever changed it wins; undefined when both did, to different ones. */
+export const mergeMode = (base: Side, current: Side, next: Side): Side["mode"] | undefined => {
+  if (current.mode === base.mode || current.mode === next.mode) return next.mode
+  return next.mode === base.mode ? current.mode : undefined
+}

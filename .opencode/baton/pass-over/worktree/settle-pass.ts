@@ -1,0 +1,120 @@
+/** What becomes of a pass's changes once its child has ended: stored, applied, rejected. */
+import { mkdir, rm } from "node:fs/promises"
+import { type ApplyDeps, applyFiles } from "./apply.ts"
+import { readContent } from "./contents.ts"
+import type { Git } from "./git.ts"
+import { collectChanges } from "./hold.ts"
+import { excluderFor } from "./make-copy.ts"
+import { describeModification } from "./modification.ts"
+import type { PassFolder } from "./pass-folder.ts"
+import { damaged, wrongState } from "./refusal.ts"
+import { countHeld, isFolder, readManifest, type Stage, saveChanges, withFate } from "./stage.ts"
+import type { HeldChanges, HeldFile, PassRecord } from "./stored.ts"
+import type { Applied, ApplyOptions, Changes, FileResult, Refusal, Rejected } from "./worktree.ts"
+
+export type SettleDeps = {
+  readonly git: Git
+  readonly folder: PassFolder
+}
+
+/**
+ * What the child changed so far, from its copy.
+ *
+ * @throws when the copy, or what it was made from, cannot be read
+ */
+export const lookAtCopy = async (
+  { git, folder }: SettleDeps,
+  record: PassRecord,
+  toolPaths: ReadonlySet<string>,
+): Promise<HeldChanges | Refusal> => {
+  const manifest = await readManifest(folder)
+  if (manifest === undefined) return damaged(`the pass was never begun in full: ${folder.root} has no manifest`)
+  const { target, own_folder } = record
+  const isExcluded = excluderFor(own_folder)
+  const found = await collectChanges({ git, target, folder, manifest, isExcluded, toolPaths })
+  return { ...found, left_out: [...record.left_out, ...found.left_out] }
+}
+
+/** The copy and what was kept to compare it with; the changes and their contents stay. */
+export const removeCopy = async (folder: PassFolder): Promise<void> => {
+  const { copy, base, lister, manifest, index } = folder
+  for (const path of [copy, base, lister, manifest, index]) await rm(path, { recursive: true, force: true })
+}
+
+/** Stores the changes of a child that has ended, and only then removes its copy. */
+export const holdChanges = async (
+  deps: SettleDeps,
+  record: PassRecord,
+  toolPaths: ReadonlySet<string>,
+): Promise<HeldChanges | Refusal> => {
+  const changes = await lookAtCopy(deps, record, toolPaths)
+  if ("kind" in changes) return changes
+  await saveChanges(deps.folder, changes)
+  await removeCopy(deps.folder)
+  return changes
+}
+
+/** @throws when a stored content is not there */
+export const describeChanges = async (folder: PassFolder, { files, left_out }: HeldChanges): Promise<Changes> => {
+  const modifications = []
+  for (const file of files) {
+    modifications.push(await describeModification(file, (side) => readContent(folder.held, side)))
+  }
+  return { kind: "changes", modifications, leftOut: left_out }
+}
+
+type Held = Extract<Stage, { kind: "held" }>
+
+const selectFiles = (files: readonly HeldFile[], paths: readonly string[] | undefined): HeldFile[] =>
+  files.filter(({ path, fate }) => fate === "held" && (paths === undefined || paths.includes(path)))
+
+const describeMissing = (files: readonly HeldFile[], paths: readonly string[]): FileResult[] =>
+  paths
+    .filter((path) => !files.some((file) => file.path === path && file.fate === "held"))
+    .map((path) => {
+      const fate = files.find((file) => file.path === path)?.fate
+      if (fate === "applied") return { path, outcome: "already-applied" }
+      const reason = fate === undefined ? "the pass did not change a file of that path" : `it was ${fate} before`
+      return { path, outcome: "conflict", reason, mergeable: false }
+    })
+
+/** Writes held files into what the copy was made of. */
+export const applyHeld = async (
+  { git, folder }: SettleDeps,
+  { record, changes }: Held,
+  { paths, merge = false, allOrNothing = true }: ApplyOptions,
+): Promise<Applied | Refusal> => {
+  const { target } = record
+  if (!(await isFolder(target))) {
+    return wrongState(`${target} is gone, which the pass began with`, "Read the changes with pass_over_status instead.")
+  }
+  const missing = describeMissing(changes.files, paths ?? [])
+  const isRefused = allOrNothing && missing.some(({ outcome }) => outcome === "conflict")
+  const selected = selectFiles(changes.files, paths)
+  let current = changes
+  const onWritten: ApplyDeps["onWritten"] = async (files) => {
+    current = withFate(current, new Set(files.map(({ path }) => path)), "applied")
+    await saveChanges(folder, current)
+  }
+  await mkdir(folder.held, { recursive: true })
+  const results: FileResult[] = isRefused
+    ? selected.map(({ path }) => ({ path, outcome: "not-tried" }))
+    : await applyFiles({ git, target, folder, merge, onWritten }, selected, { allOrNothing })
+  const files = [...results, ...missing]
+  // A process that ended while it removed it left it behind.
+  await removeCopy(folder)
+  const complete = files.every(({ outcome }) => ["applied", "merged", "already-applied"].includes(outcome))
+  return { kind: "applied", complete, files, held: countHeld(current) }
+}
+
+export const rejectHeld = async (
+  folder: PassFolder,
+  changes: HeldChanges,
+  paths: readonly string[] | undefined,
+): Promise<Rejected> => {
+  const selected = selectFiles(changes.files, paths).map(({ path }) => path)
+  const rest = withFate(changes, new Set(selected), "rejected")
+  await saveChanges(folder, rest)
+  await removeCopy(folder)
+  return { kind: "rejected", paths: selected, held: countHeld(rest) }
+}

@@ -1,0 +1,58 @@
+import { stat } from "node:fs/promises"
+import { isAbsent } from "../../host/error-code.ts"
+import { replaceFile } from "../../host/replace-file.ts"
+import type { PassFolder } from "./pass-folder.ts"
+import {
+  changesSchema,
+  type HeldChanges,
+  type Journal,
+  journalSchema,
+  type ManifestEntry,
+  manifestSchema,
+  type PassRecord,
+  readStored,
+  recordSchema,
+} from "./stored.ts"
+
+/** How far a pass's files are, as their folder tells: nothing else keeps it, so that nothing can contradict it. */
+export type Stage =
+  | { readonly kind: "none" }
+  /** The copy is made, or was being made when the process ended: then there is no manifest. */
+  | { readonly kind: "working"; readonly record: PassRecord }
+  | { readonly kind: "held"; readonly record: PassRecord; readonly changes: HeldChanges }
+  | { readonly kind: "applying"; readonly record: PassRecord; readonly changes: HeldChanges; readonly journal: Journal }
+
+/** @throws zod's error, or SyntaxError, for a file that is damaged */
+export const readStage = async (folder: PassFolder): Promise<Stage> => {
+  const record = await readStored(folder.record, recordSchema)
+  if (record === undefined) return { kind: "none" }
+  const changes = await readStored(folder.changes, changesSchema)
+  if (changes === undefined) return { kind: "working", record }
+  const journal = await readStored(folder.journal, journalSchema)
+  return journal === undefined ? { kind: "held", record, changes } : { kind: "applying", record, changes, journal }
+}
+
+export const readManifest = (folder: PassFolder): Promise<ManifestEntry[] | undefined> =>
+  readStored(folder.manifest, manifestSchema)
+
+export const saveChanges = (folder: PassFolder, changes: HeldChanges): Promise<void> =>
+  replaceFile(folder.changes, JSON.stringify(changes))
+
+export const countHeld = ({ files }: HeldChanges): number => files.filter(({ fate }) => fate === "held").length
+
+/** The same changes with another fate for these files; of a renamed one either name counts. */
+export const withFate = (changes: HeldChanges, paths: ReadonlySet<string>, fate: "held" | "applied" | "rejected") => ({
+  ...changes,
+  files: changes.files.map((file) =>
+    paths.has(file.path) || (file.previous_path !== null && paths.has(file.previous_path)) ? { ...file, fate } : file,
+  ),
+})
+
+export const isFolder = async (path: string): Promise<boolean> => {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch (error) {
+    if (isAbsent(error)) return false
+    throw error
+  }
+}

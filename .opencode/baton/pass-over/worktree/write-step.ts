@@ -1,0 +1,83 @@
+import { createReadStream } from "node:fs"
+import { chmod, open, rename, rm, rmdir, symlink } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { errorCode, isAbsent } from "../../host/error-code.ts"
+import { readContent } from "./contents.ts"
+import { statIfThere } from "./disk.ts"
+import type { Side } from "./stored.ts"
+
+const NEW_FILE = 0o666
+const EXECUTE = 0o111
+
+/** The permissions of a file that is written: those it had, with the executable bits as the mode says. */
+const permissionsFor = (side: Side, before: number | undefined): number => {
+  const permissions = before ?? NEW_FILE
+  if (side.mode !== "100755") return permissions & ~EXECUTE
+  // Whoever may read it may run it.
+  return permissions | ((permissions & 0o444) >> 2)
+}
+
+/**
+ * Puts a stored content at a path of the worktree, by a temporary file beside it and a rename: whoever reads sees the old
+ * content or the new one.
+ *
+ * @param permissions of the file that was there; a new one gets what the process gives its files
+ * @throws the file system's own error; the path is as it was then
+ */
+export const writeSide = async ({
+  path,
+  side,
+  held,
+  temporary,
+  permissions,
+}: {
+  path: string
+  side: Side
+  held: string
+  temporary: string
+  permissions: number | undefined
+}): Promise<void> => {
+  try {
+    if (side.mode === "120000") await symlink((await readContent(held, side)).toString(), temporary)
+    else {
+      const wanted = permissionsFor(side, permissions)
+      const file = await open(temporary, "wx", wanted)
+      try {
+        for await (const chunk of createReadStream(join(held, side.hash))) await file.appendFile(chunk)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      // An existing file's permissions are nobody's default: the process's mask does not apply to them.
+      if (permissions !== undefined) await chmod(temporary, wanted)
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+/** The folders above a path that are not there, or are no folders yet, the outermost first. */
+export const missingFoldersAbove = async (root: string, path: string): Promise<string[]> => {
+  const missing: string[] = []
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+    if (statIfThere(join(root, folder))?.isDirectory()) break
+    missing.unshift(folder)
+  }
+  return missing
+}
+
+const STILL_USED = new Set(["ENOTEMPTY", "EEXIST", "EBUSY", "EPERM"])
+
+/** Removes folders that became empty, from a path's own upwards, as git does; never the root. */
+export const removeEmptyFoldersAbove = async (root: string, path: string): Promise<void> => {
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+    try {
+      await rmdir(join(root, folder))
+    } catch (error) {
+      if (STILL_USED.has(errorCode(error) ?? "")) return
+      if (!isAbsent(error)) throw error
+    }
+  }
+}

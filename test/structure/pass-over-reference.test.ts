@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { tool } from "@opencode-ai/plugin/tool"
+import { describe, expect, test } from "vitest"
+import { ERRORS } from "../../.opencode/baton/pass-over/errors.ts"
+import { BUILT_IN_POLICY, type PolicyKey, type PolicyPart } from "../../.opencode/baton/pass-over/policy.ts"
+import { parsePolicy } from "../../.opencode/baton/pass-over/policy-file.ts"
+import { resolvePolicy } from "../../.opencode/baton/pass-over/policy-resolution.ts"
+import { promised } from "../requirements.ts"
+import { REPOSITORY } from "../support/opencode-binary.ts"
+
+const page = readFileSync(join(REPOSITORY, "docs", "pass-over-reference.md"), "utf8")
+
+/** Rows of the table under a heading, without their first two lines. */
+const rowsUnder = (heading: string): string[] => {
+  const section = page.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? ""
+  return section.split("\n").filter((line) => /^\| (?:`|E\d)/.test(line))
+}
+
+/** What the page says an override may do, found by trying. */
+const overrideMay = (key: PolicyKey): string => {
+  const isRefused = (wide: unknown, narrow: unknown, level: "defaults" | "subagents"): boolean => {
+    const said = { [key]: narrow } as PolicyPart
+    const file = {
+      defaults: level === "defaults" ? said : {},
+      pairs: {},
+      subagents: level === "subagents" ? { b: said } : {},
+    }
+    const override = { [key]: wide } as PolicyPart
+    return resolvePolicy({ file, originator: "a", subagent: "b", override }).kind === "refused"
+  }
+  const value = BUILT_IN_POLICY[key]
+  const [wide, narrow] =
+    typeof value === "number" ? [value, value - 1] : typeof value === "boolean" ? [true, false] : ["continue", "stop"]
+  if (isRefused(wide, narrow, "defaults")) return "only less"
+  return isRefused(wide, narrow, "subagents") ? "no further than pair and subagent" : "free"
+}
+
+describe("the reference of passes", () => {
+  test(promised(["pass-over.G4", "pass-over.E1"], "has every error as the program has it"), () => {
+    expect(rowsUnder("Errors")).toEqual(
+      Object.entries(ERRORS).map(
+        ([code, { name, recoverable, meaning }]) =>
+          `| ${code} | \`${name}\` | ${recoverable ? "yes" : "no"} | ${meaning} |`,
+      ),
+    )
+  })
+
+  test(
+    promised(["pass-over.G4", "pass-over.C1"], "has every key of a policy, its value, and what an override may do"),
+    () => {
+      const keys = Object.keys(BUILT_IN_POLICY) as PolicyKey[]
+      expect(rowsUnder("Policy")).toEqual(
+        keys.map((key) => `| \`${key}\` | \`${JSON.stringify(BUILT_IN_POLICY[key])}\` | ${overrideMay(key)} |`),
+      )
+    },
+  )
+
+  test(promised(["pass-over.G4", "pass-over.C1"], "shows a policy that is one"), () => {
+    const [, example = ""] = page.split("```json\n")
+    expect(parsePolicy(tool.schema, example.split("```")[0] ?? "").kind).toBe("policy")
+  })
+})

@@ -1,0 +1,56 @@
+import type { ModelReply, ModelRequest, Script } from "./scripted-model.ts"
+
+type Step = (request: ModelRequest) => ModelReply | Promise<ModelReply>
+
+/** What a scripted agent does, step by step; the last step is repeated. */
+export type AgentScript = readonly (ModelReply | Step)[]
+
+/** What a user says to the root agent to set it to work; to all else it answers with a word. */
+export const START = "Go."
+
+const ORDER = /The agent (\S+) passes this work over to you/
+
+/** Steps that the agent of this request has made: answers of tools in its conversation since it was last spoken to. */
+const stepsMade = (conversation: string): number => {
+  const last = conversation.lastIndexOf("[user]")
+  return conversation.slice(last).match(/^\[tool\] /gm)?.length ?? 0
+}
+
+/**
+ * Agents that are told apart by a word in their objective; `root` is whoever got no order.
+ *
+ * @param agents by the word that stands in the order, such as `REVIEW-IT`
+ */
+export const passOverScript =
+  ({ root, agents = {} }: { root: AgentScript; agents?: Record<string, AgentScript> }): Script =>
+  (request) => {
+    if (request.kind === "compaction") return { text: "A summary." }
+    const { conversation } = request
+    const spoken = conversation.slice(conversation.lastIndexOf("[user]"))
+    const first = conversation.slice(0, conversation.indexOf("\n\n[", 1) + 1 || undefined)
+    const isOrdered = ORDER.test(first)
+    // What goes with an order may hold the words of other orders.
+    const order = first.slice(0, first.indexOf("# Context of the work") + 1 || undefined)
+    const word = Object.keys(agents).find((each) => isOrdered && order.includes(each))
+    if (!isOrdered && !spoken.includes(START)) return { text: "Noted." }
+    const script = word === undefined ? root : (agents[word] ?? root)
+    const step = script[Math.min(stepsMade(conversation), script.length - 1)] ?? { text: "Done." }
+    return typeof step === "function" ? step(request) : step
+  }
+
+export const passOver = (input: Record<string, unknown>): ModelReply => ({
+  tool: "pass_over",
+  input: { reason: "test", ...input },
+})
+
+export const returns = (input: Record<string, unknown> = {}): ModelReply => ({
+  tool: "pass_over_return",
+  input: { status: "completed", summary: "All looked at.", ...input },
+})
+
+/** The newest answer of a tool that the root agent got. */
+export const lastToolAnswer = (requests: readonly ModelRequest[]): string => {
+  const own = requests.filter(({ kind, conversation }) => kind === "turn" && !ORDER.test(conversation.slice(0, 300)))
+  const conversation = own.at(-1)?.conversation ?? ""
+  return conversation.slice(conversation.lastIndexOf("[tool] "))
+}
