@@ -130,6 +130,8 @@ export const REQUIREMENTS = {
     "A pass costs under 50 ms over a plain child session, and the audit query over 100,000 lines under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
 
+  "identity.A2": "One task ID and role are seen by every system, from the first message to the ledger.",
+
   "ledger.D1":
     "The client runs the real prog with exact arguments, a deadline, one call at a time, and leaves a foreign prog alone.",
   "ledger.D2": "A ledger write is on disk before it is tried and is delivered later, in order, exactly once.",
