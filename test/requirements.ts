@@ -130,6 +130,7 @@ export const REQUIREMENTS = {
     "A pass costs under 50 ms over a plain child session, and the audit query over 100,000 lines under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
 
+  "proof.D1": "Each claim of the security page, and each rule of the live state, names a test that holds it.",
   "identity.A2": "One task ID and role are seen by every system, from the first message to the ledger.",
 
   "ledger.D1":
