@@ -6,6 +6,7 @@ import { measureEvent } from "./event.ts"
 import { measureHook } from "./hook.ts"
 import { measureLedger } from "./ledger.ts"
 import { measureLoad } from "./load.ts"
+import { measurePass } from "./pass.ts"
 import { measureReferences } from "./references.ts"
 import type { BenchmarkName } from "./results.ts"
 import { measureRetentionTable } from "./retention.ts"
@@ -27,4 +28,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   transcript: { requirement: "handoff.D4", about: "reading a session of 10,000 messages", measure: measureTranscript },
   "tui-draft": { requirement: "handoff.B2", about: "50 handoffs in the real TUI", measure: measureTuiDrafts },
   audit: { requirement: "pass-over.G3", about: "a query over 100,000 lines of the audit", measure: measureAudit },
+  pass: { requirement: "pass-over.G3", about: "a pass over a plain child session", measure: measurePass },
 }

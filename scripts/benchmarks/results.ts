@@ -69,6 +69,7 @@ export const BENCHMARKS = [
   "transcript",
   "tui-draft",
   "audit",
+  "pass",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]
