@@ -9,6 +9,7 @@ import { measureLedger } from "./ledger.ts"
 import { measureLiveState } from "./live-state.ts"
 import { measureLoad } from "./load.ts"
 import { measureObserve } from "./observe.ts"
+import { measurePass } from "./pass.ts"
 import { measureReferences } from "./references.ts"
 import type { BenchmarkName } from "./results.ts"
 import { measureRetentionTable } from "./retention.ts"
@@ -37,4 +38,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   observe: { requirement: "live-state.C3", about: "watching 50 agents on the page", measure: measureObserve },
   learning: { requirement: "learning.A3", about: "what is learned from labelled messages", measure: measureLearning },
   audit: { requirement: "pass-over.G3", about: "a query over 100,000 lines of the audit", measure: measureAudit },
+  pass: { requirement: "pass-over.G3", about: "a pass over a plain child session", measure: measurePass },
 }

@@ -85,6 +85,7 @@ export const BENCHMARKS = [
   "observe",
   "learning",
   "audit",
+  "pass",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]

@@ -125,6 +125,10 @@ describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
     for (const id of ["all", "agent", "session"]) isPublished(figure("audit", `audit.${id}`, version), 1000, 20)
   })
 
+  test(promised("pass-over.G3", "a pass is published against 50 ms over a plain child session"), () => {
+    for (const id of ["reader", "writer"]) isPublished(figure("pass", `pass.${id}`, version), 50, 30)
+  })
+
   test.each(["faithful", "careless"] as const)(
     promised("speed.G5", "the retention table has plain OpenCode and Baton, and with a %s summariser Baton keeps all"),
     (summariser) => {

@@ -77,7 +77,8 @@ export const createPassOverFeature = (
   const permissions = createPermissionWatch(childSessions)
   const live = new Map<string, LivePass>()
   const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
-  const roots = Promise.all([realpath(root), realpath(directory)])
+  /** Real paths of the worktree and of OpenCode's directory. */
+  const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 
   const announcer = createAnnouncer({
     sessions,
@@ -113,7 +114,7 @@ export const createPassOverFeature = (
       {
         sessions,
         places: async () => {
-          const [realRoot, base] = await roots
+          const [realRoot, base] = await findRoots()
           return { root: realRoot, base }
         },
         // The compaction feature binds; what it stored last is newer than anything remembered here.
@@ -144,7 +145,7 @@ export const createPassOverFeature = (
     store,
     worktree: files,
     toPlace: async (copy, sessionID) => {
-      const [realRoot] = await roots
+      const [realRoot] = await findRoots()
       return toPlace({ directory, roots: [root, realRoot] }, copy, passSessions.find(sessionID)?.place)
     },
     live,
