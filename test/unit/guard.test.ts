@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { guardHook, guardObserver } from "../../.opencode/baton/host/guard.ts"
+import { guardHook, guardObserver, guardTools } from "../../.opencode/baton/host/guard.ts"
 import { createLog } from "../../.opencode/baton/host/log.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
@@ -61,6 +61,27 @@ describe("a guarded hook", () => {
     await expect(observe(null)).resolves.toBeUndefined()
     expect(log.lines).toMatchObject([{ level: "error" }])
   })
+
+  test(
+    promised("faults.F1", "tools are made once, when they are asked for; where they cannot be, there are none"),
+    () => {
+      const log = createRecordedLog()
+      const made: string[] = []
+      const tools = guardTools(log, "one", () => {
+        made.push("one")
+        return { one: { description: "", args: {}, execute: async () => "" } }
+      })
+      expect(made).toEqual([])
+      expect(tools()).toBe(tools())
+      expect(made).toEqual(["one"])
+      const none = guardTools(log, "learned and forget", () => {
+        throw new Error("no zod")
+      })
+      expect([none(), none()]).toEqual([{}, {}])
+      expect(log.lines).toMatchObject([{ level: "error", message: "the tools learned and forget are not there" }])
+      expect(guardTools(log, "none", () => undefined)()).toEqual({})
+    },
+  )
 })
 
 describe("the log", () => {

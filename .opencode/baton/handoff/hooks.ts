@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
+import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardHook, guardObserver } from "../host/guard.ts"
+import { guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { HandoffFeature } from "./feature.ts"
@@ -32,15 +32,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
   }
 
   let setup: HandoffSetup | undefined
-  let tools: Record<string, ToolDefinition> | undefined
-  const createTools = (): Record<string, ToolDefinition> => {
-    try {
-      return setup?.createTools({ load, turns }) ?? {}
-    } catch (error) {
-      log.error("the tools handoff_session and read_session are not there", { error: describeError(error) })
-      return {}
-    }
-  }
+  const tools = guardTools(log, "handoff_session and read_session", () => setup?.createTools({ load, turns }))
 
   return {
     config: async (config) => {
@@ -53,10 +45,8 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
         log.error("hook failed", { hook: "config", error: describeError(error) })
       }
     },
-    // OpenCode asks right before the first request, long after the config hook.
     get tool() {
-      tools ??= createTools()
-      return tools
+      return tools()
     },
     "command.execute.before": guardHook(
       log,

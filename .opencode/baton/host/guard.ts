@@ -1,3 +1,4 @@
+import type { ToolDefinition } from "@opencode-ai/plugin"
 import { withDeadline } from "./deadline.ts"
 import { describeError, type Log, type LogExtra } from "./log.ts"
 
@@ -48,3 +49,24 @@ export const guardObserver =
       report(error)
     }
   }
+
+type Tools = Record<string, ToolDefinition>
+
+/**
+ * A feature's tools, made when OpenCode asks for them, which is right before the first request and long after the config
+ * hook; none when they cannot be made.
+ *
+ * @param names for the log
+ */
+export const guardTools = (log: Log, names: string, create: () => Tools | undefined): (() => Tools) => {
+  let made: Tools | undefined
+  return () => {
+    try {
+      made ??= create() ?? {}
+    } catch (error) {
+      log.error(`the tools ${names} are not there`, { error: describeError(error) })
+      made = {}
+    }
+    return made
+  }
+}

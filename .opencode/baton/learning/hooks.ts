@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
-import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
+import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardHook, guardObserver } from "../host/guard.ts"
+import { guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { LearningFeature } from "./feature.ts"
@@ -38,15 +38,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
 
   let toolModule: ToolModule | undefined
-  let tools: Record<string, ToolDefinition> | undefined
-  const createTools = (): Record<string, ToolDefinition> => {
-    try {
-      return toolModule?.createTools(load) ?? {}
-    } catch (error) {
-      log.error("the tools learned and forget are not there", { error: describeError(error) })
-      return {}
-    }
-  }
+  const tools = guardTools(log, "learned and forget", () => toolModule?.createTools(load))
 
   const about = ({ sessionID }: { sessionID: string }) => ({ sessionID })
   const hook = (name: string) => ({ name, deadlineMs: DEADLINE_MS })
@@ -58,10 +50,8 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
         log.error("hook failed", { hook: "config", error: describeError(error) })
       }
     },
-    // OpenCode asks right before the first request, long after the config hook.
     get tool() {
-      tools ??= createTools()
-      return tools
+      return tools()
     },
     "command.execute.before": guardHook(
       log,
