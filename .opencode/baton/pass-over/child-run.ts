@@ -4,8 +4,9 @@ import type { Log } from "../host/log.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { abortTree } from "./session-tree.ts"
 
-/** How long a child that was told to stop may take for it. */
+/** How long a child that was told to stop may take for it, and how often it is told. */
 const STOP_GRACE_MS = 5_000
+const STOP_AGAIN_MS = 250
 
 export type ChildEnd =
   /** It ended its turn by itself. */
@@ -21,7 +22,7 @@ export type ChildOrder = {
   readonly prompt: Prompt
   /** Ends the child and everything below it. */
   readonly signal: AbortSignal
-  /** Called before the child begins to work. */
+  /** Called before the child begins to work; it works while what this stores is being stored. */
   readonly onSession: (sessionID: string) => Promise<void>
 }
 
@@ -35,6 +36,21 @@ const describeModelError = (error: { name: string; data: Record<string, unknown>
   return `${error.name}${typeof message === "string" ? `: ${message}` : ""}`.slice(0, 500)
 }
 
+/** OpenCode forgets an abort that comes while a prompt is still being stored, so that it is said until the turn has ended. */
+const endTurn = async (
+  { sessions, log }: { sessions: ChildSessions; log: Log },
+  sessionID: string,
+  turn: Promise<unknown>,
+): Promise<void> => {
+  const over = performance.now() + STOP_GRACE_MS
+  while (performance.now() < over) {
+    await abortTree(sessions, sessionID, log)
+    const ended = await withDeadline(turn, STOP_AGAIN_MS)
+    if (ended.kind !== "late") return
+  }
+  log.warn("a child session did not end when it was told to", { sessionID })
+}
+
 /** Creates a child session, lets its agent work, and waits for the end of its turn. Never throws. */
 export const runChild = async (
   { sessions, log }: { sessions: ChildSessions; log: Log },
@@ -45,20 +61,25 @@ export const runChild = async (
   const created = await sessions.create(order)
   if (created.kind === "failed") return crashed("The child session could not be created", created.reason)
   const sessionID = created.value
-  await order.onSession(sessionID)
-  if (signal.aborted) return { kind: "stopped" }
+  const noted = order.onSession(sessionID)
   const turn = sessions.prompt(sessionID, prompt)
+  try {
+    await noted
+  } catch (error) {
+    // A child that nobody knows of must not work.
+    await endTurn({ sessions, log }, sessionID, turn)
+    throw error
+  }
   let stop: (() => void) | undefined
   const stopped = new Promise<undefined>((resolve) => {
     stop = () => resolve(undefined)
     signal.addEventListener("abort", stop, { once: true })
+    if (signal.aborted) stop()
   })
   const answer = await Promise.race([turn, stopped])
   if (stop) signal.removeEventListener("abort", stop)
   if (answer === undefined) {
-    await abortTree(sessions, sessionID, log)
-    const ended = await withDeadline(turn, STOP_GRACE_MS)
-    if (ended.kind === "late") log.warn("a child session did not end when it was told to", { sessionID })
+    await endTurn({ sessions, log }, sessionID, turn)
     return { kind: "stopped" }
   }
   if (answer.kind === "failed") return crashed("The subagent's turn failed", answer.reason)

@@ -136,7 +136,10 @@ const judgePass = async (deps: PrepareDeps, call: PassCall, around: Surroundings
     const cause = `The permission "task" denies ${subagent.name} to ${agent}`
     return refused(passOverError("E001", { message: `${agent} may not pass work to ${subagent.name}`, cause }))
   }
-  const context = await deps.gather(call, policy.values.max_context_tokens)
+  const [context, model] = await Promise.all([
+    deps.gather(call, policy.values.max_context_tokens),
+    subagent.model ?? deps.findModel(sessionID),
+  ])
   const at = deps.now()
   const request = buildRequest({ call, context, policy, root, at, id: deps.createID(at), chain: chain.stack })
   const question: Question = { subagent: subagent.name, definition: definitionOf(subagent), context }
@@ -147,7 +150,7 @@ const judgePass = async (deps: PrepareDeps, call: PassCall, around: Surroundings
       policy,
       subagent,
       originatorRules: [...caller.permission, ...own.value],
-      model: subagent.model ?? (await deps.findModel(sessionID)),
+      model,
       cacheKey: policy.values.cache ? cacheKeyOf(question) : null,
       audit: policyRead.file.audit,
       parentPass: above?.passID,
