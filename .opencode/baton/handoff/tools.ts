@@ -1,7 +1,9 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
 import type { ArgumentTypes } from "../host/argument-types.ts"
+import { withCheckedArguments } from "../host/checked-arguments.ts"
+import type { Zod } from "../host/schema.ts"
 import type { HandoffFeature } from "./feature.ts"
-import { TOOL_DETAILS, type ToolDetail } from "./tool-detail.ts"
+import { TOOL_DETAILS } from "./tool-detail.ts"
 import { HANDOFF_TOOL, READ_TOOL } from "./tool-offers.ts"
 import type { UserTurns } from "./user-turns.ts"
 
@@ -24,15 +26,17 @@ export type HandoffToolDeps = {
   turns: Pick<UserTurns, "goalOf" | "handOverOnce">
 }
 
-type HandoffArguments = { prompt: string; files?: string[] }
-type ReadArguments = {
-  sessionID: string
-  limit?: number
-  before?: string
-  search?: string
-  tools?: ToolDetail
-  any?: boolean
-}
+const handoffArguments = (z: Zod) => z.object({ prompt: z.string(), files: z.array(z.string()).default([]) })
+
+const readArguments = (z: Zod) =>
+  z.object({
+    sessionID: z.string(),
+    limit: z.number().optional(),
+    before: z.string().optional(),
+    search: z.string().optional(),
+    tools: z.enum(TOOL_DETAILS).optional(),
+    any: z.boolean().optional(),
+  })
 
 /** The tools as OpenCode wants them. */
 export const createHandoffTools = (
@@ -45,12 +49,11 @@ export const createHandoffTools = (
       prompt: types.string("What the new session has to know to go on"),
       files: types.optionalStrings("Paths of files to load into the new session"),
     },
-    execute: async (args, { sessionID }) => {
-      const { prompt, files = [] } = args as HandoffArguments
+    execute: withCheckedArguments(handoffArguments, async ({ prompt, files }, { sessionID }) => {
       const { handOver } = await load()
       const goal = turns.goalOf(sessionID)
       return turns.handOverOnce(sessionID, () => handOver({ sessionID, prompt, files, goal }))
-    },
+    }),
   },
   [READ_TOOL]: {
     description: READ_DESCRIPTION,
@@ -62,10 +65,10 @@ export const createHandoffTools = (
       tools: types.optionalChoice(TOOL_DETAILS, 'How tools are shown: "none", "titles" or "full"'),
       any: types.optionalBoolean("Whether to read a session that this one does not come from"),
     },
-    execute: async (args, context) => {
-      const { title, output } = await (await load()).readSession(context.sessionID, args as ReadArguments)
+    execute: withCheckedArguments(readArguments, async (request, context) => {
+      const { title, output } = await (await load()).readSession(context.sessionID, request)
       context.metadata({ title })
       return output
-    },
+    }),
   },
 })

@@ -13,7 +13,7 @@ export type ArgumentTypes = {
   optionalChoice(choices: readonly string[], description: string): Argument
 }
 
-/** OpenCode checks a call's arguments against these before the tool is run (seen on 1.2.15 and 1.18.33). */
+/** What the model is told of a tool's arguments; `withCheckedArguments` checks what it then writes. */
 export const createArgumentTypes = (core: ReturnType<typeof requireZodCore>): ArgumentTypes => {
   // OpenCode reads the description off the object; zod's own way of keeping it is not in the core.
   const described = (type: Argument, description: string): Argument => Object.assign(type, { description })

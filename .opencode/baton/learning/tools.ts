@@ -1,7 +1,8 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
 import { type ArgumentTypes, createArgumentTypes } from "../host/argument-types.ts"
+import { withCheckedArguments } from "../host/checked-arguments.ts"
 import { hideTools } from "../host/hidden-tools.ts"
-import { requireZodCore } from "../host/schema.ts"
+import { requireZodCore, type Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { LearningFeature } from "./feature.ts"
 import { FORGET_TOOL, LEARNED_TOOL, LEARNING_TOOLS } from "./tool-names.ts"
@@ -13,8 +14,8 @@ const FORGET_DESCRIPTION =
 
 const OFF = "Learning is switched off in this project."
 
-type LearnedArguments = { query?: string }
-type ForgetArguments = { id: string; reason: string }
+const learnedArguments = (z: Zod) => z.object({ query: z.string().optional() })
+const forgetArguments = (z: Zod) => z.object({ id: z.string(), reason: z.string() })
 
 const defineTools = (
   types: ArgumentTypes,
@@ -23,15 +24,15 @@ const defineTools = (
   [LEARNED_TOOL]: {
     description: LEARNED_DESCRIPTION,
     args: { query: types.optionalString("Words to look for; all when absent") },
-    execute: async (args) => (await load())?.list((args as LearnedArguments).query) ?? OFF,
+    execute: withCheckedArguments(learnedArguments, async ({ query }) => (await load())?.list(query) ?? OFF),
   },
   [FORGET_TOOL]: {
     description: FORGET_DESCRIPTION,
     args: { id: types.string("The id in brackets, such as lrn-1a2b3c"), reason: types.string("Why, in a few words") },
-    execute: async (args, { sessionID }) => {
-      const { id, reason } = args as ForgetArguments
-      return (await load())?.take(id, reason, sessionID) ?? OFF
-    },
+    execute: withCheckedArguments(
+      forgetArguments,
+      async ({ id, reason }, { sessionID }) => (await load())?.take(id, reason, sessionID) ?? OFF,
+    ),
   },
 })
 

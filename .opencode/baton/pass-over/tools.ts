@@ -1,5 +1,6 @@
 import type { ToolContext, ToolDefinition } from "@opencode-ai/plugin"
-import type { infer as Infer, ZodObject } from "zod"
+import type { ZodObject, ZodType } from "zod"
+import { withCheckedArguments } from "../host/checked-arguments.ts"
 import type { Zod } from "../host/schema.ts"
 import { contractSchemas } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
@@ -22,21 +23,20 @@ const STATUS_DESCRIPTION = "Tells what became of the passes of this session, or 
 
 export type ToolDeps = { readonly load: () => Promise<PassOverFeature> }
 
-/** The tools as OpenCode wants them. Their arguments are checked here: OpenCode does not check those of plugins. */
+/** The tools as OpenCode wants them. */
 export const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition> => {
   const schemas = toolArguments(z)
-  const define = <Schema extends ZodObject>(
+  const define = <Arguments>(
     description: string,
-    schema: Schema,
-    run: (feature: PassOverFeature, args: Infer<Schema>, context: ToolContext) => Promise<string>,
+    schema: ZodType<Arguments> & Pick<ZodObject, "shape">,
+    run: (feature: PassOverFeature, args: Arguments, context: ToolContext) => Promise<string>,
   ): ToolDefinition => ({
     description,
     args: schema.shape,
-    execute: async (args, context) => {
-      const parsed = schema.safeParse(args)
-      if (parsed.success) return run(await load(), parsed.data, context)
-      return `The arguments are not valid; nothing was done.\n${z.prettifyError(parsed.error)}\nMend them and call again.`
-    },
+    execute: withCheckedArguments(
+      () => schema,
+      async (args, context) => run(await load(), args, context),
+    ),
   })
   return {
     [PASS_TOOL]: define(PASS_DESCRIPTION, schemas.pass_over, (feature, args, context) => feature.pass(args, context)),
