@@ -138,7 +138,7 @@ export const runReference = (
   options: FaultyRunOptions = {},
 ): Promise<Ending> => {
   const project: Partial<ProjectOptions> = { ...options.project, bundle: "none" }
-  const key = JSON.stringify([binary.name, faults.length, project])
+  const key = JSON.stringify([binary.version, faults.length, project])
   const start = async () =>
     await runToItsEnd(
       await openTaskProject(

@@ -3,7 +3,7 @@ import { join } from "node:path"
 
 export const REPOSITORY = join(import.meta.dirname, "..", "..")
 
-export type OpenCodeBinary = { name: "oldest" | "newest"; version: string; path: string }
+export type OpenCodeBinary = { version: string; path: string }
 
 /** Keep in step with the aliases in package.json. */
 const VERSIONS = { oldest: "1.2.15", newest: "1.18.33" } as const
@@ -21,11 +21,28 @@ export const locateOpenCode = (name: "oldest" | "newest", repository = REPOSITOR
       `OpenCode ${VERSIONS[name]} is not installed: expected ${path}. Run \`npm ci\`; ${process.platform}-${process.arch} must be among the optionalDependencies of package.json.`,
     )
   }
-  return { name, version: VERSIONS[name], path }
+  return { version: VERSIONS[name], path }
 }
 
 export const OLDEST = locateOpenCode("oldest")
 export const NEWEST = locateOpenCode("newest")
 
-/** Both ends of the supported range: every end-to-end promise is held on each. */
-export const BOTH_ENDS: readonly OpenCodeBinary[] = [OLDEST, NEWEST]
+/**
+ * Versions between the ends, which `scripts/test --matrix` installs: `VERSION=PATH` of each, with commas between them.
+ *
+ * @throws when a binary is not where it should be
+ */
+const readMatrix = (matrix = process.env.BATON_MATRIX ?? ""): OpenCodeBinary[] =>
+  matrix
+    .split(",")
+    .filter(Boolean)
+    .map((entry) => {
+      const [version = "", path = ""] = entry.split("=")
+      if (existsSync(path)) return { version, path }
+      throw new Error(`OpenCode ${version} is not at '${path}': run ./scripts/test --matrix, which installs it`)
+    })
+
+const matrix = readMatrix()
+
+/** Both ends of the supported range, or the versions of the matrix: every end-to-end promise is held on each. */
+export const BOTH_ENDS: readonly OpenCodeBinary[] = matrix.length > 0 ? matrix : [OLDEST, NEWEST]
