@@ -33,6 +33,17 @@ describe("completed compactions", () => {
     expect(findCompletedCompaction([request("u"), summary("a", "u")])).toMatchObject({ summary: "" })
   })
 
+  test(
+    promised("compaction.C7", "an older compaction that stands behind the newest summary, verbatim, does not count"),
+    () => {
+      const older = [user("m1", [textPart("hi")]), request("m2"), summary("m3", "m2", "one")]
+      const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", [textPart("go on")])]
+      expect(findCompletedCompaction(messages)).toEqual({ requestID: "m5", summaryID: "m6", summary: "two" })
+      expect(isAwaitingSummary(messages)).toBe(false)
+      expect(isAwaitingSummary([request("m8"), ...messages])).toBe(true)
+    },
+  )
+
   test("messages on their way to the summariser are told from those of a turn", () => {
     expect(isAwaitingSummary([user("u0", [textPart("hi")])])).toBe(false)
     expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), user("u2", [textPart("go on")])])).toBe(false)

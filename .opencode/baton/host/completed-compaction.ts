@@ -22,17 +22,35 @@ const textOf = (message: StoredMessage): string =>
     .filter((text) => text !== "")
     .join("\n\n")
 
-/** The newest compaction that has its summary among `messages` (oldest first). */
+/**
+ * By id, which grows with time: the newest turns may stand behind a summary verbatim, and with them an older compaction
+ * (seen on 1.14.41).
+ */
+const findNewest = (
+  messages: readonly StoredMessage[],
+  isWanted: (message: StoredMessage) => boolean,
+): StoredMessage | undefined =>
+  messages
+    .filter(isWanted)
+    .reduce<StoredMessage | undefined>(
+      (newest, message) => (newest && newest.info.id > message.info.id ? newest : message),
+      undefined,
+    )
+
+/** The newest compaction that has its summary among `messages`. */
 export const findCompletedCompaction = (messages: readonly StoredMessage[]): CompletedCompaction | undefined => {
-  const summary = messages.findLast(isSummary)
+  const summary = findNewest(messages, isSummary)
   if (summary?.info.role !== "assistant") return undefined
   return { requestID: summary.info.parentID, summaryID: summary.info.id, summary: textOf(summary) }
 }
 
 /** Whether these messages are on their way to the summariser: the newest compaction request has no summary yet. */
 export const isAwaitingSummary = (messages: readonly StoredMessage[]): boolean => {
-  const request = messages.findLastIndex(isRequest)
-  return request >= 0 && messages.findLastIndex(isSummary) < request
+  const request = findNewest(messages, isRequest)
+  if (!request) return false
+  return !messages.some(
+    (each) => isSummary(each) && each.info.role === "assistant" && each.info.parentID === request.info.id,
+  )
 }
 
 /**
