@@ -44,13 +44,16 @@ export const findCompletedCompaction = (messages: readonly StoredMessage[]): Com
   return { requestID: summary.info.parentID, summaryID: summary.info.id, summary: textOf(summary) }
 }
 
-/** Whether these messages are on their way to the summariser: the newest compaction request has no summary yet. */
+/**
+ * Whether these messages are on their way to the summariser: the newest compaction request has no summary yet. The summary
+ * of a request that failed before and is repeated belongs to the user's message that followed.
+ */
 export const isAwaitingSummary = (messages: readonly StoredMessage[]): boolean => {
-  const request = findNewest(messages, isRequest)
+  const request = findNewest(messages, isRequest)?.info
   if (!request) return false
-  return !messages.some(
-    (each) => isSummary(each) && each.info.role === "assistant" && each.info.parentID === request.info.id,
-  )
+  const isItsSummary = ({ info }: StoredMessage): boolean =>
+    info.id > request.id || (info.role === "assistant" && info.parentID === request.id)
+  return !messages.some((message) => isSummary(message) && isItsSummary(message))
 }
 
 /**
