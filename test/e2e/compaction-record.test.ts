@@ -4,7 +4,7 @@ import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually, startServer } from "../support/opencode-server.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply } from "../support/scripted-model.ts"
-import { closeTaskProjects, newestSessionID, openTaskProject, TASK } from "../support/task-project.ts"
+import { closeTaskProjects, newestSessionID, openTaskProject, TASK, type TaskProject } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -112,9 +112,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   test(promised("compaction.C9", "each branch of a run is in OpenCode's log with its session"), async () => {
     let step = 0
-    const task = await openTaskProject(binary, ({ kind }): ModelReply => {
+    const task: TaskProject = await openTaskProject(binary, async ({ kind }): Promise<ModelReply> => {
       if (kind === "compaction") return { text: "A summary." }
-      return step++ < 1 ? compacting : { text: "Finished." }
+      if (step++ < 1) return compacting
+      // What OpenCode has not written of its log when a run ends is lost.
+      const isLogged = () => task.project.batonLog().some((line) => line.includes("compaction recorded"))
+      await eventually("the record in the log", () => isLogged() || undefined)
+      return { text: "Finished." }
     })
     const result = await task.run(task.message)
     expect(result.exitCode, result.stderr).toBe(0)
