@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { guardHook, guardObserver, guardTools } from "../../.opencode/baton/host/guard.ts"
+import { guardConfig, guardHook, guardObserver, guardTools } from "../../.opencode/baton/host/guard.ts"
 import { createLog } from "../../.opencode/baton/host/log.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
@@ -60,6 +60,20 @@ describe("a guarded hook", () => {
     })
     await expect(observe(null)).resolves.toBeUndefined()
     expect(log.lines).toMatchObject([{ level: "error" }])
+  })
+
+  test(promised("faults.F1", "a config hook that throws is logged with what is missing, and swallowed"), async () => {
+    const log = createRecordedLog()
+    const setUp = guardConfig(log, "/handoff", async (config) => {
+      config.theme = "set before the failure"
+      throw new Error("no")
+    })
+    const config: { theme?: string } = {}
+    await expect(setUp(config)).resolves.toBeUndefined()
+    expect(config.theme).toBe("set before the failure")
+    expect(log.lines).toMatchObject([
+      { level: "error", message: "cannot set up /handoff", extra: { hook: "config", error: "Error: no" } },
+    ])
   })
 
   test(

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardHook, guardObserver, guardTools } from "../host/guard.ts"
-import { createLog, describeError } from "../host/log.ts"
+import { guardConfig, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { HandoffFeature } from "./feature.ts"
 import type { HandoffSetup } from "./setup.ts"
@@ -35,16 +35,12 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
   const tools = guardTools(log, "handoff_session and read_session", () => setup?.createTools({ load, turns }))
 
   return {
-    config: async (config) => {
-      try {
-        if (!claim.isHeld()) return
-        const { createHandoffSetup } = await import("./setup.ts")
-        setup = createHandoffSetup({ projectRoot, log })
-        setup.registerCommand(config)
-      } catch (error) {
-        log.error("hook failed", { hook: "config", error: describeError(error) })
-      }
-    },
+    config: guardConfig(log, "/handoff and its tools", async (config) => {
+      if (!claim.isHeld()) return
+      const { createHandoffSetup } = await import("./setup.ts")
+      setup = createHandoffSetup({ projectRoot, log })
+      setup.registerCommand(config)
+    }),
     get tool() {
       return tools()
     },

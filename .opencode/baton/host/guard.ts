@@ -1,4 +1,4 @@
-import type { ToolDefinition } from "@opencode-ai/plugin"
+import type { Config, ToolDefinition } from "@opencode-ai/plugin"
 import { withDeadline } from "./deadline.ts"
 import { describeError, type Log, type LogExtra } from "./log.ts"
 
@@ -47,6 +47,21 @@ export const guardObserver =
       observe(input)?.catch(report)
     } catch (error) {
       report(error)
+    }
+  }
+
+/**
+ * The same for the config hook, which changes the configuration as it goes along.
+ *
+ * @param what is missing from OpenCode when it fails, for the log
+ */
+export const guardConfig =
+  (log: Log, what: string, setUp: (config: Config) => Promise<void>) =>
+  async (config: Config): Promise<void> => {
+    try {
+      await setUp(config)
+    } catch (error) {
+      log.error(`cannot set up ${what}`, { hook: "config", error: describeError(error) })
     }
   }
 

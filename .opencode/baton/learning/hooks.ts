@@ -2,8 +2,8 @@ import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardHook, guardObserver, guardTools } from "../host/guard.ts"
-import { createLog, describeError } from "../host/log.ts"
+import { guardConfig, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { LearningFeature } from "./feature.ts"
 
@@ -43,13 +43,9 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
   const about = ({ sessionID }: { sessionID: string }) => ({ sessionID })
   const hook = (name: string) => ({ name, deadlineMs: DEADLINE_MS })
   return {
-    config: async () => {
-      try {
-        if (claim.isHeld()) toolModule = await import("./tools.ts")
-      } catch (error) {
-        log.error("hook failed", { hook: "config", error: describeError(error) })
-      }
-    },
+    config: guardConfig(log, "learned and forget", async () => {
+      if (claim.isHeld()) toolModule = await import("./tools.ts")
+    }),
     get tool() {
       return tools()
     },

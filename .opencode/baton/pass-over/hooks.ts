@@ -2,8 +2,8 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardHook, guardObserver } from "../host/guard.ts"
-import { createLog, describeError } from "../host/log.ts"
+import { guardConfig, guardHook, guardObserver } from "../host/guard.ts"
+import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { PassOverFeature } from "./feature.ts"
 
@@ -34,15 +34,11 @@ export const createPassOverHooks = (input: PluginInput): Hooks => {
   let tools: Record<string, ToolDefinition> = {}
 
   return {
-    config: async (config) => {
-      try {
-        if (!claim.isHeld()) return
-        const { setUp } = await import("./setup.ts")
-        tools = await setUp(config, { projectRoot, log, load })
-      } catch (error) {
-        log.error("work cannot be passed over: the tools are not there", { error: describeError(error) })
-      }
-    },
+    config: guardConfig(log, "the tools that pass work over", async (config) => {
+      if (!claim.isHeld()) return
+      const { setUp } = await import("./setup.ts")
+      tools = await setUp(config, { projectRoot, log, load })
+    }),
     // OpenCode asks right before the first request, long after the config hook.
     get tool() {
       return tools
