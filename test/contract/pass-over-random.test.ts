@@ -6,23 +6,13 @@ import { createPassOverFeature } from "../../.opencode/baton/pass-over/feature.t
 import { promised } from "../requirements.ts"
 import { type AgentTurn, createFakeOpenCode, fakeToolContext } from "../support/fake-opencode.ts"
 import { snapshotTree } from "../support/folder-tree.ts"
+import { createRandom } from "../support/random.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
 const PASSES = 100
 const AT_ONCE = 4
 const SHARED = ["shared-0.txt", "shared-1.txt", "shared-2.txt"]
-
-/** Numbers that look random and are the same in every run. @see mulberry32 */
-const createRandom = (seed: number) => {
-  let state = seed
-  return (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 /** The project's files as a person sees them: neither git's nor the bundle's own. */
 const visible = (root: string) =>

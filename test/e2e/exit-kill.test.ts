@@ -5,6 +5,7 @@ import { promised } from "../requirements.ts"
 import { findProcessesOf } from "../support/fault-leftovers.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually } from "../support/opencode-server.ts"
+import { createRandom } from "../support/random.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply, Script } from "../support/scripted-model.ts"
 import { closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
@@ -18,17 +19,6 @@ const MOST_REQUESTS = 5
 /** About what lies between two requests. */
 const SPREAD_MS = 700
 const RECORD_DEADLINE_MS = 60_000
-
-/** mulberry32: a seed gives the same moments again, as far as a machine repeats anything. */
-const createRandom = (seed: number) => {
-  let state = seed
-  return (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const stateFolder = ({ project }: TaskProject): string => join(project.directory, ".opencode", "state")
 
