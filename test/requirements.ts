@@ -144,6 +144,7 @@ export const REQUIREMENTS = {
     "install copies the bundle without touching the user's own work, and uninstall removes exactly what it put there.",
   "install.E2": "doctor finds what is broken, says how to mend it, and changes nothing.",
   "install.E3": "demo runs real compactions, shows what an observer sees, and fails when a claim of its own fails.",
+  "install.E4": "An agent's searches find the user's project and not the installed bundle.",
 
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",
