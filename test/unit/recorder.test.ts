@@ -13,6 +13,8 @@ const compaction = (at: number, summary = `Summary ${at}.`) => ({
   summary,
 })
 
+const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }
+
 const setUp = (
   disk = new Map<string, CompactionJournal>(),
   known: { handoff?: string; waiting?: OutboxEntry[] } = {},
@@ -35,13 +37,13 @@ const setUp = (
       waiting: async () => known.waiting ?? [],
       flush: async () => {},
     },
-    gather: async (_binding, journal) => ({
+    gather: async ({ taskID, role, brief }, journal) => ({
       identity: {
-        taskID: BINDING.taskID,
-        role: "worker",
-        brief: BINDING.brief,
+        taskID,
+        role,
+        brief,
         protocol: "",
-        ledger: { title: "T", status: "open", specification: "The specification." },
+        ledger: { title: "T", status: "open", specification: `The specification of ${taskID}.` },
       },
       facts: { compactions: journal.count, activity: EMPTY_ACTIVITY, todos: [] },
       ...(known.handoff === undefined ? {} : { handoff: known.handoff }),
@@ -80,12 +82,32 @@ describe("the recorder", () => {
       const { recorder, added } = setUp()
       await recorder.record(BINDING, compaction(1))
       const handoff = added.find((entry) => entry.kind === "handoff")
-      expect(handoff).toMatchObject({ specification: "The specification." })
+      expect(handoff).toMatchObject({ specification: `The specification of ${BINDING.taskID}.` })
       expect(handoff?.kind === "handoff" && handoff.section).toMatch(
         /Handoff after compaction 1 \(session ses_1.*Summary 1\./s,
       )
     },
   )
+
+  test(promised("compaction.C7", "another task of the same session keeps its own specification"), async () => {
+    const { recorder, added } = setUp()
+    await recorder.record(BINDING, compaction(1))
+    await recorder.record(OTHER_BINDING, compaction(2))
+    expect(added.filter((entry) => entry.kind === "handoff")).toMatchObject([
+      { taskID: BINDING.taskID, specification: `The specification of ${BINDING.taskID}.` },
+      { taskID: OTHER_BINDING.taskID, specification: `The specification of ${OTHER_BINDING.taskID}.` },
+    ])
+  })
+
+  test(promised("task.B3", "a task that the session changed to is in the note of the compaction before"), async () => {
+    const { recorder, added } = setUp()
+    await recorder.record(BINDING, compaction(1))
+    const recorded = [...added]
+    const note = await recorder.record(OTHER_BINDING, compaction(1))
+    expect(note).toContain(`on task ${OTHER_BINDING.taskID}`)
+    expect(await recorder.record(OTHER_BINDING, compaction(1))).toBe(note)
+    expect(added).toEqual(recorded)
+  })
 
   test.each(["the ledger", "the outbox"])(
     promised("compaction.C7", "a session whose journal is lost finds its newest compaction in %s"),

@@ -13,7 +13,7 @@ import { createActivityTracker } from "./activity-tracker.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
 import { type GatherDeps, type Gathered, gatherIdentityAndFacts } from "./gather.ts"
-import type { CompactionJournal, Journals } from "./journal.ts"
+import { type CompactionJournal, type Journals, originalSpecification } from "./journal.ts"
 import { createPreparations } from "./preparations.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
@@ -66,7 +66,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
     const fresh = gathered.get(binding.sessionID)
     gathered.delete(binding.sessionID)
-    if (!fresh) return gatherIdentityAndFacts(gatherDeps, binding, journal)
+    if (fresh?.identity.taskID !== binding.taskID) return gatherIdentityAndFacts(gatherDeps, binding, journal)
     return { ...fresh, facts: { ...fresh.facts, compactions: journal.count, activity: journal.activity } }
   }
   const recorder = createRecorder({ journals, outbox, gather, log, now })
@@ -135,10 +135,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const priorSummary = await priorSummaries.find(sessionID, journal, { turnSeen: turnSeen.has(sessionID) })
       gathered.set(sessionID, found)
       summaryExpected.add(sessionID)
-      const specification = found.identity.ledger?.specification
-      if (journal.specification === undefined && specification !== undefined) {
-        await journals.update(sessionID, (current) => ({ ...current, specification }))
-      }
+      const specification = originalSpecification(journal, binding.taskID, found.identity.ledger?.specification)
+      await journals.update(sessionID, (current) => ({ ...current, specification }))
       // Nothing waits for the disk here: what was gathered is in memory, and the record that follows is saved in turn.
       void journals.save(sessionID)
       return () => {

@@ -2,6 +2,7 @@ import type { ZodType } from "zod"
 import type { Zod } from "../host/schema.ts"
 import type { SessionStore } from "../host/session-store.ts"
 import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
+import { ROLES, type Role } from "../task/role.ts"
 
 /** What Baton remembers of one session's compactions, across restarts. */
 export type CompactionJournal = {
@@ -14,14 +15,20 @@ export type CompactionJournal = {
   recording?: string | undefined
   /** The newest summary that has a text. */
   lastHandoff?: { summaryID: string; text: string } | undefined
-  /** The note for the turns after the newest compaction: the same text until the next one, so that prompts stay cached. */
-  note?: { requestID: string; text: string } | undefined
-  /** The specification as first read from prog, for a description that loses it. */
-  specification?: string | undefined
+  /**
+   * The note for the turns after the newest compaction: the same text until the next one or another task, so that prompts
+   * stay cached.
+   */
+  note?: ResumeNote | undefined
+  /** The task's specification as first read from prog, for a description that loses it. */
+  specification?: { taskID: string; text: string } | undefined
   /** The model's context in tokens, as last seen. */
   contextTokens?: number | undefined
   activity: Activity
 }
+
+/** A note, and what it speaks of: the compaction's request, and the task and role that the session had then. */
+export type ResumeNote = { requestID: string; taskID: string; role: Role; text: string }
 
 const REMEMBERED_SUMMARIES = 100
 
@@ -34,8 +41,12 @@ export const journalSchema = (z: Zod): ZodType<CompactionJournal> =>
     recorded: z.array(z.string()),
     recording: z.string().optional(),
     lastHandoff: z.object({ summaryID: z.string(), text: z.string() }).optional(),
-    note: z.object({ requestID: z.string(), text: z.string() }).optional(),
-    specification: z.string().optional(),
+    // What another version wrote in another shape can be read from prog again.
+    note: z
+      .object({ requestID: z.string(), taskID: z.string(), role: z.enum(ROLES), text: z.string() })
+      .optional()
+      .catch(undefined),
+    specification: z.object({ taskID: z.string(), text: z.string() }).optional().catch(undefined),
     contextTokens: z.number().positive().optional(),
     activity: z.object({
       files: z.array(z.object({ path: z.string(), reads: z.number(), changes: z.number(), byShell: z.boolean() })),
@@ -104,27 +115,37 @@ export const createJournals = (store: SessionStore<CompactionJournal>): Journals
   }
 }
 
-type RecordedCompaction = { summaryID: string; requestID: string; summary: string }
+type RecordedCompaction = { summaryID: string; summary: string }
 
 /** The journal with the note for the turns after this compaction. */
-export const withNote = (
+export const withResumeNote = (
   journal: CompactionJournal,
-  { summaryID, requestID, summary }: RecordedCompaction,
-  note: string,
+  { summaryID, summary }: RecordedCompaction,
+  note: ResumeNote,
 ): CompactionJournal => ({
   ...journal,
   lastHandoff: summary === "" ? journal.lastHandoff : { summaryID, text: summary },
-  note: { requestID, text: note },
+  note,
 })
 
 /** The journal after the compaction with this summary was recorded. */
 export const withRecorded = (
   journal: CompactionJournal,
   compaction: RecordedCompaction,
-  note: string,
+  note: ResumeNote,
 ): CompactionJournal => ({
-  ...withNote(journal, compaction, note),
+  ...withResumeNote(journal, compaction, note),
   count: journal.count + 1,
   recorded: [...journal.recorded, compaction.summaryID].slice(-REMEMBERED_SUMMARIES),
   recording: undefined,
 })
+
+/** The specification of this task as the session first read it, or as it was read now. */
+export const originalSpecification = (
+  { specification }: CompactionJournal,
+  taskID: string,
+  current: string | undefined,
+): CompactionJournal["specification"] => {
+  if (specification?.taskID === taskID) return specification
+  return current === undefined ? undefined : { taskID, text: current }
+}

@@ -6,7 +6,14 @@ import type { Facts } from "../task/facts.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import type { Gathered } from "./gather.ts"
 import { parseHandoffTitle, renderHandoffSection } from "./handoff-section.ts"
-import { type CompactionJournal, type Journals, withNote, withRecorded } from "./journal.ts"
+import {
+  type CompactionJournal,
+  type Journals,
+  originalSpecification,
+  type ResumeNote,
+  withRecorded,
+  withResumeNote,
+} from "./journal.ts"
 import { renderResumeNote } from "./resume-note.ts"
 
 export type Recorder = {
@@ -61,17 +68,19 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
   }
 
   const recordOnce = async (binding: TaskBinding, compaction: CompletedCompaction): Promise<string> => {
-    const { sessionID, taskID } = binding
+    const { sessionID, taskID, role } = binding
+    const { requestID } = compaction
     const stored = await journals.load(sessionID)
-    const isStored = stored.recorded.includes(compaction.summaryID)
-    if (isStored && stored.note?.requestID === compaction.requestID) return stored.note.text
+    const { note: known } = stored
+    const isNoted = known?.requestID === requestID && known.taskID === taskID && known.role === role
+    if (isNoted && stored.recorded.includes(compaction.summaryID)) return known.text
     const gathered = await gather(binding, stored)
     const journal = stored.recorded.length > 0 ? stored : await recall(binding, stored, gathered.handoff)
     const isRecorded = journal.recorded.includes(compaction.summaryID)
     const number = isRecorded ? journal.count : journal.count + 1
     const { identity } = gathered
     const facts = { ...gathered.facts, compactions: number }
-    const note = renderResumeNote({
+    const text = renderResumeNote({
       identity,
       facts,
       number,
@@ -79,11 +88,12 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
       ...(journal.lastHandoff ? { earlierHandoff: journal.lastHandoff.text } : {}),
       meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
+    const note: ResumeNote = { requestID, taskID, role, text }
     if (isRecorded) {
-      await journals.update(sessionID, (current) => withNote(current, compaction, note))
-      return note
+      await journals.update(sessionID, (current) => withResumeNote(current, compaction, note))
+      return text
     }
-    const specification = journal.specification ?? identity.ledger?.specification
+    const specification = originalSpecification(journal, taskID, identity.ledger?.specification)
     const wasCutOff = journal.recording === compaction.summaryID
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await journals.save(sessionID)
@@ -94,13 +104,13 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
       taskID,
       sessionID,
       section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, journal.lastHandoff?.text),
-      ...(specification === undefined ? {} : { specification }),
+      ...(specification ? { specification: specification.text } : {}),
     })
     await journals.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))
     await journals.save(sessionID)
     log.info("compaction recorded", { sessionID, taskID, number, empty: compaction.summary === "" })
     await outbox.flush(DELIVERY_WAIT_MS)
-    return note
+    return text
   }
 
   return {
