@@ -1,4 +1,5 @@
 import type { ZodType } from "zod"
+import { createRecentMap } from "../host/recent-map.ts"
 import type { Zod } from "../host/schema.ts"
 import type { SessionStore } from "../host/session-store.ts"
 import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
@@ -9,7 +10,7 @@ export type CompactionJournal = {
   version: 1
   /** Compactions recorded so far. */
   count: number
-  /** Ids of the summary messages that are recorded, newest last. */
+  /** Ids of the summary messages that are recorded, or were by the session this one is a fork of; newest last. */
   recorded: readonly string[]
   /** The summary whose recording has begun: still there at the next start, it was cut off by a kill. */
   recording?: string | undefined
@@ -69,20 +70,22 @@ export type Journals = {
 }
 
 export const createJournals = (store: SessionStore<CompactionJournal>): Journals => {
-  const journals = new Map<string, Promise<CompactionJournal>>()
-  const unsaved = new Set<string>()
+  /** The journals that are not on disk as they are. */
+  const unsaved = new Map<string, Promise<CompactionJournal>>()
   const writing = new Map<string, Promise<boolean>>()
+  const recent = createRecentMap<Promise<CompactionJournal>>({ release: (sessionID) => void save(sessionID) })
   const load = (sessionID: string): Promise<CompactionJournal> => {
-    const known = journals.get(sessionID)
+    const known = recent.get(sessionID) ?? unsaved.get(sessionID)
     if (known) return known
     const loading = store.read(sessionID).then((stored) => stored ?? EMPTY_JOURNAL)
-    journals.set(sessionID, loading)
+    recent.set(sessionID, loading)
     return loading
   }
   const write = async (sessionID: string): Promise<boolean> => {
-    if (!unsaved.delete(sessionID)) return true
-    const written = await store.write(sessionID, await load(sessionID))
-    if (!written) unsaved.add(sessionID)
+    const journal = unsaved.get(sessionID)
+    if (!journal) return true
+    const written = await store.write(sessionID, await journal)
+    if (written && unsaved.get(sessionID) === journal) unsaved.delete(sessionID)
     return written
   }
   /** One write at a time: of two at once the older state might be the last to be renamed into place. */
@@ -98,16 +101,16 @@ export const createJournals = (store: SessionStore<CompactionJournal>): Journals
     load,
     update: (sessionID, change) => {
       const changed = load(sessionID).then(change)
-      journals.set(sessionID, changed)
-      unsaved.add(sessionID)
+      unsaved.set(sessionID, changed)
+      recent.set(sessionID, changed)
       return changed
     },
     save,
     saveAll: async () => {
-      await Promise.all([...new Set([...unsaved, ...writing.keys()])].map(save))
+      await Promise.all([...new Set([...unsaved.keys(), ...writing.keys()])].map(save))
     },
     forget: async (sessionID) => {
-      journals.delete(sessionID)
+      recent.delete(sessionID)
       unsaved.delete(sessionID)
       await writing.get(sessionID)
       await store.remove(sessionID)
@@ -128,15 +131,23 @@ export const withResumeNote = (
   note,
 })
 
+/** The journal with this summary among those that need no record. */
+export const withKnown = (
+  journal: CompactionJournal,
+  { summaryID }: Pick<RecordedCompaction, "summaryID">,
+): CompactionJournal => ({
+  ...journal,
+  recorded: [...journal.recorded.filter((known) => known !== summaryID), summaryID].slice(-REMEMBERED_SUMMARIES),
+})
+
 /** The journal after the compaction with this summary was recorded. */
 export const withRecorded = (
   journal: CompactionJournal,
   compaction: RecordedCompaction,
   note: ResumeNote,
 ): CompactionJournal => ({
-  ...withResumeNote(journal, compaction, note),
+  ...withResumeNote(withKnown(journal, compaction), compaction, note),
   count: journal.count + 1,
-  recorded: [...journal.recorded, compaction.summaryID].slice(-REMEMBERED_SUMMARIES),
   recording: undefined,
 })
 
