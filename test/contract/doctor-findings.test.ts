@@ -152,7 +152,9 @@ harm("something learned that waits", "warning", "learning", /^1 of them wait/, (
 harm("another program called prog", "warning", "ledger", /programs\/prog is called prog and is not the ledger/, () =>
   patient.program("prog", "echo I make progress bars\n"),
 )
-harm("a prog that hangs", "broken", "ledger", /did not answer/, () => patient.program("prog", "exec sleep 60\n"))
+harm("a prog that hangs", "broken", "ledger", /did not answer/, () =>
+  patient.program("prog", "# github.com/baiirun/prog\nexec sleep 60\n"),
+)
 harm("an embedded ledger that is gone", "broken", "ledger", /embedded ledger is missing/, () =>
   patient.delete(".opencode/baton/ledger/embedded/main.ts"),
 )

@@ -21,7 +21,12 @@ const summary = (id: string, parentID: string, text?: string) =>
 describe("completed compactions", () => {
   test(promised("compaction.C7", "the newest finished summary counts, with its request"), () => {
     const messages = [request("u1"), summary("a1", "u1", "one"), request("u2"), summary("a2", "u2", " two ")]
-    expect(findCompletedCompaction(messages)).toEqual({ requestID: "u2", summaryID: "a2", summary: "two" })
+    expect(findCompletedCompaction(messages)).toEqual({
+      requestID: "u2",
+      summaryID: "a2",
+      createdAt: 1,
+      summary: "two",
+    })
   })
 
   test(promised("compaction.C8", "a summary that failed or is unfinished is no summary; an empty one is"), () => {
@@ -38,7 +43,12 @@ describe("completed compactions", () => {
     () => {
       const older = [user("m1", [textPart("hi")]), request("m2"), summary("m3", "m2", "one")]
       const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", [textPart("go on")])]
-      expect(findCompletedCompaction(messages)).toEqual({ requestID: "m5", summaryID: "m6", summary: "two" })
+      expect(findCompletedCompaction(messages)).toEqual({
+        requestID: "m5",
+        summaryID: "m6",
+        createdAt: 1,
+        summary: "two",
+      })
       expect(isAwaitingSummary(messages)).toBe(false)
       expect(isAwaitingSummary([request("m8"), ...messages])).toBe(true)
     },

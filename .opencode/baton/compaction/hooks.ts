@@ -64,8 +64,9 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         return taskless.forget(event.properties.info.id)
       case "message.part.updated":
         return taskless.has(event.properties.part.sessionID)
-      case "todo.updated":
       case "session.compacted":
+        return taskless.isCertain(event.properties.sessionID)
+      case "todo.updated":
       case "session.idle":
         return taskless.has(event.properties.sessionID)
       default:
@@ -78,8 +79,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "chat.message", deadlineMs: SHORT_DEADLINE_MS },
-        async ({ sessionID }, { parts }) => {
-          if (!taskless.hears(sessionID, parts)) return (await load()).userMessage(sessionID, parts)
+        async ({ sessionID }, { message, parts }) => {
+          if (!taskless.noteMessage(sessionID, message, parts)) return (await load()).userMessage(sessionID, parts)
           log.debug("session has no task: nothing to do", { sessionID })
           return undefined
         },
@@ -107,8 +108,9 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "experimental.session.compacting", deadlineMs: COMPACTING_DEADLINE_MS },
+        // A fork may be compacted before its first request, and then nobody heard its messages yet.
         async ({ sessionID }, output) =>
-          taskless.has(sessionID) ? undefined : (await load()).preparePrompt(sessionID, output),
+          taskless.isCertain(sessionID) ? undefined : (await load()).preparePrompt(sessionID, output),
         about,
       ),
     ),
@@ -117,7 +119,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "experimental.chat.messages.transform", deadlineMs: MESSAGES_DEADLINE_MS },
         async (_input, { messages }) => {
-          const isTaskless = taskless.sends(messages[0]?.info.sessionID ?? "", messages)
+          const isTaskless = taskless.checkFirstRequest(messages[0]?.info.sessionID ?? "", messages)
           return isTaskless ? undefined : (await load()).remind(messages)
         },
         (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),

@@ -1,6 +1,7 @@
 import { findCompletedCompaction, keepsPriorSummary } from "../host/completed-compaction.ts"
 import { withDeadline } from "../host/deadline.ts"
 import { describeError, type Log } from "../host/log.ts"
+import { createRecentMap } from "../host/recent-map.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { CompactionJournal } from "./journal.ts"
 
@@ -49,7 +50,7 @@ export const createPriorSummaries = ({
     return shown
   }
 
-  const searches = new Map<string, Promise<string | undefined>>()
+  const searches = createRecentMap<Promise<string | undefined>>()
 
   const search = async (sessionID: string, isOver: () => boolean): Promise<string | undefined> => {
     let cursor: string | undefined

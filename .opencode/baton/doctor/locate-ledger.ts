@@ -8,7 +8,7 @@ import type { Subject } from "./finding.ts"
 /** Doctor's findings are its log. */
 export const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
-/** The program that keeps the project's ledger, found as the plugins find it. A program on PATH is asked for `--help`. */
+/** The program that keeps the project's ledger, found as the plugins find it. */
 export const locateLedger = ({ root, run, scratch, environment }: Subject): Promise<LedgerStatus> =>
   createLedger({
     run,

@@ -53,16 +53,14 @@ const complaint = (stderr: string): string =>
   (/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "").slice(0, 300)
 
 const toProgram = (located: LocatedLedger): LedgerProgram =>
-  located.kind === "unavailable"
-    ? { kind: "unavailable", reason: located.reason }
-    : { kind: located.kind, path: located.path }
+  located.kind === "unavailable" ? located : { kind: located.kind, path: located.path }
 
 /** The ledger of one directory: the real prog or the embedded one. Does nothing before its first call. */
 export const createLedger = (deps: LedgerDeps): Ledger => {
   const { run, directory, log, state, env = process.env, runtime = ownRuntime() } = deps
   const { bundleRoot = ownBundleRoot(), maxTextBytes = textLimit(runtime.platform) } = deps
   const { queue = createCallQueue(directory) } = deps
-  const locator = createLedgerLocator({ run, directory, log, bundleRoot, env, runtime })
+  const locator = createLedgerLocator({ log, bundleRoot, env, runtime })
 
   const hung = (what: string): Answer => {
     const restMs = queue.rest()
@@ -75,10 +73,8 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     maxOutputBytes: number,
     remaining: () => number,
   ): Promise<Answer> => {
-    const located = await locator.locate(remaining())
-    if (located.kind === "unavailable") {
-      return located.hung ? hung(located.reason) : { kind: "unavailable", reason: located.reason }
-    }
+    const located = await locator.locate()
+    if (located.kind === "unavailable") return located
     const deadlineMs = Math.ceil(remaining())
     const childEnv = located.kind === "embedded" ? located.env : {}
     const outcome = await run([...located.command, ...args], {
@@ -175,7 +171,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       return { kind: "refused", reason: `a description of ${size} bytes is over the ${maxTextBytes} prog can receive` }
     },
     status: async ({ deadlineMs = READ_DEADLINE_MS } = {}) => {
-      const turn = await queue.take(deadlineMs, (remaining) => locator.locate(remaining()))
+      const turn = await queue.take(deadlineMs, () => locator.locate())
       const program: LedgerProgram =
         turn.kind === "ran" ? toProgram(turn.value) : { kind: "unavailable", reason: `the ledger is ${turn.kind}` }
       return { program, foreign: locator.foreign() }
