@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from "node:fs"
+import { readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
@@ -106,6 +106,37 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   }
   return { look, store, entries, log, known, records, folder }
 }
+
+test(
+  promised("learning.B1", "a damaged copy of what the ledger said is not believed, and the ledger is asked"),
+  async () => {
+    const folder = temporaryFolder()
+    const database = join(folder, "prog.db")
+    writeFileSync(database, "x")
+    const { mtimeMs, size } = statSync(database)
+    const state = createStateFolder(folder)
+    const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
+    await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
+    const log = createRecordedLog()
+    let asked = 0
+    const readLearnings = async () => {
+      asked++
+      return { kind: "found", learnings: [] } as const
+    }
+    const known = createKnownLearnings({
+      project: { name: "p", folder, onlyFolder: folder },
+      ledger: { readLearnings },
+      outbox: { waiting: async () => [] },
+      waitingRecords: async () => [],
+      state,
+      log,
+      database,
+    })
+    expect(await known.read()).toEqual([])
+    expect(asked).toBe(1)
+    expect(log.lines.map(({ message: text }) => text)).toEqual(["the copy of the learnings is unusable"])
+  },
+)
 
 describe("the capture", () => {
   test(
