@@ -130,13 +130,16 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     write("a.json", 0, { ...STATE, c2c_session_id: "a", opencode_pid: DEAD })
     write("b.json", 1_000, { ...STATE, c2c_session_id: "b", tui_focus: focus, extensions })
     writeFileSync(join(folder, "junk.json"), "{")
+    mkdirSync(join(folder, "folder.json"))
     expect(run("state").stdout).toBe(
       "gone   2026-01-01 00:00:00  a  no session\n" +
         "alive  2026-01-01 00:00:01  b  no session  ts-b54507  waits for permission: bash\n",
     )
+    expect(run("state").stderr).toMatch(/^state: left out: .*folder\.json: .*\n$/)
+    expect(run("observe")).toMatchObject({ status: 0, stderr: expect.stringContaining("folder.json") })
     expect(JSON.parse(run("state", "list", "--json").stdout)).toHaveLength(2)
     expect(run("state", "prune").stdout).toBe("1 removed\n")
-    expect(readdirSync(folder).sort()).toEqual(["b.json", "junk.json"])
+    expect(readdirSync(folder).sort()).toEqual(["b.json", "folder.json", "junk.json"])
     expect(run("state", "nonsense").stderr).toContain("expected list or prune, received 'nonsense'")
     expect(run("state", "--help").stdout).toMatch(/^Usage: baton state/)
     expect(run("state-writer", "--help").stdout).toMatch(/^Usage: baton state-writer/)

@@ -155,6 +155,24 @@ describe("the published state", () => {
     },
   )
 
+  test(
+    promised("live-state.A5", "a change of an older message takes it back to nobody: a turn's own news is no speaking"),
+    () => {
+      const { send, state, created } = setUp()
+      const spoken = (sessionID: string, id: string) =>
+        send("message.updated", { info: { id, sessionID, role: "user" } })
+      created()
+      spoken(ROOT, "msg_1")
+      send("session.status", busy)
+      created("ses_second")
+      spoken("ses_second", "msg_2")
+      expect(spoken(ROOT, "msg_1")).toEqual([])
+      expect(state().root_opencode_session_id).toBe("ses_second")
+      spoken(ROOT, "msg_3")
+      expect(state().root_opencode_session_id).toBe(ROOT)
+    },
+  )
+
   test.each([
     [
       "permission.asked",

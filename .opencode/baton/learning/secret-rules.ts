@@ -1,3 +1,6 @@
+/** How a private key begins; the lines behind it look like any other base64. */
+export const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/
+
 /**
  * What published secrets look like, by their issuers' own documents: a fixed prefix and an alphabet. Kept in the order of
  * the issuers' names; a new one is a line here and a line in the test.
@@ -37,7 +40,7 @@ export const SECRET_RULES: readonly { readonly id: string; readonly pattern: Reg
   { id: "openai-key", pattern: /\bsk-(?:proj-|svcacct-|admin-)?[\w-]{20,}/ },
   { id: "planetscale-token", pattern: /\bpscale_(?:tkn|pw|oauth)_[\w.=-]{32,}/ },
   { id: "postman-key", pattern: /\bPMAK-[0-9a-f]{24}-[0-9a-f]{34}\b/ },
-  { id: "private-key", pattern: /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/ },
+  { id: "private-key", pattern: PRIVATE_KEY },
   { id: "pypi-token", pattern: /\bpypi-AgE[\w-]{50,}/ },
   { id: "sendgrid-key", pattern: /\bSG\.[\w-]{20,24}\.[\w-]{39,50}/ },
   { id: "sentry-token", pattern: /\bsntry[su]_[\w+/=]{40,}/ },

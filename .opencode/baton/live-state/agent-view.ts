@@ -1,5 +1,5 @@
+import type { FoundState } from "./found-states.ts"
 import { isObject } from "./merge.ts"
-import type { FoundState } from "./statefiles.ts"
 
 /** What the ledger says of an agent's task. */
 export type TaskNews = {

@@ -54,11 +54,25 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
     return loading
   }
 
+  /** OpenCode starts a folder's plugins anew without its process ending: this writer must not stay beside the next one. */
+  let ending: Promise<void> | undefined
+  const end = (): Promise<void> => {
+    ending ??= (async () => {
+      clearTimeout(timer)
+      await loading?.catch(() => {})
+      await feature?.stop()
+      claim.release()
+    })()
+    return ending
+  }
+
   const failed = (error: unknown): void => log.error("live state could not be loaded", { error: describeError(error) })
 
   return {
     event: guardObserver(log, "event", ({ event }) => {
       const raw: RawEvent = event
+      // Where it calls no dispose (1.2.15, 1.14.41) this is the last that is heard of OpenCode.
+      if (raw.type === "server.instance.disposed") return end()
       if (!OBSERVED_EVENTS.has(raw.type) || !claim.isHeld()) return undefined
       const at = new Date()
       if (feature) {
@@ -70,11 +84,6 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
       timer.unref()
       return undefined
     }),
-    dispose: async () => {
-      clearTimeout(timer)
-      await loading?.catch(() => {})
-      await feature?.stop()
-      claim.release()
-    },
+    dispose: end,
   }
 }

@@ -15,8 +15,6 @@ export type Publisher = {
   snapshot(): StreamLine
   /** The sign of life that comes when nothing else does; nothing in strict mode. */
   heartbeat(): StreamLine | undefined
-  /** The session whose state is published. */
-  root(): string | undefined
   /** Whether a session is known to be a root, a child, or neither. */
   kindOf(sessionID: string): "root" | "child" | "unknown"
   /** For a session that began before the plugin did. */
@@ -114,10 +112,15 @@ export const createPublisher = ({
         update(sessionID, at, { kind: "created" })
         rootID ??= sessionID
         return
-      case "spoken-to":
+      case "spoken-to": {
         if (kindOf(sessionID) !== "root") return
+        const agent = agents.get(sessionID) ?? NEW_AGENT
+        // Who has a person's attention is told by a new message, not by a change of an older one.
+        if (observed.messageID <= agent.spokenMessageID) return
+        agents.set(sessionID, { ...agent, spokenMessageID: observed.messageID })
         rootID = sessionID
         return
+      }
       case "session": {
         if (kindOf(sessionID) !== "root") return
         const { seen } = observed
@@ -137,7 +140,6 @@ export const createPublisher = ({
   return {
     learn,
     kindOf,
-    root: () => rootID,
     receive: (observed, observedAt = now()) => {
       const at = observedAt.toISOString()
       apply(observed, at)

@@ -1,5 +1,5 @@
 import type { TaskNews } from "../agent-view.ts"
-import type { FoundState } from "../statefiles.ts"
+import type { FoundState } from "../found-states.ts"
 import { type HistoryPoint, isStretch, MAX_POINTS, pointsBetween, type Sighting } from "./agent-history.ts"
 import { type PageAgent, toPageAgent, toSighting } from "./page-agent.ts"
 
