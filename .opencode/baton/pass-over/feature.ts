@@ -151,7 +151,8 @@ export const createPassOverFeature = (
     live,
     owners,
     startWork,
-    canGoOn: hasUser,
+    // `run` ends with the turn. In a pass nobody outlives its session's turn: the limits end with that, and so does the copy.
+    canGoOn: (sessionID) => hasUser && !passSessions.find(sessionID),
     onEnd: async (record, pass) => {
       try {
         await owners.release(pass.id)

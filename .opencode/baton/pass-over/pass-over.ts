@@ -29,8 +29,8 @@ export type PassOverDeps = {
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Starts the child and sets `finished`. */
   readonly startWork: (pass: LivePass) => void
-  /** Whether this process outlives the originator's turn, so that something may go on behind it. */
-  readonly canGoOn: boolean
+  /** Whether a pass of this session may go on behind its turn, and the session be told of the result later. */
+  readonly canGoOn: (originatingSessionID: string) => boolean
   /** Whatever is to happen once the child is at its end: ledger, notice, announcement. Never rejects. */
   readonly onEnd: (record: PassRecord | undefined, pass: LivePass) => Promise<void>
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
@@ -161,9 +161,10 @@ export const createPassOver = (deps: PassOverDeps) => {
       const record = await pass.finished
       return record ? giveBack(record, ask) : lostResult(pass)
     }
-    if (pass.prepared.policy.values.on_timeout === "continue" && deps.canGoOn) {
+    const { policy, request } = pass.prepared
+    if (policy.values.on_timeout === "continue" && deps.canGoOn(request.originating_session_id)) {
       pass.isAwaited = false
-      const { timeout_ms: timeoutMs } = pass.prepared.policy.values
+      const { timeout_ms: timeoutMs } = policy.values
       const error = passOverError("E010", {
         message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
         cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
@@ -197,7 +198,7 @@ export const createPassOver = (deps: PassOverDeps) => {
       subagent: subagent.name,
       policy: policy.name,
     })
-    if ((request.async || !request.return_required) && deps.canGoOn) {
+    if ((request.async || !request.return_required) && deps.canGoOn(call.sessionID)) {
       pass.isAwaited = false
       return renderGoingOn(pass, "is at work.")
     }

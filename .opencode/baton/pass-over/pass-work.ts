@@ -60,19 +60,20 @@ export const createPassWork = (deps: PassWorkDeps) => {
         prompt: { text: renderOrder(request), context: renderContext(request), agent: subagent.name, model },
         signal: pass.stopping.signal,
         onSession: async (sessionID) => {
-          if (pass.childSessionID !== null) passSessions.end(pass.childSessionID)
           pass.childSessionID = sessionID
           passSessions.begin(sessionID, {
             passID: pass.id,
             limits,
             place: pass.place,
             hasReturned: false,
+            isOver: false,
             refusals: 0,
           })
           const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
           // The originator has stopped waiting between two attempts.
           if (started.kind === "refused") pass.stopping.abort()
         },
+        onTurnOver: passSessions.end,
       },
     )
   }
@@ -102,7 +103,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
 
   const finish = async (pass: LivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
     const { request, policy } = pass.prepared
-    if (pass.childSessionID !== null) passSessions.end(pass.childSessionID)
+    if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
     const messages = await readMessages(pass)
     const { place } = pass
     const written = place ? writtenPaths(messages).map((path) => pathInWorktree(path, place)) : []
