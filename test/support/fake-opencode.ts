@@ -186,5 +186,5 @@ export const fakeToolContext = (sessionID: string, abort: AbortSignal = new Abor
   worktree: "",
   abort,
   metadata: () => {},
-  ask: async () => {},
+  ask: async (_question: { permission: string; patterns: string[] }): Promise<void> => {},
 })

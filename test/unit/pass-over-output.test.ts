@@ -133,7 +133,7 @@ describe("a result goes back", () => {
       levels: { ...policy.levels, auto_return: "pair" },
     },
   })
-  const deps = { hasUser: true, withdraw: async () => {}, log: createRecordedLog() }
+  const deps = { hasUser: true, noteRelease: async () => {}, withdraw: async () => {}, log: createRecordedLog() }
   const never = () => Promise.reject(new Error("nobody was to be asked"))
 
   test(promised("pass-over.A6", "unasked where nobody wrote that somebody is to be asked"), async () => {

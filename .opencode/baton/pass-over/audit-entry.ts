@@ -15,6 +15,7 @@ const EVENTS = [
   "applied",
   "rejected",
   "announced",
+  "released",
 ] as const
 export type AuditEvent = (typeof EVENTS)[number]
 

@@ -5,6 +5,8 @@ import type { PassRecord } from "./pass-record.ts"
 import { isOpen } from "./pass-state.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { Passes } from "./passes.ts"
+import type { Release } from "./release-result.ts"
+import { renderUnreleased } from "./render-notice.ts"
 import { renderPolicy } from "./render-policy.ts"
 import { renderPassLine, renderResult } from "./render-result.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "./tool-arguments.ts"
@@ -14,6 +16,8 @@ export type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
   readonly passes: Pick<Passes, "advance">
   readonly worktree: Pick<PassWorktree, "apply" | "reject">
+  /** Whether the originator may know the result, as far as the user has a say in it. */
+  readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
   readonly log: Log
 }
 
@@ -48,7 +52,7 @@ const renderOne = ({ request, state, output, child_session_id: childSessionID }:
   })
 
 /** The tools by which an originator decides on what a pass left. */
-export const createDecisions = ({ store, passes, worktree, log }: DecideDeps) => {
+export const createDecisions = ({ store, passes, worktree, release, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
     if (record && isOfSession(record, sessionID)) return { kind: "found", record }
@@ -75,13 +79,14 @@ export const createDecisions = ({ store, passes, worktree, log }: DecideDeps) =>
         error: passOverError("E024", { message, cause: `Waiting: ${undecided.join(", ")}` }),
       }
     }
-    return { kind: "held" as const, paths: wanted ?? undecided }
+    return { kind: "held" as const, record: found.record, paths: wanted ?? undecided }
   }
 
   const apply = async (args: ApplyArguments, { sessionID, ask }: Context): Promise<string> => {
     const { pass_over_id: passID, merge = false, all_or_nothing: allOrNothing = true } = args
     const held = await findHeld(passID, sessionID, args.artifacts)
     if (held.kind === "refused") return renderError(held.error)
+    if ((await release(held.record, ask)).kind === "refused") return renderUnreleased(held.record)
     const { paths } = held
     try {
       // Whoever may not write these files may not have them written by somebody else.
@@ -128,13 +133,21 @@ export const createDecisions = ({ store, passes, worktree, log }: DecideDeps) =>
     return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`
   }
 
-  const status = async ({ pass_over_id: passID }: StatusArguments, { sessionID }: Context): Promise<string> => {
+  /** A pass in full: while it is open how far it is, then what came of it, when the user lets it go back. */
+  const statusOf = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
+    const { output, request, state } = record
+    if (!output || isOpen(state)) return renderOne(record)
+    const released = await release(record, ask)
+    if (released.kind === "refused") return renderUnreleased(record)
+    const text = renderResult(output, request.subagent_id, state)
+    return released.note === undefined ? text : `${text}\n${released.note}`
+  }
+
+  const status = async ({ pass_over_id: passID }: StatusArguments, { sessionID, ask }: Context): Promise<string> => {
     if (passID !== undefined) {
       const found = await find(passID, sessionID)
       if (found.kind === "refused") return renderError(found.error)
-      const { output, request, state, policy } = found.record
-      const said = output && !isOpen(state) ? renderResult(output, request.subagent_id, state) : renderOne(found.record)
-      return `${said}\n\n${renderPolicy(policy)}`
+      return `${await statusOf(found.record, ask)}\n\n${renderPolicy(found.record.policy)}`
     }
     const own = await store.listOfSession(sessionID)
     return own.length === 0 ? "This session has made no passes." : own.map(renderOne).join("\n")

@@ -10,6 +10,7 @@ import type { PassStore } from "./pass-store.ts"
 import type { Passes } from "./passes.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare-pass.ts"
 import type { Release } from "./release-result.ts"
+import { renderUnreleased } from "./render-notice.ts"
 import { renderResult } from "./render-result.ts"
 import { reuseOutput } from "./work-output.ts"
 import type { Place } from "./worktree/redirect.ts"
@@ -142,14 +143,10 @@ export const createPassOver = (deps: PassOverDeps) => {
   const giveBack = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
     if (!output) return `${request.pass_over_id} has no result.`
-    // Told here and now, so that nobody is told again.
-    if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
     const release = await deps.release(record, ask)
-    if (release.kind === "refused")
-      return [
-        `${request.pass_over_id}: the user does not release the result of ${request.subagent_id}. Go on without it.`,
-        `Child session: ${output.child_session_id ?? "none was created"}`,
-      ].join("\n")
+    // Told here and now, so that nobody is told again; not before, since the user may let a minute pass and a crash come.
+    if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
+    if (release.kind === "refused") return renderUnreleased(record)
     const text = renderResult(output, request.subagent_id, state)
     return release.note === undefined ? text : `${text}\n${release.note}`
   }

@@ -20,6 +20,8 @@ export type PassRecord = {
   readonly output: WorkOutput | null
   /** When the originator was told of an asynchronous or late result. */
   readonly announced_at: string | null
+  /** When the user released the result, where the policy asks for that. */
+  readonly released_at: string | null
   /** Of the question, when it may be answered from here again. */
   readonly cache_key: string | null
   /** Whether its changes go into the audit, as the policy said when it began. */
@@ -56,6 +58,7 @@ export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
     child_session_id: z.string().nullable(),
     output: output.nullable(),
     announced_at: z.string().nullable(),
+    released_at: z.string().nullable().default(null),
     cache_key: z.string().nullable(),
     is_audited: z.boolean(),
   })
