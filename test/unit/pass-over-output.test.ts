@@ -18,8 +18,8 @@ const collected = (change: Partial<Collected> = {}): Collected => ({
   returned: undefined,
   returnError: undefined,
   messages: [],
-  modifications: [],
-  filesError: undefined,
+  changes: { kind: "changes", modifications: [], leftOut: [] },
+  copy: undefined,
   completedAt: "2026-01-01T00:00:00.000Z",
   ...change,
 })
@@ -84,6 +84,14 @@ describe("a work output", () => {
   test(promised("pass-over.A2", "is partial and the last words without a return"), () => {
     const output = buildWorkOutput(collected({ messages: [assistantMessage("first"), assistantMessage("last")] }))
     expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })
+  })
+
+  test(promised("pass-over.A2", "names files of the copy as the worktree has them, in every text"), () => {
+    const message = assistantMessage("Look at /p/copy/src/a.ts")
+    message.parts.push(toolPart("bash", completedTool("cat /p/copy/b", "/p/copy/b: no such file")))
+    const output = buildWorkOutput(collected({ messages: [message], copy: "/p/copy" }))
+    expect(output.summary.text).toBe("Look at src/a.ts")
+    expect(output.artifacts).toMatchObject([{ title: "cat b", output: "b: no such file" }])
   })
 
   test.each([

@@ -12,6 +12,7 @@ const EVENTS = [
   "returned",
   "timed_out",
   "cancelled",
+  "collected",
   "applied",
   "rejected",
   "announced",

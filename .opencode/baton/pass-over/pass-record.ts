@@ -28,11 +28,14 @@ export type PassRecord = {
   readonly is_audited: boolean
 }
 
+/** Whether there is a result of which the originator has not heard: it came late, or was never waited for. */
+export const isUntold = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
+  announcedAt === null && state.state === "returned" && request.return_required && (state.is_late || request.async)
+
 /** Whether somebody still works on a pass, decides on its files, or has to be told of it. */
-export const isUnfinished = ({ state, request, announced_at: announcedAt }: PassRecord): boolean => {
-  if (isOpen(state)) return true
-  if (state.state !== "returned") return false
-  return state.undecided.length > 0 || (announcedAt === null && (state.is_late || request.async))
+export const isUnfinished = (record: PassRecord): boolean => {
+  const { state } = record
+  return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || isUntold(record)
 }
 
 const stateSchema = (z: Zod) => {
