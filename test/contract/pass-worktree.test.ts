@@ -277,7 +277,12 @@ describe("what is held", () => {
     expect(
       succeed(await passes.apply("p1", { paths: ["a.txt", "no.txt"] })).files.map(({ outcome }) => outcome),
     ).toEqual(["not-tried", "conflict"])
-    expect(succeed(await passes.reject("p1"))).toEqual({ kind: "rejected", paths: ["a.txt"], held: 0 })
+    expect(succeed(await passes.reject("p1"))).toEqual({
+      kind: "rejected",
+      paths: ["a.txt"],
+      applied: [],
+      held: 0,
+    })
     expect(succeed(await passes.apply("p1", { paths: ["a.txt"] })).files[0]?.reason).toContain("rejected")
     expect(succeed(await passes.changes("p1")).modifications).toHaveLength(2)
     expect(await passes.pending()).toEqual([])

@@ -14,6 +14,8 @@ export type AgentTurn = {
   write(path: string, content: string): void
   remove(path: string): void
   read(path: string): string
+  /** Has a tool call judged and moved as OpenCode would. @returns its arguments then */
+  use(tool: string, args: Record<string, unknown>): Record<string, unknown>
   /** Calls pass_over_return. */
   giveBack(args: unknown): Promise<string>
   say(text: string): void
@@ -107,6 +109,10 @@ export const createFakeOpenCode = (given: {
         },
         remove: (path) => rmSync(move("write", `${directory}/${path}`)),
         read: (path) => readFileSync(move("read", `${directory}/${path}`), "utf8"),
+        use: (tool, args) => {
+          host?.beforeTool(session.id, tool, { args })
+          return args
+        },
         giveBack: async (args) => (await host?.return(args, { sessionID: session.id })) ?? "",
         say: (words) => parts.push({ id: "prt", sessionID: session.id, messageID: "m", type: "text", text: words }),
       })
@@ -180,5 +186,5 @@ export const fakeToolContext = (sessionID: string, abort: AbortSignal = new Abor
   worktree: "",
   abort,
   metadata: () => {},
-  ask: async () => {},
+  ask: async (_question: { permission: string; patterns: string[] }): Promise<void> => {},
 })

@@ -80,6 +80,7 @@ export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
   child_session_id: null,
   output: null,
   announced_at: null,
+  released_at: null,
   cache_key: null,
   is_audited: true,
   ...change,

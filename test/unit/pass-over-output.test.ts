@@ -18,8 +18,8 @@ const collected = (change: Partial<Collected> = {}): Collected => ({
   returned: undefined,
   returnError: undefined,
   messages: [],
-  modifications: [],
-  filesError: undefined,
+  changes: { kind: "changes", modifications: [], leftOut: [] },
+  copy: undefined,
   completedAt: "2026-01-01T00:00:00.000Z",
   ...change,
 })
@@ -86,6 +86,14 @@ describe("a work output", () => {
     expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })
   })
 
+  test(promised("pass-over.A2", "names files of the copy as the worktree has them, in every text"), () => {
+    const message = assistantMessage("Look at /p/copy/src/a.ts")
+    message.parts.push(toolPart("bash", completedTool("cat /p/copy/b", "/p/copy/b: no such file")))
+    const output = buildWorkOutput(collected({ messages: [message], copy: "/p/copy" }))
+    expect(output.summary.text).toBe("Look at src/a.ts")
+    expect(output.artifacts).toMatchObject([{ title: "cat b", output: "b: no such file" }])
+  })
+
   test.each([
     ["timeout", { end: { kind: "stopped" }, stopReason: "timeout" }, "E010"],
     ["timeout", { end: { kind: "stopped" }, stopReason: "max_time" }, "E010"],
@@ -133,7 +141,7 @@ describe("a result goes back", () => {
       levels: { ...policy.levels, auto_return: "pair" },
     },
   })
-  const deps = { hasUser: true, withdraw: async () => {}, log: createRecordedLog() }
+  const deps = { hasUser: true, noteRelease: async () => {}, withdraw: async () => {}, log: createRecordedLog() }
   const never = () => Promise.reject(new Error("nobody was to be asked"))
 
   test(promised("pass-over.A6", "unasked where nobody wrote that somebody is to be asked"), async () => {

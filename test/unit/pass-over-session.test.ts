@@ -15,6 +15,7 @@ const pass = (extra: Partial<PassSession> = {}): PassSession => ({
   limits: { can_modify_files: true, can_run_tools: true },
   place: undefined,
   hasReturned: false,
+  isOver: false,
   refusals: 0,
   ...extra,
 })

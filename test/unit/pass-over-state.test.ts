@@ -160,3 +160,10 @@ describe("no sequence of events", () => {
     )
   })
 })
+
+test(promised("pass-over.E4", "files that turn up later are undecided, where a result has none yet"), () => {
+  const late = run(started, { type: "returned", paths: [] }, { type: "collected", paths: ["a.ts"] })
+  expect(late).toMatchObject({ state: "returned", undecided: ["a.ts"] })
+  expect(() => run(started, returned, { type: "collected", paths: ["d.ts"] })).toThrow("collected")
+  expect(() => run(started, { type: "collected", paths: ["d.ts"] })).toThrow("collected")
+})

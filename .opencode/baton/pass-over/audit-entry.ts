@@ -12,9 +12,11 @@ const EVENTS = [
   "returned",
   "timed_out",
   "cancelled",
+  "collected",
   "applied",
   "rejected",
   "announced",
+  "released",
 ] as const
 export type AuditEvent = (typeof EVENTS)[number]
 

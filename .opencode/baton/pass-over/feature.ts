@@ -26,7 +26,7 @@ import { gatherContext } from "./gather-context.ts"
 import type { LivePass } from "./live-pass.ts"
 import { createPassOver } from "./pass-over.ts"
 import { createPassOwners } from "./pass-owners.ts"
-import { createPassID } from "./pass-record.ts"
+import { createPassID, isUntold, type PassRecord } from "./pass-record.ts"
 import { createPassSessions } from "./pass-sessions.ts"
 import { createPassStore } from "./pass-store.ts"
 import { createPassWork } from "./pass-work.ts"
@@ -35,9 +35,9 @@ import { createPermissionWatch } from "./permission-watch.ts"
 import { toPlace } from "./place.ts"
 import { readPolicy } from "./policy-file.ts"
 import { type PassCall, preparePass } from "./prepare-pass.ts"
-import { isUntold, recoverPasses } from "./recover.ts"
-import { releaseResult } from "./release-result.ts"
-import { renderResult } from "./render-result.ts"
+import { recoverPasses } from "./recover.ts"
+import { type Release, releaseResult } from "./release-result.ts"
+import { renderNotice } from "./render-notice.ts"
 import { createResultNotes } from "./result-notes.ts"
 import { createSessionHooks } from "./session-hooks.ts"
 import { describeTask } from "./task-text.ts"
@@ -85,12 +85,8 @@ export const createPassOverFeature = (
     childSessions,
     notices: async (sessionID) =>
       (await store.listUnfinished())
-        .filter(isUntold)
-        .flatMap(({ output, request, state: passState }) =>
-          output && request.originating_session_id === sessionID
-            ? [{ passID: request.pass_over_id, text: renderResult(output, request.subagent_id, passState) }]
-            : [],
-        ),
+        .filter((record) => isUntold(record) && record.request.originating_session_id === sessionID)
+        .map((record) => ({ passID: record.request.pass_over_id, text: renderNotice(record) ?? "" })),
     told: async (passID) => {
       await passes.announce(passID)
     },
@@ -125,6 +121,9 @@ export const createPassOverFeature = (
       maxTokens,
     )
 
+  const release = (record: PassRecord, ask: ToolContext["ask"]): Promise<Release> =>
+    releaseResult(record, { ask, hasUser, noteRelease: passes.release, withdraw: permissions.withdraw, log })
+
   const passOver = createPassOver({
     prepare: (call) =>
       preparePass(
@@ -151,7 +150,8 @@ export const createPassOverFeature = (
     live,
     owners,
     startWork,
-    canGoOn: hasUser,
+    // `run` ends with the turn. In a pass nobody outlives its session's turn: the limits end with that, and so does the copy.
+    canGoOn: (sessionID) => hasUser && !passSessions.find(sessionID),
     onEnd: async (record, pass) => {
       try {
         await owners.release(pass.id)
@@ -161,7 +161,7 @@ export const createPassOverFeature = (
         log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
       }
     },
-    release: (record, ask) => releaseResult(record, { ask, hasUser, withdraw: permissions.withdraw, log }),
+    release,
     log,
     now,
   })
@@ -189,7 +189,7 @@ export const createPassOverFeature = (
       if (!session || !pass) return "No work was passed over to this session: there is nothing to return."
       return acceptReturn(await loadZod(), args, session, pass)
     },
-    ...createDecisions({ store, passes, worktree: files, log }),
+    ...createDecisions({ store, passes, worktree: files, release, log }),
     ...hooks,
     stop: async (): Promise<void> => {
       // What they have done so far is kept as their result.

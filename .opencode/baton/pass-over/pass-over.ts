@@ -10,6 +10,7 @@ import type { PassStore } from "./pass-store.ts"
 import type { Passes } from "./passes.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare-pass.ts"
 import type { Release } from "./release-result.ts"
+import { renderUnreleased } from "./render-notice.ts"
 import { renderResult } from "./render-result.ts"
 import { reuseOutput } from "./work-output.ts"
 import type { Place } from "./worktree/redirect.ts"
@@ -29,8 +30,8 @@ export type PassOverDeps = {
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Starts the child and sets `finished`. */
   readonly startWork: (pass: LivePass) => void
-  /** Whether this process outlives the originator's turn, so that something may go on behind it. */
-  readonly canGoOn: boolean
+  /** Whether a pass of this session may go on behind its turn, and the session be told of the result later. */
+  readonly canGoOn: (originatingSessionID: string) => boolean
   /** Whatever is to happen once the child is at its end: ledger, notice, announcement. Never rejects. */
   readonly onEnd: (record: PassRecord | undefined, pass: LivePass) => Promise<void>
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
@@ -142,14 +143,10 @@ export const createPassOver = (deps: PassOverDeps) => {
   const giveBack = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
     if (!output) return `${request.pass_over_id} has no result.`
-    // Told here and now, so that nobody is told again.
-    if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
     const release = await deps.release(record, ask)
-    if (release.kind === "refused")
-      return [
-        `${request.pass_over_id}: the user does not release the result of ${request.subagent_id}. Go on without it.`,
-        `Child session: ${output.child_session_id ?? "none was created"}`,
-      ].join("\n")
+    // Told here and now, so that nobody is told again; not before, since the user may let a minute pass and a crash come.
+    if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
+    if (release.kind === "refused") return renderUnreleased(record)
     const text = renderResult(output, request.subagent_id, state)
     return release.note === undefined ? text : `${text}\n${release.note}`
   }
@@ -161,9 +158,10 @@ export const createPassOver = (deps: PassOverDeps) => {
       const record = await pass.finished
       return record ? giveBack(record, ask) : lostResult(pass)
     }
-    if (pass.prepared.policy.values.on_timeout === "continue" && deps.canGoOn) {
+    const { policy, request } = pass.prepared
+    if (policy.values.on_timeout === "continue" && deps.canGoOn(request.originating_session_id)) {
       pass.isAwaited = false
-      const { timeout_ms: timeoutMs } = pass.prepared.policy.values
+      const { timeout_ms: timeoutMs } = policy.values
       const error = passOverError("E010", {
         message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
         cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
@@ -197,7 +195,7 @@ export const createPassOver = (deps: PassOverDeps) => {
       subagent: subagent.name,
       policy: policy.name,
     })
-    if ((request.async || !request.return_required) && deps.canGoOn) {
+    if ((request.async || !request.return_required) && deps.canGoOn(call.sessionID)) {
       pass.isAwaited = false
       return renderGoingOn(pass, "is at work.")
     }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { readFile, rm } from "node:fs/promises"
 import { setTimeout as wait } from "node:timers/promises"
 import type { ZodType } from "zod"
@@ -137,6 +138,8 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const removeIfFinished = async (passID: string, before: Date): Promise<void> => {
     const record = await read(passID)
     if (!record || isUnfinished(record)) return
+    // What a copy still holds could not be stored.
+    if (existsSync(state.path(FOLDER, passID, "copy"))) return
     if ((record.history.at(-1)?.at ?? "") >= before.toISOString()) return
     const { originating_session_id: session, metadata } = record.request
     await rm(state.path(FOLDER, passID), { recursive: true, force: true })

@@ -4,16 +4,15 @@ import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import { childRules } from "./child-permission.ts"
 import { type ChildEnd, runChild } from "./child-run.ts"
 import { writtenPaths } from "./child-transcript.ts"
-import { type PassOverError, passOverError } from "./errors.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
 import type { PassRecord } from "./pass-record.ts"
 import type { PassSessions } from "./pass-sessions.ts"
 import type { Passes } from "./passes.ts"
 import { renderContext, renderOrder } from "./render-context.ts"
 import { runWithRetry } from "./retry.ts"
-import { buildWorkOutput } from "./work-output.ts"
+import { buildWorkOutput, CHILD_MESSAGES, changedPaths } from "./work-output.ts"
 import { pathInWorktree } from "./worktree/redirect.ts"
-import type { PassWorktree, Refusal } from "./worktree/worktree.ts"
+import type { PassWorktree } from "./worktree/worktree.ts"
 
 export type PassWorkDeps = {
   readonly sessions: Pick<Sessions, "messages">
@@ -27,16 +26,12 @@ export type PassWorkDeps = {
   readonly now: () => Date
 }
 
-const NEWEST_MESSAGES = 200
 const TITLE_CHARACTERS = 60
 
 const titleOf = ({ prepared }: LivePass): string => {
   const objective = prepared.request.work_context.objective.replaceAll(/\s+/g, " ").slice(0, TITLE_CHARACTERS)
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
-
-const filesError = ({ reason, fix }: Refusal): PassOverError =>
-  passOverError("E011", { message: "What the subagent changed could not be stored", cause: reason, nextStep: fix })
 
 /** Runs a pass's child to its end and stores what came of it. */
 export const createPassWork = (deps: PassWorkDeps) => {
@@ -60,26 +55,27 @@ export const createPassWork = (deps: PassWorkDeps) => {
         prompt: { text: renderOrder(request), context: renderContext(request), agent: subagent.name, model },
         signal: pass.stopping.signal,
         onSession: async (sessionID) => {
-          if (pass.childSessionID !== null) passSessions.end(pass.childSessionID)
           pass.childSessionID = sessionID
           passSessions.begin(sessionID, {
             passID: pass.id,
             limits,
             place: pass.place,
             hasReturned: false,
+            isOver: false,
             refusals: 0,
           })
           const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
           // The originator has stopped waiting between two attempts.
           if (started.kind === "refused") pass.stopping.abort()
         },
+        onTurnOver: passSessions.end,
       },
     )
   }
 
   const readMessages = async ({ childSessionID }: LivePass): Promise<StoredMessage[]> => {
     if (childSessionID === null) return []
-    const answer = await sessions.messages(childSessionID, NEWEST_MESSAGES)
+    const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
     if (answer.kind === "answer") return answer.value.messages
     log.warn("the transcript of a pass cannot be read", { sessionID: childSessionID, reason: answer.reason })
     return []
@@ -102,13 +98,12 @@ export const createPassWork = (deps: PassWorkDeps) => {
 
   const finish = async (pass: LivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
     const { request, policy } = pass.prepared
-    if (pass.childSessionID !== null) passSessions.end(pass.childSessionID)
+    if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
     const messages = await readMessages(pass)
     const { place } = pass
     const written = place ? writtenPaths(messages).map((path) => pathInWorktree(path, place)) : []
     const toolPaths = new Set(written.filter((path) => path !== undefined))
     const changes = await worktree.withhold(pass.id, toolPaths)
-    const modifications = changes.kind === "changes" ? changes.modifications : []
     const output = buildWorkOutput({
       request,
       childSessionID: pass.childSessionID,
@@ -118,17 +113,19 @@ export const createPassWork = (deps: PassWorkDeps) => {
       returned: pass.returned,
       returnError: pass.returnError,
       messages,
-      modifications,
-      filesError: changes.kind === "refused" ? filesError(changes) : undefined,
+      changes,
+      copy: place?.copy,
       completedAt: now().toISOString(),
     })
+    const paths = changedPaths(output)
     if (pass.stopReason === "cancelled") {
       // Refused where whoever cancelled it has said so already.
       await passes.advance(pass.id, { type: "cancelled" })
-      await worktree.reject(pass.id)
+      const rejected = changes.kind === "changes" ? await worktree.reject(pass.id) : changes
+      if (rejected.kind === "refused" && rejected.code !== "unknown-pass")
+        log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
       return undefined
     }
-    const paths = modifications.map(({ path }) => path)
     const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })

@@ -36,6 +36,8 @@ export type Passes = {
   attemptFailed(passID: string, error: PassOverError): Promise<void>
   /** @returns whether it was announced here and now; false when somebody did before. @throws when it cannot be stored */
   announce(passID: string): Promise<boolean>
+  /** Notes that the user lets the result go back. @throws when it cannot be stored */
+  release(passID: string): Promise<boolean>
 }
 
 export type PassesDeps = {
@@ -63,6 +65,20 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     void store.removeFinished(new Date(at - days * DAY_MS))
   }
 
+  /** Notes the time at which something happened for the first time. @returns whether that is now */
+  const stamp = async (passID: string, event: "announced" | "released"): Promise<boolean> => {
+    const field = `${event}_at` as const
+    let at = ""
+    let isFirst = false
+    const set = (before: PassRecord): PassRecord | undefined => {
+      at = time()
+      isFirst = before[field] === null
+      return isFirst ? { ...before, [field]: at } : undefined
+    }
+    await store.update(passID, set, (after) => note(after, { at, event }))
+    return isFirst
+  }
+
   return {
     begin: async ({ request, policy, cacheKey, audit: settings }) => {
       const at = time()
@@ -76,6 +92,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
         child_session_id: null,
         output: null,
         announced_at: null,
+        released_at: null,
         cache_key: cacheKey,
         is_audited: settings.enabled,
       }
@@ -119,16 +136,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
       if (record) await note(record, { at: time(), event: "attempt_failed", error })
     },
 
-    announce: async (passID) => {
-      let at = ""
-      let isFirst = false
-      const tell = (before: PassRecord): PassRecord | undefined => {
-        at = time()
-        isFirst = before.announced_at === null
-        return isFirst ? { ...before, announced_at: at } : undefined
-      }
-      await store.update(passID, tell, (told) => note(told, { at, event: "announced" }))
-      return isFirst
-    },
+    announce: (passID) => stamp(passID, "announced"),
+    release: (passID) => stamp(passID, "released"),
   }
 }

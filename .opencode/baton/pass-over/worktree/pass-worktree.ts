@@ -121,7 +121,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
       const changes = isDone ? stage.changes : await holdChanges({ git, folder }, stage.record, toolPaths)
       return "kind" in changes ? changes : await describeChanges(folder, changes)
     })
-    if (held.kind === "changes") await locks.letGo(passID)
+    await locks.letGo(passID)
     return held
   }
 
@@ -147,6 +147,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
         if (stage.kind === "applying") return interrupted()
         return stage.kind === "working" ? stillWorks() : await rejectHeld(folder, stage.changes, paths)
       }),
+    copyOf: (passID) => state.path(PASSES_FOLDER, passID, "copy"),
     pending: () => listPending(state),
     restore: (passID) =>
       withPass<Restored>("restoring", passID, async (folder, stage) => {

@@ -74,9 +74,15 @@ export const redirectText = (text: string, place: Place): string => {
 }
 
 /** Text of the child with paths in the copy as paths of the worktree: relative ones, which hold for whoever reads them. */
-export const projectText = (text: string, place: Place): string => {
-  const pattern = new RegExp(`${escapePattern(place.copy)}(?:/|(?![\\w.-]))`, "g")
+export const projectText = (text: string, copy: string): string => {
+  const pattern = new RegExp(`${escapePattern(copy)}(?:/|(?![\\w.-]))`, "g")
   return text.replaceAll(pattern, (found) => (found.endsWith("/") ? "" : "."))
+}
+
+/** The same for every text in a value that JSON can hold, at any depth. */
+export const projectValue = (value: unknown, copy: string): unknown => {
+  const text = JSON.stringify(value)
+  return text === undefined ? value : JSON.parse(projectText(text, copy))
 }
 
 /** A path as a tool was given it, relative to the worktree's top with `/`; undefined for one that lies elsewhere. */

@@ -114,7 +114,10 @@ export const rejectHeld = async (
 ): Promise<Rejected> => {
   const selected = selectFiles(changes.files, paths).map(({ path }) => path)
   const rest = withFate(changes, new Set(selected), "rejected")
+  const isNamed = ({ path }: HeldFile): boolean => paths?.includes(path) ?? selected.includes(path)
+  const named = rest.files.filter(isNamed)
+  const ofFate = (fate: HeldFile["fate"]) => named.filter((file) => file.fate === fate).map(({ path }) => path)
   await saveChanges(folder, rest)
   await removeCopy(folder)
-  return { kind: "rejected", paths: selected, held: countHeld(rest) }
+  return { kind: "rejected", paths: ofFate("rejected"), applied: ofFate("applied"), held: countHeld(rest) }
 }

@@ -57,7 +57,13 @@ export type Applied = {
   readonly held: number
 }
 
-export type Rejected = { readonly kind: "rejected"; readonly paths: readonly string[]; readonly held: number }
+export type Rejected = {
+  readonly kind: "rejected"
+  readonly paths: readonly string[]
+  /** Files asked for that cannot be given up any more: they are in the worktree. */
+  readonly applied: readonly string[]
+  readonly held: number
+}
 
 export type ApplyOptions = {
   /** Only these files, as `path` of their modification says; every held one when absent. */
@@ -114,7 +120,10 @@ export type PassWorktree = {
    * @param toolPaths files that the child's own tools wrote, as `by` tells; all others are changed by `shell`
    */
   changes(passID: string, toolPaths?: ReadonlySet<string>): Promise<Changes | Refusal>
-  /** The child has ended: stores its changes and removes its copy. The worktree is not touched. May be called again. */
+  /**
+   * The child has ended: stores its changes and removes its copy. The worktree is not touched. May be called again: of a
+   * refusal the copy is left, and nobody is kept from storing it.
+   */
   withhold(passID: string, toolPaths?: ReadonlySet<string>): Promise<Changes | Refusal>
   /** `withhold`, and then what can be applied or merged file by file is (`auto_apply`); conflicts stay held. */
   keep(passID: string, toolPaths?: ReadonlySet<string>): Promise<Applied | Refusal>
@@ -123,6 +132,8 @@ export type PassWorktree = {
   reject(passID: string, paths?: readonly string[]): Promise<Rejected | Refusal>
   /** Passes that are not settled, oldest first. */
   pending(): Promise<readonly PendingPass[]>
+  /** Where the copy of a pass is, or would be. */
+  copyOf(passID: string): string
   /** After a crash: stores what a dead child's copy holds, and finishes or undoes a half-done `apply`. Loses nothing. */
   restore(passID: string): Promise<Restored | Refusal>
 }

@@ -1,0 +1,87 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { openFeaturePasses, toolContextOf } from "../support/feature-passes.ts"
+
+const DONE = { status: "completed", summary: "Done." }
+
+describe("a pass made from within a pass", () => {
+  test(
+    promised(["pass-over.B2", "pass-over.C3"], "is waited for: no session of a pass works after its pass"),
+    async () => {
+      let inner = ""
+      const passes = openFeaturePasses({
+        agents: {
+          coder: async ({ sessionID, giveBack }) => {
+            const args = { subagent: "second", objective: "Inner", reason: "test", messages: 0, async: true }
+            inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
+            await giveBack(DONE)
+          },
+          second: async ({ write, giveBack }) => {
+            write("inner.txt", "inner\n")
+            await giveBack(DONE)
+          },
+        },
+      })
+      const answer = await passes.pass()
+      expect(answer).toContain("coder → completed")
+      expect(inner).toContain("second → completed")
+      expect(inner).toContain("added inner.txt")
+      expect(passes.opencode.isBusy()).toBe(false)
+      await passes.feature.stop()
+    },
+  )
+
+  test(promised("pass-over.B2", "is stopped at its time-out, whatever on_timeout says"), async () => {
+    let inner = ""
+    const passes = openFeaturePasses({
+      defaults: { on_timeout: "continue" },
+      subagents: { second: { timeout_ms: 1_000 } },
+      agents: {
+        coder: async ({ sessionID, giveBack }) => {
+          const args = { subagent: "second", objective: "Inner", reason: "test" }
+          inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
+          await giveBack(DONE)
+        },
+        second: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+      },
+    })
+    await passes.pass()
+    expect(inner).toContain("second → timeout")
+    await passes.feature.stop()
+  })
+})
+
+test(promised(
+  ["pass-over.B2", "pass-over.C3"],
+  "a child that does not end when it is told to may use no tool any more",
+), async () => {
+  let goOn = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  let refusal: unknown
+  let isOver = false
+  const passes = openFeaturePasses({
+    defaults: { timeout_ms: 1_000, on_timeout: "stop" },
+    agents: {
+      coder: async ({ write }) => {
+        await held
+        try {
+          write("escaped.txt", "out\n")
+        } catch (error) {
+          refusal = error
+        }
+        isOver = true
+      },
+    },
+  })
+  const answer = await passes.pass()
+  expect(answer).toContain("coder → timeout")
+  goOn()
+  await expect.poll(() => isOver).toBe(true)
+  expect(String(refusal)).toContain("the pass is over")
+  expect(existsSync(join(passes.root, "escaped.txt"))).toBe(false)
+  await passes.feature.stop()
+}, 20_000)
