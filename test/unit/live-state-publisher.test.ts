@@ -155,6 +155,25 @@ describe("the published state", () => {
     },
   )
 
+  test(
+    promised("live-state.A5", "a message that is only reported again, as after each step, takes nothing over"),
+    () => {
+      const { send, state, created } = setUp()
+      created()
+      created("ses_second")
+      const message = (sessionID: string, id: string, time?: { created: number }) =>
+        send("message.updated", { info: { id, sessionID, role: "user", time } })
+      message(ROOT, "m1", { created: 1_000 })
+      message("ses_second", "m2", { created: 2_000 })
+      message(ROOT, "m1", { created: 1_000 })
+      expect(state().root_opencode_session_id).toBe("ses_second")
+      message(ROOT, "m3", { created: 3_000 })
+      expect(state().root_opencode_session_id).toBe(ROOT)
+      message("ses_second", "m4")
+      expect(state().root_opencode_session_id).toBe("ses_second")
+    },
+  )
+
   test.each([
     [
       "permission.asked",

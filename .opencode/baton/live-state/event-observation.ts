@@ -7,8 +7,13 @@ export type RawEvent = { readonly type: string; readonly properties?: unknown }
 export type Observed =
   | { readonly kind: "session"; readonly sessionID: string; readonly seen: Observation }
   | { readonly kind: "born"; readonly sessionID: string; readonly parentID: string | undefined }
-  /** A user's message: whose session it is has a person's attention. */
-  | { readonly kind: "spoken-to"; readonly sessionID: string }
+  /** A user's message: whose session it is has a person's attention. It is reported again after each step of the answer. */
+  | {
+      readonly kind: "spoken-to"
+      readonly sessionID: string
+      /** When the message was written, epoch ms; undefined where the event does not say. */
+      readonly spokenAt: number | undefined
+    }
   | { readonly kind: "deleted"; readonly sessionID: string }
 
 const TEXT_CHARACTERS = 500
@@ -59,7 +64,8 @@ const session = (sessionID: string, seen: Observation): Observed[] => [{ kind: "
 const messageUpdated = (info: unknown, sessionID: string): Observed[] => {
   const role = field(info, "role")
   const id = text(field(info, "id"))
-  if (role === "user") return [{ kind: "spoken-to", sessionID }]
+  if (role === "user")
+    return [{ kind: "spoken-to", sessionID, spokenAt: count(field(info, "time", "created")) || undefined }]
   if (role !== "assistant" || id === undefined) return []
   const [providerID, modelID] = [text(field(info, "providerID")), text(field(info, "modelID"))]
   if (field(info, "time", "completed") === undefined)

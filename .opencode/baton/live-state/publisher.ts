@@ -44,6 +44,8 @@ export const createPublisher = ({
   const agents = new Map<string, AgentState>()
   const parents = new Map<string, string | undefined>()
   let rootID: string | undefined
+  /** When the newest user's message of all roots was written, epoch ms. */
+  let spokenAt = 0
   let published: LiveState | undefined
   let heartbeatAt = now().toISOString()
 
@@ -115,8 +117,9 @@ export const createPublisher = ({
         rootID ??= sessionID
         return
       case "spoken-to":
-        if (kindOf(sessionID) !== "root") return
+        if (kindOf(sessionID) !== "root" || (observed.spokenAt ?? spokenAt) < spokenAt) return
         rootID = sessionID
+        spokenAt = observed.spokenAt ?? spokenAt
         return
       case "session": {
         if (kindOf(sessionID) !== "root") return
