@@ -138,8 +138,8 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(run("state", "prune").stdout).toBe("1 removed\n")
     expect(readdirSync(folder).sort()).toEqual(["b.json", "junk.json"])
     expect(run("state", "nonsense").stderr).toContain("expected list or prune, received 'nonsense'")
-    expect(run("state", "--help").stdout).toMatch(/^Usage: state/)
-    expect(run("state-writer", "--help").stdout).toMatch(/^Usage: state-writer/)
+    expect(run("state", "--help").stdout).toMatch(/^Usage: baton state/)
+    expect(run("state-writer", "--help").stdout).toMatch(/^Usage: baton state-writer/)
   })
 
   test(
@@ -168,7 +168,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       expect(seen.stdout).toContain(`${id} (worker) A title [open]`)
       expect(JSON.parse(run("observe", "--json").stdout)).toMatchObject([{ name: "one", task: { id }, compactions: 1 }])
       expect(run("observe", "/nonexistent").stderr).toContain("expected a project folder, received '/nonexistent'")
-      expect(run("observe", "--help").stdout).toMatch(/^Usage: observe/)
+      expect(run("observe", "--help").stdout).toMatch(/^Usage: baton observe/)
     },
   )
 })
