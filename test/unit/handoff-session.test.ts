@@ -173,6 +173,18 @@ describe("handoff_session", () => {
     await expect(setUp("tui").handOver({ prompt: " \n" })).rejects.toThrow("`prompt` is empty: write what")
   })
 
+  test.each([
+    ['"make it work"', "make it work"],
+    ['"say \\"done\\" at the end"', 'say "done" at the end'],
+    ['fix "a" and "b"', 'fix "a" and "b"'],
+    ['"a" and "b"', '"a" and "b"'],
+    ['"', '"'],
+  ])(promised("handoff.B5", "a goal that opencode run quotes as %s is recorded as %s"), async (goal, recorded) => {
+    const { written, handOver } = setUp("tui")
+    await handOver({ goal })
+    expect(written[0]?.goal).toBe(recorded)
+  })
+
   test(promised("handoff.B5", "the whole draft is kept before it is delivered, with goal and files"), async () => {
     const { handOver, written } = setUp("tui")
     await handOver({ goal: "Ship it" })

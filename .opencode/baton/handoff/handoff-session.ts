@@ -3,6 +3,7 @@ import { findMessageTarget } from "../host/message-target.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { Role } from "../task/role.ts"
+import { unquoteArgument } from "../task/user-text.ts"
 import type { Delivered, Delivery } from "./delivery.ts"
 import { renderDraft } from "./draft.ts"
 import { type HandoffFacts, renderHandoffFacts } from "./handoff-facts.ts"
@@ -110,7 +111,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       id: handoffID(at, random()),
       createdAt: at.toISOString(),
       from: sessionID,
-      goal: (goal.trim() || firstLine(prompt)).slice(0, GOAL_CHARACTERS),
+      goal: (unquoteArgument(goal).trim() || firstLine(prompt)).slice(0, GOAL_CHARACTERS),
       draft,
       files: loaded.references.map(({ path }) => path),
       leftOut: loaded.leftOut,

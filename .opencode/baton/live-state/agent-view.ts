@@ -7,7 +7,7 @@ export type TaskNews = {
   readonly status: string
   /** Newest last. */
   readonly log: readonly { readonly message: string; readonly createdAt: string }[]
-  /** First line of the handoff that stands in the description. */
+  /** The handoff that stands in the description, in one line. */
   readonly handoff?: string
 }
 

@@ -27,7 +27,9 @@ export const createResultNotes = ({ outbox, tui, hasUser, log }: ResultNotesDeps
     if (!hasUser || notify === "never" || (notify === "only_issues" && !hasIssues(record))) return
     const { subagent_id: subagent } = record.request
     const { output } = record
-    const message = line(`${output?.status ?? ""} ${output?.summary.decision ?? ""} ${output?.summary.text ?? ""}`)
+    const decision = output?.status === "completed" ? output.summary.decision?.replaceAll("_", " ") : undefined
+    const verdict = decision ?? output?.status ?? ""
+    const message = line(`${verdict}: ${output?.summary.text ?? ""}`)
     const variant = hasIssues(record) ? "warning" : "success"
     const shown = await tui.showToast({ title: `${subagent} returned`, message, variant, durationMs: TOAST_MS })
     if (shown.kind === "failed") log.debug("toast not shown", { reason: shown.reason })
