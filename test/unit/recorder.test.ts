@@ -15,7 +15,7 @@ const compaction = (at: number, summary = `Summary ${at}.`) => ({
 
 const setUp = (
   disk = new Map<string, CompactionJournal>(),
-  known: { handoff?: string; waiting?: OutboxEntry[] } = {},
+  known: { handoff?: string; waiting?: OutboxEntry[]; isSilent?: boolean; wasPrepared?: boolean } = {},
 ) => {
   const added: OutboxEntry[] = []
   const again: OutboxEntry[] = []
@@ -41,10 +41,11 @@ const setUp = (
         role: "worker",
         brief: BINDING.brief,
         protocol: "",
-        ledger: { title: "T", status: "open", specification: "The specification." },
+        ...(known.isSilent ? {} : { ledger: { title: "T", status: "open", specification: "The specification." } }),
       },
       facts: { compactions: journal.count, activity: EMPTY_ACTIVITY, todos: [] },
       ...(known.handoff === undefined ? {} : { handoff: known.handoff }),
+      ...(known.wasPrepared ? { wasPrepared: true } : {}),
     }),
     log: createRecordedLog(),
     now: () => new Date("2026-01-01T00:00:00.000Z"),
@@ -100,6 +101,22 @@ describe("the recorder", () => {
       expect(second.added).toEqual([])
       await second.recorder.record(BINDING, compaction(3))
       expect(messages(second.added)).toEqual(["Compaction 3: Summary 3."])
+    },
+  )
+
+  test(
+    promised(
+      "compaction.C7",
+      "a compaction that nobody can say is recorded is added unless the ledger turns out to have it",
+    ),
+    async () => {
+      const lost = setUp(new Map(), { isSilent: true })
+      await lost.recorder.record(BINDING, compaction(1))
+      expect([messages(lost.added), messages(lost.again)]).toEqual([[], ["Compaction 1: Summary 1."]])
+      // One that was made before the eyes of this process is new, whatever the ledger has.
+      const own = setUp(new Map(), { isSilent: true, wasPrepared: true })
+      await own.recorder.record(BINDING, compaction(1))
+      expect([messages(own.added), messages(own.again)]).toEqual([["Compaction 1: Summary 1."], []])
     },
   )
 

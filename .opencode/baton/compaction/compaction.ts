@@ -67,7 +67,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     const fresh = gathered.get(binding.sessionID)
     gathered.delete(binding.sessionID)
     if (!fresh) return gatherIdentityAndFacts(gatherDeps, binding, journal)
-    return { ...fresh, facts: { ...fresh.facts, compactions: journal.count, activity: journal.activity } }
+    const facts = { ...fresh.facts, compactions: journal.count, activity: journal.activity }
+    return { ...fresh, facts, wasPrepared: true }
   }
   const recorder = createRecorder({ journals, outbox, gather, log, now })
 

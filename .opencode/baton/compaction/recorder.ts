@@ -87,7 +87,9 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
     const wasCutOff = journal.recording === compaction.summaryID
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await journals.save(sessionID)
-    const add = wasCutOff ? outbox.addUnlessKnown : outbox.add
+    // Its journal is lost, and the ledger cannot be asked now.
+    const isUnsure = journal.recorded.length === 0 && identity.ledger === undefined && !gathered.wasPrepared
+    const add = wasCutOff || isUnsure ? outbox.addUnlessKnown : outbox.add
     await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
     await add({
       kind: "handoff",
