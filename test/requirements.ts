@@ -149,6 +149,13 @@ export const REQUIREMENTS = {
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",
 
+  "storm.B1":
+    "Each run of the storm is decided by its seed, and the storm draws every fault of every fault table, and pairs of them.",
+  "storm.B2":
+    "Under random faults, several at once, OpenCode neither crashes nor hangs, no record is lost or doubled, and no file outside is read or written.",
+  "storm.B3":
+    "The storm notices a lost record, a changed file, an access outside, a crash, a hang and a process that stays.",
+
   "speed.G1": "Loading the bundle costs under 10 ms and a run's start under 3 %.",
   "speed.G2": "The compacting hook costs the same at 10 and at 10,000 messages.",
   "speed.G3": "An event the bundle does not need costs under 2 µs.",

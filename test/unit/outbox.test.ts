@@ -74,6 +74,27 @@ describe("the outbox", () => {
     expect(task().messages).toEqual(messages)
   })
 
+  test.each([
+    ["is there already", ["one"], ["one"]],
+    ["is not there", ["other"], ["other", "one"]],
+  ])(
+    promised("ledger.D2", "what may be in the ledger is asked for when it is delivered: one that %s"),
+    async (_what, before, after) => {
+      const { open, script, task, files, log } = setUp()
+      task().messages.push(...before)
+      script.readable = false
+      await open().addUnlessKnown(entry("one"))
+      expect(files()).toHaveLength(1)
+      script.readable = true
+      const outbox = open()
+      await outbox.addUnlessKnown(entry("one"))
+      await outbox.flush(5000)
+      expect(task().messages).toEqual(after)
+      expect(files()).toEqual([])
+      expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
+    },
+  )
+
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp({ firstRetryMs: 1 })
     let failures = 3

@@ -19,7 +19,14 @@ const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }
 
 const setUp = (
   disk = new Map<string, CompactionJournal>(),
-  known: { handoff?: string; waiting?: OutboxEntry[]; bornAt?: number; flush?: Promise<void> } = {},
+  known: {
+    handoff?: string
+    waiting?: OutboxEntry[]
+    bornAt?: number
+    flush?: Promise<void>
+    isSilent?: boolean
+    wasPrepared?: boolean
+  } = {},
 ) => {
   const added: OutboxEntry[] = []
   const again: OutboxEntry[] = []
@@ -46,10 +53,13 @@ const setUp = (
         role,
         brief,
         protocol: "",
-        ledger: { title: "T", status: "open", specification: `The specification of ${taskID}.` },
+        ...(known.isSilent
+          ? {}
+          : { ledger: { title: "T", status: "open", specification: `The specification of ${taskID}.` } }),
       },
       facts: { compactions: journal.count, activity: EMPTY_ACTIVITY, todos: [] },
       ...(known.handoff === undefined ? {} : { handoff: known.handoff }),
+      ...(known.wasPrepared ? { wasPrepared: true } : {}),
     }),
     log: createRecordedLog(),
     now: () => new Date("2026-01-01T00:00:00.000Z"),
@@ -160,6 +170,22 @@ describe("the recorder", () => {
     const { recorder } = setUp(new Map(), { flush: new Promise(() => {}) })
     expect((await recorder.record(BINDING, compaction(1))).note).toContain(BINDING.taskID)
   })
+
+  test(
+    promised(
+      "compaction.C7",
+      "a compaction that nobody can say is recorded is added unless the ledger turns out to have it",
+    ),
+    async () => {
+      const lost = setUp(new Map(), { isSilent: true })
+      await lost.recorder.record(BINDING, compaction(1))
+      expect([messages(lost.added), messages(lost.again)]).toEqual([[], ["Compaction 1: Summary 1."]])
+      // One that was made before the eyes of this process is new, whatever the ledger has.
+      const own = setUp(new Map(), { isSilent: true, wasPrepared: true })
+      await own.recorder.record(BINDING, compaction(1))
+      expect([messages(own.added), messages(own.again)]).toEqual([["Compaction 1: Summary 1."], []])
+    },
+  )
 
   test(promised("compaction.C7", "the handoff of another session says nothing of this one's count"), async () => {
     const handoff = "# Handoff after compaction 7 (session ses_2, summary msg_s1, 2026-01-01T00:00:00.000Z)\n\nText."

@@ -78,7 +78,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     const fresh = seen.get(binding.sessionID)?.gathered
     see(binding.sessionID, { gathered: undefined })
     if (fresh?.identity.taskID !== binding.taskID) return gatherIdentityAndFacts(gatherDeps, binding, journal)
-    return { ...fresh, facts: { ...fresh.facts, compactions: journal.count, activity: journal.activity } }
+    const facts = { ...fresh.facts, compactions: journal.count, activity: journal.activity }
+    return { ...fresh, facts, wasPrepared: true }
   }
   const recorder = createRecorder({ journals, sessions, outbox, gather, log, now })
 

@@ -29,6 +29,8 @@ export type Gathered = {
   facts: Facts
   /** The handoff section that stands in the task's description. */
   handoff?: string
+  /** This process prepared the compaction itself, so that no other can have recorded it. */
+  wasPrepared?: true
 }
 
 const LEDGER_DEADLINE_MS = 2_000

@@ -117,7 +117,9 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     const wasCutOff = journal.recording === compaction.summaryID
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await journals.save(sessionID)
-    const add = wasCutOff ? outbox.addUnlessKnown : outbox.add
+    // Another process may have made and recorded it, and the ledger cannot be asked now.
+    const isUnsure = identity.ledger === undefined && !gathered.wasPrepared
+    const add = wasCutOff || isUnsure ? outbox.addUnlessKnown : outbox.add
     await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
     await add({
       kind: "handoff",
