@@ -58,6 +58,12 @@ export const createPublisher = ({
     }
   }
 
+  /** The root that was deleted is shown until another one takes its place. */
+  const setRoot = (sessionID: string): void => {
+    if (rootID !== undefined && rootID !== sessionID && !parents.has(rootID)) agents.delete(rootID)
+    rootID = sessionID
+  }
+
   const kindOf: Publisher["kindOf"] = (sessionID) => {
     if (!parents.has(sessionID)) return "unknown"
     return parents.get(sessionID) === undefined ? "root" : "child"
@@ -115,8 +121,7 @@ export const createPublisher = ({
         rootID ??= sessionID
         return
       case "spoken-to":
-        if (kindOf(sessionID) !== "root") return
-        rootID = sessionID
+        if (kindOf(sessionID) === "root") setRoot(sessionID)
         return
       case "session": {
         if (kindOf(sessionID) !== "root") return
