@@ -17,6 +17,7 @@ import type { CompactionJournal, Journals } from "./journal.ts"
 import { createPreparations } from "./preparations.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
+import { createSessionWork } from "./session-work.ts"
 import { createTodoLists } from "./todo-lists.ts"
 
 type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
@@ -62,6 +63,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const gatherDeps: GatherDeps = { ...deps, todos }
   const preparations = createPreparations({ ...gatherDeps, tasks, journals, clock: () => performance.now() })
   const activity = createActivityTracker({ tasks, journals, root })
+  const work = createSessionWork()
 
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
     const fresh = gathered.get(binding.sessionID)
@@ -72,6 +74,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const recorder = createRecorder({ journals, outbox, gather, log, now })
 
   const forget = async (sessionID: string): Promise<void> => {
+    // A record that is being made would be kept again after it was forgotten.
+    await work.over(sessionID)
     activity.forget(sessionID)
     gathered.delete(sessionID)
     preparations.forget(sessionID)
@@ -98,8 +102,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     else log.warn("compaction reported, but no summary found", { sessionID })
   }
 
-  const inBackground = (sessionID: string, work: Promise<void>): void => {
-    work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
+  const inBackground = (sessionID: string, begun: Promise<void>): void => {
+    begun.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
 
   const prepare = async (sessionID: string): Promise<void> => {
@@ -110,7 +114,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   }
 
   return {
-    userArrived: (sessionID) => inBackground(sessionID, prepare(sessionID)),
+    userArrived: (sessionID) => inBackground(sessionID, work.begin(sessionID, prepare(sessionID))),
 
     modelUsed: ({ sessionID, agent, model }) => {
       const agentName: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
@@ -169,7 +173,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       if (!compaction) return undefined
       const binding = await tasks.find(sessionID)
       if (!binding) return undefined
-      const note = await recorder.record(binding, compaction)
+      const note = await work.begin(sessionID, recorder.record(binding, compaction))
       return () => withNote(messages, compaction.requestID, note)
     },
 
@@ -188,7 +192,10 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           tasks.sessionCreated(event.properties.info.id, event.properties.info.parentID)
           return
         case "session.compacted":
-          inBackground(event.properties.sessionID, recordNewest(event.properties.sessionID))
+          inBackground(
+            event.properties.sessionID,
+            work.begin(event.properties.sessionID, recordNewest(event.properties.sessionID)),
+          )
           return
         case "session.idle":
           void journals.save(event.properties.sessionID)

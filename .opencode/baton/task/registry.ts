@@ -170,6 +170,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     find,
     peek: (sessionID) => known.get(sessionID)?.binding,
     forget: async (sessionID) => {
+      // What a search finds is remembered, so that it has to end first.
+      await searching.get(sessionID)
       for (const memory of [known, searching, parents, briefs]) memory.delete(sessionID)
       await store.remove(sessionID)
     },
