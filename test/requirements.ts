@@ -161,6 +161,9 @@ export const REQUIREMENTS = {
   "speed.G3": "An event the bundle does not need costs under 2 µs.",
   "speed.G4": "An embedded log costs under three times an empty script of the same runtime.",
   "speed.G5": "The retention table is measured for plain OpenCode and Baton on both versions.",
+
+  "soak.B4": "What a session makes the bundle hold, in memory and for itself on disk, goes with the session.",
+  "soak.B5": "A feature that is disposed of leaves no child, no timer and no open descriptor.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

@@ -383,6 +383,14 @@ describe("several passes", () => {
   )
 })
 
+test(promised("soak.B4", "a pass that may change nothing is not remembered after its end"), async () => {
+  const { passes } = createPassProject()
+  succeed(await passes.begin("reader", { canModify: false }))
+  expect(succeed(await passes.changes("reader")).modifications).toEqual([])
+  expect(succeed(await passes.withhold("reader")).modifications).toEqual([])
+  expect(await passes.changes("reader")).toMatchObject({ kind: "refused", code: "unknown-pass" })
+})
+
 describe("what is refused", () => {
   test(promised("pass-over.B2", "says so without git, and for folders that are no project"), async () => {
     const { connect } = createPassProject()

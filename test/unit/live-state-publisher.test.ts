@@ -235,6 +235,20 @@ describe("the published state", () => {
     expect(state()).toMatchObject({ pendingQuestion: null, agent: { is_idle: true } })
   })
 
+  test(promised("soak.B4", "a deleted root is shown until another takes its place, and forgotten then"), () => {
+    const { publisher, send, state, created } = setUp()
+    const speakTo = (id: string) => send("message.updated", { info: { id: "m", sessionID: id, role: "user" } })
+    created()
+    send("session.idle", idle)
+    send("session.deleted", { info: { id: ROOT } })
+    expect(state().agent.turn_count).toBe(1)
+    created("ses_next")
+    speakTo("ses_next")
+    publisher.learn(ROOT, undefined)
+    speakTo(ROOT)
+    expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 0 } })
+  })
+
   test(promised("live-state.A8", "in strict mode no byte of the extensions appears, heartbeat included"), () => {
     const { publisher, lines, send, created } = setUp({ strict: true })
     created()

@@ -51,6 +51,18 @@ describe("the outbox", () => {
     expect(calls).toEqual([])
   })
 
+  test(promised("soak.B5", "a flush that is done leaves no timer"), async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    try {
+      const outbox = setUp().open()
+      await outbox.add(entry("one"))
+      await outbox.flush(5000)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test(promised("ledger.D2", "has an entry on disk before the ledger is called"), async () => {
     const { open, script, files, task } = setUp()
     const seen: number[] = []

@@ -270,6 +270,22 @@ describe("the task registry", () => {
     expect(store.values.size).toBe(0)
   })
 
+  test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {
+    const { sessions, store } = setUp()
+    let answer: (page: Answer<MessagePage>) => void = () => {}
+    const page = new Promise<Answer<MessagePage>>((resolve) => {
+      answer = resolve
+    })
+    const slow = { ...sessions, messages: () => page }
+    const tasks = createTaskRegistry({ store, sessions: slow, log: createRecordedLog(), now: () => NOW })
+    const found = tasks.find("ses_1")
+    const forgotten = tasks.forget("ses_1")
+    answer({ kind: "answer", value: { messages: [said("Task: ts-b54507")] } })
+    await Promise.all([found, forgotten])
+    expect(tasks.peek("ses_1")).toBeUndefined()
+    expect(store.values.size).toBe(0)
+  })
+
   test(promised("task.B4", "a session without a task is said once, at debug level, and stores nothing"), async () => {
     const { tasks, entries, store } = setUp({ history: { ses_1: [said("hello")] } })
     await tasks.userMessage("ses_1", "hello")

@@ -19,6 +19,7 @@ import { type CompactionJournal, type Journals, originalSpecification } from "./
 import { createPreparations } from "./preparations.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
+import { createSessionWork } from "./session-work.ts"
 import { createTodoLists } from "./todo-lists.ts"
 
 type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
@@ -73,6 +74,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const gatherDeps: GatherDeps = { ...deps, todos }
   const preparations = createPreparations({ ...gatherDeps, tasks, journals, clock: () => performance.now() })
   const activity = createActivityTracker({ tasks, journals, root })
+  const work = createSessionWork()
 
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
     const fresh = seen.get(binding.sessionID)?.gathered
@@ -84,6 +86,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   const recorder = createRecorder({ journals, sessions, outbox, gather, log, now })
 
   const forget = async (sessionID: string): Promise<void> => {
+    // A record that is being made would be kept again after it was forgotten.
+    await work.over(sessionID)
     activity.forget(sessionID)
     seen.delete(sessionID)
     preparations.forget(sessionID)
@@ -108,8 +112,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     else log.warn("compaction reported, but no summary found", { sessionID })
   }
 
-  const inBackground = (sessionID: string, work: Promise<void>): void => {
-    work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
+  const inBackground = (sessionID: string, begun: Promise<void>): void => {
+    begun.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
 
   const prepare = async (sessionID: string): Promise<void> => {
@@ -121,7 +125,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   }
 
   return {
-    userArrived: (sessionID) => inBackground(sessionID, prepare(sessionID)),
+    userArrived: (sessionID) => inBackground(sessionID, work.begin(sessionID, prepare(sessionID))),
 
     modelUsed: ({ sessionID, agent, model }) => {
       const agentName: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
@@ -180,7 +184,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const asked = performance.now()
       const binding = await tasks.find(sessionID)
       if (!binding) return undefined
-      const { note, delivered } = await recorder.record(binding, compaction)
+      const { note, delivered } = await work.begin(sessionID, recorder.record(binding, compaction))
       // OpenCode may exit right after the next turn without telling its plugins (1.2.15 does), and observers look now; but
       // the note must not come too late for its request.
       await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
@@ -202,7 +206,10 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           tasks.sessionCreated(event.properties.info.id, event.properties.info.parentID)
           return
         case "session.compacted":
-          inBackground(event.properties.sessionID, recordNewest(event.properties.sessionID))
+          inBackground(
+            event.properties.sessionID,
+            work.begin(event.properties.sessionID, recordNewest(event.properties.sessionID)),
+          )
           return
         case "session.idle":
           void journals.save(event.properties.sessionID)

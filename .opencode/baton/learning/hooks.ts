@@ -134,7 +134,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
           const { id } = event.properties.info
           parents.delete(id)
           expanded.delete(id)
-          return exists("state", "learning") && claim.isHeld()
+          return (loading !== undefined || exists("state", "learning")) && claim.isHeld()
             ? load().then((feature) => feature?.forget(id))
             : undefined
         }

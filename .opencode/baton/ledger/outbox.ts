@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
+import { withDeadline } from "../host/deadline.ts"
 import { createFileLock } from "../host/file-lock.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state-folder.ts"
@@ -160,7 +161,8 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
           await pause(FLUSH_POLL_MS)
         }
       }
-      await Promise.race([work(), pause(deadlineMs)])
+      const ended = await withDeadline(work(), deadlineMs)
+      if (ended.kind === "failed") throw ended.error
     },
     status: async () => {
       try {

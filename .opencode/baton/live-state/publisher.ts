@@ -56,6 +56,12 @@ export const createPublisher = ({
     }
   }
 
+  /** The root that was deleted is shown until another one takes its place. */
+  const setRoot = (sessionID: string): void => {
+    if (rootID !== undefined && rootID !== sessionID && !parents.has(rootID)) agents.delete(rootID)
+    rootID = sessionID
+  }
+
   const kindOf: Publisher["kindOf"] = (sessionID) => {
     if (!parents.has(sessionID)) return "unknown"
     return parents.get(sessionID) === undefined ? "root" : "child"
@@ -118,7 +124,7 @@ export const createPublisher = ({
         // Who has a person's attention is told by a new message, not by a change of an older one.
         if (observed.messageID <= agent.spokenMessageID) return
         agents.set(sessionID, { ...agent, spokenMessageID: observed.messageID })
-        rootID = sessionID
+        setRoot(sessionID)
         return
       }
       case "session": {

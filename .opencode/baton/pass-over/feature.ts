@@ -174,7 +174,18 @@ export const createPassOverFeature = (
     }
   }
   const recovered = recover()
-  const hooks = createSessionHooks({ passSessions, live, announcer, permissions, hasUser, recovered, store, log })
+  const forgetTask = tasks.forget
+  const hooks = createSessionHooks({
+    passSessions,
+    live,
+    announcer,
+    permissions,
+    forgetTask,
+    hasUser,
+    recovered,
+    store,
+    log,
+  })
 
   return {
     pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {

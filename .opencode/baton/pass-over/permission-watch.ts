@@ -13,6 +13,10 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
     answered: (permissionID: string): void => {
       open.delete(permissionID)
     },
+    /** The session is gone, and its questions with it. */
+    forget: (sessionID: string): void => {
+      for (const question of open.values()) if (question.sessionID === sessionID) open.delete(question.permissionID)
+    },
     /** Answers no for a user who is not there. */
     refuse: async ({ sessionID, permissionID }: Asked): Promise<void> => {
       open.delete(permissionID)

@@ -16,6 +16,7 @@ export type SessionHooksDeps = {
   readonly live: ReadonlyMap<string, LivePass>
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
+  readonly forgetTask: (sessionID: string) => Promise<void>
   readonly hasUser: boolean
   /** Ends when passes of earlier processes have been looked at. Never rejects. */
   readonly recovered: Promise<void>
@@ -91,8 +92,10 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         case "deleted":
           stopBelow(signal.sessionID)
           announcer.forget(signal.sessionID)
+          permissions.forget(signal.sessionID)
           madePasses.delete(signal.sessionID)
-          return passSessions.deleted(signal.sessionID)
+          passSessions.deleted(signal.sessionID)
+          return deps.forgetTask(signal.sessionID)
         case "aborted":
           return stopBelow(signal.sessionID)
         case "idle":
