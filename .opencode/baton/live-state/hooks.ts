@@ -1,6 +1,6 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardObserver } from "../host/guard.ts"
+import { guardDispose, guardObserver } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { RawEvent } from "./event-observation.ts"
@@ -70,11 +70,10 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
       timer.unref()
       return undefined
     }),
-    dispose: async () => {
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
       clearTimeout(timer)
-      await loading?.catch(() => {})
+      await loading
       await feature?.stop()
-      claim.release()
-    },
+    }),
   }
 }
