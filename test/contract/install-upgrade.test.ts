@@ -137,6 +137,15 @@ describe("uninstall", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
+  test(promised("install.E1", "names what is the user's and stays, --purge or not"), () => {
+    checkout.install()
+    checkout.write(".opencode/baton.json", "{}")
+    checkout.write(".opencode/pass-over-logs/2026-01.jsonl", "{}\n")
+    const { stdout } = checkout.install("--uninstall", "--purge")
+    expect(stdout).toMatch(/keep +\.opencode\/baton\.json.*\n +keep +\.opencode\/pass-over-logs: it is yours/)
+    expect(snapshotTree(checkout.project)).toMatchObject({ ".opencode/baton.json": expect.anything() })
+  })
+
   test(promised("install.E1", "removes a run-time folder that holds no record"), () => {
     checkout.install()
     checkout.write(".opencode/state/.gitignore", "*\n")

@@ -1,5 +1,5 @@
 /**
- * The `Task:` line: which text names a task, by decision 5 of the design.
+ * The `Task:` line: which text names a task (docs/prompts.md).
  *
  * A wrong task is worse than none, because its record is then written over. So a line counts only in the form the
  * role prompts use, at the first column: an indent, a `> ` or a list mark is how people quote somebody else's line.
