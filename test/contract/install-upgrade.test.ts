@@ -147,6 +147,20 @@ describe("uninstall", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
+  test(promised("install.E1", "names what is the user's and stays, --purge or not"), () => {
+    checkout.install()
+    checkout.write(".opencode/baton.json", "{}")
+    checkout.write(".opencode/pass-over.json", "{}")
+    const { stdout } = checkout.install("--uninstall", "--purge")
+    expect(stdout).toMatch(
+      /keep +\.opencode\/baton\.json: it is yours\n +keep +\.opencode\/pass-over\.json: it is yours/,
+    )
+    expect(Object.keys(snapshotTree(checkout.project)).slice(1)).toEqual([
+      ".opencode/baton.json",
+      ".opencode/pass-over.json",
+    ])
+  })
+
   test(promised("install.E1", "removes run-time folders that hold no record"), () => {
     checkout.install()
     checkout.write(".opencode/state/.gitignore", "*\n")

@@ -60,10 +60,19 @@ describe("completed compactions", () => {
     expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), request("u2")])).toBe(true)
   })
 
-  test("an unfinished summary among the newest messages means the prior one is still shown", () => {
+  test("an unfinished summary as the newest message means the prior one is still shown", () => {
     expect(keepsPriorSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
     expect(keepsPriorSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)
   })
+
+  test(
+    promised("compaction.C3", "a summary that a kill cut off says nothing of whether the prior one is shown"),
+    () => {
+      const cutOff = assistant("m2", "m1", { summary: true })
+      expect(keepsPriorSummary([cutOff, user("m3", [textPart("go on")])])).toBe(false)
+      expect(keepsPriorSummary([cutOff, request("m3")])).toBe(false)
+    },
+  )
 
   test(
     promised(

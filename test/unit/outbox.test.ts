@@ -320,9 +320,15 @@ describe("the outbox", () => {
   test("ends a flush at its deadline when the ledger hangs, and delivers nothing twice", async () => {
     const { open, script, files, task } = setUp()
     let release = () => {}
-    script.gate = () => new Promise<void>((resolve) => (release = resolve))
+    const reached = new Promise<void>((tell) => {
+      script.gate = () => {
+        tell()
+        return new Promise<void>((resolve) => (release = resolve))
+      }
+    })
     const outbox = open()
     await outbox.add(entry("slow"))
+    await reached
     await outbox.flush(20)
     outbox.stop()
     expect(files()).toHaveLength(1)

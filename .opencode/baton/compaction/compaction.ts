@@ -20,6 +20,7 @@ import { createPreparations } from "./preparations.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
 import { createSessionWork } from "./session-work.ts"
+import { taskInLedger } from "./task-block.ts"
 import { createTodoLists } from "./todo-lists.ts"
 
 type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
@@ -150,7 +151,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const turnSeen = seen.get(sessionID)?.isTurnSeen === true
       const priorSummary = await priorSummaries.find(sessionID, journal, { turnSeen })
       see(sessionID, { gathered: found, isSummaryExpected: true })
-      const specification = originalSpecification(journal, binding.taskID, found.identity.ledger?.specification)
+      const specification = originalSpecification(journal, binding.taskID, taskInLedger(found.identity)?.specification)
       await journals.update(sessionID, (current) => ({ ...current, specification }))
       // Nothing waits for the disk here: what was gathered is in memory, and the record that follows is saved in turn.
       void journals.save(sessionID)

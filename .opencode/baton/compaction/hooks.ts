@@ -2,7 +2,7 @@ import { delimiter, join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardHook, guardObserver } from "../host/guard.ts"
+import { guardDispose, guardHook, guardObserver } from "../host/guard.ts"
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import { hasWaitingRecords } from "../ledger/waiting-records.ts"
@@ -137,10 +137,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       if (!OBSERVED_EVENTS.has(event.type) || !claim.isHeld() || isForTaskless(event)) return undefined
       return load().then((feature) => feature.observe(event))
     }),
-    dispose: async () => {
-      const feature = await loading?.catch(() => undefined)
-      await feature?.stop()
-      claim.release()
-    },
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await (await loading)?.stop()
+    }),
   }
 }

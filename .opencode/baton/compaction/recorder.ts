@@ -17,6 +17,7 @@ import {
   withResumeNote,
 } from "./journal.ts"
 import { renderResumeNote } from "./resume-note.ts"
+import { taskInLedger } from "./task-block.ts"
 
 /** The note for the next turns, and when the record reached the ledger, or is left to the outbox. */
 export type Recorded = { note: string; delivered: Promise<void> }
@@ -113,7 +114,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
       await journals.update(sessionID, (current) => withResumeNote(withKnown(current, compaction), compaction, note))
       return { note: text, delivered: NOTHING_TO_DELIVER }
     }
-    const specification = originalSpecification(journal, taskID, identity.ledger?.specification)
+    const specification = originalSpecification(journal, taskID, taskInLedger(identity)?.specification)
     const wasCutOff = journal.recording === compaction.summaryID
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await journals.save(sessionID)

@@ -15,14 +15,18 @@ export type ResumeNoteInput = {
   meter: Meter
 }
 
-const leadText = ({ identity, number, summary }: ResumeNoteInput): string => {
-  const recorded =
-    summary === ""
-      ? "Its summary came out empty and is recorded in prog as such."
-      : "The summary below is the handoff and is already recorded in prog: do not record it again."
+const recordText = ({ identity: { taskID, ledger }, summary }: ResumeNoteInput): string => {
+  if (ledger === "unknown") return `The ledger has no task ${taskID}, so that the summary is not recorded there.`
+  return summary === ""
+    ? "Its summary came out empty and is recorded in prog as such."
+    : "The summary below is the handoff and is already recorded in prog: do not record it again."
+}
+
+const leadText = (input: ResumeNoteInput): string => {
+  const { identity, number } = input
   const of = number === 0 ? " before this session was forked" : ` (compaction ${number} of this session)`
   return [
-    `[Baton] The conversation before this point was compacted${of}. ${recorded}`,
+    `[Baton] The conversation before this point was compacted${of}. ${recordText(input)}`,
     `You are the ${identity.role} on task ${identity.taskID} and go on with it. What follows comes from the user and from prog; where the summary disagrees, this counts.`,
   ].join("\n")
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardConfig, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { HandoffFeature } from "./feature.ts"
@@ -91,10 +91,8 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
       setup?.offers.forget(id)
       return loading?.then((feature) => feature.forget(id))
     }),
-    dispose: async () => {
-      const feature = await loading?.catch(() => undefined)
-      await feature?.stop()
-      claim.release()
-    },
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await (await loading)?.stop()
+    }),
   }
 }

@@ -60,15 +60,19 @@ export const isAwaitingSummary = (messages: readonly StoredMessage[]): boolean =
 }
 
 /**
- * Whether this OpenCode shows the summariser its prior summary by itself.
+ * Whether this OpenCode shows the summariser its prior summary by itself, as seen from the compacting hook.
  *
  * Until 1.3.x the summary message is created before the compacting hook runs and the prior summary stays in the
  * conversation; from 1.14 on the message is created after the hook and the prior summary is left out of a replaced
- * prompt. So an unfinished summary among the newest messages tells the two apart (seen on 1.2.15 and 1.18.33, read in
- * 1.3.2, 1.14.41 and 1.18.10).
+ * prompt. So whether the newest message is an unfinished summary tells the two apart (seen on 1.2.15 and 1.18.33, read in
+ * 1.3.2, 1.14.41 and 1.18.10). An older one was cut off by a kill and tells nothing.
+ *
+ * @param messages the newest of the session, the newest last
  */
-export const keepsPriorSummary = (newest: readonly StoredMessage[]): boolean =>
-  newest.some(({ info }) => info.role === "assistant" && info.summary === true && info.time.completed === undefined)
+export const keepsPriorSummary = (messages: readonly StoredMessage[]): boolean => {
+  const newest = messages.at(-1)?.info
+  return newest?.role === "assistant" && newest.summary === true && newest.time.completed === undefined
+}
 
 const ONE_LINE_CHARACTERS = 200
 

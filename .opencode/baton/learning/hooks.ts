@@ -4,7 +4,7 @@ import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { withDeadline } from "../host/deadline.ts"
-import { guardConfig, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { loadOnce } from "../host/load-once.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
@@ -142,9 +142,8 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
           return undefined
       }
     }),
-    dispose: async () => {
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
       await (await loading)?.stop()
-      claim.release()
-    },
+    }),
   }
 }

@@ -5,7 +5,7 @@ import { describeError, type Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process-port.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import { type CallQueue, createCallQueue } from "./call-queue.ts"
-import { createLearningCalls } from "./learning-calls.ts"
+import { createLearningCalls, type LedgerAnswer } from "./learning-calls.ts"
 import type { CallOptions, Ledger, LedgerProgram, LedgerWrite } from "./ledger.ts"
 import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
 import { parseTaskJson } from "./task-json.ts"
@@ -13,8 +13,8 @@ import { fitText, NoRoomError, textLimit, toSendable } from "./text-limit.ts"
 
 export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
 
-export const READ_DEADLINE_MS = 2000
-export const WRITE_DEADLINE_MS = 5000
+const READ_DEADLINE_MS = 2000
+const WRITE_DEADLINE_MS = 5000
 /** A call that was given less than this and not heard of again says nothing about the program. */
 const HUNG_AFTER_MS = 500
 /** A task with a long log and a list of learnings are longer than what other programs print. */
@@ -34,10 +34,6 @@ export type LedgerDeps = {
   readonly queue?: CallQueue
   readonly maxTextBytes?: number
 }
-
-type Answer =
-  | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  | { readonly kind: "unavailable"; readonly reason: string }
 
 const ownBundleRoot = (): string => dirname(dirname(fileURLToPath(import.meta.url)))
 
@@ -62,7 +58,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   const { queue = createCallQueue(directory) } = deps
   const locator = createLedgerLocator({ log, bundleRoot, env, runtime })
 
-  const hung = (what: string): Answer => {
+  const hung = (what: string): LedgerAnswer => {
     const restMs = queue.rest()
     log.warn("the ledger hung and is left alone for a while", { directory, what, restMs })
     return { kind: "unavailable", reason: `${what}; it is left alone for ${restMs / 1000} s` }
@@ -72,7 +68,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     args: readonly string[],
     maxOutputBytes: number,
     remaining: () => number,
-  ): Promise<Answer> => {
+  ): Promise<LedgerAnswer> => {
     const located = await locator.locate()
     if (located.kind === "unavailable") return located
     const deadlineMs = Math.ceil(remaining())
@@ -97,7 +93,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     }
   }
 
-  const call = async (args: readonly string[], deadlineMs: number, maxOutputBytes: number): Promise<Answer> => {
+  const call = async (args: readonly string[], deadlineMs: number, maxOutputBytes: number): Promise<LedgerAnswer> => {
     const turn = await queue.take(deadlineMs, (remaining) => runLedger(args, maxOutputBytes, remaining))
     if (turn.kind === "ran") return turn.value
     if (turn.kind === "busy") return { kind: "unavailable", reason: `earlier calls took the whole ${deadlineMs} ms` }

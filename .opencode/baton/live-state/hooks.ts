@@ -1,6 +1,6 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardObserver } from "../host/guard.ts"
+import { guardDispose, guardObserver } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { RawEvent } from "./event-observation.ts"
@@ -55,16 +55,11 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
   }
 
   /** OpenCode starts a folder's plugins anew without its process ending: this writer must not stay beside the next one. */
-  let ending: Promise<void> | undefined
-  const end = (): Promise<void> => {
-    ending ??= (async () => {
-      clearTimeout(timer)
-      await loading?.catch(() => {})
-      await feature?.stop()
-      claim.release()
-    })()
-    return ending
-  }
+  const dispose = guardDispose(log, { instance: client, claim }, async () => {
+    clearTimeout(timer)
+    await loading
+    await feature?.stop()
+  })
 
   const failed = (error: unknown): void => log.error("live state could not be loaded", { error: describeError(error) })
 
@@ -72,7 +67,7 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
     event: guardObserver(log, "event", ({ event }) => {
       const raw: RawEvent = event
       // Where it calls no dispose (1.2.15, 1.14.41) this is the last that is heard of OpenCode.
-      if (raw.type === "server.instance.disposed") return end()
+      if (raw.type === "server.instance.disposed") return dispose()
       if (!OBSERVED_EVENTS.has(raw.type) || !claim.isHeld()) return undefined
       const at = new Date()
       if (feature) {
@@ -84,6 +79,6 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
       timer.unref()
       return undefined
     }),
-    dispose: end,
+    dispose,
   }
 }

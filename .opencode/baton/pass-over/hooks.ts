@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardConfig, guardHook, guardObserver } from "../host/guard.ts"
+import { guardConfig, guardDispose, guardHook, guardObserver } from "../host/guard.ts"
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { PassOverFeature } from "./feature.ts"
@@ -68,10 +68,8 @@ export const createPassOverHooks = (input: PluginInput): Hooks => {
       if (!claim.isHeld()) return undefined
       return feature?.receive(event)
     }),
-    dispose: async () => {
-      const loaded = await loading?.catch(() => undefined)
-      await loaded?.stop()
-      claim.release()
-    },
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await (await loading)?.stop()
+    }),
   }
 }

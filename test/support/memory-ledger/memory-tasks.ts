@@ -1,5 +1,4 @@
-import { compareText } from "./go-text.ts"
-import { foreignKeyFailure, primaryKeyFailure, uniqueFailure } from "./memory-keys.ts"
+import { compareText } from "../../../.opencode/baton/ledger/embedded/go-text.ts"
 import type {
   Dependency,
   DependencyStore,
@@ -11,8 +10,9 @@ import type {
   LogRow,
   LogStore,
   ProjectStore,
-} from "./store.ts"
-import { formatLogTimestamp } from "./timestamps.ts"
+} from "../../../.opencode/baton/ledger/embedded/store.ts"
+import { formatLogTimestamp } from "../../../.opencode/baton/ledger/embedded/timestamps.ts"
+import { foreignKeyFailure, primaryKeyFailure, uniqueFailure } from "./memory-keys.ts"
 
 export type TaskTables = {
   items: ItemRow[]

@@ -1,5 +1,5 @@
 /** SQLite's complaints about keys, for the memory store. */
-import { type StoreError, storeError } from "./store-error.ts"
+import { type StoreError, storeError } from "../../../.opencode/baton/ledger/embedded/store-error.ts"
 
 const FOREIGN_KEY = 787
 const PRIMARY_KEY = 1555

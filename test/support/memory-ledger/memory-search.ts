@@ -8,7 +8,7 @@ type Texts = { readonly summary: string; readonly detail: string }
 type Phrase = Extract<SearchNode, { kind: "phrase" }>
 
 /** The unicode61 tokenizer: letters and digits, without case and diacritics. */
-export const searchTokens = (text: string): string[] =>
+const searchTokens = (text: string): string[] =>
   text
     .normalize("NFD")
     .replace(/\p{M}/gu, "")

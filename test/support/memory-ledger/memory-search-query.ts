@@ -1,5 +1,5 @@
 /** FTS5's query language, as far as memory-search.ts needs it. Pure. */
-import { type StoreError, storeError } from "./store-error.ts"
+import { type StoreError, storeError } from "../../../.opencode/baton/ledger/embedded/store-error.ts"
 
 export type SearchNode =
   | { readonly kind: "phrase"; readonly text: string; readonly prefix: boolean; readonly column: string | undefined }

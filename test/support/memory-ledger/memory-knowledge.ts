@@ -1,8 +1,13 @@
-import { compareText } from "./go-text.ts"
+import { compareText } from "../../../.opencode/baton/ledger/embedded/go-text.ts"
+import type {
+  ConceptRow,
+  ConceptStore,
+  LearningRow,
+  LearningStore,
+} from "../../../.opencode/baton/ledger/embedded/store.ts"
 import { primaryKeyFailure, uniqueFailure } from "./memory-keys.ts"
 import { searchTexts } from "./memory-search.ts"
 import { replaceRows } from "./memory-tasks.ts"
-import type { ConceptRow, ConceptStore, LearningRow, LearningStore } from "./store.ts"
 
 export type KnowledgeTables = {
   concepts: Omit<ConceptRow, "learningCount">[]

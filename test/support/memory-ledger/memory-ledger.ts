@@ -1,7 +1,7 @@
-import { createClock, createCommandContext } from "./command-context.ts"
-import type { LedgerResult } from "./ledger-result.ts"
+import { createClock, createCommandContext } from "../../../.opencode/baton/ledger/embedded/command-context.ts"
+import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/ledger-result.ts"
+import { runCommand } from "../../../.opencode/baton/ledger/embedded/run-command.ts"
 import { createMemoryStore } from "./memory-store.ts"
-import { runCommand } from "./run-command.ts"
 
 export type LedgerOptions = {
   /** What the command reads from standard input: `learn … --detail -`. */

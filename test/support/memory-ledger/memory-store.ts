@@ -1,3 +1,4 @@
+import type { LedgerStore } from "../../../.opencode/baton/ledger/embedded/store.ts"
 import { createMemoryConcepts, createMemoryLearnings, type KnowledgeTables } from "./memory-knowledge.ts"
 import {
   createMemoryDependencies,
@@ -7,7 +8,6 @@ import {
   createMemoryProjects,
   type TaskTables,
 } from "./memory-tasks.ts"
-import type { LedgerStore } from "./store.ts"
 
 export type Tables = TaskTables & KnowledgeTables
 
