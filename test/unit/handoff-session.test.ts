@@ -153,7 +153,10 @@ describe("handoff_session", () => {
 
   test.each([
     [true, /The draft is kept in \.opencode\/state\/handoffs\/ \(\S+-abc123\)\./],
-    [false, /could not be kept on disk either\.[^]*The draft:\n\nContinuing work from session ses_1\.[^]*Finish it\./],
+    [
+      false,
+      /could not be kept on disk either\.[\s\S]*The draft:\n\nContinuing work from session ses_1\.[\s\S]*Finish it\./,
+    ],
   ])(
     promised(["handoff.B5", "handoff.E2"], "a draft that is not delivered is not lost (kept: %s)"),
     async (isKept, said) => {
