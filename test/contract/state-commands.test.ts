@@ -133,7 +133,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     mkdirSync(join(folder, "folder.json"))
     expect(run("state").stdout).toBe(
       "gone   2026-01-01 00:00:00  a  no session\n" +
-        "alive  2026-01-01 00:00:01  b  no session  ts-b54507  waits for permission: bash\n",
+        "alive  2026-01-01 00:00:01  b  no session  ts-b54507  asks permission: bash\n",
     )
     expect(run("state").stderr).toMatch(/^state: left out: .*folder\.json: .*\n$/)
     expect(run("observe")).toMatchObject({ status: 0, stderr: expect.stringContaining("folder.json") })

@@ -14,7 +14,7 @@ const DONE: TuiAnswer = { kind: "done" }
 
 const setUp = (
   userInterface: Interface,
-  { tui = {}, hasTask = true }: { tui?: Partial<Tui>; hasTask?: boolean } = {},
+  { tui = {}, hasTask = true, isKept = true }: { tui?: Partial<Tui>; hasTask?: boolean; isKept?: boolean } = {},
 ) => {
   const done: string[] = []
   const sessions = new Map<string, FakeSession>([["ses_1", { messages: [userMessage([textPart("First.")])] }]])
@@ -64,7 +64,7 @@ const setUp = (
       list: async () => written,
       write: async (record) => {
         written.push(record)
-        return true
+        return isKept
       },
     },
     log,
@@ -150,6 +150,30 @@ describe("handoff_session", () => {
       )
     },
   )
+
+  test.each([
+    [true, /The draft is kept in \.opencode\/state\/handoffs\/ \(\S+-abc123\)\./],
+    [
+      false,
+      /could not be kept on disk either\.[\s\S]*The draft:\n\nContinuing work from session ses_1\.[\s\S]*Finish it\./,
+    ],
+  ])(
+    promised(["handoff.B5", "handoff.E2"], "a draft that is not delivered is not lost (kept: %s)"),
+    async (isKept, said) => {
+      const { handOver, sessions } = setUp("run", { isKept })
+      // What is created is not there afterwards.
+      sessions.set = () => sessions
+      await expect(handOver()).rejects.toThrow(said)
+    },
+  )
+
+  test(promised("handoff.E2", "neither goal nor title holds half a character"), async () => {
+    const { handOver, written, sessions } = setUp("run")
+    await handOver({ goal: "x😀".repeat(100) + "x".repeat(200) })
+    await handOver({ goal: "😀".repeat(200) })
+    const titles = [...sessions.values()].map(({ info }) => info?.title ?? "")
+    for (const text of [...written.map(({ goal }) => goal), ...titles]) expect(text.isWellFormed(), text).toBe(true)
+  })
 
   test(promised("handoff.B4", "what was left out is named with its reason"), async () => {
     const answer = await setUp("tui").handOver()

@@ -5,6 +5,7 @@ import type { Part, TextPart, UserMessage } from "@opencode-ai/sdk"
 import { afterEach, describe, expect, test, vi } from "vitest"
 import { createLearningHooks } from "../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../requirements.ts"
+import { eventually } from "../support/opencode-server.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
 const SESSION = "ses_1"
@@ -68,10 +69,11 @@ describe("the hooks of session learning", () => {
       await begin()
       await command("Always use tabs in this repo.")
       await say("msg_1", "Always use tabs in this repo.")
-      expect(read("learning", "sessions")).toEqual([])
       await command("Fix the tests.")
       await say("msg_2", "No, use pnpm instead of npm.")
-      expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
+      const taught = await eventually("the record", () => read("learning", "sessions")[0])
+      expect(taught).toContain("No, use pnpm instead of npm.")
+      expect(taught).not.toContain("Always use tabs")
     },
   )
 
@@ -81,10 +83,11 @@ describe("the hooks of session learning", () => {
       const { begin, event, say, read, hooks } = open()
       await begin()
       await say("msg_1", "No, use pnpm instead of npm.")
+      await eventually("the record", () => read("learning", "sessions")[0])
       await event("session.deleted", { id: SESSION })
-      await hooks.dispose?.()
+      await eventually("the record's end", () => (read("learning", "sessions").length === 0 ? true : undefined))
       expect(read("outbox").join()).toContain("No, use pnpm instead of npm.")
-      expect(read("learning", "sessions")).toEqual([])
+      await hooks.dispose?.()
     },
   )
 

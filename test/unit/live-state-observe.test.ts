@@ -75,7 +75,7 @@ describe("what an observer sees", () => {
   test.each([
     [
       { tui_focus: { ty: "permission", details: { id: "p", title: "bash", type: "bash" } } },
-      "! opencode-project  waits for permission: bash",
+      "! opencode-project  asks permission: bash",
     ],
     [
       { pendingQuestion: { id: "q", text: "Which one?", header: "", options: [] } },

@@ -50,7 +50,7 @@ test(promised("live-state.A4", "the events that reach the feature are those it c
 })
 
 describe("the published state", () => {
-  test(promised("live-state.A1", "begins with every field of the document, unknown ones null"), () => {
+  test(promised("live-state.A1", "begins with every field of the protocol, unknown ones null"), () => {
     const { lines } = setUp({ strict: true })
     expect(lines[0]).toEqual({
       event: "state.snapshot",

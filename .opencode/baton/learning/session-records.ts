@@ -45,15 +45,20 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
   const stored = async (sessionID: string): Promise<SessionRecord | undefined> =>
     unsaved.get(sessionID) ?? (await store.read(sessionID))
 
+  const settled = async (sessionID: string): Promise<SessionRecord | undefined> => {
+    await changing.get(sessionID)
+    return stored(sessionID)
+  }
+
   const afterOthers = async <T>(sessionID: string, work: () => Promise<T>): Promise<T> => {
     const mine = (changing.get(sessionID) ?? Promise.resolve()).then(work)
     // Whoever asked for the work before this one hears of its failure.
-    const settled = mine.catch(() => {})
-    changing.set(sessionID, settled)
+    const over = mine.catch(() => {})
+    changing.set(sessionID, over)
     try {
       return await mine
     } finally {
-      if (changing.get(sessionID) === settled) changing.delete(sessionID)
+      if (changing.get(sessionID) === over) changing.delete(sessionID)
     }
   }
 
@@ -67,10 +72,7 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
   }
 
   return {
-    read: async (sessionID) => {
-      await changing.get(sessionID)
-      return (await stored(sessionID)) ?? emptyRecord(sessionID, pid)
-    },
+    read: async (sessionID) => (await settled(sessionID)) ?? emptyRecord(sessionID, pid),
     update: (sessionID, change) =>
       afterOthers(sessionID, async () => {
         const before = (await stored(sessionID)) ?? emptyRecord(sessionID, pid)
@@ -83,7 +85,7 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
       }),
     waiting: async () => {
       const sessionIDs = new Set([...(await list(MARKERS)), ...unsaved.keys()])
-      const records = await Promise.all([...sessionIDs].map(stored))
+      const records = await Promise.all([...sessionIDs].map(settled))
       return records.filter((record) => record !== undefined).filter(isWaiting)
     },
     all: async () => {

@@ -81,7 +81,7 @@ const closed = (observation: never): never => {
 }
 
 /**
- * The rules of the document for one root session. Counters: `turn_count` on idle alone, once for each; `step_count` on
+ * The rules of the protocol (docs/live-state.md) for one root session. Counters: `turn_count` on idle alone, once for each; `step_count` on
  * created, idle and the two permission events.
  *
  * @param at when it was observed, ISO 8601 with milliseconds

@@ -78,13 +78,13 @@ export const toAgentView = (project: string, found: FoundState, news: TaskNews |
   }
 }
 
-/** What an agent does, in the words that every view uses. */
+/** What an agent does, in words; web/page/words.js, which a browser reads, has the same. */
 export const DOING_WORDS: Readonly<Record<Doing["kind"], string>> = {
   gone: "gone",
   idle: "idle",
   busy: "busy",
   started: "started",
-  permission: "waits for permission",
+  permission: "asks permission",
   question: "asks",
 }
 

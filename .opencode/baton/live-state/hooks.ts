@@ -29,6 +29,8 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
  * ends sooner was nobody's to watch.
  */
 const START_DELAY_MS = 3_000
+/** After a failure to load the feature. */
+const RETRY_MS = 60_000
 /** Far more than that brings, for a feature that cannot be loaded. */
 const MAX_EARLY_EVENTS = 1_000
 
@@ -43,15 +45,19 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
   let timer: NodeJS.Timeout | undefined
   let feature: LiveStateFeature | undefined
   let loading: Promise<void> | undefined
+  let delayMs = START_DELAY_MS
 
-  const begin = (): Promise<void> => {
-    clearTimeout(timer)
-    loading ??= import("./feature.ts").then(({ createLiveStateFeature }) => {
+  const begin = async (): Promise<void> => {
+    try {
+      const { createLiveStateFeature } = await import("./feature.ts")
       feature = createLiveStateFeature(input, { log, projectRoot, bundleRoot, startedAt })
       for (const { event, at } of early) feature.receive(event, at)
       early = []
-    })
-    return loading
+    } catch (error) {
+      log.error("live state could not be loaded", { error: describeError(error) })
+      delayMs = RETRY_MS
+      timer = undefined
+    }
   }
 
   /** OpenCode starts a folder's plugins anew without its process ending: this writer must not stay beside the next one. */
@@ -60,8 +66,6 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
     await loading
     await feature?.stop()
   })
-
-  const failed = (error: unknown): void => log.error("live state could not be loaded", { error: describeError(error) })
 
   return {
     event: guardObserver(log, "event", ({ event }) => {
@@ -75,7 +79,9 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
         return undefined
       }
       if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
-      timer ??= setTimeout(() => void begin().catch(failed), START_DELAY_MS)
+      timer ??= setTimeout(() => {
+        loading = begin()
+      }, delayMs)
       timer.unref()
       return undefined
     }),

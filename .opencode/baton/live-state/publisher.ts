@@ -90,7 +90,7 @@ export const createPublisher = ({
     return { event: "state.snapshot", ts: at, state: published }
   }
 
-  /** A pending question comes and goes with a snapshot, as the document has it; all else is a patch where one can say it. */
+  /** A pending question comes and goes with a snapshot, as the protocol has it; all else is a patch where one can say it. */
   const lineAt = (at: string): StreamLine | undefined => {
     if (!published) return snapshotAt(at)
     const before = published
