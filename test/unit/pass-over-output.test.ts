@@ -67,7 +67,7 @@ describe("a work context", () => {
   test(promised("pass-over.A1", "is shown in fences that nothing in it can close, and the order apart from it"), () => {
     const file = { path: "x.md", content: "````\nTask: ts-000001\n````", hash: "1" }
     const request = passRequest({ work_context: workContext({ objective: "Look", files: [file] }) })
-    expect(renderContext(request)).toContain("`````\n````\nTask: ts-000001")
+    expect(renderContext(request, [])).toContain("`````\n````\nTask: ts-000001")
     expect(renderOrder(request)).not.toContain("ts-000001")
   })
 })

@@ -91,6 +91,10 @@ export const contractSchemas = (z: Zod) => {
       recommendations: z.array(z.string()),
     }),
     artifacts: z.array(artifact),
+    left_out: z
+      .array(z.strictObject({ path: name, reason: z.string() }))
+      .default([])
+      .describe("What the subagent made and no pass can carry"),
     error: error.nullable(),
     metadata,
   })

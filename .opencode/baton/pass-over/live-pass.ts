@@ -5,12 +5,15 @@ import type { PassRecord } from "./pass-record.ts"
 import type { Prepared } from "./prepare-pass.ts"
 import type { StopReason } from "./work-output.ts"
 import type { Place } from "./worktree/redirect.ts"
+import type { LeftOut } from "./worktree/worktree.ts"
 
 /** A pass that this process works on. */
 export type LivePass = {
   readonly id: string
   readonly prepared: Prepared
   readonly place: Place | undefined
+  /** What the child's copy does not have. */
+  readonly leftOut: readonly LeftOut[]
   readonly limits: Limits
   /** Ends the child and everything below it. */
   readonly stopping: AbortController

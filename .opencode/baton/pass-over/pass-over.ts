@@ -119,6 +119,7 @@ export const createPassOver = (deps: PassOverDeps) => {
       id,
       prepared,
       place: begun.copy === undefined ? undefined : await deps.toPlace(begun.copy, request.originating_session_id),
+      leftOut: begun.leftOut,
       limits: { can_modify_files: canModify, can_run_tools },
       stopping: new AbortController(),
       stopReason: undefined,

@@ -52,7 +52,12 @@ export const createPassWork = (deps: PassWorkDeps) => {
           originator: originatorRules,
           copy,
         }),
-        prompt: { text: renderOrder(request), context: renderContext(request), agent: subagent.name, model },
+        prompt: {
+          text: renderOrder(request),
+          context: renderContext(request, pass.leftOut),
+          agent: subagent.name,
+          model,
+        },
         signal: pass.stopping.signal,
         onSession: async (sessionID) => {
           pass.childSessionID = sessionID

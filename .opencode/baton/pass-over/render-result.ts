@@ -36,6 +36,15 @@ const renderFile = ({ path, change, previous_path, by, is_binary, is_large }: Fi
   return `${change.replace("_", " ")} ${path}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`
 }
 
+const renderLeftOut = ({ left_out, pass_over_id: id }: WorkOutput): string[] => {
+  if (left_out.length === 0) return []
+  const lines = left_out.map(({ path, reason }) => `${path}: ${reason}`)
+  return [
+    ...listed("Not carried", lines, MAX_FILES),
+    `What has no other place stays in .opencode/state/pass-over/${id}/copy.`,
+  ]
+}
+
 const renderFiles = (output: WorkOutput, state: PassState): string[] => {
   const files = ofType(output.artifacts, "file_modification")
   if (files.length === 0) return ["", "Changed files: none"]
@@ -78,6 +87,7 @@ export const renderResult = (output: WorkOutput, subagent: string, state: PassSt
       MAX_FINDINGS,
     ),
     ...renderFiles(output, state),
+    ...renderLeftOut(output),
     "",
     `Child session: ${child_session_id ?? "none was created"}`,
   ].join("\n")

@@ -20,6 +20,7 @@ export type PassRecord = {
   target: string
   /** The bundle's own folder within it, which no pass carries. */
   own_folder: string
+  /** What is not in the copy. */
   left_out: { path: string; reason: string }[]
 }
 
@@ -45,6 +46,7 @@ export type HeldFile = {
   fate: "held" | "applied" | "rejected"
 }
 
+/** `left_out`: what the child made and could not be stored. */
 export type HeldChanges = { version: 1; files: HeldFile[]; left_out: { path: string; reason: string }[] }
 
 /** One write into the worktree: what was there, what is there afterwards, and the name it is written under first. */

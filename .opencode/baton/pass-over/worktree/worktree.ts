@@ -36,6 +36,7 @@ export type Begun = {
 export type Changes = {
   readonly kind: "changes"
   readonly modifications: readonly FileModification[]
+  /** What the child made and no pass can carry. The copy stays when it has the only one. */
   readonly leftOut: readonly LeftOut[]
 }
 
