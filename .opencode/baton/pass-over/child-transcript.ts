@@ -2,6 +2,7 @@ import type { ToolPart } from "@opencode-ai/sdk"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Artifact } from "./contract.ts"
 import { readToolResult } from "./work-context.ts"
+import { WRITING_TOOLS } from "./worktree/redirect.ts"
 
 const OUTPUT_CHARACTERS = 2_000
 const PROSE_CHARACTERS = 8_000
@@ -33,8 +34,6 @@ export const collectToolResults = (messages: readonly StoredMessage[]): ToolResu
     )
     .slice(-MAX_RESULTS)
 
-const WRITING = new Set(["edit", "write", "multiedit", "apply_patch", "patch"])
-
 const pathsOf = ({ state }: ToolPart): unknown[] => {
   if (state.status !== "completed") return []
   const files: unknown = state.metadata.files
@@ -45,7 +44,7 @@ const pathsOf = ({ state }: ToolPart): unknown[] => {
 /** Paths, as the tools had them, that the child's own tools wrote. */
 export const writtenPaths = (messages: readonly StoredMessage[]): string[] =>
   toolParts(messages)
-    .filter(({ tool }) => WRITING.has(tool))
+    .filter(({ tool }) => WRITING_TOOLS.has(tool))
     .flatMap(pathsOf)
     .filter((path) => typeof path === "string")
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { realpath } from "node:fs/promises"
-import { relative } from "node:path"
+import { isAbsolute, relative } from "node:path"
 import { isMainThread } from "node:worker_threads"
 import type { PluginInput, ToolContext } from "@opencode-ai/plugin"
 import { createChildSessions } from "../host/child-sessions.ts"
@@ -33,7 +33,7 @@ import { createPassWork } from "./pass-work.ts"
 import { createPasses } from "./passes.ts"
 import { createPermissionWatch } from "./permission-watch.ts"
 import { toPlace } from "./place.ts"
-import { readPolicy } from "./policy-file.ts"
+import { readPolicyInUse } from "./policy-file.ts"
 import { type PassCall, preparePass } from "./prepare-pass.ts"
 import { recoverPasses } from "./recover.ts"
 import { type Release, releaseResult } from "./release-result.ts"
@@ -43,6 +43,7 @@ import { createSessionHooks } from "./session-hooks.ts"
 import { describeTask } from "./task-text.ts"
 import type { PassOverArguments } from "./tool-arguments.ts"
 import { createPassWorktree } from "./worktree/pass-worktree.ts"
+import { redirectedDirectory, redirectPath } from "./worktree/redirect.ts"
 
 const CALL_DEADLINE_MS = 10_000
 const FLUSH_DEADLINE_MS = 700
@@ -105,14 +106,19 @@ export const createPassOverFeature = (
     now,
   })
 
-  const gather = (call: PassCall, maxTokens: number): Promise<WorkContext> =>
-    gatherContext(
+  const gather = (call: PassCall, maxTokens: number): Promise<WorkContext> => {
+    const place = passSessions.find(call.sessionID)?.place
+    return gatherContext(
       {
         sessions,
+        // An originator that works in a copy means the files as they are there.
         places: async () => {
-          const [realRoot, base] = await findRoots()
+          const [realRoot = root, base = directory] = await (place
+            ? Promise.all([realpath(place.copy), realpath(redirectedDirectory(place))])
+            : findRoots())
           return { root: realRoot, base }
         },
+        locate: (path) => (place && isAbsolute(path) ? redirectPath(path, place) : path),
         // The compaction feature binds; what it stored last is newer than anything remembered here.
         findTask: async (sessionID) => (await bindings.read(sessionID)) ?? tasks.find(sessionID),
         readSpecification: (taskID) => describeTask(ledger, taskID),
@@ -120,6 +126,7 @@ export const createPassOverFeature = (
       call,
       maxTokens,
     )
+  }
 
   const release = (record: PassRecord, ask: ToolContext["ask"]): Promise<Release> =>
     releaseResult(record, { ask, hasUser, noteRelease: passes.release, withdraw: permissions.withdraw, log })
@@ -130,7 +137,7 @@ export const createPassOverFeature = (
         {
           sessions,
           childSessions,
-          readPolicy: () => readPolicy(projectRoot),
+          readPolicy: () => readPolicyInUse(projectRoot),
           countPasses: async (rootSessionID) => (await store.idsOfRoot(rootSessionID)).length,
           gather,
           passOf: passSessions.find,

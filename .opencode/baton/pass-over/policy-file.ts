@@ -40,7 +40,7 @@ export const policyFileSchema = (z: Zod) => {
 export type PolicyFile = Infer<ReturnType<typeof policyFileSchema>>
 
 /** What an empty file says; for one that is not there nothing has to be loaded. */
-export const NO_POLICY: PolicyFile = {
+const NO_POLICY: PolicyFile = {
   defaults: {},
   pairs: {},
   subagents: {},
@@ -118,4 +118,17 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
     return unusable(POLICY_FILE, undefined, describeError(error))
   }
   return parsePolicy(await loadZod(), text)
+}
+
+/**
+ * Reads the policy of a project that passes work over. It asked for that by the file; one that is gone meanwhile, as between
+ * two writes of an editor, is no policy that allows everything.
+ *
+ * @throws as `readPolicy`
+ */
+export const readPolicyInUse = async (projectRoot: string): Promise<PolicyRead> => {
+  const read = await readPolicy(projectRoot)
+  return read.kind === "policy" && read.isAbsent
+    ? unusable(POLICY_FILE, undefined, "It was there when OpenCode started, and is gone")
+    : read
 }

@@ -9,7 +9,8 @@ import type { PassStore } from "./pass-store.ts"
 import type { createPermissionWatch } from "./permission-watch.ts"
 import { judgeToolCall } from "./tool-gate.ts"
 import { hiddenTools, hideTools } from "./tool-offers.ts"
-import { redirectText } from "./worktree/redirect.ts"
+import { pathsToWrite, redirectText } from "./worktree/redirect.ts"
+import { leadsOut } from "./worktree/way-out.ts"
 
 export type SessionHooksDeps = {
   readonly passSessions: PassSessions
@@ -54,6 +55,13 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       if (verdict.kind === "refused") {
         log.info("a tool is refused in a pass", { sessionID, pass: pass.passID, tool, reason: verdict.reason })
         throw new Error(verdict.reason)
+      }
+      const out = pathsToWrite(tool, verdict.changes).find((path) => pass.place && leadsOut(path, pass.place.copy))
+      if (out !== undefined) {
+        log.info("a tool is refused in a pass: it would write through a link", { sessionID, pass: pass.passID, tool })
+        throw new Error(
+          `${out} is reached through a link that leads out of your copy of the project: nothing is written.`,
+        )
       }
       // OpenCode hands these very arguments to the tool.
       Object.assign(args, verdict.changes)

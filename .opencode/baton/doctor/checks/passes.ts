@@ -7,7 +7,7 @@ import { broken, type Check, type Observation, ok, warning } from "../finding.ts
 const judgePolicy = async (root: string): Promise<Observation> => {
   const read = await readPolicy(root)
   if (read.kind === "policy")
-    return ok(read.isAbsent ? `no ${POLICY_FILE}: the built-in policy is used` : `${POLICY_FILE} is in order`)
+    return ok(read.isAbsent ? `no ${POLICY_FILE}: nothing is passed over` : `${POLICY_FILE} is in order`)
   const fix = `Mend ${POLICY_FILE}; docs/pass-over-reference.md lists what it may hold. Until then nothing is passed.`
   return broken(`${read.error.message}: ${read.error.cause}`, fix)
 }
