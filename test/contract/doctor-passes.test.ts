@@ -60,9 +60,7 @@ const setUp = () => {
 describe("doctor on passes", () => {
   test(promised("pass-over.G4", "finds nothing where there is nothing"), async () => {
     const { examine } = setUp()
-    expect(await examine()).toEqual([
-      { status: "ok", message: "no .opencode/pass-over.json: nothing is passed over" },
-    ])
+    expect(await examine()).toEqual([{ status: "ok", message: "no .opencode/pass-over.json: nothing is passed over" }])
   })
 
   test(promised(["pass-over.G4", "pass-over.C2"], "names a policy that is none, with its line"), async () => {

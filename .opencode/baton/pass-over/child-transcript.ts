@@ -1,4 +1,5 @@
 import type { ToolPart } from "@opencode-ai/sdk"
+import { cutText } from "../host/cut-text.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Artifact } from "./contract.ts"
 import { readToolResult } from "./work-context.ts"
@@ -26,7 +27,7 @@ export const collectToolResults = (messages: readonly StoredMessage[]): ToolResu
         (result): ToolResult => ({
           type: "tool_result",
           ...result,
-          output: result.output.slice(0, OUTPUT_CHARACTERS),
+          output: cutText(result.output, OUTPUT_CHARACTERS),
           exit_code: exitCodeOf(part),
           is_cut: result.output.length > OUTPUT_CHARACTERS,
         }),
@@ -58,5 +59,5 @@ export const lastWords = (messages: readonly StoredMessage[]): string => {
         .join("\n")
         .trim(),
     )
-  return (spoken.findLast((text) => text !== "") ?? "").slice(0, PROSE_CHARACTERS)
+  return cutText(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
 }

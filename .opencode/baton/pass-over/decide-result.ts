@@ -39,6 +39,14 @@ const wrongState = (record: PassRecord): PassOverError =>
 const refusedByFiles = (passID: string, { reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E024", { message: `Nothing was done with the files of ${passID}`, cause, nextStep })
 
+/** The files that renames among these remove. */
+const previousPaths = ({ output }: PassRecord, paths: readonly string[]): string[] =>
+  (output?.artifacts ?? []).flatMap((artifact) =>
+    artifact.type === "file_modification" && artifact.previous_path !== undefined && paths.includes(artifact.path)
+      ? [artifact.previous_path]
+      : [],
+  )
+
 const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): string =>
   `- ${path}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
 
@@ -95,7 +103,8 @@ export const createDecisions = ({ store, passes, worktree, release, log }: Decid
     const { paths } = held
     try {
       // Whoever may not write these files may not have them written by somebody else.
-      await ask({ permission: "edit", patterns: [...paths], always: ["*"], metadata: { pass_over_id: passID } })
+      const patterns = [...paths, ...previousPaths(held.record, paths)]
+      await ask({ permission: "edit", patterns, always: ["*"], metadata: { pass_over_id: passID } })
     } catch (error) {
       log.info("applying was not permitted", { sessionID, pass: passID, error: describeError(error) })
       return `Nothing was applied: writing ${paths.join(", ")} is not permitted here. The files stay held.`

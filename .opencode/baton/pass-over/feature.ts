@@ -160,21 +160,28 @@ export const createPassOverFeature = (
     // `run` ends with the turn. In a pass nobody outlives its session's turn: the limits end with that, and so does the copy.
     canGoOn: (sessionID) => hasUser && !passSessions.find(sessionID),
     onEnd: async (record, pass) => {
-      try {
-        await owners.release(pass.id)
-        if (record) await note(record)
-        if (record && !pass.isAwaited && isUntold(record)) await announcer.due(record.request.originating_session_id)
-      } catch (error) {
-        log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
+      const steps = [
+        () => owners.release(pass.id),
+        async () => record && note(record),
+        async () =>
+          record && !pass.isAwaited && isUntold(record) && announcer.due(record.request.originating_session_id),
+      ]
+      for (const step of steps) {
+        try {
+          await step()
+        } catch (error) {
+          log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
+        }
       }
     },
+    note,
     release,
     log,
     now,
   })
   const recover = async (): Promise<void> => {
     try {
-      const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, log, now })
+      const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, note, log, now })
       for (const { request } of untold) announcer.expect(request.originating_session_id)
     } catch (error) {
       log.error("passes of earlier processes could not be looked at", { error: describeError(error) })
@@ -199,8 +206,11 @@ export const createPassOverFeature = (
     ...createDecisions({ store, passes, worktree: files, release, log }),
     ...hooks,
     stop: async (): Promise<void> => {
-      // What they have done so far is kept as their result.
-      for (const pass of live.values()) pass.stopping.abort()
+      // What they have done so far is kept as their result, and told at the next start: nobody is there to be given it.
+      for (const pass of live.values()) {
+        pass.isAwaited = false
+        pass.stopping.abort()
+      }
       await withDeadline(Promise.all([...live.values()].map(({ finished }) => finished)), STOP_DEADLINE_MS)
       await outbox.flush(FLUSH_DEADLINE_MS)
       outbox.stop()

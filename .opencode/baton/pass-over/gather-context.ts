@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { cutText } from "../host/cut-text.ts"
 import { readProjectFile } from "../host/project-file.ts"
 import type { Answer, MessagePage, Sessions, StoredMessage } from "../host/sessions.ts"
 import type { TaskBinding } from "../task/binding.ts"
@@ -56,7 +57,7 @@ export const gatherContext = async (
     files,
     messages: count === 0 ? [] : messagesOf(page, messageID).slice(-count),
     todos: todos.kind === "answer" ? todos.value.map(({ content, status }) => ({ content, status })) : [],
-    task: binding ? { id: binding.taskID, role: binding.role, block: block.slice(0, BLOCK_CHARACTERS) } : null,
+    task: binding ? { id: binding.taskID, role: binding.role, block: cutText(block, BLOCK_CHARACTERS) } : null,
     maxTokens,
   })
 }

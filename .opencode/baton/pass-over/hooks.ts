@@ -24,10 +24,16 @@ export const createPassOverHooks = (input: PluginInput): Hooks => {
   let feature: PassOverFeature | undefined
   let loading: Promise<PassOverFeature> | undefined
   const load = (): Promise<PassOverFeature> => {
-    loading ??= import("./feature.ts").then(({ createPassOverFeature }) => {
-      feature = createPassOverFeature(input, { log, projectRoot, bundleRoot })
-      return feature
-    })
+    loading ??= import("./feature.ts").then(
+      ({ createPassOverFeature }) => {
+        feature = createPassOverFeature(input, { log, projectRoot, bundleRoot })
+        return feature
+      },
+      (error: unknown) => {
+        loading = undefined
+        throw error
+      },
+    )
     return loading
   }
 

@@ -21,7 +21,7 @@ export type LivePass = {
   childSessionID: string | null
   returned: ReturnArguments | undefined
   returnError: PassOverError | undefined
-  /** Whether the originator has gone on, so that it has to be told. */
+  /** Whether the originator still waits; once it has gone on it has to be told. */
   isAwaited: boolean
   /** Ends with what is stored; undefined when it could not be. Never rejects. */
   finished: Promise<PassRecord | undefined>

@@ -107,7 +107,8 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
   const isLate = state.state === "timed_out"
   switch (event.type) {
     case "started":
-      return isLate ? refuse(state, event, "The originator waits no more") : move({ state: "waiting_for_return" })
+      // A further attempt of one whose originator has gone on.
+      return move(isLate ? state : { state: "waiting_for_return" })
     case "returned":
       return move({
         state: "returned",

@@ -1,4 +1,5 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
+import { cutText } from "../host/cut-text.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import { childRules } from "./child-permission.ts"
@@ -29,7 +30,7 @@ export type PassWorkDeps = {
 const TITLE_CHARACTERS = 60
 
 const titleOf = ({ prepared }: LivePass): string => {
-  const objective = prepared.request.work_context.objective.replaceAll(/\s+/g, " ").slice(0, TITLE_CHARACTERS)
+  const objective = cutText(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
 
@@ -70,7 +71,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
             refusals: 0,
           })
           const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
-          // The originator has stopped waiting between two attempts.
+          // It was cancelled between two attempts.
           if (started.kind === "refused") pass.stopping.abort()
         },
         onTurnOver: passSessions.end,
@@ -131,13 +132,17 @@ export const createPassWork = (deps: PassWorkDeps) => {
         log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
       return undefined
     }
+    // Its originator has gone without having noted that, as at an exit: a late result, of which it is told.
+    if (!pass.isAwaited && !request.async && request.return_required)
+      await passes.advance(pass.id, { type: "timed_out" })
     const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
       return undefined
     }
-    // What came late, or from a child that failed, is for the originator to decide.
-    const isKept = policy.values.auto_apply && end.kind === "ended" && !pass.returnError && paths.length > 0
+    // What came late, or from a child that did not complete its work, is for the originator to decide.
+    const isWhole = end.kind === "ended" && output.status === "completed"
+    const isKept = policy.values.auto_apply && isWhole && paths.length > 0
     const { state } = returned.record
     return isKept && "is_late" in state && !state.is_late ? keepFiles(pass, returned.record) : returned.record
   }
@@ -150,7 +155,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       const retried = await runWithRetry({
         policy: policy.values,
         attempt: () => attempt(pass),
-        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned,
+        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned && !pass.returnError,
         onFailure: async (end) => {
           if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
         },
@@ -160,6 +165,9 @@ export const createPassWork = (deps: PassWorkDeps) => {
       return await finish(pass, end, retried.attempts)
     } catch (error) {
       log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
+      // The next start finds it open; until then nothing more may happen to its files.
+      if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
+      await worktree.withhold(pass.id)
       return undefined
     } finally {
       clearTimeout(timer)

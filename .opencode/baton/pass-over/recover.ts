@@ -20,6 +20,8 @@ export type RecoverDeps = {
   readonly worktree: Pick<PassWorktree, "restore" | "changes" | "copyOf">
   readonly sessions: Pick<Sessions, "messages">
   readonly owners: Pick<PassOwners, "isOwned">
+  /** Notes a result where people look. */
+  readonly note: (record: PassRecord) => Promise<void>
   readonly log: Log
   readonly now: () => Date
 }
@@ -84,7 +86,9 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
   await passes.advance(id, { type: "timed_out" })
   const moved = await passes.advance(id, { type: "returned", paths }, { output })
   log.warn("a pass was left in the middle and is brought to its end", { pass: id, files: paths.length })
-  return moved.kind === "moved" ? moved.record : undefined
+  if (moved.kind === "refused") return undefined
+  await deps.note(moved.record)
+  return moved.record
 }
 
 /**

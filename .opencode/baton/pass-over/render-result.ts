@@ -1,3 +1,4 @@
+import { cutText } from "../host/cut-text.ts"
 import type { Artifact, FileModification, WorkOutput } from "./contract.ts"
 import { renderError } from "./errors.ts"
 import { isOpen, type PassState } from "./pass-state.ts"
@@ -5,6 +6,7 @@ import { isOpen, type PassState } from "./pass-state.ts"
 const MAX_FINDINGS = 40
 const MAX_FILES = 60
 const MAX_SUMMARY_CHARACTERS = 8_000
+const OBJECTIVE_CHARACTERS = 80
 
 const ofType = <Type extends Artifact["type"]>(
   artifacts: readonly Artifact[],
@@ -73,7 +75,7 @@ export const renderResult = (output: WorkOutput, subagent: string, state: PassSt
       : [`This is the stored result of ${metadata.cached_from}: same question, same files.`]),
     ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
     ...(error === null ? [] : ["", renderError(error)]),
-    ...(summary.text === "" ? [] : ["", summary.text.slice(0, MAX_SUMMARY_CHARACTERS)]),
+    ...(summary.text === "" ? [] : ["", cutText(summary.text, MAX_SUMMARY_CHARACTERS)]),
     ...listed("Findings", ofType(output.artifacts, "finding").map(renderFinding), MAX_FINDINGS),
     ...listed(
       "Decisions",
@@ -105,5 +107,5 @@ export const renderPassLine = (pass: {
   const { id, subagent, objective, state, status, childSessionID } = pass
   const held = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files held` : ""
   const result = isOpen(state) ? state.state : `${state.state}${status === undefined ? "" : ` (${status})`}${held}`
-  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${objective.replaceAll(/\s+/g, " ").slice(0, 80)}`
+  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${cutText(objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)}`
 }

@@ -31,9 +31,17 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
   const madePasses = new Map<string, Promise<boolean>>()
 
   const hasPasses = (sessionID: string): Promise<boolean> => {
-    const known = madePasses.get(sessionID) ?? store.idsOfSession(sessionID).then((ids) => ids.length > 0)
-    madePasses.set(sessionID, known)
-    return known
+    const known = madePasses.get(sessionID)
+    if (known) return known
+    const asked = store.idsOfSession(sessionID).then(
+      (ids) => ids.length > 0,
+      (error: unknown) => {
+        madePasses.delete(sessionID)
+        throw error
+      },
+    )
+    madePasses.set(sessionID, asked)
+    return asked
   }
 
   const stopBelow = (sessionID: string): void => {

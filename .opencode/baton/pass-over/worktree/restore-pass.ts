@@ -7,7 +7,7 @@ import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
 import { holdChanges, removeCopy, type SettleDeps } from "./settle-pass.ts"
 import { countHeld, isFolder, readManifest, readStage, type Stage, saveChanges, withFate } from "./stage.ts"
 import type { PassRecord } from "./stored.ts"
-import { undoJournal } from "./undo.ts"
+import { removeUndo, undoJournal } from "./undo.ts"
 import type { PendingPass, Refusal, Restored } from "./worktree.ts"
 
 /** The ids of passes that files are, or were, kept for. */
@@ -72,7 +72,7 @@ export const restoreApplying = async (
   const written = new Set(journal.entries.map(({ path }) => path))
   const again = withFate(changes, written, "held")
   await saveChanges(folder, again)
-  await rm(folder.undo, { recursive: true, force: true })
+  await removeUndo(folder)
   const did = [`took back ${journal.entries.length} writes of an apply that was interrupted`]
   return { kind: "restored", did, leftAlone, held: countHeld(again) }
 }
