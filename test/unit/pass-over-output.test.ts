@@ -132,6 +132,43 @@ describe("a result's text", () => {
   })
 })
 
+test(
+  promised("pass-over.A5", "a long result is short where it is handed back, and whole where it is asked for"),
+  () => {
+    const findings = Array.from({ length: 50 }, (_, at) => ({
+      type: "finding" as const,
+      severity: "info" as const,
+      message: `f${at}`,
+    }))
+    const output = workOutput({
+      artifacts: findings,
+      summary: { ...workOutput().summary, text: `${"x".repeat(9_000)}END` },
+    })
+    const state = { state: "returned", is_late: false, undecided: [], applied: [], rejected: [] } as const
+    const short = renderResult(output, "audit", state)
+    expect(short).toContain("and 10 more: pass_over_status shows them")
+    expect(short).not.toContain("END")
+    const whole = renderResult(output, "audit", state, { isWhole: true })
+    expect(whole).toContain("f49")
+    expect(whole).toContain("END")
+  },
+)
+
+test(promised("pass-over.A5", "a result of which some files were applied says which"), () => {
+  const file = { type: "file_modification", change: "added", is_binary: false, is_large: false, by: "tool" } as const
+  const rest = {
+    old_content: null,
+    new_content: "x",
+    old_hash: null,
+    new_hash: "h",
+    old_mode: null,
+    new_mode: "100644",
+  }
+  const artifacts = ["a", "b"].map((path) => ({ ...file, ...rest, path }))
+  const state = { state: "applied", is_late: false, undecided: [], applied: ["a"], rejected: ["b"] } as const
+  expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
+})
+
 describe("a result goes back", () => {
   const policy = builtInPolicy()
   const asking = passRecord({

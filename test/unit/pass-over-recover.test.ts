@@ -89,6 +89,16 @@ describe("a pass whose process died", () => {
     expect(states()).toEqual(["waiting_for_return", "returned"])
   })
 
+  test(promised(["pass-over.B2", "pass-over.B3"], "in the middle of an apply has that taken back"), async () => {
+    const { recover, records, files, states, log } = setUp(["one"])
+    const state = { state: "returned", is_late: false, undecided: ["a"], applied: [], rejected: [] } as const
+    records.set("one", { ...passOf("one"), state })
+    files.set("one", { kind: "restored", did: ["took back 1 write"], leftAlone: [], held: 1 })
+    expect(await recover()).toEqual([])
+    expect(states()).toEqual(["returned"])
+    expect(log.lines.map(({ message }) => message)).toEqual(["an apply was cut off and is taken back"])
+  })
+
   test(promised(["pass-over.A2", "pass-over.B3"], "has what it returned, in paths of the worktree"), async () => {
     const { recover, records, messages } = setUp(["one"])
     const message = assistantMessage("x")

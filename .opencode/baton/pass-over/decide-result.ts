@@ -163,7 +163,7 @@ export const createDecisions = ({ store, passes, worktree, release, log }: Decid
     if (!output || isOpen(state)) return renderOne(record)
     const released = await release(record, ask)
     if (released.kind === "refused") return renderUnreleased(record)
-    const text = renderResult(output, request.subagent_id, state)
+    const text = renderResult(output, request.subagent_id, state, { isWhole: true })
     return released.note === undefined ? text : `${text}\n${released.note}`
   }
 

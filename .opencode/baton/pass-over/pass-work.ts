@@ -12,7 +12,7 @@ import type { Passes } from "./passes.ts"
 import { renderContext, renderOrder } from "./render-context.ts"
 import { runWithRetry } from "./retry.ts"
 import { buildWorkOutput, CHILD_MESSAGES, changedPaths } from "./work-output.ts"
-import { pathInWorktree } from "./worktree/redirect.ts"
+import { pathInWorktree, redirectPath } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
 export type PassWorkDeps = {
@@ -41,7 +41,11 @@ export const createPassWork = (deps: PassWorkDeps) => {
   const attempt = (pass: LivePass): Promise<ChildEnd> => {
     const { request, subagent, originatorRules, model } = pass.prepared
     const { limits } = pass
-    const copy = pass.place && deps.relativeCopy(pass.place.copy)
+    const { place } = pass
+    const copy = place && {
+      relative: deps.relativeCopy(place.copy),
+      moved: (path: string) => redirectPath(path, place),
+    }
     return runChild(
       { sessions: childSessions, log },
       {

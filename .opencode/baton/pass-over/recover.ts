@@ -51,6 +51,16 @@ const findChanges = async (worktree: RecoverDeps["worktree"], id: string): Promi
     : changes
 }
 
+/** Takes back an apply that a crash cut off; files that are merely held stay as they are. */
+const undoInterrupted = async ({ worktree, log }: RecoverDeps, { request, state }: PassRecord): Promise<void> => {
+  if (!("undecided" in state) || state.undecided.length === 0) return
+  const restored = await worktree.restore(request.pass_over_id)
+  if (restored.kind === "refused" && restored.code !== "unknown-pass")
+    log.warn("the files of a pass cannot be looked at", { pass: request.pass_over_id, reason: restored.reason })
+  if (restored.kind === "restored" && restored.did.length > 0)
+    log.warn("an apply was cut off and is taken back", { pass: request.pass_over_id, did: restored.did })
+}
+
 /** @returns the pass with its result; undefined when it is left open for the next start */
 const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRecord | undefined> => {
   const { passes, worktree, sessions, log, now } = deps
@@ -104,7 +114,11 @@ export const recoverPasses = async (deps: RecoverDeps): Promise<PassRecord[]> =>
   for (const record of all) {
     const id = record.request.pass_over_id
     try {
-      if (!isOpen(record.state) || (await owners.isOwned(id))) continue
+      if (await owners.isOwned(id)) continue
+      if (!isOpen(record.state)) {
+        await undoInterrupted(deps, record)
+        continue
+      }
       const ended = await recoverOne(deps, record)
       if (ended) recovered.push(ended)
     } catch (error) {
