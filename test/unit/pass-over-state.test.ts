@@ -2,7 +2,6 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import {
   isOpen,
-  isSettled,
   nextState,
   type PassEvent,
   type PassState,
@@ -10,6 +9,9 @@ import {
   SENT,
 } from "../../.opencode/baton/pass-over/pass-state.ts"
 import { promised } from "../requirements.ts"
+
+/** Whether nothing can happen to a pass any more. */
+const isSettled = ({ state }: PassState): boolean => ["applied", "rejected", "cancelled"].includes(state)
 
 const FILES = ["a.ts", "b.ts", "c.ts"]
 

@@ -1,7 +1,7 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describeError, type Log } from "../host/log.ts"
 import { createFilesCollector } from "./collect-files.ts"
-import { type PassOverError, passOverError, renderError } from "./errors.ts"
+import { type PassOverError, passOverError, renderError, unknownPass } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"
 import { isOpen } from "./pass-state.ts"
 import type { PassStore } from "./pass-store.ts"
@@ -66,10 +66,7 @@ export const createDecisions = ({ store, passes, worktree, release, log }: Decid
     const record = await store.read(passID)
     if (record && isOfSession(record, sessionID)) return { kind: "found", record }
     const cause = record ? "It belongs to another session" : "It is not stored in this project"
-    return {
-      kind: "refused",
-      error: passOverError("E023", { message: `There is no pass ${JSON.stringify(passID)}`, cause }),
-    }
+    return { kind: "refused", error: unknownPass(passID, cause) }
   }
 
   const collect = createFilesCollector({ worktree, passes })

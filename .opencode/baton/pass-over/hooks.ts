@@ -6,9 +6,9 @@ import { guardConfig, guardHook, guardObserver } from "../host/guard.ts"
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { PassOverFeature } from "./feature.ts"
+import { POLICY_FILE } from "./policy-path.ts"
 
 const TRANSFORM_DEADLINE_MS = 1_000
-const POLICY_PATH = join(".opencode", "pass-over.json")
 
 /**
  * The hooks of passing work over, for one directory of one OpenCode process. A project asks for the feature by its policy
@@ -17,7 +17,7 @@ const POLICY_PATH = join(".opencode", "pass-over.json")
 export const createPassOverHooks = (input: PluginInput): Hooks => {
   const { client, directory, worktree } = input
   const projectRoot = findProjectRoot(directory, worktree)
-  if (!existsSync(join(projectRoot, POLICY_PATH))) return {}
+  if (!existsSync(join(projectRoot, POLICY_FILE))) return {}
   const log = createLog(client, "pass-over")
   const claim = claimBundle({ feature: "pass-over", directory, projectRoot, bundleRoot })
 

@@ -46,8 +46,12 @@ export const createPassBeginning = (deps: PassBeginningDeps) => {
     }
   }
 
-  const enter = async (prepared: Prepared, copying: ReturnType<PassWorktree["begin"]>) => {
+  const enter = async (
+    prepared: Prepared,
+    { copying, onRecorded }: { copying: ReturnType<PassWorktree["begin"]>; onRecorded: () => void },
+  ) => {
     await passes.begin(prepared)
+    onRecorded()
     const begun = await copying
     if (begun.kind === "refused") return begun
     const { copy, leftOut } = begun
@@ -55,8 +59,11 @@ export const createPassBeginning = (deps: PassBeginningDeps) => {
     return { kind: "entered" as const, place, leftOut }
   }
 
-  /** @returns the text of what is in the way of a beginning */
-  const begin = async (prepared: Prepared): Promise<LivePass | string> => {
+  /**
+   * @param onRecorded called when the pass counts as made, before its files are there
+   * @returns the text of what is in the way of a beginning
+   */
+  const begin = async (prepared: Prepared, onRecorded: () => void): Promise<LivePass | string> => {
     const { request, policy } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
@@ -75,7 +82,7 @@ export const createPassBeginning = (deps: PassBeginningDeps) => {
         await owners.release(id)
       }
     }
-    const entered = await enter(prepared, copying).catch(async (error: unknown) => {
+    const entered = await enter(prepared, { copying, onRecorded }).catch(async (error: unknown) => {
       const cause = describeError(error)
       await giveUp(passOverError("E011", { message: "The pass could not be begun", cause }))
       throw error

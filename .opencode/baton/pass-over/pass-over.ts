@@ -10,6 +10,7 @@ import type { PassCall, Preparation } from "./prepare-pass.ts"
 import type { Release } from "./release-result.ts"
 import { renderUnreleased } from "./render-notice.ts"
 import { renderResult } from "./render-result.ts"
+import { createTurns } from "./turns.ts"
 
 /** How long the originator waits for a child that it has ended. */
 const END_GRACE_MS = 10_000
@@ -124,7 +125,10 @@ export const createPassOver = (deps: PassOverDeps) => {
     return ended.kind === "done" && ended.value ? giveBack(ended.value, ask) : lostResult(pass)
   }
 
-  return async (call: PassCall, { abort, ask }: Pick<ToolContext, "abort" | "ask">): Promise<string> => {
+  /** Up to its record one pass is made after the other: those that count at the same time would all be the last allowed. */
+  const makeOne = createTurns()
+
+  const make = async (call: PassCall, ask: ToolContext["ask"], onRecorded: () => void): Promise<LivePass | string> => {
     const preparation = await deps.prepare(call)
     if (preparation.kind === "refused") {
       const { error, refusal, isAudited } = preparation
@@ -133,18 +137,26 @@ export const createPassOver = (deps: PassOverDeps) => {
       return renderError(error)
     }
     const { prepared } = preparation
-    const { subagent, policy, request } = prepared
     const known = await answerAgain(prepared)
+    // The user may be asked for a minute; nobody waits for that.
+    if (known) onRecorded()
     if (known) return known.kind === "moved" ? giveBack(known.record, ask) : renderError(known.error)
-    const pass = await begin(prepared)
+    const pass = await begin(prepared, onRecorded)
     if (typeof pass === "string") return pass
     start(pass)
     log.info("work is passed over", {
       sessionID: call.sessionID,
       pass: pass.id,
-      subagent: subagent.name,
-      policy: policy.name,
+      subagent: prepared.subagent.name,
+      policy: prepared.policy.name,
     })
+    return pass
+  }
+
+  return async (call: PassCall, { abort, ask }: Pick<ToolContext, "abort" | "ask">): Promise<string> => {
+    const pass = await makeOne((onRecorded) => make(call, ask, onRecorded))
+    if (typeof pass === "string") return pass
+    const { policy, request } = pass.prepared
     if ((request.async || !request.return_required) && deps.canGoOn(call.sessionID)) {
       pass.isAwaited = false
       return renderGoingOn(pass, "is at work.")

@@ -48,9 +48,6 @@ export type Step =
 /** Where a pass begins. */
 export const SENT: PassState = { state: "sent" }
 
-/** Whether nothing can happen to a pass any more. */
-export const isSettled = ({ state }: PassState): boolean => ["applied", "rejected", "cancelled"].includes(state)
-
 /** Whether somebody may still be at work on it. */
 export const isOpen = ({ state }: PassState): boolean => ["sent", "waiting_for_return", "timed_out"].includes(state)
 

@@ -7,8 +7,7 @@ import { loadZod, type Zod } from "../host/schema.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { type LocatedJSON, parseLocatedJSON } from "./located-json.ts"
 import { policyPartSchema } from "./policy.ts"
-
-export const POLICY_FILE = ".opencode/pass-over.json"
+import { POLICY_FILE } from "./policy-path.ts"
 
 const DEFAULT_RETENTION_DAYS = 90
 

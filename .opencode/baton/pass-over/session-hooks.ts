@@ -3,8 +3,8 @@ import type { Log } from "../host/log.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Announcer } from "./announcer.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
-import { readPassEvent } from "./pass-event.ts"
 import type { PassSessions } from "./pass-sessions.ts"
+import { readPassSignal } from "./pass-signal.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { createPermissionWatch } from "./permission-watch.ts"
 import { judgeToolCall } from "./tool-gate.ts"
@@ -100,7 +100,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     },
 
     receive: async (event: { type: string; properties?: unknown }): Promise<void> => {
-      const signal = readPassEvent(event)
+      const signal = readPassSignal(event)
       switch (signal?.kind) {
         case "created":
           return passSessions.created(signal.sessionID, signal.parentID)

@@ -22,6 +22,7 @@ export type ContextParts = {
   readonly messages: readonly StoredMessage[]
   readonly todos: WorkContext["todos"]
   readonly task: WorkContext["task"]
+  /** A token is four characters here. */
   readonly maxTokens: number
 }
 

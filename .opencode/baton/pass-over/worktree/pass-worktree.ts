@@ -115,7 +115,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
     })
 
   const withhold: PassWorktree["withhold"] = async (passID, toolPaths = NO_PATHS) => {
-    if (readOnly.has(passID)) return NO_CHANGES
+    if (readOnly.delete(passID)) return NO_CHANGES
     const held = await withPass<Changes>("storing", passID, async (folder, stage) => {
       const isDone = stage.kind !== "working"
       const changes = isDone ? stage.changes : await holdChanges({ git, folder }, stage.record, toolPaths)

@@ -10,7 +10,7 @@ import { describeModification } from "./modification.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import { damaged, wrongState } from "./refusal.ts"
 import { countHeld, isFolder, readManifest, type Stage, saveChanges, withFate } from "./stage.ts"
-import type { HeldChanges, HeldFile, PassRecord } from "./stored.ts"
+import type { CopyRecord, HeldChanges, HeldFile } from "./stored.ts"
 import type { Applied, ApplyOptions, Changes, FileResult, Refusal, Rejected } from "./worktree.ts"
 
 export type SettleDeps = {
@@ -25,7 +25,7 @@ export type SettleDeps = {
  */
 export const lookAtCopy = async (
   { git, folder }: SettleDeps,
-  record: PassRecord,
+  record: CopyRecord,
   toolPaths: ReadonlySet<string>,
 ): Promise<HeldChanges | Refusal> => {
   const manifest = await readManifest(folder)
@@ -49,7 +49,7 @@ export const removeStoredCopy = async (folder: PassFolder, { left_out }: HeldCha
 /** Stores the changes of a child that has ended, and only then removes its copy. */
 export const holdChanges = async (
   deps: SettleDeps,
-  record: PassRecord,
+  record: CopyRecord,
   toolPaths: ReadonlySet<string>,
 ): Promise<HeldChanges | Refusal> => {
   const changes = await lookAtCopy(deps, record, toolPaths)

@@ -4,13 +4,14 @@ import { isAbsent } from "../../host/error-code.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 
 /** Modes as git has them: a file, an executable one, a symbolic link. */
-export const MODES = ["100644", "100755", "120000"] as const
+const MODES = ["100644", "100755", "120000"] as const
 export type Mode = (typeof MODES)[number]
 
 /** One state of a file: its content lies in the pass's `held` folder under its hash (SHA-256, hex). */
 export type Side = { readonly mode: Mode; readonly hash: string; readonly size: number }
 
-export type PassRecord = {
+/** What a copy was made of, and when. */
+export type CopyRecord = {
   version: 1
   /** ISO 8601, UTC. */
   began_at: string
@@ -63,7 +64,7 @@ const modeSchema = (z: Zod) => z.enum(MODES)
 const sideFields = (z: Zod) => ({ mode: modeSchema(z), hash: z.string(), size: z.number() })
 const leftOutSchema = (z: Zod) => z.array(z.object({ path: z.string(), reason: z.string() }))
 
-export const recordSchema = (z: Zod): ZodType<PassRecord> =>
+export const recordSchema = (z: Zod): ZodType<CopyRecord> =>
   z.object({
     version: z.literal(1),
     began_at: z.string(),
