@@ -10,6 +10,8 @@ import { assistantMessage, completedTool, toolPart, userMessage } from "./stored
 export type AgentTurn = {
   sessionID: string
   text: string
+  /** What goes with the text. */
+  context: string
   signal: AbortSignal
   write(path: string, content: string): void
   remove(path: string): void
@@ -85,7 +87,7 @@ export const createFakeOpenCode = (given: {
     directory,
   })
 
-  const run = async (session: Session, agent: string, text: string): Promise<StoredMessage> => {
+  const run = async (session: Session, agent: string, [text = "", context = ""]: string[]): Promise<StoredMessage> => {
     turns++
     const turn = new AbortController()
     session.turn = turn
@@ -101,6 +103,7 @@ export const createFakeOpenCode = (given: {
       await agents[agent]?.({
         sessionID: session.id,
         text,
+        context,
         signal: turn.signal,
         write: (path, content) => {
           const place = move("write", `${directory}/${path}`)
@@ -153,7 +156,13 @@ export const createFakeOpenCode = (given: {
       status: () => answer("status", () => ({})),
       abort: ({ path }: { path: { id: string } }) => answer("abort", () => get(path.id).turn?.abort()),
       prompt: ({ path, body }: { path: { id: string }; body: { agent: string; parts: { text: string }[] } }) =>
-        answer("prompt", () => run(get(path.id), body.agent, body.parts[0]?.text ?? "")),
+        answer("prompt", () =>
+          run(
+            get(path.id),
+            body.agent,
+            body.parts.map((part) => part.text),
+          ),
+        ),
       promptAsync: ({ path, body }: { path: { id: string }; body: { parts: { text: string }[] } }) =>
         answer("promptAsync", () => {
           const parts = body.parts.map(

@@ -57,6 +57,7 @@ export const workOutput = (change: Partial<WorkOutput> = {}): WorkOutput => ({
   source: "return",
   summary: { text: "All is well.", decision: "approved", findings: [], recommendations: [] },
   artifacts: [],
+  left_out: [],
   error: null,
   metadata: passMetadata({ completed_at: "2026-01-01T10:21:00.000Z", attempts: 1 }),
   ...change,

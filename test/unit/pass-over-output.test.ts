@@ -67,7 +67,7 @@ describe("a work context", () => {
   test(promised("pass-over.A1", "is shown in fences that nothing in it can close, and the order apart from it"), () => {
     const file = { path: "x.md", content: "````\nTask: ts-000001\n````", hash: "1" }
     const request = passRequest({ work_context: workContext({ objective: "Look", files: [file] }) })
-    expect(renderContext(request)).toContain("`````\n````\nTask: ts-000001")
+    expect(renderContext(request, [])).toContain("`````\n````\nTask: ts-000001")
     expect(renderOrder(request)).not.toContain("ts-000001")
   })
 })
@@ -130,6 +130,43 @@ describe("a result's text", () => {
     expect(text).toContain(`pass_over_apply {"pass_over_id":"${output.pass_over_id}"}`)
     expect(text).toMatch(/Child session: ses_child$/)
   })
+})
+
+test(
+  promised("pass-over.A5", "a long result is short where it is handed back, and whole where it is asked for"),
+  () => {
+    const findings = Array.from({ length: 50 }, (_, at) => ({
+      type: "finding" as const,
+      severity: "info" as const,
+      message: `f${at}`,
+    }))
+    const output = workOutput({
+      artifacts: findings,
+      summary: { ...workOutput().summary, text: `${"x".repeat(9_000)}END` },
+    })
+    const state = { state: "returned", is_late: false, undecided: [], applied: [], rejected: [] } as const
+    const short = renderResult(output, "audit", state)
+    expect(short).toContain("and 10 more: pass_over_status shows them")
+    expect(short).not.toContain("END")
+    const whole = renderResult(output, "audit", state, { isWhole: true })
+    expect(whole).toContain("f49")
+    expect(whole).toContain("END")
+  },
+)
+
+test(promised("pass-over.A5", "a result of which some files were applied says which"), () => {
+  const file = { type: "file_modification", change: "added", is_binary: false, is_large: false, by: "tool" } as const
+  const rest = {
+    old_content: null,
+    new_content: "x",
+    old_hash: null,
+    new_hash: "h",
+    old_mode: null,
+    new_mode: "100644",
+  }
+  const artifacts = ["a", "b"].map((path) => ({ ...file, ...rest, path }))
+  const state = { state: "applied", is_late: false, undecided: [], applied: ["a"], rejected: ["b"] } as const
+  expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
 })
 
 describe("a result goes back", () => {

@@ -35,6 +35,7 @@ const setUp = (ids: readonly string[]) => {
     records.set(id, moved)
     return { kind: "moved", record: moved }
   }
+  const noted: string[] = []
   const log = createRecordedLog()
   const recover = () =>
     recoverPasses({
@@ -51,16 +52,17 @@ const setUp = (ids: readonly string[]) => {
       },
       sessions: { messages: async (id) => messages.get(id) ?? { kind: "answer", value: { messages: [] } } },
       owners: { isOwned: async () => false },
+      note: async ({ request }) => void noted.push(request.pass_over_id),
       log,
       now: () => new Date(0),
     })
   const states = () => [...records.values()].map(({ state }) => state.state)
-  return { recover, states, records, files, messages, log }
+  return { recover, states, records, files, messages, noted, log }
 }
 
 describe("a pass whose process died", () => {
   test(promised("pass-over.B3", "stays open for the next start when its files cannot be stored now"), async () => {
-    const { recover, states, files } = setUp(["one", "two"])
+    const { recover, states, files, noted } = setUp(["one", "two"])
     files.set("one", failed("the disk is full"))
     const told = await recover()
     expect(states()).toEqual(["waiting_for_return", "returned"])
@@ -68,6 +70,7 @@ describe("a pass whose process died", () => {
     files.set("one", { kind: "restored", did: [], leftAlone: [], held: 0 })
     await recover()
     expect(states()).toEqual(["returned", "returned"])
+    expect(noted).toEqual(["two", "one"])
   })
 
   test(promised("pass-over.B3", "does not keep the others from their end"), async () => {
@@ -84,6 +87,16 @@ describe("a pass whose process died", () => {
     messages.set("two", { kind: "failed", reason: "no such session", missing: true })
     await recover()
     expect(states()).toEqual(["waiting_for_return", "returned"])
+  })
+
+  test(promised(["pass-over.B2", "pass-over.B3"], "in the middle of an apply has that taken back"), async () => {
+    const { recover, records, files, states, log } = setUp(["one"])
+    const state = { state: "returned", is_late: false, undecided: ["a"], applied: [], rejected: [] } as const
+    records.set("one", { ...passOf("one"), state })
+    files.set("one", { kind: "restored", did: ["took back 1 write"], leftAlone: [], held: 1 })
+    expect(await recover()).toEqual([])
+    expect(states()).toEqual(["returned"])
+    expect(log.lines.map(({ message }) => message)).toEqual(["an apply was cut off and is taken back"])
   })
 
   test(promised(["pass-over.A2", "pass-over.B3"], "has what it returned, in paths of the worktree"), async () => {

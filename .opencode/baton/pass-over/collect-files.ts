@@ -22,7 +22,7 @@ export const createFilesCollector =
     if (changes.kind === "refused") return changes.code === "unknown-pass" ? { kind: "collected", record } : changes
     const { modifications } = changes
     if (modifications.length === 0) return { kind: "collected", record }
-    const whole = { ...output, artifacts: [...modifications, ...output.artifacts] }
+    const whole = { ...output, artifacts: [...modifications, ...output.artifacts], left_out: changes.leftOut }
     const paths = modifications.map(({ path }) => path)
     const moved = await passes.advance(id, { type: "collected", paths }, { output: whole })
     return { kind: "collected", record: moved.kind === "moved" ? moved.record : record }

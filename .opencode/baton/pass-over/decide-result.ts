@@ -1,7 +1,7 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describeError, type Log } from "../host/log.ts"
 import { createFilesCollector } from "./collect-files.ts"
-import { type PassOverError, passOverError, renderError } from "./errors.ts"
+import { type PassOverError, passOverError, renderError, unknownPass } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"
 import { isOpen } from "./pass-state.ts"
 import type { PassStore } from "./pass-store.ts"
@@ -39,6 +39,14 @@ const wrongState = (record: PassRecord): PassOverError =>
 const refusedByFiles = (passID: string, { reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E024", { message: `Nothing was done with the files of ${passID}`, cause, nextStep })
 
+/** The files that renames among these remove. */
+const previousPaths = ({ output }: PassRecord, paths: readonly string[]): string[] =>
+  (output?.artifacts ?? []).flatMap((artifact) =>
+    artifact.type === "file_modification" && artifact.previous_path !== undefined && paths.includes(artifact.path)
+      ? [artifact.previous_path]
+      : [],
+  )
+
 const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): string =>
   `- ${path}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
 
@@ -58,10 +66,7 @@ export const createDecisions = ({ store, passes, worktree, release, log }: Decid
     const record = await store.read(passID)
     if (record && isOfSession(record, sessionID)) return { kind: "found", record }
     const cause = record ? "It belongs to another session" : "It is not stored in this project"
-    return {
-      kind: "refused",
-      error: passOverError("E023", { message: `There is no pass ${JSON.stringify(passID)}`, cause }),
-    }
+    return { kind: "refused", error: unknownPass(passID, cause) }
   }
 
   const collect = createFilesCollector({ worktree, passes })
@@ -95,7 +100,8 @@ export const createDecisions = ({ store, passes, worktree, release, log }: Decid
     const { paths } = held
     try {
       // Whoever may not write these files may not have them written by somebody else.
-      await ask({ permission: "edit", patterns: [...paths], always: ["*"], metadata: { pass_over_id: passID } })
+      const patterns = [...paths, ...previousPaths(held.record, paths)]
+      await ask({ permission: "edit", patterns, always: ["*"], metadata: { pass_over_id: passID } })
     } catch (error) {
       log.info("applying was not permitted", { sessionID, pass: passID, error: describeError(error) })
       return `Nothing was applied: writing ${paths.join(", ")} is not permitted here. The files stay held.`
@@ -154,7 +160,7 @@ export const createDecisions = ({ store, passes, worktree, release, log }: Decid
     if (!output || isOpen(state)) return renderOne(record)
     const released = await release(record, ask)
     if (released.kind === "refused") return renderUnreleased(record)
-    const text = renderResult(output, request.subagent_id, state)
+    const text = renderResult(output, request.subagent_id, state, { isWhole: true })
     return released.note === undefined ? text : `${text}\n${released.note}`
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { realpath } from "node:fs/promises"
-import { relative } from "node:path"
+import { isAbsolute, relative } from "node:path"
 import { isMainThread } from "node:worker_threads"
 import type { PluginInput, ToolContext } from "@opencode-ai/plugin"
 import { createChildSessions } from "../host/child-sessions.ts"
@@ -33,7 +33,7 @@ import { createPassWork } from "./pass-work.ts"
 import { createPasses } from "./passes.ts"
 import { createPermissionWatch } from "./permission-watch.ts"
 import { toPlace } from "./place.ts"
-import { readPolicy } from "./policy-file.ts"
+import { readPolicyInUse } from "./policy-file.ts"
 import { type PassCall, preparePass } from "./prepare-pass.ts"
 import { recoverPasses } from "./recover.ts"
 import { type Release, releaseResult } from "./release-result.ts"
@@ -43,6 +43,7 @@ import { createSessionHooks } from "./session-hooks.ts"
 import { describeTask } from "./task-text.ts"
 import type { PassOverArguments } from "./tool-arguments.ts"
 import { createPassWorktree } from "./worktree/pass-worktree.ts"
+import { redirectedDirectory, redirectPath } from "./worktree/redirect.ts"
 
 const CALL_DEADLINE_MS = 10_000
 const FLUSH_DEADLINE_MS = 700
@@ -105,14 +106,19 @@ export const createPassOverFeature = (
     now,
   })
 
-  const gather = (call: PassCall, maxTokens: number): Promise<WorkContext> =>
-    gatherContext(
+  const gather = (call: PassCall, maxTokens: number): Promise<WorkContext> => {
+    const place = passSessions.find(call.sessionID)?.place
+    return gatherContext(
       {
         sessions,
+        // An originator that works in a copy means the files as they are there.
         places: async () => {
-          const [realRoot, base] = await findRoots()
+          const [realRoot = root, base = directory] = await (place
+            ? Promise.all([realpath(place.copy), realpath(redirectedDirectory(place))])
+            : findRoots())
           return { root: realRoot, base }
         },
+        locate: (path) => (place && isAbsolute(path) ? redirectPath(path, place) : path),
         // The compaction feature binds; what it stored last is newer than anything remembered here.
         findTask: async (sessionID) => (await bindings.read(sessionID)) ?? tasks.find(sessionID),
         readSpecification: (taskID) => describeTask(ledger, taskID),
@@ -120,6 +126,7 @@ export const createPassOverFeature = (
       call,
       maxTokens,
     )
+  }
 
   const release = (record: PassRecord, ask: ToolContext["ask"]): Promise<Release> =>
     releaseResult(record, { ask, hasUser, noteRelease: passes.release, withdraw: permissions.withdraw, log })
@@ -130,7 +137,7 @@ export const createPassOverFeature = (
         {
           sessions,
           childSessions,
-          readPolicy: () => readPolicy(projectRoot),
+          readPolicy: () => readPolicyInUse(projectRoot),
           countPasses: async (rootSessionID) => (await store.idsOfRoot(rootSessionID)).length,
           gather,
           passOf: passSessions.find,
@@ -153,21 +160,28 @@ export const createPassOverFeature = (
     // `run` ends with the turn. In a pass nobody outlives its session's turn: the limits end with that, and so does the copy.
     canGoOn: (sessionID) => hasUser && !passSessions.find(sessionID),
     onEnd: async (record, pass) => {
-      try {
-        await owners.release(pass.id)
-        if (record) await note(record)
-        if (record && !pass.isAwaited && isUntold(record)) await announcer.due(record.request.originating_session_id)
-      } catch (error) {
-        log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
+      const steps = [
+        () => owners.release(pass.id),
+        async () => record && note(record),
+        async () =>
+          record && !pass.isAwaited && isUntold(record) && announcer.due(record.request.originating_session_id),
+      ]
+      for (const step of steps) {
+        try {
+          await step()
+        } catch (error) {
+          log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
+        }
       }
     },
+    note,
     release,
     log,
     now,
   })
   const recover = async (): Promise<void> => {
     try {
-      const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, log, now })
+      const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, note, log, now })
       for (const { request } of untold) announcer.expect(request.originating_session_id)
     } catch (error) {
       log.error("passes of earlier processes could not be looked at", { error: describeError(error) })
@@ -203,8 +217,11 @@ export const createPassOverFeature = (
     ...createDecisions({ store, passes, worktree: files, release, log }),
     ...hooks,
     stop: async (): Promise<void> => {
-      // What they have done so far is kept as their result.
-      for (const pass of live.values()) pass.stopping.abort()
+      // What they have done so far is kept as their result, and told at the next start: nobody is there to be given it.
+      for (const pass of live.values()) {
+        pass.isAwaited = false
+        pass.stopping.abort()
+      }
       await withDeadline(Promise.all([...live.values()].map(({ finished }) => finished)), STOP_DEADLINE_MS)
       await outbox.flush(FLUSH_DEADLINE_MS)
       outbox.stop()

@@ -48,9 +48,6 @@ export type Step =
 /** Where a pass begins. */
 export const SENT: PassState = { state: "sent" }
 
-/** Whether nothing can happen to a pass any more. */
-export const isSettled = ({ state }: PassState): boolean => ["applied", "rejected", "cancelled"].includes(state)
-
 /** Whether somebody may still be at work on it. */
 export const isOpen = ({ state }: PassState): boolean => ["sent", "waiting_for_return", "timed_out"].includes(state)
 
@@ -107,7 +104,8 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
   const isLate = state.state === "timed_out"
   switch (event.type) {
     case "started":
-      return isLate ? refuse(state, event, "The originator waits no more") : move({ state: "waiting_for_return" })
+      // A further attempt of one whose originator has gone on.
+      return move(isLate ? state : { state: "waiting_for_return" })
     case "returned":
       return move({
         state: "returned",

@@ -135,6 +135,16 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const idsOf = (list: string, sessionID: string): Promise<string[]> =>
     isName(sessionID) ? index.ids(list, sessionID) : Promise.resolve([])
 
+  /** Unless a later pass answers the question by now. */
+  const dropAnswer = async (cacheKey: string, passID: string): Promise<void> => {
+    const path = state.path(FOLDER, CACHE, cacheKey)
+    const answering = await readFile(path, "utf8").catch((error: unknown) => {
+      if (isAbsent(error)) return ""
+      throw error
+    })
+    if (answering.trim() === passID) await rm(path, { force: true })
+  }
+
   const removeIfFinished = async (passID: string, before: Date): Promise<void> => {
     const record = await read(passID)
     if (!record || isUnfinished(record)) return
@@ -145,6 +155,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     await rm(state.path(FOLDER, passID), { recursive: true, force: true })
     await index.drop(passID, BY_SESSION, session)
     await index.drop(passID, BY_ROOT, metadata.root_session_id)
+    if (record.cache_key !== null && isName(record.cache_key)) await dropAnswer(record.cache_key, passID)
   }
 
   return {

@@ -1,4 +1,5 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
+import { cutText } from "../host/cut-text.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import { childRules } from "./child-permission.ts"
@@ -11,7 +12,7 @@ import type { Passes } from "./passes.ts"
 import { renderContext, renderOrder } from "./render-context.ts"
 import { runWithRetry } from "./retry.ts"
 import { buildWorkOutput, CHILD_MESSAGES, changedPaths } from "./work-output.ts"
-import { pathInWorktree } from "./worktree/redirect.ts"
+import { pathInWorktree, redirectPath } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
 export type PassWorkDeps = {
@@ -29,7 +30,7 @@ export type PassWorkDeps = {
 const TITLE_CHARACTERS = 60
 
 const titleOf = ({ prepared }: LivePass): string => {
-  const objective = prepared.request.work_context.objective.replaceAll(/\s+/g, " ").slice(0, TITLE_CHARACTERS)
+  const objective = cutText(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
 
@@ -40,7 +41,11 @@ export const createPassWork = (deps: PassWorkDeps) => {
   const attempt = (pass: LivePass): Promise<ChildEnd> => {
     const { request, subagent, originatorRules, model } = pass.prepared
     const { limits } = pass
-    const copy = pass.place && deps.relativeCopy(pass.place.copy)
+    const { place } = pass
+    const copy = place && {
+      relative: deps.relativeCopy(place.copy),
+      moved: (path: string) => redirectPath(path, place),
+    }
     return runChild(
       { sessions: childSessions, log },
       {
@@ -52,7 +57,12 @@ export const createPassWork = (deps: PassWorkDeps) => {
           originator: originatorRules,
           copy,
         }),
-        prompt: { text: renderOrder(request), context: renderContext(request), agent: subagent.name, model },
+        prompt: {
+          text: renderOrder(request),
+          context: renderContext(request, pass.leftOut),
+          agent: subagent.name,
+          model,
+        },
         signal: pass.stopping.signal,
         onSession: async (sessionID) => {
           pass.childSessionID = sessionID
@@ -65,7 +75,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
             refusals: 0,
           })
           const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
-          // The originator has stopped waiting between two attempts.
+          // It was cancelled between two attempts.
           if (started.kind === "refused") pass.stopping.abort()
         },
         onTurnOver: passSessions.end,
@@ -126,13 +136,17 @@ export const createPassWork = (deps: PassWorkDeps) => {
         log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
       return undefined
     }
+    // Its originator has gone without having noted that, as at an exit: a late result, of which it is told.
+    if (!pass.isAwaited && !request.async && request.return_required)
+      await passes.advance(pass.id, { type: "timed_out" })
     const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
       return undefined
     }
-    // What came late, or from a child that failed, is for the originator to decide.
-    const isKept = policy.values.auto_apply && end.kind === "ended" && !pass.returnError && paths.length > 0
+    // What came late, or from a child that did not complete its work, is for the originator to decide.
+    const isWhole = end.kind === "ended" && output.status === "completed"
+    const isKept = policy.values.auto_apply && isWhole && paths.length > 0
     const { state } = returned.record
     return isKept && "is_late" in state && !state.is_late ? keepFiles(pass, returned.record) : returned.record
   }
@@ -145,7 +159,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       const retried = await runWithRetry({
         policy: policy.values,
         attempt: () => attempt(pass),
-        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned,
+        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned && !pass.returnError,
         onFailure: async (end) => {
           if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
         },
@@ -155,6 +169,9 @@ export const createPassWork = (deps: PassWorkDeps) => {
       return await finish(pass, end, retried.attempts)
     } catch (error) {
       log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
+      // The next start finds it open; until then nothing more may happen to its files.
+      if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
+      await worktree.withhold(pass.id)
       return undefined
     } finally {
       clearTimeout(timer)

@@ -1,7 +1,7 @@
 import { auditEntry, type Happening, type RefusedPass, refusedEntry } from "./audit-entry.ts"
 import type { AuditLog } from "./audit-log.ts"
 import type { PassOverRequest } from "./contract.ts"
-import { type PassOverError, passOverError } from "./errors.ts"
+import { type PassOverError, unknownPass } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"
 import { nextState, type PassEvent, SENT } from "./pass-state.ts"
 import type { PassStore } from "./pass-store.ts"
@@ -45,9 +45,6 @@ export type PassesDeps = {
   readonly audit: AuditLog
   readonly now: () => Date
 }
-
-const unknownPass = (passID: string): PassOverError =>
-  passOverError("E023", { message: `There is no pass ${JSON.stringify(passID)}`, cause: "It is not stored here" })
 
 export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
   const time = (): string => now().toISOString()
@@ -125,7 +122,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
         }
       }
       const record = await store.update(passID, move, (moved) => note(moved, { at, event: event.type, error: why }))
-      if (!record) return { kind: "refused", error: unknownPass(passID) }
+      if (!record) return { kind: "refused", error: unknownPass(passID, "It is not stored here") }
       if (error) return { kind: "refused", error }
       if (event.type === "returned") await store.keepAnswer(record)
       return { kind: "moved", record }

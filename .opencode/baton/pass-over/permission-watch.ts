@@ -1,5 +1,5 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
-import type { PassSignal } from "./pass-event.ts"
+import type { PassSignal } from "./pass-signal.ts"
 
 type Asked = Extract<PassSignal, { kind: "asked" }>
 

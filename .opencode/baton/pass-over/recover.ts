@@ -20,6 +20,8 @@ export type RecoverDeps = {
   readonly worktree: Pick<PassWorktree, "restore" | "changes" | "copyOf">
   readonly sessions: Pick<Sessions, "messages">
   readonly owners: Pick<PassOwners, "isOwned">
+  /** Notes a result where people look. */
+  readonly note: (record: PassRecord) => Promise<void>
   readonly log: Log
   readonly now: () => Date
 }
@@ -47,6 +49,16 @@ const findChanges = async (worktree: RecoverDeps["worktree"], id: string): Promi
   return changes.kind === "refused" && changes.code === "unknown-pass"
     ? { kind: "changes", modifications: [], leftOut: [] }
     : changes
+}
+
+/** Takes back an apply that a crash cut off; files that are merely held stay as they are. */
+const undoInterrupted = async ({ worktree, log }: RecoverDeps, { request, state }: PassRecord): Promise<void> => {
+  if (!("undecided" in state) || state.undecided.length === 0) return
+  const restored = await worktree.restore(request.pass_over_id)
+  if (restored.kind === "refused" && restored.code !== "unknown-pass")
+    log.warn("the files of a pass cannot be looked at", { pass: request.pass_over_id, reason: restored.reason })
+  if (restored.kind === "restored" && restored.did.length > 0)
+    log.warn("an apply was cut off and is taken back", { pass: request.pass_over_id, did: restored.did })
 }
 
 /** @returns the pass with its result; undefined when it is left open for the next start */
@@ -84,7 +96,9 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
   await passes.advance(id, { type: "timed_out" })
   const moved = await passes.advance(id, { type: "returned", paths }, { output })
   log.warn("a pass was left in the middle and is brought to its end", { pass: id, files: paths.length })
-  return moved.kind === "moved" ? moved.record : undefined
+  if (moved.kind === "refused") return undefined
+  await deps.note(moved.record)
+  return moved.record
 }
 
 /**
@@ -100,7 +114,11 @@ export const recoverPasses = async (deps: RecoverDeps): Promise<PassRecord[]> =>
   for (const record of all) {
     const id = record.request.pass_over_id
     try {
-      if (!isOpen(record.state) || (await owners.isOwned(id))) continue
+      if (await owners.isOwned(id)) continue
+      if (!isOpen(record.state)) {
+        await undoInterrupted(deps, record)
+        continue
+      }
       const ended = await recoverOne(deps, record)
       if (ended) recovered.push(ended)
     } catch (error) {

@@ -1,3 +1,4 @@
+import { cutText } from "../host/cut-text.ts"
 import type { Log } from "../host/log.ts"
 import type { Tui } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
@@ -11,7 +12,7 @@ const hasIssues = ({ output }: PassRecord): boolean =>
   output !== null &&
   (output.status !== "completed" || output.artifacts.some(({ type }) => type === "finding") || output.error !== null)
 
-const line = (text: string): string => text.replaceAll(/\s+/g, " ").trim().slice(0, LINE_CHARACTERS)
+const line = (text: string): string => cutText(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
 
 export type ResultNotesDeps = {
   readonly outbox: Pick<Outbox, "add">

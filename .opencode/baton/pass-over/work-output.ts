@@ -89,6 +89,7 @@ export const buildWorkOutput = (collected: Collected): WorkOutput => {
       recommendations: [...(returned?.recommendations ?? [])],
     },
     artifacts: [...modifications, ...findings, ...claimed, ...results],
+    left_out: changes.kind === "changes" ? changes.leftOut : [],
     metadata: { ...request.metadata, attempts: collected.attempts, completed_at: collected.completedAt },
   }
 }

@@ -1,5 +1,6 @@
 import { createStateFolder } from "../../host/state-folder.ts"
-import { POLICY_FILE, readPolicy } from "../../pass-over/policy-file.ts"
+import { readPolicy } from "../../pass-over/policy-file.ts"
+import { POLICY_FILE } from "../../pass-over/policy-path.ts"
 import { listPending } from "../../pass-over/worktree/restore-pass.ts"
 import type { PendingPass } from "../../pass-over/worktree/worktree.ts"
 import { broken, type Check, type Observation, ok, warning } from "../finding.ts"

@@ -9,7 +9,7 @@ import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
 import { createPassLocks } from "./pass-locks.ts"
 import { busy, failed, unknownPass, wrongState } from "./refusal.ts"
 import { listPending, restoreApplying, restoreWorking } from "./restore-pass.ts"
-import { applyHeld, describeChanges, holdChanges, lookAtCopy, rejectHeld, removeCopy } from "./settle-pass.ts"
+import { applyHeld, describeChanges, holdChanges, lookAtCopy, rejectHeld, removeStoredCopy } from "./settle-pass.ts"
 import { countHeld, readStage, type Stage } from "./stage.ts"
 import type { BeginOptions, Begun, Changes, PassWorktree, Refusal, Restored } from "./worktree.ts"
 
@@ -153,7 +153,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
       withPass<Restored>("restoring", passID, async (folder, stage) => {
         if (stage.kind === "applying") return await restoreApplying(folder, stage)
         if (stage.kind === "working") return await restoreWorking({ git, folder }, stage.record)
-        await removeCopy(folder)
+        await removeStoredCopy(folder, stage.changes)
         return { kind: "restored", did: [], leftAlone: [], held: countHeld(stage.changes) }
       }),
   }

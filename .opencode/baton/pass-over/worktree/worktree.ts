@@ -36,6 +36,7 @@ export type Begun = {
 export type Changes = {
   readonly kind: "changes"
   readonly modifications: readonly FileModification[]
+  /** What the child made and no pass can carry. The copy stays when it has the only one. */
   readonly leftOut: readonly LeftOut[]
 }
 
@@ -74,16 +75,13 @@ export type ApplyOptions = {
   readonly allOrNothing?: boolean
 }
 
-/**
- * `working`: the child has its copy. `held`: its changes are stored and wait to be applied or rejected. `applying`: files
- * are being written; found after a crash it is finished or undone by `restore`. `settled`: nothing waits any more.
- */
-export type FilesState = "working" | "held" | "applying" | "settled"
-
 export type PendingPass = {
   readonly passID: string
-  /** `damaged`: what is kept of it cannot be read, for the reason given. */
-  readonly state: Exclude<FilesState, "settled"> | "damaged"
+  /**
+   * `working`: the child has its copy. `held`: its changes are stored and wait to be applied or rejected. `applying`: files
+   * are being written; found after a crash it is undone by `restore`. `damaged`: it cannot be read, for the reason given.
+   */
+  readonly state: "working" | "held" | "applying" | "damaged"
   /** When the pass began, ISO 8601. */
   readonly since: string
   /** Whether a process that is still there works on it: then it is nobody else's to restore. */

@@ -16,7 +16,7 @@ const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 /** Events as 1.2.15 to 1.18.33 send them; the SDK's types know older ones. */
-export const readPassEvent = (event: { type: string; properties?: unknown }): PassSignal | undefined => {
+export const readPassSignal = (event: { type: string; properties?: unknown }): PassSignal | undefined => {
   const properties = fieldsOf(event.properties)
   const info = fieldsOf(properties.info)
   const sessionID = textOf(properties.sessionID) ?? textOf(info.id)
