@@ -141,6 +141,7 @@ export const REQUIREMENTS = {
   "tour.A7": "After a restart of OpenCode the work goes on, through another compaction.",
   "tour.A8": "An observer sees the agent at work in a terminal and in a browser.",
   "tour.A9": "Uninstalled, the project is byte for byte what it was, but for the user's and the agents' own work.",
+  "tour.B1": "The page of the tour shows such a run, with its own commands, outputs and pictures.",
 
   "proof.D1": "Each claim of the security page, and each rule of the live state, names a test that holds it.",
   "identity.A2": "One task ID and role are seen by every system, from the first message to the ledger.",

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import {
@@ -13,7 +15,8 @@ import {
 import { type TourSeen, takeTour } from "../../scripts/demonstration/tour/walk.ts"
 import { promised } from "../requirements.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../support/browser.ts"
-import { BOTH_ENDS, NEWEST } from "../support/opencode-binary.ts"
+import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
+import { readQuotedCommands, withoutIds } from "../support/quoted-commands.ts"
 import { isTmuxHere } from "../support/tui.ts"
 
 /** Half a minute on a quiet machine; a walk has many steps, and a busy machine is slow at each. */
@@ -162,4 +165,19 @@ describe.each(BOTH_ENDS)("a tour with OpenCode $version", (binary) => {
       expect(seen.left.processes).toEqual([])
     },
   )
+
+  test(promised("tour.B1", "the page of the tour quotes its commands, with lines of what they print"), () => {
+    const ran = Object.values(seen.commands).map(({ command, output }) => [withoutIds(command), withoutIds(output)])
+    const quoted = readQuotedCommands(readFileSync(join(REPOSITORY, "docs/tour.md"), "utf8"))
+    expect(quoted.length).toBeGreaterThan(5)
+    for (const { command, lines } of quoted) {
+      const output = ran.find(([line]) => line === withoutIds(command))?.[1]
+      expect(output, command).toBeDefined()
+      let from = 0
+      for (const line of lines.map(withoutIds)) {
+        expect(output?.slice(from), command).toContain(line)
+        from = (output?.indexOf(line, from) ?? 0) + line.length
+      }
+    }
+  })
 })
