@@ -130,6 +130,19 @@ export const REQUIREMENTS = {
     "What a pass costs over a plain child session is published, and the audit query over 100,000 lines takes under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
 
+  "tour.A1": "The installation adds files, changes none, and ends with what comes next.",
+  "tour.A2": "doctor finds nothing to mend, before the first session and after all the work.",
+  "tour.A3": "A correction stands in the first request of a later session, and a person can look it up.",
+  "tour.A4":
+    "A review that is passed over comes back; of what another pass changed, what is taken is in the worktree, what is rejected is not.",
+  "tour.A5":
+    "Three compactions, good, careless and empty, are in the task's log, and the turn after each knows the task.",
+  "tour.A6": "The session that the work is handed over to knows task, role, brief and files.",
+  "tour.A7": "After a restart of OpenCode the work goes on, through another compaction.",
+  "tour.A8": "An observer sees the agent at work in a terminal and in a browser.",
+  "tour.A9": "Uninstalled, the project is byte for byte what it was, but for the user's and the agents' own work.",
+  "tour.B1": "The page of the tour shows such a run, with its own commands, outputs and pictures.",
+
   "proof.D1": "Each claim of the security page, and each rule of the live state, names a test that holds it.",
   "identity.A2": "One task ID and role are seen by every system, from the first message to the ledger.",
 
