@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { describeResult, type StormResult } from "../support/storm/run-storm.ts"
+import { describeResult, OWED_KINDS, type StormResult } from "../support/storm/run-storm.ts"
 import { runStorms } from "../support/storm/run-storms.ts"
 
 const RUNS = 10
@@ -33,3 +33,8 @@ test.each(seeds)(
     expect(result.struck.length, describeResult(result)).toBeGreaterThan(0)
   },
 )
+
+test(promised("storm.B2", "the runs have compactions, passes, handoffs, corrections and files to lose"), () => {
+  const owed = OWED_KINDS.map((kind) => [kind, results.reduce((sum, result) => sum + result.owed[kind], 0)] as const)
+  expect(owed.filter(([, count]) => count === 0)).toEqual([])
+})

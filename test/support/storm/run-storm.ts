@@ -8,12 +8,17 @@ import { openStage, type Stage } from "./stage.ts"
 import { CORRECTION } from "./storm-fault.ts"
 import { readForeignAccesses } from "./trace.ts"
 
+export const OWED_KINDS = ["compactions", "passes", "handoffs", "corrections", "files"] as const
+export type OwedKind = (typeof OWED_KINDS)[number]
+
 export type StormResult = {
   readonly plan: StormPlan
   /** What does not hold; none when all is well. */
   readonly violations: readonly string[]
   /** Faults whose moment came. */
   readonly struck: readonly string[]
+  /** How much there was to lose. */
+  readonly owed: Readonly<Record<OwedKind, number>>
   readonly durationMs: number
   /** The folder of project and home, where it was kept. */
   readonly folder: string
@@ -89,9 +94,24 @@ export const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise
     await model.close()
     if (!keep(violations)) project.remove()
   }
+  const { summaries, results, handoffs, corrected, files } = stage.seen
+  const owed = {
+    compactions: summaries.length,
+    passes: results.size,
+    handoffs: handoffs.size,
+    corrections: plan.features.learning && corrected && !stage.correction.isSecret ? 1 : 0,
+    files: files.size,
+  }
   const durationMs = performance.now() - startedAt
-  return { plan, violations, struck: stage.struck(), durationMs, folder: dirname(project.directory) }
+  return { plan, violations, struck: stage.struck(), owed, durationMs, folder: dirname(project.directory) }
 }
 
-export const describeResult = ({ plan, violations, durationMs }: StormResult): string =>
-  `${violations.length === 0 ? "ok  " : "FAIL"} seed ${plan.seed} ${(durationMs / 1000).toFixed(1)} s  ${describePlan(plan)}`
+const describeOwed = (owed: StormResult["owed"]): string =>
+  OWED_KINDS.filter((kind) => owed[kind] > 0)
+    .map((kind) => `${owed[kind]} ${kind}`)
+    .join(", ")
+
+export const describeResult = ({ plan, violations, owed, durationMs }: StormResult): string => {
+  const outcome = violations.length === 0 ? "ok  " : "FAIL"
+  return `${outcome} seed ${plan.seed} ${(durationMs / 1000).toFixed(1)} s  ${describePlan(plan)} | owed: ${describeOwed(owed)}`
+}
