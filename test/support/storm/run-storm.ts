@@ -87,13 +87,12 @@ export const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise
   const startedAt = performance.now()
   const stage = await openStage(plan)
   const { model, project } = stage.task
-  let violations: string[] = ["storm: it broke off"]
-  try {
-    violations = judge(await watch(plan, stage))
-  } finally {
-    await model.close()
-    if (!keep(violations)) project.remove()
-  }
+  // A run that the storm itself could not finish is a failure like any other, and the others go on.
+  const violations = await watch(plan, stage).then(judge, (error: unknown) => [
+    `storm: it broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+  ])
+  await model.close()
+  if (!keep(violations)) project.remove()
   const { summaries, results, handoffs, corrected, files } = stage.seen
   const owed = {
     compactions: summaries.length,

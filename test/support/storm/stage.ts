@@ -83,7 +83,13 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
   const { task, environment } = opened
   // What traces a program cannot be killed in its place.
   const isTraced = plan.isTraced && canTrace() && !faults.some(({ kills }) => kills)
-  const launcher = [...opened.launcher, ...(isTraced ? tracingLauncher(task.project) : [])]
+  const { PATH: plannedPath, ...otherVariables } = environment
+  const launcher = [
+    ...opened.launcher,
+    ...(isTraced ? tracingLauncher(task.project) : []),
+    // The launchers themselves may not be on the PATH that OpenCode is to have.
+    ...(plannedPath === undefined ? [] : ["env", `PATH=${plannedPath}`]),
+  ]
   const scene: Scene = {
     task,
     environment,
@@ -136,7 +142,7 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
       const ending = await runTurn(task, {
         message: isNew ? task.message : messageOf(turn, opened),
         args: [...session, ...(turn.kind === "handoff" && !isNew ? ["--command", "handoff"] : [])],
-        environment,
+        environment: otherVariables,
         launcher,
         onStart: (pid) => {
           running = pid
