@@ -1,4 +1,4 @@
-import type { StormResult } from "../../test/support/storm/run-storm.ts"
+import { OWED_KINDS, type StormResult } from "../../test/support/storm/run-storm.ts"
 
 const line = (cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`
 
@@ -14,11 +14,13 @@ export const renderSummary = (results: readonly StormResult[]): string => {
   })
   const struck = results.reduce((sum, result) => sum + result.struck.length, 0)
   const seeds = failed.map(({ plan }) => plan.seed).sort((a, b) => a - b)
+  const owed = OWED_KINDS.map((kind) => `${results.reduce((sum, result) => sum + result.owed[kind], 0)} ${kind}`)
   return [
     line(["Fault", "Runs", "oldest", "newest", "Failed"]),
     line(["---", "---:", "---:", "---:", "---:"]),
     ...rows,
     "",
+    `Owed: ${owed.join(", ")}`,
     `${results.length} runs, ${struck} faults of ${names.length} kinds struck, ${failed.length} runs failed${seeds.length > 0 ? `: seeds ${seeds.join(", ")}` : ""}`,
   ].join("\n")
 }

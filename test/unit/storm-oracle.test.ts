@@ -131,6 +131,14 @@ describe("the oracle", () => {
     expect(violations[0]).toMatch(expected)
   })
 
+  test(promised("storm.B3", "takes no notice of what OpenCode prints at its first start alone"), () => {
+    const migrated = "Performing one time database migration, may take a few minutes...\nsqlite-migration:done\n"
+    const reference = { ...ended, stderr: `${migrated}Database migration complete.\n> build\n` }
+    const turns = [{ ...seenTurn, reference, ending: { ...ended, stderr: "> build\n" } }]
+    expect(judge({ ...good, turns })).toEqual([])
+    expect(judge({ ...good, turns: [{ ...seenTurn, reference }] })).toHaveLength(1)
+  })
+
   test(promised("storm.B3", "excuses a record that was being written when OpenCode was killed, and no other"), () => {
     const killed = {
       ...good,

@@ -40,6 +40,10 @@ describe("what strace noted of a run", () => {
     ["a lookup that finds nothing", 'openat(AT_FDCWD</>, "/root/a", O_RDONLY) = -1 ENOENT (No such file or directory)'],
     ["a folder on the way to the project", 'stat("/tmp/storm", {st_mode=S_IFDIR}) = 0'],
     ["a socket that is looked at", 'newfstatat(9<socket:[77]>, "", {st_mode=S_IFSOCK}, AT_EMPTY_PATH) = 0'],
+    [
+      "a path that is resolved and not opened",
+      'openat(AT_FDCWD</>, "/tmp/storm/project/link-out/a", O_RDONLY|O_PATH) = 5</tmp/storm/sibling/a>',
+    ],
     ["where a new link points", 'symlink("/root/a", "/tmp/storm/project/b") = 0'],
     ["a program's arguments", 'execve("/usr/bin/git", ["git", "/root/a"], 0x1 /* 9 vars */) = 0'],
   ])(promised("storm.B3", "%s is none"), (_what, line) => {

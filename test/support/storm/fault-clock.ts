@@ -5,12 +5,7 @@ const isAt = (moment: Moment, turn: number, request: number): boolean =>
   moment.turn === turn && moment.request === request
 
 /** Lets the faults of a plan strike and lifts them, each when its moment comes. */
-export const createFaultClock = (
-  plan: StormPlan,
-  faults: readonly StormFault[],
-  scene: () => Scene,
-  complain: (what: string) => void,
-) => {
+export const createFaultClock = (plan: StormPlan, faults: readonly StormFault[], scene: Scene) => {
   const standing = new Set<string>()
   const struck = new Set<string>()
   const known = new Map(faults.map((fault) => [fault.name, fault]))
@@ -19,21 +14,21 @@ export const createFaultClock = (
     try {
       await work()
     } catch (error) {
-      complain(`storm: ${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+      scene.complain(`storm: ${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
     }
   }
   const strike = async ({ name, delayMs }: PlannedFault): Promise<void> => {
     struck.add(name)
     standing.add(name)
-    await attempt(`${name} could not be arranged`, () => known.get(name)?.arrange?.(scene(), delayMs))
+    await attempt(`${name} could not be arranged`, () => known.get(name)?.arrange?.(scene, delayMs))
   }
   const lift = async (name: string): Promise<void> => {
-    if (standing.delete(name)) await attempt(`${name} could not be lifted`, () => known.get(name)?.lift?.(scene()))
+    if (standing.delete(name)) await attempt(`${name} could not be lifted`, () => known.get(name)?.lift?.(scene))
   }
 
   return {
     prepare: async (): Promise<void> => {
-      for (const { name, prepare } of faults) await attempt(`${name} could not be prepared`, () => prepare?.(scene()))
+      for (const { name, prepare } of faults) await attempt(`${name} could not be prepared`, () => prepare?.(scene))
     },
     reach: async (turn: number, request: number): Promise<void> => {
       for (const fault of plan.faults) {

@@ -80,9 +80,16 @@ export type Observation = {
 const CLOSED_PASS_STATES = ["returned", "applied", "rejected", "cancelled"]
 const BUNDLE_STEPS = ["review", "code"]
 
+/** What OpenCode 1.2.15 prints at its first start in a home; a reference always is one. */
+const FIRST_START =
+  /^(?:Performing one time database migration, may take a few minutes\.\.\.|sqlite-migration:\w+|Database migration complete\.)\n/gm
+
 /** Without the numbers that say which of the storm's summaries and files it is. */
 const plain = (text: string): string =>
-  text.replaceAll(/Summary \d+ of storm \d+\./g, "A summary.").replaceAll(/\bwork(\/| )\d+/g, "work$1")
+  text
+    .replaceAll(FIRST_START, "")
+    .replaceAll(/Summary \d+ of storm \d+\./g, "A summary.")
+    .replaceAll(/\bwork(\/| )\d+/g, "work$1")
 
 const judgeEnding = (
   name: string,

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DAMAGES, stateFolder } from "../fault-stored-table.ts"
-import { type Scene, SECRET_TEXT, type StormFault } from "./storm-fault.ts"
+import { CORRECTION, type Scene, SECRET_TEXT, type StormFault } from "./storm-fault.ts"
 
 const plantRecord = ({ task }: Scene, name: string, content: string | Buffer): void => {
   mkdirSync(stateFolder(task, "outbox"), { recursive: true })
@@ -98,7 +98,7 @@ export const RECORD_FAULTS: readonly StormFault[] = [
   correctionFault("holds a secret", SECRET_CORRECTION, true),
   correctionFault(
     "comes in a huge message",
-    `${"This is what the log of the build says today. ".repeat(4_000)}\n\nNo, use tabs instead of spaces in the formatter.`,
+    `${"This is what the log of the build says today. ".repeat(4_000)}\n\n${CORRECTION}`,
     false,
   ),
   {

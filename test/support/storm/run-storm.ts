@@ -1,33 +1,24 @@
-import { existsSync, readdirSync } from "node:fs"
 import { dirname } from "node:path"
-import { stateFolder } from "../fault-stored-table.ts"
-import { eventually } from "../opencode-server.ts"
-import type { TaskProject } from "../task-project.ts"
-import { faultNamed } from "./catalogue.ts"
-import { createFaultClock } from "./fault-clock.ts"
-import {
-  awaitNoProcesses,
-  owedLogsOf,
-  readFiles,
-  readHalfFiles,
-  readPasses,
-  readRecords,
-  waitingRecords,
-} from "./observe.ts"
-import { type Ending, judge, type Observation, type SeenPass, type SeenTurn } from "./oracle.ts"
-import { describePlan, type StormPlan, type Turn } from "./plan.ts"
+import { owedLogsOf, readFiles, readHalfFiles, readPasses, readRecords } from "./observe.ts"
+import { judge, type Observation, type SeenTurn } from "./oracle.ts"
+import { describePlan, type StormPlan } from "./plan.ts"
 import { referenceOf } from "./reference.ts"
-import { HANG_LIMIT_MS, runTurn } from "./run-turn.ts"
-import type { Scene } from "./storm-fault.ts"
-import { correctionOf, openStormProject, type StormProject } from "./storm-project.ts"
-import { createStormScript } from "./storm-script.ts"
-import { canTrace, readForeignAccesses, tracingLauncher } from "./trace.ts"
+import { HANG_LIMIT_MS } from "./run-turn.ts"
+import { openStage, type Stage } from "./stage.ts"
+import { CORRECTION } from "./storm-fault.ts"
+import { readForeignAccesses } from "./trace.ts"
+
+export const OWED_KINDS = ["compactions", "passes", "handoffs", "corrections", "files"] as const
+export type OwedKind = (typeof OWED_KINDS)[number]
 
 export type StormResult = {
   readonly plan: StormPlan
   /** What does not hold; none when all is well. */
   readonly violations: readonly string[]
+  /** Faults whose moment came. */
   readonly struck: readonly string[]
+  /** How much there was to lose. */
+  readonly owed: Readonly<Record<OwedKind, number>>
   readonly durationMs: number
   /** The folder of project and home, where it was kept. */
   readonly folder: string
@@ -35,172 +26,91 @@ export type StormResult = {
 
 export type StormOptions = { readonly keep: (violations: readonly string[]) => boolean }
 
-const SETTLE_DEADLINE_MS = 120_000
-const ASK_EVERY_MS = 250
-/** On a busy machine the embedded ledger may take too long and be left alone for the rest of a run. */
-const MOST_CLEAN_RUNS = 3
-
-/** The first session that OpenCode's log names; none when it was killed before it made one. */
-export const rootSession = ({ project }: TaskProject): string | undefined => {
-  try {
-    return project.log().match(/\bses_[A-Za-z0-9]{20,}/)?.[0]
-  } catch {
-    // There is no log folder before the first start.
-    return undefined
+/** What follows from the faults that struck: what may be parked, and what nobody could keep. */
+const allowances = ({ faults, struck, task }: Stage) => {
+  const names = struck()
+  const standing = faults.filter(({ name }) => names.includes(name))
+  const refuses = (what: "disk" | "ledger") => standing.some((fault) => fault.refuses === what)
+  const saysSo =
+    names.some((name) => name.startsWith("app.log")) ||
+    task.project.batonLog().some((line) => /only in memory|a record is lost/.test(line))
+  return {
+    parked: standing.reduce((sum, fault) => sum + (fault.parked ?? 0), 0),
+    mayLose: refuses("disk") && refuses("ledger") && saysSo,
+    losesState: standing.some(({ losesState }) => losesState),
   }
 }
 
-const messageOf = (turn: Turn, { task, correction }: StormProject): string => {
-  if (turn.kind === "correction") return correction.text
-  if (turn.kind === "handoff") return "finish the parser"
-  return turn.kind === "task" ? task.message : "Go on with it."
-}
-
-const saysItIsInMemory = (task: TaskProject): boolean =>
-  task.project.batonLog().some((line) => /only in memory|a record is lost/.test(line))
-
-/** Runs a plan on real OpenCode, then once more with nothing broken, and judges what was seen. */
-export const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise<StormResult> => {
-  const startedAt = performance.now()
-  const planned = plan.faults.map(({ name }) => faultNamed(name))
-  const complaints: string[] = []
-  const followed: Promise<unknown>[] = []
-  const stops: (() => void)[] = []
-  let pid: number | undefined
-  let killed = false
-
-  const agents = createStormScript({
-    seed: plan.seed,
-    child: planned.find(({ child }) => child !== undefined)?.child,
-    root: planned.find(({ root }) => root !== undefined)?.root,
-    handoffFiles: planned.flatMap(({ handoffFiles = [] }) => handoffFiles),
-    correction: correctionOf(planned).text,
-    onRequest: (turn, request) => clock.reach(turn, request),
-    settle: () => settle(),
-  })
-  const opened = await openStormProject(plan, agents.script)
-  const { task, guard, environment } = opened
-  // What traces a program cannot be killed in its place.
-  const isTraced = plan.isTraced && canTrace() && !planned.some(({ kills }) => kills)
-  const launcher = [...opened.launcher, ...(isTraced ? tracingLauncher(task.project) : [])]
-  const scene: Scene = {
-    task,
-    environment,
-    killOpenCode: () => {
-      if (pid === undefined) return
-      killed = true
-      process.kill(pid, "SIGKILL")
-    },
-    complain: (what) => complaints.push(what),
-    follow: (work) => followed.push(work),
-    onEnd: (stop) => stops.push(stop),
-  }
-  const clock = createFaultClock(plan, planned, () => scene, scene.complain)
-
-  const isSettled = async (): Promise<true | undefined> => {
-    const marks = stateFolder(task, "learning/waiting")
-    const isLearned = !existsSync(marks) || readdirSync(marks).length === 0
-    const isOpen = ({ state }: SeenPass) => state !== undefined && /wait|sent/.test(state)
-    // The ledger is asked last: each question is a process.
-    if (waitingRecords(task).length > 0 || !isLearned || readPasses(task, agents.seen.passes).some(isOpen))
-      return undefined
-    const { logs } = await task.ledger.show(task.taskID)
-    const owed = owedLogsOf(
-      agents.seen,
-      turns.some(({ wasKilled }) => wasKilled),
-    )
-    const isThere = owed.every(
-      ({ begins, holds, isCertain }) =>
-        !isCertain || logs.some(({ message }) => message.startsWith(begins) && message.includes(holds)),
-    )
-    return isThere ? true : undefined
-  }
-  // What never comes is for the oracle to tell.
-  const settle = async (): Promise<void> => {
-    await eventually("every record in the ledger", isSettled, SETTLE_DEADLINE_MS, ASK_EVERY_MS).catch(() => undefined)
-  }
-
-  const sessionArgs = (): string[] => {
-    const root = rootSession(task)
-    return root === undefined ? [] : ["--session", root]
-  }
-  const run = async (turn: Turn, index: number): Promise<Ending> => {
-    killed = false
-    agents.beginTurn(index, turn)
-    await clock.reach(index, 0)
-    const args = sessionArgs()
-    const message = args.length > 0 || turn.kind === "task" ? messageOf(turn, opened) : task.message
-    const command = turn.kind === "handoff" && args.length > 0 ? ["--command", "handoff"] : []
-    const ending = await runTurn(task, {
-      message,
-      args: [...args, ...command],
-      environment,
-      launcher,
-      onStart: (started) => {
-        pid = started
-      },
-    })
-    pid = undefined
-    agents.endTurn()
-    return ending
-  }
-
-  await clock.prepare()
+const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
+  const { task, guard, seen } = stage
+  await stage.prepare()
   const canSeeReads = guard.canSeeReads()
   const before = guard.survey()
   guard.setBaits()
   const turns: SeenTurn[] = []
   for (const [index, turn] of plan.turns.entries()) {
-    const ending = await run(turn, index)
-    turns.push({ turn, ending, reference: await referenceOf(plan, turn), wasKilled: killed })
+    const ended = await stage.run(turn, index)
+    turns.push({ turn, ...ended, reference: await referenceOf(plan, turn) })
   }
-  await Promise.allSettled(followed)
-  for (const stop of stops) stop()
-  await clock.liftAll()
-  const leftBehind = await awaitNoProcesses(task)
-  agents.beginCleanRun()
-  const clean: Ending[] = []
-  const processes = [...leftBehind]
-  while (clean.length === 0 || (clean.length < MOST_CLEAN_RUNS && waitingRecords(task).length > 0)) {
-    const args = sessionArgs()
-    clean.push(await runTurn(task, { message: args.length > 0 ? "Go on." : task.message, args }))
-    processes.push(...(await awaitNoProcesses(task)))
-  }
+  const leftBehind = await stage.liftAll()
+  const clean = await stage.runClean()
   const readBaits = canSeeReads ? guard.readBaits() : []
 
-  const wasKilled = turns.some((each) => each.wasKilled)
-  const struck = clock.struck()
-  const standing = planned.filter(({ name }) => struck.includes(name))
-  const refuses = (what: "disk" | "ledger") => standing.some((fault) => fault.refuses === what)
-  const isLogBroken = struck.some((name) => name.startsWith("app.log"))
-  const { parked, ...records } = await readRecords(opened)
-  const seen: Observation = {
-    turns,
-    clean,
-    hangLimitMs: HANG_LIMIT_MS,
-    owedLogs: owedLogsOf(agents.seen, wasKilled),
-    owedLearning:
-      plan.features.learning && agents.seen.corrected && !opened.correction.isSecret
-        ? "No, use tabs instead of spaces in the formatter."
-        : undefined,
+  const { parked, mayLose, losesState } = allowances(stage)
+  const isLearned = plan.features.learning && seen.corrected && !stage.correction.isSecret
+  const records = await readRecords(stage)
+  return {
     ...records,
-    parked: { found: parked, expected: standing.reduce((sum, fault) => sum + (fault.parked ?? 0), 0) },
-    mayLose: refuses("disk") && refuses("ledger") && (isLogBroken || saysItIsInMemory(task)),
-    files: readFiles(task, agents.seen.files),
+    turns,
+    clean: clean.endings,
+    hangLimitMs: HANG_LIMIT_MS,
+    owedLogs: owedLogsOf(
+      seen,
+      turns.some(({ wasKilled }) => wasKilled),
+    ),
+    owedLearning: isLearned ? CORRECTION : undefined,
+    parked: { found: records.parked, expected: parked },
+    mayLose,
+    files: readFiles(task, seen.files),
     surroundings: { before, after: guard.survey() },
     readBaits,
-    foreignAccesses: isTraced ? readForeignAccesses(task.project) : [],
-    passes: standing.some(({ losesState }) => losesState) ? [] : readPasses(task, agents.seen.passes),
-    processes,
+    foreignAccesses: stage.isTraced ? readForeignAccesses(task.project) : [],
+    passes: losesState ? [] : readPasses(task, seen.passes),
+    processes: [...leftBehind, ...clean.processes],
     halfFiles: readHalfFiles(task),
-    complaints,
+    complaints: stage.complaints,
   }
-  const violations = judge(seen)
-  await task.model.close()
-  if (!keep(violations)) task.project.remove()
-  const durationMs = performance.now() - startedAt
-  return { plan, violations, struck, durationMs, folder: dirname(task.project.directory) }
 }
 
-export const describeResult = ({ plan, violations, durationMs }: StormResult): string =>
-  `${violations.length === 0 ? "ok  " : "FAIL"} seed ${plan.seed} ${(durationMs / 1000).toFixed(1)} s  ${describePlan(plan)}`
+/** Runs a plan on real OpenCode, then once more with nothing broken, and judges what was seen. */
+export const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise<StormResult> => {
+  const startedAt = performance.now()
+  const stage = await openStage(plan)
+  const { model, project } = stage.task
+  // A run that the storm itself could not finish is a failure like any other, and the others go on.
+  const violations = await watch(plan, stage).then(judge, (error: unknown) => [
+    `storm: it broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+  ])
+  await model.close()
+  if (!keep(violations)) project.remove()
+  const { summaries, results, handoffs, corrected, files } = stage.seen
+  const owed = {
+    compactions: summaries.length,
+    passes: results.size,
+    handoffs: handoffs.size,
+    corrections: plan.features.learning && corrected && !stage.correction.isSecret ? 1 : 0,
+    files: files.size,
+  }
+  const durationMs = performance.now() - startedAt
+  return { plan, violations, struck: stage.struck(), owed, durationMs, folder: dirname(project.directory) }
+}
+
+const describeOwed = (owed: StormResult["owed"]): string =>
+  OWED_KINDS.filter((kind) => owed[kind] > 0)
+    .map((kind) => `${owed[kind]} ${kind}`)
+    .join(", ")
+
+export const describeResult = ({ plan, violations, owed, durationMs }: StormResult): string => {
+  const outcome = violations.length === 0 ? "ok  " : "FAIL"
+  return `${outcome} seed ${plan.seed} ${(durationMs / 1000).toFixed(1)} s  ${describePlan(plan)} | owed: ${describeOwed(owed)}`
+}

@@ -3,7 +3,7 @@ import type { TaskProject } from "../task-project.ts"
 import type { Ending } from "./oracle.ts"
 
 /** More than any run needs, on a busy machine too: whoever has not ended then never will. */
-export const HANG_LIMIT_MS = 300_000
+export const HANG_LIMIT_MS = 600_000
 
 export type TurnOptions = {
   readonly message: string

@@ -48,3 +48,6 @@ export type StormFault = FaultFacts & {
 
 /** A text that no file of the project holds: whoever has it has read what it must not. */
 export const SECRET_TEXT = "BAIT-4f1c9a7d"
+
+/** What the user says when nothing else is planned; it is learned once. */
+export const CORRECTION = "No, use tabs instead of spaces in the formatter."

@@ -7,13 +7,12 @@ import { openTaskProject, type TaskProject } from "../task-project.ts"
 import { faultNamed } from "./catalogue.ts"
 import { type Guard, openGuard } from "./guard.ts"
 import type { StormPlan } from "./plan.ts"
-import type { StormFault } from "./storm-fault.ts"
+import { CORRECTION, type StormFault } from "./storm-fault.ts"
 import { SHARED_CONTENT, SHARED_FILE } from "./storm-script.ts"
 
 /** Short, so that a subagent that never answers costs seconds. */
 const POLICY = { timeout_ms: 4_000, max_time_ms: 8_000, retry_delay_ms: 10, max_retries: 1 }
 const CODER = "---\ndescription: writes code\nmode: subagent\n---\nYou write code.\n"
-const CORRECTION = "No, use tabs instead of spaces in the formatter."
 
 export type StormProject = {
   readonly task: TaskProject

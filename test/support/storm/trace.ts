@@ -74,7 +74,8 @@ export const findForeignAccesses = (
   const isForeign = (path: string) => !isAncestor(path) && !allowed.some((folder) => isBelow(folder, path))
   const found = lines.flatMap((line) => {
     const [, call = "", argumentsText = "", result = "-1", opened] = CALL.exec(line) ?? []
-    if (Number(result) < 0) return []
+    // Through a descriptor of O_PATH nothing can be read: it is how a path is found to lead outside (realpath).
+    if (Number(result) < 0 || /\bO_PATH\b/.test(argumentsText)) return []
     const texts = [...argumentsText.matchAll(PATH_ARGUMENT)].map(([, folder = project.directory, path = ""]) =>
       normalize(isAbsolute(path) ? path : join(folder, path)).replace(/(.)\/$/, "$1"),
     )
