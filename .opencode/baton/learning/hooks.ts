@@ -88,6 +88,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
         return feature ? feature.beforeRequest(messages) : () => toolModule?.hideAll(messages)
       },
       (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
+      (_input, { messages }) => toolModule?.hideAll(messages),
     ),
     event: guardObserver(log, "event", ({ event }) => {
       switch (event.type) {
