@@ -153,6 +153,9 @@ export const REQUIREMENTS = {
   "speed.G3": "An event the bundle does not need costs under 2 µs.",
   "speed.G4": "An embedded log costs under three times an empty script of the same runtime.",
   "speed.G5": "The retention table is measured for plain OpenCode and Baton on both versions.",
+
+  "tokens.C2":
+    "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

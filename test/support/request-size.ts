@@ -28,7 +28,10 @@ const CHANCE: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** A request whole, as JSON, without the ids and folders of its run: equal texts were equal bytes. */
-export const comparableRequest = ({ body }: Pick<ModelRequest, "body">, { home, directory }: TestProject): string => {
+export const comparableRequest = (
+  { body }: Pick<ModelRequest, "body">,
+  { home, directory }: Pick<TestProject, "home" | "directory">,
+): string => {
   const text = JSON.stringify(body).replaceAll(directory, "PROJECT").replaceAll(home, "HOME")
   return CHANCE.reduce((shown, [pattern, name]) => shown.replace(pattern, name), text)
 }
