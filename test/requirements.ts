@@ -177,6 +177,8 @@ export const REQUIREMENTS = {
 
   "soak.B4": "What a session makes the bundle hold, in memory and for itself on disk, goes with the session.",
   "soak.B5": "A feature that is disposed of leaves no child, no timer and no open descriptor.",
+  "tokens.C2":
+    "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

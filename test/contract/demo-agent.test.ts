@@ -54,7 +54,9 @@ describe("the demo's scripted agent", () => {
   })
 
   test(promised("install.E3", "ends when it goes in circles"), async () => {
-    const request = { kind: "turn", messages: [], tools: [], system: "", conversation: workerMessage(ID) } as const
+    const body = { model: "model", messages: [] }
+    const shown = { messages: [], tools: [], system: "", conversation: workerMessage(ID) }
+    const request = { kind: "turn", body, ...shown } as const
     expect(await scriptedAgent({ ...request, index: 3 })).toHaveProperty("tool")
     expect(await scriptedAgent({ ...request, index: 60 })).toHaveProperty("text")
   })

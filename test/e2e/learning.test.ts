@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually, startServer, type TestServer } from "../support/opencode-server.ts"
+import { comparableRequests } from "../support/request-size.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { Script } from "../support/scripted-model.ts"
 import { closeTaskProjects, newestSessionID, openTaskProject, type TaskProject } from "../support/task-project.ts"
@@ -162,8 +163,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       task.project.write(".opencode/baton.json", '{"learning":{"enabled":false}}')
       await say(task, "Always use tabs.")
       await say(task, "What have you learned? Use tabs in the formatter.")
-      const shown = JSON.stringify(task.model.requests.map(({ kind, messages, tools }) => ({ kind, messages, tools })))
-      return JSON.parse(shown.replaceAll(task.project.directory, "PROJECT"))
+      return comparableRequests(task.model, task.project)
     }
     expect(await requestsOf("project")).toEqual(await requestsOf("none"))
   })

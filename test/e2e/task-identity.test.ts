@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually, startServer } from "../support/opencode-server.ts"
+import { comparableRequests } from "../support/request-size.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply, ModelRequest, Script } from "../support/scripted-model.ts"
 import { BRIEF, closeTaskProjects, newestSessionID, openTaskProject } from "../support/task-project.ts"
@@ -146,8 +147,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       // The live state tells of every session; of a task there is nothing to keep.
       const kept = existsSync(state) ? readdirSync(state).filter((name) => !["live", ".gitignore"].includes(name)) : []
       expect(kept).toEqual([])
-      const shown = JSON.stringify(task.model.requests.map(({ kind, messages, tools }) => ({ kind, messages, tools })))
-      return JSON.parse(shown.replaceAll(task.project.directory, "PROJECT"))
+      return comparableRequests(task.model, task.project)
     }
     const withBundle = await requestsOf("project")
     expect(withBundle).toEqual(await requestsOf("none"))

@@ -11,7 +11,7 @@ export type TestServer = {
   stop(): Promise<void>
 }
 
-const START_DEADLINE_MS = 30_000
+const START_DEADLINE_MS = 60_000
 const STOP_DEADLINE_MS = 5_000
 
 /** `opencode serve` on a free loopback port, and a client for the project. */

@@ -1,4 +1,4 @@
-import type { LLMock } from "@copilotkit/aimock"
+import type { ChatCompletionRequest, LLMock } from "@copilotkit/aimock"
 
 type ChatMessage = { role: string; content: unknown }
 
@@ -16,6 +16,8 @@ export type ModelRequest = {
   conversation: string
   /** Names of the tools that the model may call. */
   tools: readonly string[]
+  /** The whole request as it came. */
+  body: ChatCompletionRequest
 }
 
 export type ModelReply =
@@ -84,7 +86,7 @@ export const startScriptedModel = async (
       .join("\n\n")
     const kind = kindOf(system, (incoming.tools ?? []).length > 0)
     const tools = (incoming.tools ?? []).map((tool) => tool.function.name)
-    const request = { kind, index: counts[kind]++, messages, system, conversation, tools }
+    const request = { kind, index: counts[kind]++, messages, system, conversation, tools, body: incoming }
     requests.push(request)
     if (kind === "title") return { content: "A scripted title", usage: usage() }
     const reply = await script(request)

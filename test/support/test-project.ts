@@ -24,6 +24,8 @@ export type ProjectOptions = {
   modelURL: string
   /** Whether the bundle is in the project (default), and whether a second copy is in the global config folder. */
   bundle?: "none" | "project" | "project-and-global"
+  /** The plugin files of the bundle that the project has; all of them unless given. */
+  plugins?: readonly string[]
   /** Model limits in tokens. */
   context?: number
   output?: number
@@ -59,6 +61,11 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
     linkDependencies(folder, options.binary.version, join(REPOSITORY, "node_modules"))
   }
   if (bundle !== "none") copyBundle(join(directory, ".opencode"), join(directory, "prompts"))
+  const { plugins } = options
+  if (bundle !== "none" && plugins) {
+    const folder = join(directory, ".opencode", "plugins")
+    for (const file of readdirSync(folder).filter((name) => !plugins.includes(name))) rmSync(join(folder, file))
+  }
   if (bundle === "project-and-global") copyBundle(globalConfig, undefined)
   writeFileSync(
     join(directory, "opencode.json"),

@@ -34,6 +34,23 @@ describe("a guarded hook", () => {
   })
 
   test.each([
+    ["late", () => new Promise<undefined>(() => {})],
+    ["failed", () => Promise.reject(new Error("no"))],
+  ])(
+    promised("faults.F2", "does what was named for it when its decision is %s, and not otherwise"),
+    async (_how, decide) => {
+      const output = { tools: true }
+      const hide = (_input: null, out: typeof output): void => {
+        out.tools = false
+      }
+      await guardHook(createRecordedLog(), HOOK, async () => undefined, undefined, hide)(null, output)
+      expect(output.tools).toBe(true)
+      await guardHook(createRecordedLog(), HOOK, decide, undefined, hide)(null, output)
+      expect(output.tools).toBe(false)
+    },
+  )
+
+  test.each([
     ["rejects", () => Promise.reject(new Error("no"))],
     [
       "throws",

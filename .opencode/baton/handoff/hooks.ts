@@ -92,6 +92,7 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
         return () => offers.apply(messages)
       },
       (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
+      (_input, { messages }) => setup?.offers.apply(messages),
     ),
     event: guardObserver(log, "event", ({ event }) => {
       if (event.type !== "session.deleted") return undefined

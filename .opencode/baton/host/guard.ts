@@ -19,6 +19,8 @@ export type HookDeadline = {
  * decides; its change is applied here, and not at all when the decision came too late or failed.
  *
  * @param decide reads input and output and returns the change to make, or nothing
+ * @param otherwise is done when the decision came too late or failed: what makes OpenCode as it is without the bundle,
+ *   where doing nothing does not
  */
 export const guardHook =
   <Input, Output>(
@@ -26,13 +28,17 @@ export const guardHook =
     { name, deadlineMs }: HookDeadline,
     decide: (input: Input, output: Output) => Promise<Change | undefined>,
     about: (input: Input, output: Output) => LogExtra = () => ({}),
+    otherwise: (input: Input, output: Output) => void = () => {},
   ) =>
   async (input: Input, output: Output): Promise<void> => {
     try {
       const outcome = await withDeadline(decide(input, output), deadlineMs)
-      if (outcome.kind === "done") outcome.value?.()
-      else if (outcome.kind === "late")
-        log.warn("hook ran out of time", { hook: name, deadlineMs, ...about(input, output) })
+      if (outcome.kind === "done") {
+        outcome.value?.()
+        return
+      }
+      otherwise(input, output)
+      if (outcome.kind === "late") log.warn("hook ran out of time", { hook: name, deadlineMs, ...about(input, output) })
       else log.error("hook failed", { hook: name, error: describeError(outcome.error), ...about(input, output) })
     } catch (error) {
       log.error("hook failed", { hook: name, error: describeError(error) })

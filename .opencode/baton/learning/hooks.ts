@@ -119,6 +119,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
         return hide
       },
       (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
+      (_input, { messages }) => toolModule?.hideAll(messages),
     ),
     event: guardObserver(log, "event", ({ event }) => {
       switch (event.type) {

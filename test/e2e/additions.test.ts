@@ -1,0 +1,31 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../requirements.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import {
+  ADDITIONS,
+  FEATURE_NAMES,
+  mayAdd,
+  REQUEST_NAMES,
+  type RecordedRequests,
+  recordRequests,
+} from "../support/request-scenario.ts"
+
+/** Two servers a recording, and the first test has two recordings at once. */
+const DEADLINE_MS = 240_000
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  let plain: Promise<RecordedRequests> | undefined
+
+  test.each(FEATURE_NAMES)(
+    promised("tokens.C2", "%s alone leaves requests that do not use it as they are, byte for byte"),
+    { timeout: DEADLINE_MS },
+    async (feature) => {
+      plain ??= recordRequests(binary, [])
+      const [without, withFeature] = await Promise.all([plain, recordRequests(binary, [feature])])
+      for (const name of REQUEST_NAMES.filter((each) => !mayAdd(feature, each)))
+        expect(withFeature[name].text, name).toBe(without[name].text)
+      const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)
+      expect(used).toEqual(ADDITIONS[feature].adds)
+    },
+  )
+})
