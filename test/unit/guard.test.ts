@@ -162,7 +162,7 @@ describe("a guarded dispose", () => {
         expect(ended).toBe(0)
         await vi.advanceTimersByTimeAsync(1)
         await all
-        expect(released.toSorted()).toEqual([0, 1, 2])
+        expect(released.toSorted((one, other) => one - other)).toEqual([0, 1, 2])
         expect(log.lines.map(({ level }) => level)).toEqual(["warn", "warn"])
       } finally {
         vi.useRealTimers()
@@ -178,7 +178,7 @@ describe("a guarded dispose", () => {
       () => Promise.reject(new Error("no")),
     )
     for (const dispose of disposals) await dispose()
-    expect(released.toSorted()).toEqual([0, 1])
+    expect(released.toSorted((one, other) => one - other)).toEqual([0, 1])
     expect(log.lines).toMatchObject([
       { level: "error", extra: { hook: "dispose" } },
       { level: "error", extra: { hook: "dispose" } },
