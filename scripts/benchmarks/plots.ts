@@ -1,7 +1,7 @@
 import { renderBarPlot } from "./bar-plot.ts"
 import { renderLinePlot, type Series } from "./line-plot.ts"
 import { BENCHMARKS, type Figure, type Measurement, type Results, type RetentionRow } from "./results.ts"
-import { formatValue } from "./tables.ts"
+import { formatValue } from "./table.ts"
 
 const versionsOf = (items: readonly { version: string }[]): string[] => [
   ...new Set(items.map(({ version }) => version)),

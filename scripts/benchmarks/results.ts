@@ -1,5 +1,6 @@
 import type { RequirementId } from "../../test/requirements.ts"
 import type { Machine } from "./machine.ts"
+import type { Soak } from "./soak/soak-result.ts"
 import { type Summary, summarise } from "./statistics.ts"
 
 export type Unit = "ms" | "µs" | "×" | "characters" | "MB" | "%"
@@ -68,6 +69,7 @@ export type Measurement = {
   retention?: RetentionRow[]
   drafts?: DraftRow[]
   detection?: DetectionRow[]
+  soak?: Soak
 }
 
 export const BENCHMARKS = [

@@ -10,18 +10,8 @@ import {
   meetsTarget,
   type RetentionRow,
 } from "./results.ts"
-
-/** Three significant digits, and whole numbers from 100 on. */
-export const formatNumber = (value: number): string =>
-  value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)))
-
-export const formatValue = (value: number, unit: Figure["unit"]): string =>
-  unit === "×" ? `${formatNumber(value)}×` : `${formatNumber(value)} ${unit}`
-
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map((_, index) => (index === 0 ? "---" : "---:")), ...rows]
-    .map((cells) => `| ${cells.join(" | ")} |`)
-    .join("\n")
+import { soakTables } from "./soak/soak-tables.ts"
+import { formatNumber, formatValue, table } from "./table.ts"
 
 const limitOf = (figure: Figure): string => {
   if (figure.below === undefined) return ""
@@ -91,11 +81,12 @@ export const detectionTable = (rows: readonly DetectionRow[]): string =>
   )
 
 /** Every table of a measurement. */
-export const tablesOf = ({ figures, retention, drafts, detection }: Measurement): string[] => [
+export const tablesOf = ({ figures, retention, drafts, detection, soak }: Measurement): string[] => [
   ...(figures.length > 0 ? [figureTable(figures)] : []),
   ...(retention ? [retentionTable(retention)] : []),
   ...(drafts ? [draftTable(drafts)] : []),
   ...(detection ? [detectionTable(detection)] : []),
+  ...(soak ? soakTables(soak) : []),
 ]
 
 /** When and on what it was measured. */

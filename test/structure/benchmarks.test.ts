@@ -14,7 +14,7 @@ import {
   type Measurement,
   type Results,
 } from "../../scripts/benchmarks/results.ts"
-import { formatValue } from "../../scripts/benchmarks/tables.ts"
+import { formatValue } from "../../scripts/benchmarks/table.ts"
 import { promised } from "../requirements.ts"
 import { LEARNING_SETS, scoreLearningSet } from "../support/learning-sets.ts"
 import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"

@@ -12,7 +12,8 @@ import {
   type RetentionRow,
   toFigure,
 } from "../../scripts/benchmarks/results.ts"
-import { draftTable, figureTable, formatNumber, retentionTable } from "../../scripts/benchmarks/tables.ts"
+import { formatNumber } from "../../scripts/benchmarks/table.ts"
+import { draftTable, figureTable, retentionTable } from "../../scripts/benchmarks/tables.ts"
 
 const machine = { cpu: "A processor", cores: 2, memoryGiB: 8, system: "Linux 6 x64" }
 

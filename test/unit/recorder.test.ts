@@ -70,6 +70,20 @@ const setUp = (
 const messages = (entries: OutboxEntry[]) => entries.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))
 
 describe("the recorder", () => {
+  test(
+    promised("soak.B3", "a journal is as long after 500 compactions as after 150, and tells of the newest"),
+    async () => {
+      const { recorder, disk } = setUp()
+      const sizes: number[] = []
+      for (let at = 1_001; at <= 1_500; at++) {
+        await recorder.record(BINDING, compaction(at))
+        sizes.push(JSON.stringify(disk.get(BINDING.sessionID)).length)
+      }
+      expect(sizes[499]).toBe(sizes[149])
+      expect(disk.get(BINDING.sessionID)).toMatchObject({ count: 500, lastHandoff: { summaryID: "msg_s1500" } })
+    },
+  )
+
   test(promised("compaction.C7", "a compaction reported twice at the same time is recorded once"), async () => {
     const { recorder, added } = setUp()
     const notes = await Promise.all([recorder.record(BINDING, compaction(1)), recorder.record(BINDING, compaction(1))])
