@@ -11,8 +11,8 @@ import { findProjectRoot } from "../host/project-root.ts"
 import type { LearningFeature } from "./feature.ts"
 
 const DEADLINE_MS = 1_000
-/** Well within that, so that the tools are hidden in time when the learnings are not there in time. */
-const REMINDER_DEADLINE_MS = 800
+/** Within that, so that the tools are hidden in time when the learnings are not there in time. */
+const REMINDER_DEADLINE_MS = 950
 
 type ToolModule = typeof import("./tools.ts")
 
