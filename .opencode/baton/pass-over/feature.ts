@@ -113,7 +113,7 @@ export const createPassOverFeature = (
         sessions,
         // An originator that works in a copy means the files as they are there.
         places: async () => {
-          const [realRoot = root, base = directory] = await (place
+          const [realRoot, base] = await (place
             ? Promise.all([realpath(place.copy), realpath(redirectedDirectory(place))])
             : findRoots())
           return { root: realRoot, base }
