@@ -6,7 +6,7 @@ import { runStorms } from "../support/storm/run-storms.ts"
 const RUNS = 10
 const AT_ONCE = 2
 /** Work of every kind, both ends, a kill, and a quarter of the catalogue. */
-const FIXED_SEED = 3_164
+const FIXED_SEED = 5_574
 /** A stretch of one's own beside the fixed one, to look further than the last check did. */
 const CHOSEN_SEED = process.env.BATON_STORM_SEED
 const DEADLINE_MS = 1_800_000
