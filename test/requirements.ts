@@ -154,6 +154,8 @@ export const REQUIREMENTS = {
   "speed.G4": "An embedded log costs under three times an empty script of the same runtime.",
   "speed.G5": "The retention table is measured for plain OpenCode and Baton on both versions.",
 
+  "peers.C1":
+    "Baton is measured beside its peers in one run on the same work, and the page says in words where a peer is better.",
   "tokens.C2":
     "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",
 } as const

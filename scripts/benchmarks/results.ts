@@ -1,6 +1,8 @@
 import type { RequirementId } from "../../test/requirements.ts"
+import type { FeatureName, RequestName } from "../../test/support/request-scenario.ts"
 import type { Machine } from "./machine.ts"
 import { type Summary, summarise } from "./statistics.ts"
+import type { SubjectName } from "./subjects.ts"
 
 export type Unit = "ms" | "µs" | "×" | "characters" | "MB" | "%"
 
@@ -57,6 +59,48 @@ export type DetectionRow = {
   rightType: number
 }
 
+/** One feature's plugin alone, or all of them. */
+export type AdditionColumn = FeatureName | "bundle"
+
+/** What is added to one request: see test/support/request-scenario.ts. */
+export type AdditionRow = {
+  version: string
+  request: RequestName
+  /** Characters of the request in plain OpenCode. */
+  plain: number
+  /** Characters more with a feature; one that is not named leaves the request as it is, byte for byte. */
+  added: Partial<Record<AdditionColumn, number>>
+}
+
+/** Whether a subject could be measured on a version. */
+export type PeerRow = {
+  version: string
+  subject: SubjectName
+  /** A peer's own version. */
+  release?: string
+  /** What came instead of figures; absent where it works. */
+  failure?: string
+  /** What it lacks here, so that its figures show only a part of it. */
+  lacks?: string
+}
+
+/** What the retention scenario left with one subject, in `opencode serve`. */
+export type PeerRetentionRow = {
+  version: string
+  subject: SubjectName
+  summariser: "faithful" | "careless"
+  /** Compactions asked for, and seen. */
+  compactions: number
+  compacted: number
+  factsKept: number
+  turnsKnowingTask: number
+  turns: number
+  /** How often the session stopped after a compaction and a user had to say "Go on." */
+  toldToGoOn: number
+}
+
+export type PeerResults = { subjects: PeerRow[]; retention: PeerRetentionRow[] }
+
 export type Measurement = {
   requirement: RequirementId
   /** ISO 8601, UTC. */
@@ -68,6 +112,8 @@ export type Measurement = {
   retention?: RetentionRow[]
   drafts?: DraftRow[]
   detection?: DetectionRow[]
+  additions?: AdditionRow[]
+  peers?: PeerResults
 }
 
 export const BENCHMARKS = [
@@ -77,7 +123,9 @@ export const BENCHMARKS = [
   "event",
   "ledger",
   "retention",
+  "tokens",
   "additions",
+  "peers",
   "references",
   "transcript",
   "live-state",
