@@ -130,6 +130,19 @@ export const REQUIREMENTS = {
     "What a pass costs over a plain child session is published, and the audit query over 100,000 lines takes under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
 
+  "tour.A1": "The installation adds files, changes none, and ends with what comes next.",
+  "tour.A2": "doctor finds nothing to mend, before the first session and after all the work.",
+  "tour.A3": "A correction stands in the first request of a later session, and a person can look it up.",
+  "tour.A4":
+    "A review that is passed over comes back; of what another pass changed, what is taken is in the worktree, what is rejected is not.",
+  "tour.A5":
+    "Three compactions, good, careless and empty, are in the task's log, and the turn after each knows the task.",
+  "tour.A6": "The session that the work is handed over to knows task, role, brief and files.",
+  "tour.A7": "After a restart of OpenCode the work goes on, through another compaction.",
+  "tour.A8": "An observer sees the agent at work in a terminal and in a browser.",
+  "tour.A9": "Uninstalled, the project is byte for byte what it was, but for the user's and the agents' own work.",
+  "tour.B1": "The page of the tour shows such a run, with its own commands, outputs and pictures.",
+
   "proof.D1": "Each claim of the security page, and each rule of the live state, names a test that holds it.",
   "identity.A2": "One task ID and role are seen by every system, from the first message to the ledger.",
 
@@ -144,9 +157,17 @@ export const REQUIREMENTS = {
     "install copies the bundle without touching the user's own work, and uninstall removes exactly what it put there.",
   "install.E2": "doctor finds what is broken, says how to mend it, and changes nothing.",
   "install.E3": "demo runs real compactions, shows what an observer sees, and fails when a claim of its own fails.",
+  "install.E4": "An agent's searches find the user's project and not the installed bundle.",
 
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",
+
+  "storm.B1":
+    "Each run of the storm is decided by its seed, and the storm draws every fault of every fault table, and pairs of them.",
+  "storm.B2":
+    "Under random faults, several at once, OpenCode neither crashes nor hangs, no record is lost or doubled, and no file outside is read or written.",
+  "storm.B3":
+    "The storm notices a lost record, a changed file, an access outside, a crash, a hang and a process that stays.",
 
   "speed.G1": "Loading the bundle costs under 10 ms and a run's start under 3 %.",
   "speed.G2": "The compacting hook costs the same at 10 and at 10,000 messages.",
@@ -156,6 +177,9 @@ export const REQUIREMENTS = {
 
   "peers.C1":
     "Baton is measured beside its peers in one run on the same work, and the page says in words where a peer is better.",
+  "soak.B3": "Along 500 compactions and 20,000 messages of one session, memory, handles, times and files stay flat.",
+  "soak.B4": "What a session makes the bundle hold, in memory and for itself on disk, goes with the session.",
+  "soak.B5": "A feature that is disposed of leaves no child, no timer and no open descriptor.",
   "tokens.C2":
     "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",
 } as const

@@ -13,7 +13,7 @@ export type LinePlot = {
   xAxis: string
   yAxis: string
   xLabels: readonly string[]
-  /** The y axis ends here or at the largest value, whichever is higher. */
+  /** The y axis ends here or at the largest value, whichever is higher; it begins at 0 or below the smallest. */
   yMax: number
   /** A promise to stay under, drawn as a line. */
   limit?: { value: number; name: string }
@@ -47,8 +47,13 @@ export const renderLinePlot = (plot: LinePlot): string => {
   const rows = Math.ceil(panels.length / columns)
   const panelWidth = WIDTH / columns
   const every = panels.flatMap(({ series }) => series.flatMap(({ values }) => values.filter((value) => value !== null)))
-  const step = roundUp(Math.max(plot.yMax, ...every, limit?.value ?? 0) / TICKS)
-  const top = step * TICKS
+  const highest = Math.max(plot.yMax, ...every, limit?.value ?? 0)
+  const lowest = Math.min(0, ...every)
+  const step = roundUp((highest - lowest) / TICKS)
+  const below = Math.ceil(-lowest / step)
+  const above = below === 0 ? TICKS : Math.ceil(highest / step)
+  const bottom = -below * step
+  const span = (above + below) * step
   const names = panels[0]?.series ?? []
 
   const drawPanel = (panel: LinePlot["panels"][number], at: Point): string[] => {
@@ -57,8 +62,8 @@ export const renderLinePlot = (plot: LinePlot): string => {
     const upper = at.y + MARGIN.top
     const lower = at.y + PANEL_HEIGHT - MARGIN.bottom
     const xOf = (index: number) => left + ((index + 0.5) / xLabels.length) * (right - left)
-    const yOf = (value: number) => lower - (value / top) * (lower - upper)
-    const ticks = Array.from({ length: TICKS + 1 }, (_, tick) => tick * step)
+    const yOf = (value: number) => lower - ((value - bottom) / span) * (lower - upper)
+    const ticks = Array.from({ length: above + below + 1 }, (_, tick) => (tick - below) * step)
     return [
       textAt({ x: left, y: at.y + 16 }, panel.title, { className: "ink head" }),
       ...ticks.flatMap((value) => [

@@ -1,6 +1,7 @@
 import type { RequirementId } from "../../test/requirements.ts"
 import type { FeatureName, RequestName } from "../../test/support/request-scenario.ts"
 import type { Machine } from "./machine.ts"
+import type { Soak } from "./soak/soak-result.ts"
 import { type Summary, summarise } from "./statistics.ts"
 import type { SubjectName } from "./subjects.ts"
 
@@ -114,6 +115,7 @@ export type Measurement = {
   detection?: DetectionRow[]
   additions?: AdditionRow[]
   peers?: PeerResults
+  soak?: Soak
 }
 
 export const BENCHMARKS = [

@@ -14,7 +14,7 @@ export type ExportedSession = { info: { id: string; [key: string]: unknown }; me
 const SECOND_MS = 1_000
 
 /** An id that sorts by time and counter as OpenCode's own do: twelve hex digits of both, fourteen characters more. */
-const sortableId = (prefix: string, atMs: number, counter: number): string => {
+export const sortableId = (prefix: string, atMs: number, counter: number): string => {
   const time = (BigInt(atMs) * 0x1000n + BigInt(counter % 0x1000)) & 0xffff_ffff_ffffn
   return `${prefix}_${time.toString(16).padStart(12, "0")}${counter.toString(36).padStart(14, "0")}`
 }

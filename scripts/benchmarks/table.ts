@@ -3,7 +3,7 @@ import type { Figure } from "./results.ts"
 
 /** Three significant digits, and whole numbers from 100 on. */
 export const formatNumber = (value: number): string =>
-  value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)))
+  Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)))
 
 export const formatValue = (value: number, unit: Figure["unit"]): string =>
   unit === "×" ? `${formatNumber(value)}×` : `${formatNumber(value)} ${unit}`

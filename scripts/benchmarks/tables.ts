@@ -13,6 +13,7 @@ import {
   meetsTarget,
   type RetentionRow,
 } from "./results.ts"
+import { soakTables } from "./soak/soak-tables.ts"
 import { formatAddition, formatNumber, formatValue, table } from "./table.ts"
 
 const limitOf = (figure: Figure): string => {
@@ -97,13 +98,14 @@ export const additionTable = (rows: readonly AdditionRow[]): string =>
   )
 
 /** Every table of a measurement. */
-export const tablesOf = ({ figures, retention, drafts, detection, additions, peers }: Measurement): string[] => [
+export const tablesOf = ({ figures, retention, drafts, detection, additions, peers, soak }: Measurement): string[] => [
   ...(peers ? peerTables(figures, peers) : []),
   ...(additions ? [additionTable(additions)] : []),
   ...(figures.length > 0 && !peers ? [figureTable(figures)] : []),
   ...(retention ? [retentionTable(retention)] : []),
   ...(drafts ? [draftTable(drafts)] : []),
   ...(detection ? [detectionTable(detection)] : []),
+  ...(soak ? soakTables(soak) : []),
 ]
 
 /** When and on what it was measured. */

@@ -5,7 +5,7 @@ import { NEWEST } from "../../test/support/opencode-binary.ts"
 import { eventually } from "../../test/support/opencode-server.ts"
 import type { ModelReply, ModelRequest } from "../../test/support/scripted-model.ts"
 import { openTestLedger } from "../../test/support/test-ledger.ts"
-import { isTmuxHere, startTui, type TestTui } from "../../test/support/tui.ts"
+import { isTmuxHere, startTui, type TestTerminal } from "../../test/support/tui.ts"
 import { type BenchProject, withBenchProject } from "./bench-project.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { withBusyLoops } from "./busy-loops.ts"
@@ -54,7 +54,7 @@ const orUndefined = <T>(waiting: Promise<T>): Promise<T | undefined> => waiting.
 /** One `/handoff` in the session that the TUI shows, up to the answer to the draft in the next session. */
 const handOver = async (
   opened: BenchProject,
-  { tui, agent, index }: { tui: TestTui; agent: ReturnType<typeof createAgent>; index: number },
+  { tui, agent, index }: { tui: TestTerminal; agent: ReturnType<typeof createAgent>; index: number },
 ): Promise<DraftFate> => {
   const { model, project } = opened
   const [mark, typed, goal] = [`DRAFT-${index}.`, `TYPED-${index} `, `Goal ${index}.`]

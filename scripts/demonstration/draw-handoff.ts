@@ -1,15 +1,13 @@
 import { execFileSync } from "node:child_process"
-import { mkdirSync, renameSync, writeFileSync } from "node:fs"
-import { userInfo } from "node:os"
-import { dirname } from "node:path"
 import { scriptedConfig } from "../../test/support/isolated-opencode.ts"
 import { NEWEST } from "../../test/support/opencode-binary.ts"
 import { startScriptedModel } from "../../test/support/scripted-model.ts"
 import { openTestLedger } from "../../test/support/test-ledger.ts"
 import { createTestProject, type TestProject } from "../../test/support/test-project.ts"
-import { startTui, type TestTui } from "../../test/support/tui.ts"
+import { startTui, type TestTerminal } from "../../test/support/tui.ts"
 import { FIRST_ANSWER, GOAL, PROJECT_FILES, sceneScript, TASK, WORK_DONE, workerMessage } from "./handoff-scene.ts"
 import { renderScreens } from "./screen-picture.ts"
+import { shortenFolder, writePicture } from "./write-picture.ts"
 
 /** draw-handoff.ts SVG: the picture of /handoff in OpenCode's own TUI, with a scripted model. */
 const [picture] = process.argv.slice(2)
@@ -27,7 +25,7 @@ const commitFiles = (project: TestProject): void => {
   git("commit", "-q", "-m", "A parser for LF")
 }
 
-const shoot = async (tui: TestTui, taskID: string): Promise<{ draft: string; sent: string }> => {
+const shoot = async (tui: TestTerminal, taskID: string): Promise<{ draft: string; sent: string }> => {
   const message = workerMessage(taskID)
   tui.type(message)
   await tui.shows(message.split("\n").at(-1) ?? "")
@@ -45,17 +43,6 @@ const shoot = async (tui: TestTui, taskID: string): Promise<{ draft: string; sen
   await tui.shows(FIRST_ANSWER)
   await tui.shows(/^(?![\s\S]*esc interrupt)/)
   return { draft, sent: tui.screen({ colours: true }) }
-}
-
-/** One of OpenCode's views shows the folder with all that is above it; the columns behind it stay where they are. */
-const shortenFolder = (screen: string, { directory }: TestProject): string =>
-  screen.replaceAll(directory, SHOWN_FOLDER.padEnd(directory.length))
-
-/** @throws when the picture would show where it was taken */
-const refuseTraces = (svg: string, { home }: TestProject): void => {
-  const { username } = userInfo()
-  const traces = [home, "baton-e2e-", `/${username}/`].filter((trace) => svg.includes(trace))
-  if (traces.length > 0) throw new Error(`the picture shows this machine: ${traces.join(", ")}`)
 }
 
 const model = await startScriptedModel(sceneScript)
@@ -78,15 +65,14 @@ try {
     const frames = [
       {
         caption: `/handoff ${GOAL}: the draft stands in a new session's prompt`,
-        screen: shortenFolder(draft, project),
+        screen: shortenFolder(draft, project.directory, SHOWN_FOLDER),
       },
-      { caption: "Sent: the new session starts with the draft and the files", screen: shortenFolder(sent, project) },
+      {
+        caption: "Sent: the new session starts with the draft and the files",
+        screen: shortenFolder(sent, project.directory, SHOWN_FOLDER),
+      },
     ]
-    const svg = renderScreens(TITLE, frames, SIZE)
-    refuseTraces(svg, project)
-    mkdirSync(dirname(picture), { recursive: true })
-    writeFileSync(`${picture}.tmp`, svg)
-    renameSync(`${picture}.tmp`, picture)
+    writePicture(picture, renderScreens(TITLE, frames, SIZE), project.home)
   } finally {
     await tui.stop()
   }

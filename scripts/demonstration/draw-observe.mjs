@@ -2,10 +2,10 @@
 import { execFileSync, spawn } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { delimiter, join } from "node:path"
+import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
-import { chromium } from "playwright-core"
 import { AGENTS } from "./observe-scene.mjs"
+import { photographPage } from "./photograph-page.mjs"
 
 const [opencode, pictures] = process.argv.slice(2)
 if (!opencode || !pictures) throw new Error("expected OPENCODE FOLDER; start it with ./scripts/picture observe")
@@ -71,38 +71,6 @@ const observer = spawn(join(bundle, "bin", "baton"), ["observe", "--web"], {
   env: { ...env, BATON_OPENCODE: opencode },
   stdio: ["ignore", "pipe", "inherit"],
 })
-const findChromium = () =>
-  process.env.BATON_CHROMIUM ??
-  (process.env.PATH ?? "")
-    .split(delimiter)
-    .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name)))
-    .find((path) => {
-      try {
-        execFileSync(path, ["--version"], { stdio: "ignore" })
-        return true
-      } catch {
-        return false
-      }
-    })
-
-const shoot = async (url) => {
-  const browser = await chromium.launch({ executablePath: findChromium(), args: ["--no-sandbox"] })
-  try {
-    for (const colorScheme of ["light", "dark"]) {
-      const page = await browser.newPage({ viewport: SIZE, colorScheme, deviceScaleFactor: 1.5 })
-      await page.goto(url)
-      await page.getByText("Try the new bundler").waitFor()
-      await page.getByText("Tests pass on both platforms").waitFor()
-      await page.locator(".layer.question").first().waitFor({ state: "attached" })
-      await wait(STEP_MS)
-      await page.screenshot({ path: join(pictures, `observe-${colorScheme}.png`) })
-      await page.close()
-    }
-  } finally {
-    await browser.close()
-  }
-}
-
 try {
   const url = await new Promise((resolve, reject) => {
     observer.on("exit", (code) => reject(new Error(`baton observe --web ended with ${code}`)))
@@ -119,7 +87,17 @@ try {
     }
     await wait(STEP_MS)
   }
-  await shoot(url)
+  await photographPage({
+    url,
+    prefix: join(pictures, "observe"),
+    size: SIZE,
+    ready: async (page) => {
+      await page.getByText("Try the new bundler").waitFor()
+      await page.getByText("Tests pass on both platforms").waitFor()
+      await page.locator(".layer.question").first().waitFor({ state: "attached" })
+      await wait(STEP_MS)
+    },
+  })
 } finally {
   observer.kill("SIGTERM")
 }

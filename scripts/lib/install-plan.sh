@@ -121,7 +121,12 @@ files=''
 set -f
 IFS=$NL
 for folder in $(folders_above "$NL$files$NL$known_paths"); do check_folder "$project$folder"; done
-for file in $files; do plan_file "$file" "$file"; done
+for file in $files; do
+  case $file in
+    .opencode/baton/ignore) plan_file .opencode/baton/.ignore "$file" ;;
+    *) plan_file "$file" "$file" ;;
+  esac
+done
 wanted=$(printf %s "$record" | cut -f 3)
 for file in $known_paths; do
   has_line "$wanted" "$file" || plan_removal "$file"

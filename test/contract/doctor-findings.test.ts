@@ -137,6 +137,10 @@ harm("a variable that names no state writer", "warning", "live-state", /expected
 harm("a writer in the settings that is not there", "warning", "live-state", /the writer 'my-writer' is not there/, () =>
   patient.write(".opencode/baton.json", '{"liveState":{"writer":["my-writer"]}}\n'),
 )
+harm("a statefile that cannot be read", "warning", "live-state", /no agent is seen in .*one\.json/, () => {
+  patient.write(".opencode/state/.gitignore", "*\n")
+  mkdirSync(join(patient.project, ".opencode/state/live/one.json"), { recursive: true })
+})
 harm("a session's learning record that is damaged", "warning", "learning", /a session's record cannot be read/, () => {
   patient.write(".opencode/state/.gitignore", "*\n")
   patient.write(".opencode/state/learning/sessions/ses_1.json", '{"version":1,')
@@ -152,7 +156,9 @@ harm("something learned that waits", "warning", "learning", /^1 of them wait/, (
 harm("another program called prog", "warning", "ledger", /programs\/prog is called prog and is not the ledger/, () =>
   patient.program("prog", "echo I make progress bars\n"),
 )
-harm("a prog that hangs", "broken", "ledger", /did not answer/, () => patient.program("prog", "exec sleep 60\n"))
+harm("a prog that hangs", "broken", "ledger", /did not answer/, () =>
+  patient.program("prog", "# github.com/baiirun/prog\nexec sleep 60\n"),
+)
 harm("an embedded ledger that is gone", "broken", "ledger", /embedded ledger is missing/, () =>
   patient.delete(".opencode/baton/ledger/embedded/main.ts"),
 )

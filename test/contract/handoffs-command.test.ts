@@ -65,7 +65,7 @@ describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
     expect([unknown.status, unknown.stdout]).toEqual([2, ""])
     expect(unknown.stderr).toMatch(/^handoffs: .*--nonsense.*\nTry: baton handoffs --help\n$/s)
     expect(handoffs("a", "b").stderr).toContain("expected one project folder, received 2")
-    expect(handoffs("--help").stdout).toMatch(/^Usage: handoffs/)
+    expect(handoffs("--help").stdout).toMatch(/^Usage: baton handoffs/)
     expect(handoffs("--draft", "none").status).toBe(1)
   })
 })

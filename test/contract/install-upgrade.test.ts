@@ -137,9 +137,34 @@ describe("uninstall", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("install.E1", "removes a run-time folder that holds no record"), () => {
+  test(promised("install.E1", "keeps the audit of passes, unless --purge is given"), () => {
+    checkout.install()
+    checkout.write(".opencode/pass-over-logs/.gitignore", "*\n")
+    checkout.write(".opencode/pass-over-logs/2026-01/session-ses_1-passes.jsonl", "{}\n")
+    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/pass-over-logs.*--purge/)
+    expect(checkout.has(".opencode/pass-over-logs/2026-01/session-ses_1-passes.jsonl")).toBe(true)
+    expect(checkout.install("--uninstall", "--purge").stdout).toMatch(/remove +\.opencode\/pass-over-logs\n/)
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "names what is the user's and stays, --purge or not"), () => {
+    checkout.install()
+    checkout.write(".opencode/baton.json", "{}")
+    checkout.write(".opencode/pass-over.json", "{}")
+    const { stdout } = checkout.install("--uninstall", "--purge")
+    expect(stdout).toMatch(
+      /keep +\.opencode\/baton\.json: it is yours\n +keep +\.opencode\/pass-over\.json: it is yours/,
+    )
+    expect(Object.keys(snapshotTree(checkout.project)).slice(1)).toEqual([
+      ".opencode/baton.json",
+      ".opencode/pass-over.json",
+    ])
+  })
+
+  test(promised("install.E1", "removes run-time folders that hold no record"), () => {
     checkout.install()
     checkout.write(".opencode/state/.gitignore", "*\n")
+    checkout.write(".opencode/pass-over-logs/.gitignore", "*\n")
     checkout.install("--uninstall")
     expect(snapshotTree(checkout.project)).toEqual({})
   })

@@ -49,6 +49,16 @@ describe("into a fresh project", () => {
     expect(tree.filter((path) => /test\.ts|node_modules|hidden|~/.test(path))).toEqual([])
   })
 
+  test(promised("install.E4", "hides the shared folder from searches, in the project alone, until uninstall"), () => {
+    checkout.ship(".opencode/baton/ignore", "*\n")
+    checkout.install()
+    expect(checkout.read(".opencode/baton/.ignore")).toBe("*\n")
+    expect(checkout.has(".opencode/baton/ignore")).toBe(false)
+    expect(checkout.install().stdout).toContain("Nothing to do")
+    checkout.install("--uninstall")
+    expect(checkout.has(".opencode/baton")).toBe(false)
+  })
+
   test(promised("install.E1", "shows in git nothing but the new files"), () => {
     writeUserFiles()
     const git = (...args: string[]) => runScript(["git", "-C", checkout.project, ...args])

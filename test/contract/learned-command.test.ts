@@ -75,6 +75,6 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     expect(learned("drop")).toMatchObject({ status: 2, stderr: expect.stringContaining("expected list, show, forget") })
     expect(learned("forget", "lrn-000000")).toMatchObject({ status: 2, stderr: expect.stringContaining("--reason") })
     expect(learned("show", "lrn-000000")).toMatchObject({ status: 1, stderr: expect.stringContaining("no learning") })
-    expect(learned("--help").stdout).toContain("Usage: learned")
+    expect(learned("--help").stdout).toContain("Usage: baton learned")
   })
 })

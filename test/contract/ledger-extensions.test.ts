@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
-import { createMemoryLedger } from "../../.opencode/baton/ledger/embedded/memory-ledger.ts"
 import { promised } from "../requirements.ts"
 import { createLedgerDriver, type LedgerDriver } from "../support/ledger-driver.ts"
 import { embeddedProgram, runProgram } from "../support/ledger-process.ts"
+import { createMemoryLedger } from "../support/memory-ledger/memory-ledger.ts"
 import { NEWEST } from "../support/opencode-binary.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 

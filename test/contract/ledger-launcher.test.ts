@@ -54,6 +54,14 @@ describe("the launcher", () => {
     expect(both.stdout).toBe("real: <x>\n")
   })
 
+  test(
+    promised("ledger.D4", "a script that keeps another database is taken, as Baton's own calls take it"),
+    async () => {
+      const wrapper = folderWith("prog", '#!/bin/sh\nPROG_DB=/team.db; echo "team:" "$@"\n')
+      expect((await launch(["x"], { path: [wrapper], environment: RUNTIME })).stdout).toBe("team: x\n")
+    },
+  )
+
   test(promised("ledger.D4", "it never takes itself, a copy of itself or a link to itself"), async () => {
     const [copied, linked] = [temporaryFolder(), temporaryFolder()]
     copyFileSync(LAUNCHER, join(copied, "prog"))

@@ -277,7 +277,12 @@ describe("what is held", () => {
     expect(
       succeed(await passes.apply("p1", { paths: ["a.txt", "no.txt"] })).files.map(({ outcome }) => outcome),
     ).toEqual(["not-tried", "conflict"])
-    expect(succeed(await passes.reject("p1"))).toEqual({ kind: "rejected", paths: ["a.txt"], held: 0 })
+    expect(succeed(await passes.reject("p1"))).toEqual({
+      kind: "rejected",
+      paths: ["a.txt"],
+      applied: [],
+      held: 0,
+    })
     expect(succeed(await passes.apply("p1", { paths: ["a.txt"] })).files[0]?.reason).toContain("rejected")
     expect(succeed(await passes.changes("p1")).modifications).toHaveLength(2)
     expect(await passes.pending()).toEqual([])
@@ -376,6 +381,14 @@ describe("several passes", () => {
       expect(await passes.apply("inner", {})).toMatchObject({ kind: "refused", code: "wrong-state" })
     },
   )
+})
+
+test(promised("soak.B4", "a pass that may change nothing is not remembered after its end"), async () => {
+  const { passes } = createPassProject()
+  succeed(await passes.begin("reader", { canModify: false }))
+  expect(succeed(await passes.changes("reader")).modifications).toEqual([])
+  expect(succeed(await passes.withhold("reader")).modifications).toEqual([])
+  expect(await passes.changes("reader")).toMatchObject({ kind: "refused", code: "unknown-pass" })
 })
 
 describe("what is refused", () => {

@@ -112,7 +112,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     expect(passes("a", "b").stderr).toContain("expected one project folder, received 2")
     expect(passes("restore").stderr).toContain("expected a pass to restore")
     expect(passes("restore", "x", "--agent", "y").stderr).toContain("with restore")
-    expect(passes("--help").stdout).toMatch(/^Usage: passes/)
+    expect(passes("--help").stdout).toMatch(/^Usage: baton passes/)
   })
 
   test(promised("pass-over.B3", "refuses to restore a pass that is not there, and says so"), () => {

@@ -130,16 +130,19 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     write("a.json", 0, { ...STATE, c2c_session_id: "a", opencode_pid: DEAD })
     write("b.json", 1_000, { ...STATE, c2c_session_id: "b", tui_focus: focus, extensions })
     writeFileSync(join(folder, "junk.json"), "{")
+    mkdirSync(join(folder, "folder.json"))
     expect(run("state").stdout).toBe(
       "gone   2026-01-01 00:00:00  a  no session\n" +
-        "alive  2026-01-01 00:00:01  b  no session  ts-b54507  waits for permission: bash\n",
+        "alive  2026-01-01 00:00:01  b  no session  ts-b54507  asks permission: bash\n",
     )
+    expect(run("state").stderr).toMatch(/^state: left out: .*folder\.json: .*\n$/)
+    expect(run("observe")).toMatchObject({ status: 0, stderr: expect.stringContaining("folder.json") })
     expect(JSON.parse(run("state", "list", "--json").stdout)).toHaveLength(2)
     expect(run("state", "prune").stdout).toBe("1 removed\n")
-    expect(readdirSync(folder).sort()).toEqual(["b.json", "junk.json"])
+    expect(readdirSync(folder).sort()).toEqual(["b.json", "folder.json", "junk.json"])
     expect(run("state", "nonsense").stderr).toContain("expected list or prune, received 'nonsense'")
-    expect(run("state", "--help").stdout).toMatch(/^Usage: state/)
-    expect(run("state-writer", "--help").stdout).toMatch(/^Usage: state-writer/)
+    expect(run("state", "--help").stdout).toMatch(/^Usage: baton state/)
+    expect(run("state-writer", "--help").stdout).toMatch(/^Usage: baton state-writer/)
   })
 
   test(
@@ -168,7 +171,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       expect(seen.stdout).toContain(`${id} (worker) A title [open]`)
       expect(JSON.parse(run("observe", "--json").stdout)).toMatchObject([{ name: "one", task: { id }, compactions: 1 }])
       expect(run("observe", "/nonexistent").stderr).toContain("expected a project folder, received '/nonexistent'")
-      expect(run("observe", "--help").stdout).toMatch(/^Usage: observe/)
+      expect(run("observe", "--help").stdout).toMatch(/^Usage: baton observe/)
     },
   )
 })

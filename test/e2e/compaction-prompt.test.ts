@@ -50,6 +50,28 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(second?.conversation).not.toContain("The first wording.")
   })
 
+  test(promised("compaction.C3", "killed in a summary and resumed, it carries the prior one on"), async () => {
+    let steps = 2
+    let kill = (): void => {}
+    const task: TaskProject = await openTaskProject(binary, ({ kind, index }) => {
+      if (kind === "compaction") {
+        if (index === 1) kill()
+        return { text: `Summary ${index + 1}.` }
+      }
+      return steps-- > 0 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
+    })
+    const onStart = (pid: number) => {
+      kill = () => process.kill(pid, "SIGKILL")
+    }
+    expect(await task.run(task.message, { onStart })).toMatchObject({ signal: "SIGKILL" })
+    steps = 1
+    const resumed = await task.run("go on", { args: ["--session", newestSessionID(task)] })
+    expect(resumed.exitCode, resumed.stderr).toBe(0)
+    const [, , repeated, next] = task.model.received("compaction").map(({ conversation }) => conversation)
+    expect(repeated).toContain("Summary 1.")
+    expect(next).toContain("Summary 3.")
+  }, 300_000)
+
   test(
     promised(
       ["compaction.C3", "compaction.C4", "compaction.C5"],

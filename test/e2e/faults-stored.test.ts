@@ -2,12 +2,13 @@ import { cpSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:
 import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { lineWith } from "../support/fault-table.ts"
+import { DAMAGES, damageState, stateFolder } from "../support/fault-stored-table.ts"
+import { breakClientCall, lineWith } from "../support/fault-table.ts"
 import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
 import type { RunResult } from "../support/opencode-run.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply, Script } from "../support/scripted-model.ts"
-import { closeTaskProjects, newestSessionID, openTaskProject, type TaskProject } from "../support/task-project.ts"
+import { closeTaskProjects, newestSessionID, openTaskProject } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -18,22 +19,6 @@ const oncePerRun: Script = ({ kind, index, conversation }): ModelReply => {
   if (!last.includes("COMPACT-NOW") || last.includes("[tool]")) return { text: "Noted." }
   const input = { command: "true", description: "A step" }
   return { tool: "bash", input, promptTokens: COMPACTING_PROMPT_TOKENS }
-}
-
-const stateFolder = ({ project }: TaskProject, name: string): string =>
-  join(project.directory, ".opencode", "state", name)
-
-/** What stands where a file of Baton's own was, and what the log says of it. */
-const DAMAGES = [
-  { folder: "tasks", name: "cut off in the middle", content: '{"version":1,"sessionID":"se', reason: "JSON" },
-  { folder: "compactions", name: "of a version to come", content: '{"version":2,"count":7}', reason: "version" },
-  { folder: "tasks", name: "empty", content: "", reason: "JSON" },
-  { folder: "compactions", name: "binary", content: Buffer.from([0, 0xff, 0xfe, 0x80, 0]), reason: "JSON" },
-] as const
-
-const damage = (task: TaskProject, { folder, content }: (typeof DAMAGES)[number]): void => {
-  for (const name of readdirSync(stateFolder(task, folder)))
-    writeFileSync(join(stateFolder(task, folder), name), content)
 }
 
 type DamagedRun = { result: RunResult; log: string; lastTurn: string }
@@ -48,7 +33,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       // Two at a time, one of each folder.
       for (let first = 0; first < DAMAGES.length; first += 2) {
         const linesBefore = task.project.batonLog().length
-        for (const found of DAMAGES.slice(first, first + 2)) damage(task, found)
+        for (const found of DAMAGES.slice(first, first + 2)) damageState(task, found)
         const result = await task.run("COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
         const log = task.project.batonLog().slice(linesBefore).join("\n")
         runs.push({ result, log, lastTurn: task.model.received("turn").at(-1)?.conversation ?? "" })
@@ -110,7 +95,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await task.run(task.message)
       renameSync(join(project.home, "no-bundle"), plugins)
       cpSync(join(REPOSITORY, "test/support/fault-plugin.ts"), join(plugins, "a-fault.ts"))
-      writeFileSync(join(project.home, "client-fault"), "session.get hangs")
+      breakClientCall(task, "session.get", "hangs")
       const result = await task.run("COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
       expect(result.exitCode, result.stderr).toBe(0)
       expect(project.batonLog().join("\n")).toMatch(

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
@@ -10,12 +11,25 @@ import { createTestProject, type TestProject } from "../support/test-project.ts"
 
 const MESSAGE = "# Worker\n\nTask: ts-0a1b2c\n\nKeep the lexer as it is.\n"
 
+/** OpenCode searches with it, and where it is missing wants to download it. */
+const isRipgrepHere = (): boolean => {
+  try {
+    execFileSync("rg", ["--version"], { stdio: "pipe" })
+    return true
+  } catch {
+    return false
+  }
+}
+
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   let model: ScriptedModel
   let project: TestProject
+  /** The tools the agent calls, one a step, before it ends its turn. */
+  let calls: { tool: string; input: Record<string, unknown> }[]
 
   beforeEach(async () => {
-    model = await startScriptedModel(() => ({ text: "Noted." }))
+    calls = []
+    model = await startScriptedModel(({ kind }) => (kind === "turn" && calls.shift()) || { text: "Noted." })
     project = createTestProject({ binary, modelURL: model.url, bundle: "none" })
   })
   afterEach(async () => {
@@ -48,6 +62,26 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(without.exitCode, without.stderr).toBe(0)
     expect(tasksFound()).toBe(1)
   })
+
+  test.skipIf(!isRipgrepHere())(
+    promised("install.E4", "the agent's searches find the project, not the bundle"),
+    async () => {
+      project.write("src/claims.ts", "export const bundleClaim = 1\n")
+      install()
+      calls = [
+        { tool: "grep", input: { pattern: "bundleClaim|claimBundle" } },
+        { tool: "glob", input: { pattern: "**/*claim*.ts" } },
+        { tool: "read", input: { filePath: join(project.directory, ".opencode/baton/host/bundle-claim.ts") } },
+      ]
+      expect((await runOpenCode("Where are claims made?", { binary, project })).exitCode).toBe(0)
+      const [, afterGrep, afterGlob, afterRead] = model.received("turn").map(({ conversation }) => conversation)
+      for (const found of [afterGrep, afterGlob]) {
+        expect(found).toContain("src/claims.ts")
+        expect(found).not.toContain(".opencode/baton")
+      }
+      expect(afterRead, "whoever asks for a file by name gets it").toContain("export const claimBundle")
+    },
+  )
 
   test(promised("install.E2", "doctor finds the installed project sound after a run"), async () => {
     install()

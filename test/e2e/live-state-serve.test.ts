@@ -116,4 +116,36 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       }
     },
   )
+
+  test(
+    promised(
+      ["live-state.A2", "live-state.D2"],
+      "a directory whose plugins start anew keeps one writer and one statefile",
+    ),
+    async () => {
+      const { project } = await openTaskProject(binary, asking)
+      const { client, stop } = await startServer(binary, project)
+      try {
+        const id = (await client.session.create({ body: {} })).data?.id ?? ""
+        const writerAfter = async (text: string, others: readonly number[]): Promise<number> => {
+          await client.session.prompt({ path: { id }, ...said(text) })
+          return eventually("the writer", async () =>
+            (await writersOf(project.directory)).find((pid) => !others.includes(pid)),
+          )
+        }
+        const first = await writerAfter("Hello", [])
+        await client.instance.dispose()
+        const second = await writerAfter("Hello again", [first])
+        await eventually("the first writer's end", () => (isAlive(first) ? undefined : true))
+        await eventually("the state", async () => {
+          const text = readFileSync(join(liveFolder(project.directory), "opencode-project.json"), "utf8")
+          return text.includes(id) || undefined
+        })
+        expect(await writersOf(project.directory)).toEqual([second])
+        expect(liveFiles(project.directory)).toHaveLength(1)
+      } finally {
+        await stop()
+      }
+    },
+  )
 })

@@ -82,6 +82,43 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     }
   })
 
+  test(
+    promised(["task.B2", "compaction.C7"], "a fork that is compacted at once knows its task, and records what is new"),
+    async () => {
+      const task = await openTaskProject(binary, onDemand)
+      const server = await startServer(binary, task.project)
+      const { client } = server
+      const model = { providerID: "scripted", modelID: "model" }
+      const prompt = (id: string, text: string) =>
+        client.session.prompt({ path: { id }, body: { model, parts: [{ type: "text", text }] } })
+      const compactions = async (count: number) =>
+        eventually(`record ${count}`, async () => {
+          const { logs } = await task.ledger.show(task.taskID)
+          return logs.length >= count ? logs : undefined
+        })
+      try {
+        const id = (await client.session.create({ body: {} })).data?.id ?? ""
+        await prompt(id, task.message)
+        const plain = (await client.session.fork({ path: { id }, body: {} })).data?.id ?? ""
+        await client.session.summarize({ path: { id: plain }, body: model })
+        expect(task.model.received("compaction").at(-1)?.conversation).toContain(`- Task: ${task.taskID}`)
+        expect(await compactions(1)).toHaveLength(1)
+
+        await prompt(id, "COMPACT-NOW")
+        expect(await compactions(2)).toHaveLength(2)
+        const compacted = (await client.session.fork({ path: { id }, body: {} })).data?.id ?? ""
+        await prompt(compacted, "Go on.")
+        expect(lastTurn(task.model.received("turn"))).toContain("was compacted before this session was forked")
+        expect(lastTurn(task.model.received("turn"))).toContain(`- Task: ${task.taskID}`)
+        const { description, logs } = await task.ledger.show(task.taskID)
+        expect(logs).toHaveLength(2)
+        expect(description).toContain(`(session ${id}, `)
+      } finally {
+        await server.stop()
+      }
+    },
+  )
+
   test(promised("task.B3", "a deleted session leaves no state behind"), async () => {
     const task = await openTaskProject(binary, onDemand)
     const tasksFolder = join(task.project.directory, ".opencode", "state", "tasks")

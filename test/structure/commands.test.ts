@@ -6,7 +6,9 @@ import { promised } from "../requirements.ts"
 import { REPOSITORY } from "../support/opencode-binary.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
-const COMMANDS = ["test", "demo", "bench", "install", "doctor", "picture", "real-prog"].map((name) => `scripts/${name}`)
+const COMMANDS = ["test", "demo", "bench", "storm", "install", "doctor", "picture", "real-prog"].map(
+  (name) => `scripts/${name}`,
+)
 const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
 
 describe("the project's commands", () => {

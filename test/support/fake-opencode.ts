@@ -10,10 +10,14 @@ import { assistantMessage, completedTool, toolPart, userMessage } from "./stored
 export type AgentTurn = {
   sessionID: string
   text: string
+  /** What goes with the text. */
+  context: string
   signal: AbortSignal
   write(path: string, content: string): void
   remove(path: string): void
   read(path: string): string
+  /** Has a tool call judged and moved as OpenCode would. @returns its arguments then */
+  use(tool: string, args: Record<string, unknown>): Record<string, unknown>
   /** Calls pass_over_return. */
   giveBack(args: unknown): Promise<string>
   say(text: string): void
@@ -83,7 +87,7 @@ export const createFakeOpenCode = (given: {
     directory,
   })
 
-  const run = async (session: Session, agent: string, text: string): Promise<StoredMessage> => {
+  const run = async (session: Session, agent: string, [text = "", context = ""]: string[]): Promise<StoredMessage> => {
     turns++
     const turn = new AbortController()
     session.turn = turn
@@ -99,6 +103,7 @@ export const createFakeOpenCode = (given: {
       await agents[agent]?.({
         sessionID: session.id,
         text,
+        context,
         signal: turn.signal,
         write: (path, content) => {
           const place = move("write", `${directory}/${path}`)
@@ -107,6 +112,10 @@ export const createFakeOpenCode = (given: {
         },
         remove: (path) => rmSync(move("write", `${directory}/${path}`)),
         read: (path) => readFileSync(move("read", `${directory}/${path}`), "utf8"),
+        use: (tool, args) => {
+          host?.beforeTool(session.id, tool, { args })
+          return args
+        },
         giveBack: async (args) => (await host?.return(args, { sessionID: session.id })) ?? "",
         say: (words) => parts.push({ id: "prt", sessionID: session.id, messageID: "m", type: "text", text: words }),
       })
@@ -147,7 +156,13 @@ export const createFakeOpenCode = (given: {
       status: () => answer("status", () => ({})),
       abort: ({ path }: { path: { id: string } }) => answer("abort", () => get(path.id).turn?.abort()),
       prompt: ({ path, body }: { path: { id: string }; body: { agent: string; parts: { text: string }[] } }) =>
-        answer("prompt", () => run(get(path.id), body.agent, body.parts[0]?.text ?? "")),
+        answer("prompt", () =>
+          run(
+            get(path.id),
+            body.agent,
+            body.parts.map((part) => part.text),
+          ),
+        ),
       promptAsync: ({ path, body }: { path: { id: string }; body: { parts: { text: string }[] } }) =>
         answer("promptAsync", () => {
           const parts = body.parts.map(
@@ -180,5 +195,5 @@ export const fakeToolContext = (sessionID: string, abort: AbortSignal = new Abor
   worktree: "",
   abort,
   metadata: () => {},
-  ask: async () => {},
+  ask: async (_question: { permission: string; patterns: string[] }): Promise<void> => {},
 })

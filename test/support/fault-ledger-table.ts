@@ -1,19 +1,10 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import type { Fault } from "./fault-sequence.ts"
 import { lineWith } from "./fault-table.ts"
-import { REPOSITORY } from "./opencode-binary.ts"
 import type { TaskProject } from "./task-project.ts"
 
 const programs = ({ project }: TaskProject): string => join(project.home, "programs")
-
-/** Answers `--help` as the real one does, whatever it is going to do afterwards. */
-const ledgerHelp = (): string => {
-  const fixture = readFileSync(join(REPOSITORY, "test", "fixtures", "slow-prog.sh"), "utf8")
-  const help = /--help\)\n([\s\S]*?);;/.exec(fixture)?.[1]
-  if (!help) throw new Error("slow-prog.sh answers no --help")
-  return help
-}
 
 const putProgram = (task: TaskProject, body: string): void => {
   mkdirSync(programs(task), { recursive: true })
@@ -22,7 +13,7 @@ const putProgram = (task: TaskProject, body: string): void => {
 
 const ledgerFault = (name: string, body: string, reason: string): Fault => ({
   name: `prog ${name}`,
-  arrange: (task) => putProgram(task, `if [ "$1" = --help ]; then\n${ledgerHelp()}exit 0; fi\n${body}`),
+  arrange: (task) => putProgram(task, `# github.com/baiirun/prog\n${body}`),
   lift: () => {},
   expectedLog: lineWith("task not read from the ledger", reason),
   record: "outbox",
@@ -61,7 +52,7 @@ export const FOREIGN_PROG: Fault = {
   name: "prog is another program",
   arrange: (task) => putProgram(task, "echo 'a progress bar'"),
   lift: () => {},
-  expectedLog: lineWith("a program called prog is not the ledger and is not used", "does not list add, desc"),
+  expectedLog: lineWith("a program called prog is not the ledger and is not used", "it names neither"),
   record: "ledger",
 }
 

@@ -3,8 +3,9 @@ import { join } from "node:path"
 import type { Plugin } from "@opencode-ai/plugin"
 
 /**
- * A plugin that tests put beside the bundle: it breaks one call of the client that OpenCode shares among its plugins.
- * `client-fault` in HOME says which (`session.messages hangs`), and is read at each call; `client-faults` counts them.
+ * A plugin that tests put beside the bundle: it breaks calls of the client that OpenCode shares among its plugins.
+ * The file `client-fault session.messages` in HOME says how (`hangs`), and is read at each call; `client-faults` counts
+ * them. `client-fault every call` breaks them all.
  */
 const BROKEN: Record<string, () => unknown> = {
   "answers an error": async () => ({ error: { name: "ScriptedError", data: { message: "scripted" } } }),
@@ -22,20 +23,22 @@ const CALLS = [
   ["session", "messages"],
   ["session", "get"],
   ["session", "todo"],
+  ["session", "create"],
+  ["session", "prompt"],
   ["app", "log"],
 ] as const
 
 /** Instead of one call's name. */
-const EVERY_CALL = "every call "
+const EVERY_CALL = "every call"
 
 const home = process.env.HOME ?? ""
 
-const readFault = (): string => {
+const readFault = (call: string): string | undefined => {
   try {
-    return readFileSync(join(home, "client-fault"), "utf8")
+    return readFileSync(join(home, `client-fault ${call}`), "utf8")
   } catch {
     // No file, no fault.
-    return ""
+    return undefined
   }
 }
 
@@ -45,11 +48,11 @@ export const ClientFault: Plugin = async ({ client }) => {
     const real = holder[name]
     if (typeof real !== "function") throw new Error(`the client has no ${group}.${name}`)
     holder[name] = (...args: unknown[]): unknown => {
-      const fault = readFault()
-      const call = [`${group}.${name} `, EVERY_CALL].find((start) => fault.startsWith(start))
-      const broken = call === undefined ? undefined : BROKEN[fault.slice(call.length)]
+      const call = `${group}.${name}`
+      const how = readFault(call) ?? readFault(EVERY_CALL)
+      const broken = how === undefined ? undefined : BROKEN[how]
       if (!broken) return real.apply(holder, args)
-      appendFileSync(join(home, "client-faults"), `${fault}\n`)
+      appendFileSync(join(home, "client-faults"), `${call} ${how}\n`)
       return broken()
     }
   }

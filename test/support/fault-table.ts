@@ -8,9 +8,13 @@ import type { TaskProject } from "./task-project.ts"
 export const lineWith = (...parts: string[]): RegExp =>
   new RegExp(`^${parts.map((part) => `(?=.*(?:${part}))`).join("")}`, "m")
 
+/** Root may read and write whatever the mode says; without these two rights it may not. */
+export const HELD_TO_MODES =
+  process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : []
+
 /** A file or folder of the project is put aside and something broken takes its place. */
 export const inPlaceOf = (path: string, breakIt: (path: string) => void): Pick<Fault, "arrange" | "lift"> => {
-  const aside = ({ project }: TaskProject) => join(project.home, "put-aside")
+  const aside = ({ project }: TaskProject) => join(project.home, `put-aside-${path.replaceAll("/", "-")}`)
   return {
     arrange: (task) => {
       const place = join(task.project.directory, path)
@@ -51,11 +55,14 @@ const PROMPT_FAULTS: readonly Fault[] = [
   },
 ]
 
-/** Breaks one call of the client that all plugins share; see fault-plugin.ts. */
+/** Breaks one call of the client that all plugins share; see fault-plugin.ts. Several calls may be broken at once. */
+export const breakClientCall = ({ project }: TaskProject, call: string, how: string): void =>
+  writeFileSync(join(project.home, `client-fault ${call}`), how)
+
 export const clientFault = (call: string, how: string, ...reason: string[]): Fault => ({
   name: `${call} ${how}`,
-  arrange: ({ project }) => writeFileSync(join(project.home, "client-fault"), `${call} ${how}`),
-  lift: ({ project }) => rmSync(join(project.home, "client-fault")),
+  arrange: (task) => breakClientCall(task, call, how),
+  lift: ({ project }) => rmSync(join(project.home, `client-fault ${call}`), { force: true }),
   ...(reason.length > 0 ? { expectedLog: lineWith(...reason) } : {}),
   isClientFault: true,
   record: "ledger",

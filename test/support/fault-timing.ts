@@ -1,7 +1,8 @@
-import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathWithFakeProg } from "./fault-ledger-table.ts"
 import type { Fault } from "./fault-sequence.ts"
+import { breakClientCall } from "./fault-table.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import type { RunResult } from "./opencode-run.ts"
 import { retentionScript } from "./retention.ts"
@@ -47,7 +48,7 @@ export const timeRun = async (binary: OpenCodeBinary, hangingLedger?: Fault): Pr
     putPlugin("fault-probe.ts", "compaction-handoff.ts")
     putPlugin("fault-plugin.ts", "a-fault.ts")
     hangingLedger.arrange(task)
-    writeFileSync(join(project.home, "client-fault"), "every call hangs")
+    breakClientCall(task, "every call", "hangs")
   }
   const environment = hangingLedger ? { PATH: pathWithFakeProg(task), BATON_LEDGER: "real" } : {}
   const result = await task.run(task.message, { environment })

@@ -1,5 +1,5 @@
-import type { RunLedger } from "../../.opencode/baton/ledger/embedded/memory-ledger.ts"
 import { createLearningCalls, type LearningLedger } from "../../.opencode/baton/ledger/learning-calls.ts"
+import type { RunLedger } from "./memory-ledger/memory-ledger.ts"
 
 /** The learnings of any ledger that a test can run, through the very calls that Baton makes. */
 export const learningLedgerOn = (run: RunLedger): LearningLedger =>

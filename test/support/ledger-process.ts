@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 import type { LedgerResult } from "../../.opencode/baton/ledger/embedded/ledger-result.ts"
-import type { RunLedger } from "../../.opencode/baton/ledger/embedded/memory-ledger.ts"
+import type { RunLedger } from "./memory-ledger/memory-ledger.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 
 /** A ledger program and the variables it needs; both real and embedded ledgers are run this way. */

@@ -47,17 +47,18 @@ export const startServer = (binary: OpenCodeBinary, project: TestProject): Promi
     child.on("error", reject)
   })
 
-/** Waits until `condition` gives a value, asking again every few milliseconds; fails at the deadline. */
+/** Waits until `condition` gives a value, asking again after `everyMs`; fails at the deadline. */
 export const eventually = async <T>(
   what: string,
   condition: () => Promise<T | undefined> | T | undefined,
   deadlineMs = 20_000,
+  everyMs = 25,
 ): Promise<T> => {
   const over = performance.now() + deadlineMs
   for (;;) {
     const value = await condition()
     if (value !== undefined) return value
     if (performance.now() > over) throw new Error(`${what} did not happen within ${deadlineMs} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }

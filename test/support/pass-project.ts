@@ -40,6 +40,17 @@ export type PassProject = {
   readonly passes: PassWorktree
 }
 
+/** The passes of a project as another process has them. */
+export const connectPassWorktree = (root: string, directory = root): PassWorktree =>
+  createPassWorktree({
+    state: createStateFolder(root),
+    directory,
+    run: createProcessRunner({ shell: undefined }),
+    log: createRecordedLog(),
+    now: () => new Date(),
+    lockWaitMs: 200,
+  })
+
 /** A git repository with committed files, in a temporary folder. */
 export const createPassProject = ({
   files = { "a.txt": "one\ntwo\nthree\n", "src/b.txt": "bee\n", "tool.sh": "#!/bin/sh\n", ".gitignore": "ignored/\n" },
@@ -57,15 +68,7 @@ export const createPassProject = ({
     gitIn(root, "add", "-A")
     gitIn(root, "commit", "-q", "-m", "start")
   }
-  const connect = (directory = root): PassWorktree =>
-    createPassWorktree({
-      state: createStateFolder(root),
-      directory,
-      run: createProcessRunner({ shell: undefined }),
-      log: createRecordedLog(),
-      now: () => new Date(),
-      lockWaitMs: 200,
-    })
+  const connect = (directory = root): PassWorktree => connectPassWorktree(root, directory)
   const passes = connect()
   return {
     root,

@@ -1,6 +1,6 @@
-import { createMemoryLedger } from "../../.opencode/baton/ledger/embedded/memory-ledger.ts"
 import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../.opencode/baton/ledger/ledger.ts"
 import { learningLedgerOn } from "./learning-ledger.ts"
+import { createMemoryLedger } from "./memory-ledger/memory-ledger.ts"
 
 export type Fault =
   | "none"

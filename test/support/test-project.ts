@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { isolatedEnvironment, linkDependencies, scriptedConfig } from "./isolated-opencode.ts"
@@ -42,6 +42,7 @@ export const copyBundle = (openCodeFolder: string, promptsFolder: string | undef
   for (const folder of ["plugins", "baton"]) {
     cpSync(join(source, folder), join(openCodeFolder, folder), { recursive: true })
   }
+  renameSync(join(openCodeFolder, "baton", "ignore"), join(openCodeFolder, "baton", ".ignore"))
   if (promptsFolder) cpSync(join(REPOSITORY, "prompts"), promptsFolder, { recursive: true })
 }
 

@@ -5,8 +5,8 @@ import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { eventually } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
 
-/** OpenCode's real TUI in a terminal that only the test sees. */
-export type TestTui = {
+/** A program in a terminal that only the test sees. */
+export type TestTerminal = {
   /** The visible screen as text, or with the colours as escape sequences. */
   screen(options?: { colours?: boolean }): string
   /** Types text as a keyboard would; a line end in it is not Enter. */
@@ -17,12 +17,18 @@ export type TestTui = {
   press(key: string): void
   /** Resolves with the screen once it shows the text. */
   shows(text: string | RegExp, deadlineMs?: number): Promise<string>
-  /** Ends the terminal and waits for OpenCode to be gone. */
+  /** Presses the key with which the program ends, and waits until it has. */
+  quit(key: string): Promise<void>
+  /** Ends the terminal, and waits for the program to be gone; nothing to do when it is. */
   stop(): Promise<void>
 }
 
+type Size = { width?: number; height?: number }
+
 const START_DEADLINE_MS = 60_000
 const SCREEN_DEADLINE_MS = 30_000
+/** Each look starts a program. */
+const SCREEN_REST_MS = 100
 /** 1.2.15 drops what is typed while a view is being put up. */
 const TYPING_TRIES = 4
 const TYPED_DEADLINE_MS = 3_000
@@ -37,39 +43,46 @@ export const isTmuxHere = (): boolean => {
   }
 }
 
-/** Starts the TUI in tmux, on a server and socket of its own, and waits until it takes input. */
-export const startTui = async (
-  binary: OpenCodeBinary,
+let terminals = 0
+
+/** Starts a program in tmux, on a server and socket of its own, in the project's folder. */
+export const startTerminal = (
+  argv: readonly [string, ...string[]],
   project: TestProject,
-  { width = 140, height = 50 }: { width?: number; height?: number } = {},
-): Promise<TestTui> => {
-  const socket = join(project.home, "tmux.sock")
+  { width = 140, height = 50 }: Size = {},
+): TestTerminal => {
+  const socket = join(project.home, `tmux-${++terminals}.sock`)
   const environment = { ...project.environment, TERM: "xterm-256color", LANG: "C.UTF-8" }
   const tmux = (...args: string[]): string =>
     execFileSync("tmux", ["-u", "-S", socket, ...args], { env: environment, encoding: "utf8", stdio: "pipe" })
   const size = ["-x", String(width), "-y", String(height)]
-  tmux("-f", "/dev/null", "new-session", "-d", "-s", "tui", ...size, "-c", project.directory, binary.path)
-  const screen: TestTui["screen"] = ({ colours = false } = {}) =>
+  tmux("-f", "/dev/null", "new-session", "-d", "-s", "tui", ...size, "-c", project.directory, ...argv)
+  const pid = Number(tmux("list-panes", "-t", "tui", "-F", "#{pane_pid}"))
+  const ended = () => eventually("the end of the program", () => (isAlive(pid) ? undefined : true), STOP_DEADLINE_MS)
+  const screen: TestTerminal["screen"] = ({ colours = false } = {}) =>
     tmux("capture-pane", "-p", ...(colours ? ["-e"] : []), "-t", "tui")
-  const shows: TestTui["shows"] = async (text, deadlineMs = SCREEN_DEADLINE_MS) => {
+  const shows: TestTerminal["shows"] = async (text, deadlineMs = SCREEN_DEADLINE_MS) => {
     let last = ""
     const look = (): string | undefined => {
       last = screen()
       return (typeof text === "string" ? last.includes(text) : text.test(last)) ? last : undefined
     }
     try {
-      return await eventually(`${text} on the screen`, look, deadlineMs)
+      return await eventually(`${text} on the screen`, look, deadlineMs, SCREEN_REST_MS)
     } catch (cause) {
       throw new Error(`the screen does not show ${text}:\n${last}`, { cause })
     }
   }
-  const tui: TestTui = {
+  const type: TestTerminal["type"] = (text) => void tmux("send-keys", "-t", "tui", "-l", "--", text)
+  const press: TestTerminal["press"] = (key) => void tmux("send-keys", "-t", "tui", key)
+  return {
     screen,
     shows,
-    type: (text) => void tmux("send-keys", "-t", "tui", "-l", "--", text),
+    type,
+    press,
     send: async (line) => {
       for (let tries = 1; ; tries++) {
-        tui.type(line)
+        type(line)
         try {
           await shows(line, TYPED_DEADLINE_MS)
           break
@@ -77,21 +90,33 @@ export const startTui = async (
           if (tries === TYPING_TRIES) throw error
         }
       }
-      tui.press("Enter")
+      press("Enter")
     },
-    press: (key) => void tmux("send-keys", "-t", "tui", key),
+    quit: async (key) => {
+      press(key)
+      await ended()
+    },
     stop: async () => {
-      const pid = Number(tmux("list-panes", "-t", "tui", "-F", "#{pane_pid}"))
+      if (!isAlive(pid)) return
       tmux("kill-server")
       try {
-        await eventually("the end of OpenCode", () => (isAlive(pid) ? undefined : true), STOP_DEADLINE_MS)
+        await ended()
       } catch {
         process.kill(pid, "SIGKILL")
       }
     },
   }
+}
+
+/** Starts OpenCode's real TUI and waits until it takes input. */
+export const startTui = async (
+  binary: OpenCodeBinary,
+  project: TestProject,
+  size: Size = {},
+): Promise<TestTerminal> => {
+  const tui = startTerminal([binary.path], project, size)
   try {
-    await shows("Ask anything", START_DEADLINE_MS)
+    await tui.shows("Ask anything", START_DEADLINE_MS)
   } catch (error) {
     await tui.stop()
     throw error

@@ -26,6 +26,33 @@ describe("activity", () => {
     expect(activity.files).toEqual([{ path: "a.ts", reads: 2, changes: 1, byShell: false }])
   })
 
+  test(promised("compaction.C5", "a patch changes each file that it names, and both names of one that moves"), () => {
+    const patchText = [
+      "*** Begin Patch",
+      "*** Update File: a.ts",
+      "*** Move to: moved.ts",
+      "@@",
+      "-*** Update File: quoted.ts",
+      "+x",
+      "*** Add File: /project/new.ts",
+      "+x",
+      "*** Delete File: old.ts",
+      "*** Update File: a.ts",
+      "*** End Patch",
+    ].join("\n")
+    for (const tool of ["apply_patch", "patch"]) {
+      const { files, changedSinceSnapshot } = activityAfter({ tool, args: { patchText }, metadata: {} })
+      expect(files.map(({ path, changes }) => [path, changes])).toEqual([
+        ["a.ts", 1],
+        ["moved.ts", 1],
+        ["new.ts", 1],
+        ["old.ts", 1],
+      ])
+      expect(changedSinceSnapshot).toHaveLength(4)
+    }
+    expect(activityAfter({ tool: "apply_patch", args: undefined, metadata: {} })).toEqual(EMPTY_ACTIVITY)
+  })
+
   test(promised("compaction.C5", "a file outside the project keeps its full path"), () => {
     expect(activityAfter(touched("read", "/etc/hosts")).files[0]?.path).toBe("/etc/hosts")
   })

@@ -56,6 +56,17 @@ describe("the task block", () => {
     expect(count(block, "orient → land")).toBe(1)
   })
 
+  test(
+    promised("compaction.C4", "of a task that the ledger does not have, block and note say that, and no more"),
+    () => {
+      const identity: TaskIdentity = { ...IDENTITY, ledger: "unknown" }
+      expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
+      const note = renderResumeNote({ identity, facts: FACTS, number: 1, summary: "S.", meter })
+      expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
+      expect(note).not.toMatch(/already recorded|could not be asked/)
+    },
+  )
+
   test(promised("compaction.C4", "without a ledger it says so and keeps the rest"), () => {
     const { ledger: _, ...rest } = IDENTITY
     expect(blockOf(rest)).toContain("prog could not be asked")

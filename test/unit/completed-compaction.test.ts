@@ -21,7 +21,12 @@ const summary = (id: string, parentID: string, text?: string) =>
 describe("completed compactions", () => {
   test(promised("compaction.C7", "the newest finished summary counts, with its request"), () => {
     const messages = [request("u1"), summary("a1", "u1", "one"), request("u2"), summary("a2", "u2", " two ")]
-    expect(findCompletedCompaction(messages)).toEqual({ requestID: "u2", summaryID: "a2", summary: "two" })
+    expect(findCompletedCompaction(messages)).toEqual({
+      requestID: "u2",
+      summaryID: "a2",
+      createdAt: 1,
+      summary: "two",
+    })
   })
 
   test(promised("compaction.C8", "a summary that failed or is unfinished is no summary; an empty one is"), () => {
@@ -38,7 +43,12 @@ describe("completed compactions", () => {
     () => {
       const older = [user("m1", [textPart("hi")]), request("m2"), summary("m3", "m2", "one")]
       const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", [textPart("go on")])]
-      expect(findCompletedCompaction(messages)).toEqual({ requestID: "m5", summaryID: "m6", summary: "two" })
+      expect(findCompletedCompaction(messages)).toEqual({
+        requestID: "m5",
+        summaryID: "m6",
+        createdAt: 1,
+        summary: "two",
+      })
       expect(isAwaitingSummary(messages)).toBe(false)
       expect(isAwaitingSummary([request("m8"), ...messages])).toBe(true)
     },
@@ -50,10 +60,19 @@ describe("completed compactions", () => {
     expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), request("u2")])).toBe(true)
   })
 
-  test("an unfinished summary among the newest messages means the prior one is still shown", () => {
+  test("an unfinished summary as the newest message means the prior one is still shown", () => {
     expect(keepsPriorSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
     expect(keepsPriorSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)
   })
+
+  test(
+    promised("compaction.C3", "a summary that a kill cut off says nothing of whether the prior one is shown"),
+    () => {
+      const cutOff = assistant("m2", "m1", { summary: true })
+      expect(keepsPriorSummary([cutOff, user("m3", [textPart("go on")])])).toBe(false)
+      expect(keepsPriorSummary([cutOff, request("m3")])).toBe(false)
+    },
+  )
 
   test(
     promised(

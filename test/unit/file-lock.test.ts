@@ -83,8 +83,8 @@ describe("the lock", () => {
   test("is taken over at once when whoever was taking it over died, and whoever was taking that over", async () => {
     const { folder, path, lock } = setUp()
     await leaveBehind(path, ([, , host = ""]) => ["dead", deadPid(), host, ""])
-    await leaveBehind(`${path}.dead.claim`, ([, , host = ""]) => ["gone", deadPid(), host, ""])
-    await leaveBehind(`${path}.dead.claim.gone.claim`, ([, , host = ""]) => ["lost", deadPid(), host, ""])
+    await leaveBehind(`${path}.dead.claim.tmp`, ([, , host = ""]) => ["gone", deadPid(), host, ""])
+    await leaveBehind(`${path}.dead.claim.tmp.gone.claim.tmp`, ([, , host = ""]) => ["lost", deadPid(), host, ""])
     const held = await lock().tryAcquire()
     expect(await held?.isHeld()).toBe(true)
     await held?.release()
@@ -94,7 +94,7 @@ describe("the lock", () => {
   test("waits for a claimant that lives", async () => {
     const { path, lock } = setUp()
     await leaveBehind(path, ([, , host = ""]) => ["dead", deadPid(), host, ""])
-    await leaveBehind(`${path}.dead.claim`, ([token = "", , host = ""]) => [token, String(process.ppid), host, ""])
+    await leaveBehind(`${path}.dead.claim.tmp`, ([token = "", , host = ""]) => [token, String(process.ppid), host, ""])
     expect(await lock().tryAcquire()).toBeUndefined()
     expect(await lock(() => Date.now() + 61_000).tryAcquire()).toBeDefined()
   })

@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest"
-import { guardConfig, guardHook, guardObserver, guardTools } from "../../.opencode/baton/host/guard.ts"
+import { describe, expect, test, vi } from "vitest"
+import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../../.opencode/baton/host/guard.ts"
 import { createLog } from "../../.opencode/baton/host/log.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
@@ -130,5 +130,66 @@ describe("the log", () => {
       const log = createLog(client as unknown as Parameters<typeof createLog>[0], "feature")
       expect(() => log.warn("something")).not.toThrow()
     }
+  })
+})
+
+describe("a guarded dispose", () => {
+  const forEver = () => new Promise<void>(() => {})
+  const setUp = (...stops: (() => Promise<void>)[]) => {
+    const log = createRecordedLog()
+    const released: number[] = []
+    const instance = {}
+    const disposals = stops.map((stop, at) =>
+      guardDispose(log, { instance, claim: { release: () => void released.push(at) } }, stop),
+    )
+    return { log, released, disposals }
+  }
+
+  test(
+    promised("faults.F2", "of all features of an instance takes 700 ms together, though one after the other"),
+    async () => {
+      vi.useFakeTimers()
+      try {
+        const { log, released, disposals } = setUp(forEver, forEver, async () => {})
+        let ended = 0
+        const all = (async () => {
+          for (const dispose of disposals) {
+            await dispose()
+            ended++
+          }
+        })()
+        await vi.advanceTimersByTimeAsync(699)
+        expect(ended).toBe(0)
+        await vi.advanceTimersByTimeAsync(1)
+        await all
+        expect(released.toSorted((one, other) => one - other)).toEqual([0, 1, 2])
+        expect(log.lines.map(({ level }) => level)).toEqual(["warn", "warn"])
+      } finally {
+        vi.useRealTimers()
+      }
+    },
+  )
+
+  test(promised("faults.F1", "releases its claim and lets OpenCode go on when it fails"), async () => {
+    const { log, released, disposals } = setUp(
+      () => {
+        throw new Error("no")
+      },
+      () => Promise.reject(new Error("no")),
+    )
+    for (const dispose of disposals) await dispose()
+    expect(released.toSorted((one, other) => one - other)).toEqual([0, 1])
+    expect(log.lines).toMatchObject([
+      { level: "error", extra: { hook: "dispose" } },
+      { level: "error", extra: { hook: "dispose" } },
+    ])
+  })
+
+  test("ends nothing of another instance", async () => {
+    const stopped: string[] = []
+    const [one] = setUp(async () => void stopped.push("one")).disposals
+    setUp(async () => void stopped.push("another"))
+    await one?.()
+    expect(stopped).toEqual(["one"])
   })
 })

@@ -92,6 +92,21 @@ describe("the arrival of a draft", () => {
     expect(added).toEqual([{ kind: "log", taskID: "ts-b54507", message: "Handoff to ses_new: Go on" }])
   })
 
+  test(
+    promised("handoff.B5", "of several handoffs of one session the one whose draft was sent is recorded"),
+    async () => {
+      const drafts = ["First.", "Second."].map((prompt) => `${renderMarker(FROM)}\n\n@a.ts\n\n${prompt}`)
+      const records = drafts.map((draft, index) => ({ ...record(String(index)), draft }))
+      const { receive, stored } = setUp({ records })
+      await receive(`Typed before. ${drafts[0]} And more.`)
+      expect([...stored.values()].map(({ arrivals }) => arrivals.length)).toEqual([1, 0])
+      await receive(drafts[0] ?? "", "ses_newer")
+      expect([...stored.values()].map(({ arrivals }) => arrivals.length)).toEqual([2, 0])
+      await receive(`${renderMarker(FROM)}\n\n@a.ts\n\nEdited.`, "ses_newest")
+      expect([...stored.values()].map(({ arrivals }) => arrivals.length)).toEqual([2, 1])
+    },
+  )
+
   test(promised("handoff.C4", "a message that is not the session's first brings no files"), async () => {
     const sessions = new Map([["ses_new", { messages: [userMessage([textPart("Hello")], "msg_old")] }]])
     const { receive } = setUp({ sessions, records: [record("1")] })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { registerCommand } from "../../.opencode/baton/handoff/command.ts"
 import { createDelivery } from "../../.opencode/baton/handoff/delivery.ts"
-import { findChain, renderHandoffLine } from "../../.opencode/baton/handoff/handoff-chain.ts"
 import { renderHandoffFacts } from "../../.opencode/baton/handoff/handoff-facts.ts"
+import { findChain, renderHandoffLine } from "../../.opencode/baton/handoff/handoff-lines.ts"
 import type { HandoffRecord } from "../../.opencode/baton/handoff/handoff-record.ts"
 import { nextPartIDs } from "../../.opencode/baton/handoff/part-id.ts"
 import { readHistory } from "../../.opencode/baton/handoff/session-history.ts"
@@ -170,6 +170,13 @@ describe("the facts of a handoff", () => {
       firstRequest: "x".repeat(5_000),
     })
     expect(text).toContain(`> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`)
+  })
+
+  test(promised("handoff.E2", "cut a first request between characters"), () => {
+    const firstRequest = `${"x".repeat(3_999)}${"😀".repeat(10)}`
+    const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
+    expect(text.isWellFormed()).toBe(true)
+    expect(text).toContain("(20 characters more;")
   })
 
   test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {

@@ -161,6 +161,20 @@ describe("read_session", () => {
     expect(output).toContain("Answer 2999.")
   })
 
+  test(
+    promised("handoff.D3", "a search stays below what OpenCode would cut, and shows no half character"),
+    async () => {
+      const long = (index: number) => userMessage([textPart(`x${"😀".repeat(300)} needle\n`.repeat(5))], `msg_${index}`)
+      const { output } = await setUp({ messages: Array.from({ length: 40 }, (_, index) => long(index)) }).ask({
+        search: "needle",
+      })
+      expect(Buffer.byteLength(output)).toBeLessThan(50_000)
+      expect(output.isWellFormed()).toBe(true)
+      expect(output).toContain("msg_39")
+      expect(output).toContain("older ones were not searched")
+    },
+  )
+
   test(promised(["handoff.D3", "handoff.E2"], "a session that is deleted meanwhile is said to be gone"), async () => {
     const { ask } = setUp({ others: { [OLD]: { messages: [] } } })
     expect((await ask({ sessionID: "ses_gone" })).output).toContain("there is no session with this id")

@@ -14,7 +14,7 @@ const DONE: TuiAnswer = { kind: "done" }
 
 const setUp = (
   userInterface: Interface,
-  { tui = {}, hasTask = true }: { tui?: Partial<Tui>; hasTask?: boolean } = {},
+  { tui = {}, hasTask = true, isKept = true }: { tui?: Partial<Tui>; hasTask?: boolean; isKept?: boolean } = {},
 ) => {
   const done: string[] = []
   const sessions = new Map<string, FakeSession>([["ses_1", { messages: [userMessage([textPart("First.")])] }]])
@@ -64,7 +64,7 @@ const setUp = (
       list: async () => written,
       write: async (record) => {
         written.push(record)
-        return true
+        return isKept
       },
     },
     log,
@@ -151,6 +151,30 @@ describe("handoff_session", () => {
     },
   )
 
+  test.each([
+    [true, /The draft is kept in \.opencode\/state\/handoffs\/ \(\S+-abc123\)\./],
+    [
+      false,
+      /could not be kept on disk either\.[\s\S]*The draft:\n\nContinuing work from session ses_1\.[\s\S]*Finish it\./,
+    ],
+  ])(
+    promised(["handoff.B5", "handoff.E2"], "a draft that is not delivered is not lost (kept: %s)"),
+    async (isKept, said) => {
+      const { handOver, sessions } = setUp("run", { isKept })
+      // What is created is not there afterwards.
+      sessions.set = () => sessions
+      await expect(handOver()).rejects.toThrow(said)
+    },
+  )
+
+  test(promised("handoff.E2", "neither goal nor title holds half a character"), async () => {
+    const { handOver, written, sessions } = setUp("run")
+    await handOver({ goal: "x😀".repeat(100) + "x".repeat(200) })
+    await handOver({ goal: "😀".repeat(200) })
+    const titles = [...sessions.values()].map(({ info }) => info?.title ?? "")
+    for (const text of [...written.map(({ goal }) => goal), ...titles]) expect(text.isWellFormed(), text).toBe(true)
+  })
+
   test(promised("handoff.B4", "what was left out is named with its reason"), async () => {
     const answer = await setUp("tui").handOver()
     expect(answer).toContain('Left out of the files:\n- "missing.ts": there is no such file')
@@ -171,6 +195,18 @@ describe("handoff_session", () => {
 
   test(promised("handoff.B3", "an empty prompt is refused with what to do"), async () => {
     await expect(setUp("tui").handOver({ prompt: " \n" })).rejects.toThrow("`prompt` is empty: write what")
+  })
+
+  test.each([
+    ['"make it work"', "make it work"],
+    ['"say \\"done\\" at the end"', 'say "done" at the end'],
+    ['fix "a" and "b"', 'fix "a" and "b"'],
+    ['"a" and "b"', '"a" and "b"'],
+    ['"', '"'],
+  ])(promised("handoff.B5", "a goal that opencode run quotes as %s is recorded as %s"), async (goal, recorded) => {
+    const { written, handOver } = setUp("tui")
+    await handOver({ goal })
+    expect(written[0]?.goal).toBe(recorded)
   })
 
   test(promised("handoff.B5", "the whole draft is kept before it is delivered, with goal and files"), async () => {

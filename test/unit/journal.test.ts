@@ -58,6 +58,25 @@ describe("the journals", () => {
     expect(new Set(await all)).toEqual(new Set([1, 2]))
   })
 
+  test(promised("compaction.C5", "a journal that falls out of memory is saved first, and read back"), async () => {
+    const { disk, store, endWrites } = createSlowDisk()
+    const reads: string[] = []
+    const read = (sessionID: string) => {
+      reads.push(sessionID)
+      return store.read(sessionID)
+    }
+    const journals = createJournals({ ...store, read })
+    await journals.update("ses_0", count(7))
+    for (let at = 1; at <= 2_000; at++) await journals.load(`ses_${at}`)
+    expect((await journals.load("ses_0")).count).toBe(7)
+    await endWrites()
+    expect(disk.get("ses_0")?.count).toBe(7)
+    for (let at = 1; at <= 2_000; at++) await journals.load(`ses_${at}`)
+    reads.length = 0
+    expect((await journals.load("ses_0")).count).toBe(7)
+    expect(reads).toEqual(["ses_0"])
+  })
+
   test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {
     const { disk, store, endWrites } = createSlowDisk()
     const journals = createJournals(store)

@@ -1,3 +1,5 @@
+import { readdirSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
@@ -105,6 +107,37 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   return { look, store, entries, log, known, records, folder }
 }
 
+test(
+  promised("learning.B1", "a damaged copy of what the ledger said is not believed, and the ledger is asked"),
+  async () => {
+    const folder = temporaryFolder()
+    const database = join(folder, "prog.db")
+    writeFileSync(database, "x")
+    const { mtimeMs, size } = statSync(database)
+    const state = createStateFolder(folder)
+    const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
+    await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
+    const log = createRecordedLog()
+    let asked = 0
+    const readLearnings = async () => {
+      asked++
+      return { kind: "found", learnings: [] } as const
+    }
+    const known = createKnownLearnings({
+      project: { name: "p", folder, onlyFolder: folder },
+      ledger: { readLearnings },
+      outbox: { waiting: async () => [] },
+      waitingRecords: async () => [],
+      state,
+      log,
+      database,
+    })
+    expect(await known.read()).toEqual([])
+    expect(asked).toBe(1)
+    expect(log.lines.map(({ message: text }) => text)).toEqual(["the copy of the learnings is unusable"])
+  },
+)
+
 describe("the capture", () => {
   test(
     promised("learning.B1", "keeps what a message teaches at once, and stores it once, also after a restart"),
@@ -124,6 +157,41 @@ describe("the capture", () => {
     },
   )
 
+  test(promised("learning.B1", "keeps what another process of the same session learned meanwhile"), async () => {
+    const first = open()
+    await first.look("No, use tabs.", "msg_1")
+    await first.store()
+    const second = open(first.folder)
+    await second.look("No, use pnpm.", "msg_2")
+    await first.look("No, use semicolons.", "msg_3")
+    const { sayings } = await first.records.read(SESSION)
+    expect(sayings.map(({ sentence, state }) => `${state} ${sentence}`)).toEqual([
+      "stored No, use tabs.",
+      "waiting No, use pnpm.",
+      "waiting No, use semicolons.",
+    ])
+  })
+
+  test(promised("learning.B1", "keeps in memory what the disk refuses"), async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, ".opencode"), "in the way")
+    const { look, store, entries, records } = open(folder)
+    await look("No, use tabs.", "msg_1")
+    expect(await records.waiting()).toHaveLength(1)
+    await store()
+    await store()
+    expect(entries).toHaveLength(1)
+  })
+
+  test(promised("learning.B1", "a record that is forgotten while it changes stays forgotten"), async () => {
+    const { look, records, folder } = open()
+    await look("No, use tabs.", "msg_1")
+    void records.update(SESSION, (record) => ({ ...record, sayings: [] }))
+    await records.forget(SESSION)
+    expect(await records.all()).toEqual([])
+    expect(readdirSync(join(folder, ".opencode/state/learning/sessions"))).toEqual([])
+  })
+
   test(promised("learning.B1", "takes ten different things from a session, and each repetition"), async () => {
     const { look, store, entries, log } = open()
     for (let at = 0; at < 14; at++) await look(`No, use module${at} instead.`, `msg_${at}`)
@@ -141,6 +209,18 @@ describe("the capture", () => {
     expect(JSON.stringify(log.lines)).not.toContain("hunter2")
     expect(log.lines).toMatchObject([{ level: "warn", extra: { rule: "named-secret" } }])
   })
+
+  test(
+    promised("learning.B2", "learns nothing from a message with a private key, whatever other secret stands in it"),
+    async () => {
+      const { look, store, entries, log } = open()
+      const header = "Authorization: Bearer abcdefghijklmnop1234"
+      await look(`No, use tabs.\n${header}\n-----BEGIN RSA PRIVATE KEY-----`, "msg_1")
+      await store()
+      expect(entries).toEqual([])
+      expect(log.lines.map(({ extra }) => extra?.rule)).toContain("private-key")
+    },
+  )
 
   test(promised("learning.C2", "retires what a newer correction contradicts, with a log line"), async () => {
     const { look, store, entries, log, known } = open()

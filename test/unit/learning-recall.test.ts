@@ -155,4 +155,17 @@ describe("the request", () => {
       expect(texts.slice(1).join()).not.toContain("baton-learned")
     },
   )
+
+  test(
+    promised("learning.C1", "holds the first message's again when the compaction behind it is taken back"),
+    async () => {
+      const { request } = open()
+      const [begun] = await request(user("msg_1", "Fix the parser"))
+      const compaction = user("msg_3", "")
+      compaction.parts.push({ id: "prt_c", sessionID: "ses_1", messageID: "msg_3", type: "compaction", auto: true })
+      await request(compaction, assistant("msg_4", true), user("msg_5", "Continue"))
+      const reverted = await request(user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_6", "Go on"))
+      expect(reverted[0]).toBe(begun)
+    },
+  )
 })

@@ -9,7 +9,8 @@ import { REPOSITORY } from "../support/opencode-binary.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
-const HELP = `Usage:\n  prog [command]\n\n${["add", "desc", "log", "ready", "show"].map((name) => `  ${name}  x`).join("\n")}\n`
+/** What a script holds that stands for the real prog, which names its module. */
+const LEDGER = "#!/bin/sh\n# github.com/baiirun/prog\n"
 const BUNDLE = join(REPOSITORY, ".opencode", "baton")
 const NODE = process.execPath
 
@@ -44,11 +45,10 @@ const setUp = (answer: Answer, deps: Partial<LedgerDeps> = {}) => {
   const directory = temporaryFolder()
   const path = join(directory, "programs", "prog")
   mkdirSync(join(directory, "programs"))
-  writeFileSync(path, "#!/bin/sh\n")
+  writeFileSync(path, LEDGER)
   chmodSync(path, 0o755)
   const calls: { argv: readonly string[]; options: Parameters<RunProcess>[1] }[] = []
   const run: RunProcess = async (argv, options) => {
-    if (argv[1] === "--help") return exited(HELP)
     calls.push({ argv, options })
     return typeof answer === "function" ? answer(argv.slice(1)) : answer
   }
@@ -179,7 +179,6 @@ describe("finding the program", () => {
     chmodSync(path, 0o755)
     return join(folder, name)
   }
-  const real = `#!/bin/sh\ncat <<'E'\n${HELP}E\n`
   const find = async (paths: readonly string[], deps: Partial<LedgerDeps> = {}, env: Record<string, string> = {}) => {
     const directory = temporaryFolder()
     const log = createRecordedLog()
@@ -200,10 +199,15 @@ describe("finding the program", () => {
   test(promised("ledger.D1", "skips a foreign prog, names it once, and takes the real one behind it"), async () => {
     const folder = temporaryFolder()
     const foreign = program(folder, "foreign", "#!/bin/sh\necho 'progress bars for your shell'\n")
-    const { ledger, log, status } = await find([foreign, program(folder, "real", real)])
+    const { ledger, log, status } = await find([foreign, program(folder, "real", LEDGER)])
     expect(status).toEqual({
       program: { kind: "real", path: join(folder, "real", "prog") },
-      foreign: [{ path: join(foreign, "prog"), reason: expect.stringContaining("exited with 0 and does not list") }],
+      foreign: [
+        {
+          path: join(foreign, "prog"),
+          reason: expect.stringContaining("names neither github.com/baiirun/prog nor PROG_DB"),
+        },
+      ],
     })
     await ledger.status()
     expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
@@ -229,7 +233,7 @@ describe("finding the program", () => {
 
   test("does as BATON_LEDGER says", async () => {
     const folder = temporaryFolder()
-    const paths = [program(folder, "real", real)]
+    const paths = [program(folder, "real", LEDGER)]
     expect((await find(paths, {}, { BATON_LEDGER: "embedded" })).status.program.kind).toBe("embedded")
     expect((await find(paths, {}, { BATON_LEDGER: "real" })).status.program.kind).toBe("real")
     expect((await find([], {}, { BATON_LEDGER: "real" })).status.program).toMatchObject({
@@ -238,24 +242,41 @@ describe("finding the program", () => {
     })
   })
 
-  test("takes a prog that hangs when asked who it is for unusable, not for foreign", async () => {
+  test(promised("ledger.D1", "runs nothing to find out what a program is, so that none can hang it"), async () => {
     const folder = temporaryFolder()
     const hang = program(folder, "hang", "#!/bin/sh\nsleep 1000\n")
-    const { ledger, status } = await find([hang], { run: async () => ({ kind: "timed-out", deadlineMs: 2000 }) })
-    expect(status).toEqual({ program: { kind: "unavailable", reason: expect.any(String) }, foreign: [] })
-    expect(await ledger.readTask("ts-000001")).toMatchObject({ kind: "unavailable" })
-    expect(await ledger.readTask("ts-000001")).toMatchObject({ reason: expect.stringContaining("left alone") })
+    const run: RunProcess = () => Promise.reject(new Error("nothing is run"))
+    const { status } = await find([hang, program(folder, "real", LEDGER)], { run })
+    expect(status).toMatchObject({
+      program: { kind: "real", path: join(folder, "real", "prog") },
+      foreign: [{ path: join(hang, "prog") }],
+    })
   })
+
+  test(
+    promised("ledger.D4", "takes a script that keeps another database, wherever in it the variable stands"),
+    async () => {
+      const folder = temporaryFolder()
+      for (const before of ["", "#\n".repeat(1024 * 512 - 10), "#\n".repeat(1024 * 1024)]) {
+        const wrapper = program(
+          folder,
+          `wrapper${before.length}`,
+          `#!/bin/sh\n${before}PROG_DB=/team.db exec prog "$@"\n`,
+        )
+        expect((await find([wrapper])).status.program).toEqual({ kind: "real", path: join(wrapper, "prog") })
+      }
+    },
+  )
 
   test("looks again when the program it found is gone", async () => {
     const folder = temporaryFolder()
-    const first = program(folder, "first", real)
+    const first = program(folder, "first", LEDGER)
     const second = join(folder, "second")
     const { ledger, status } = await find([first, second])
     expect(status.program).toEqual({ kind: "real", path: join(first, "prog") })
     chmodSync(join(first, "prog"), 0o644)
     expect(await ledger.readTask("ts-000001")).toMatchObject({ kind: "unavailable" })
-    program(folder, "second", real)
+    program(folder, "second", LEDGER)
     expect((await ledger.status()).program).toEqual({ kind: "real", path: join(second, "prog") })
   })
 })

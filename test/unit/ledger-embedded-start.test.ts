@@ -39,7 +39,7 @@ test(promised(["ledger.D3", "speed.G4"], "log loads few files, and of modules bu
 })
 
 test(promised("ledger.D3", "what a test on Node loads has no module of Bun in it"), () => {
-  const loaded = [...loadedBy(join(EMBEDDED, "memory-ledger.ts"))]
+  const loaded = [...loadedBy(join(REPOSITORY, "test", "support", "memory-ledger", "memory-ledger.ts"))]
   const commands = readdirSync(join(EMBEDDED, "commands")).flatMap((name) => [
     ...loadedBy(join(EMBEDDED, "commands", name)),
   ])

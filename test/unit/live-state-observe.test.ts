@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { type AgentView, renderState, toAgentView } from "../../.opencode/baton/live-state/agent-view.ts"
+import { renderHandoffHeading } from "../../.opencode/baton/live-state/handoff-line.ts"
 import { type Paint, renderAge, renderObservation } from "../../.opencode/baton/live-state/observe-text.ts"
 import { promised } from "../requirements.ts"
 
@@ -32,13 +33,25 @@ const NEWS = {
   title: "Teach the parser CRLF",
   status: "in_progress",
   log: ["one", "two", "three", "four"].map((message) => ({ message, createdAt: "" })),
-  handoff: "Handoff after compaction 2",
+  handoff: "after compaction 2: It went fine.",
 }
 const view = (state?: Record<string, unknown>, alive?: boolean): AgentView =>
   toAgentView("my-project", found(state, alive), NEWS)
 const render = (views: AgentView[], width = 100): string => renderObservation(views, { now: NOW, width, paint: PAINT })
 
 describe("what an observer sees", () => {
+  test.each<[string, string | undefined]>([
+    ["# Handoff after compaction 2 (session ses_1, summary msg_1, T)\n\n## Done\n- It", "after compaction 2: Done"],
+    [
+      "# Handoff after compaction 2 (session ses_1, summary msg_1, T)",
+      "Handoff after compaction 2 (session ses_1, summary msg_1, T)",
+    ],
+    ["Next: the lexer\nand more", "Next: the lexer"],
+    ["\n", undefined],
+  ])(promised("live-state.C1", "has a handoff %j as %j"), (section, line) => {
+    expect(renderHandoffHeading(section)).toBe(line)
+  })
+
   test(
     promised("live-state.C1", "is who it is, what it does and for how long, its task, its counts and its last records"),
     () => {
@@ -48,7 +61,7 @@ describe("what an observer sees", () => {
           "● opencode-project  busy, 12 min",
           "    ts-b54507 (worker) Teach the parser CRLF [in_progress]",
           "    ses_1 · p/m · 3 turns · 2 compactions · 1 handoff · 12,345 tokens",
-          "    handoff: Handoff after compaction 2",
+          "    handoff: after compaction 2: It went fine.",
           "    two",
           "    three",
           "    four",
@@ -62,7 +75,7 @@ describe("what an observer sees", () => {
   test.each([
     [
       { tui_focus: { ty: "permission", details: { id: "p", title: "bash", type: "bash" } } },
-      "! opencode-project  waits for permission: bash",
+      "! opencode-project  asks permission: bash",
     ],
     [
       { pendingQuestion: { id: "q", text: "Which one?", header: "", options: [] } },

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { DOING_WORDS } from "../../.opencode/baton/live-state/agent-view.ts"
 import type { AgentUpdate } from "../../.opencode/baton/live-state/web/agent-board.ts"
 import type { HistoryPoint } from "../../.opencode/baton/live-state/web/agent-history.ts"
 import { takeUpdate } from "../../.opencode/baton/live-state/web/page/stream.js"
@@ -12,6 +13,7 @@ import {
   summariseTimeline,
 } from "../../.opencode/baton/live-state/web/page/timeline.js"
 import {
+  DOING,
   doingText,
   duration,
   factTexts,
@@ -230,6 +232,10 @@ describe("the page's words", () => {
     [72 * 3_600_000, "3 d"],
   ])(promised("live-state.C2", "%d ms are %s"), (ms, words) => expect(duration(ms)).toBe(words))
 
+  test(promised("live-state.C2", "is said in the words of the terminal's view"), () => {
+    expect(Object.fromEntries(Object.entries(DOING).map(([kind, { word }]) => [kind, word]))).toEqual(DOING_WORDS)
+  })
+
   test(promised("live-state.C2", "say what an agent does and for how long, and when that is not known"), () => {
     expect(doingText(agent(), 60_000)).toBe("busy · 1 min")
     expect(doingText(agent({ isSinceKnown: false }), 60_000)).toBe("busy · over 1 min")
@@ -239,7 +245,7 @@ describe("the page's words", () => {
       "2 compactions",
       "1,234 tokens",
     ])
-    expect(pointText({ at: 0, kind: "permission", text: "bash" })).toBe("waits for permission: bash")
+    expect(pointText({ at: 0, kind: "permission", text: "bash" })).toBe("asks permission: bash")
     expect(titleText([agent({ doing: "question" }), agent()])).toBe("(1) waiting · Baton")
     expect(searchText(agent({ task: { id: "ts-b54507", role: "worker" } }))).toContain("ts-b54507")
   })

@@ -50,7 +50,7 @@ test(promised("live-state.A4", "the events that reach the feature are those it c
 })
 
 describe("the published state", () => {
-  test(promised("live-state.A1", "begins with every field of the document, unknown ones null"), () => {
+  test(promised("live-state.A1", "begins with every field of the protocol, unknown ones null"), () => {
     const { lines } = setUp({ strict: true })
     expect(lines[0]).toEqual({
       event: "state.snapshot",
@@ -155,6 +155,24 @@ describe("the published state", () => {
     },
   )
 
+  test(
+    promised("live-state.A5", "a change of an older message takes it back to nobody: a turn's own news is no speaking"),
+    () => {
+      const { send, state, created } = setUp()
+      const spoken = (sessionID: string, id: string) =>
+        send("message.updated", { info: { id, sessionID, role: "user" } })
+      created()
+      spoken(ROOT, "msg_1")
+      send("session.status", busy)
+      created("ses_second")
+      spoken("ses_second", "msg_2")
+      expect(spoken(ROOT, "msg_1")).toEqual([])
+      expect(state().root_opencode_session_id).toBe("ses_second")
+      spoken(ROOT, "msg_3")
+      expect(state().root_opencode_session_id).toBe(ROOT)
+    },
+  )
+
   test.each([
     [
       "permission.asked",
@@ -215,6 +233,20 @@ describe("the published state", () => {
     send("question.asked", question("que_1"))
     send("session.deleted", { info: { id: ROOT } })
     expect(state()).toMatchObject({ pendingQuestion: null, agent: { is_idle: true } })
+  })
+
+  test(promised("soak.B4", "a deleted root is shown until another takes its place, and forgotten then"), () => {
+    const { publisher, send, state, created } = setUp()
+    const speakTo = (id: string) => send("message.updated", { info: { id: "m", sessionID: id, role: "user" } })
+    created()
+    send("session.idle", idle)
+    send("session.deleted", { info: { id: ROOT } })
+    expect(state().agent.turn_count).toBe(1)
+    created("ses_next")
+    speakTo("ses_next")
+    publisher.learn(ROOT, undefined)
+    speakTo(ROOT)
+    expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 0 } })
   })
 
   test(promised("live-state.A8", "in strict mode no byte of the extensions appears, heartbeat included"), () => {

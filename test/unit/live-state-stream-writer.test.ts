@@ -39,7 +39,9 @@ const setUp = (script: string, { firstRestartMs = 20 }: { firstRestartMs?: numbe
     writer.publish(patchLine(sent, padding))
   }
   const lines = () =>
+    // What stands behind the last line end is still being written.
     (existsSync(out) ? readFileSync(out, "utf8") : "")
+      .replace(/[^\n]*$/, "")
       .split("\n")
       .filter(Boolean)
       .map((line): StreamLine & { state?: { n: number }; patch?: { n: number } } => JSON.parse(line))

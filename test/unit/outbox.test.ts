@@ -51,6 +51,18 @@ describe("the outbox", () => {
     expect(calls).toEqual([])
   })
 
+  test(promised("soak.B5", "a flush that is done leaves no timer"), async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    try {
+      const outbox = setUp().open()
+      await outbox.add(entry("one"))
+      await outbox.flush(5000)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test(promised("ledger.D2", "has an entry on disk before the ledger is called"), async () => {
     const { open, script, files, task } = setUp()
     const seen: number[] = []
@@ -73,6 +85,27 @@ describe("the outbox", () => {
     await outbox.flush(5000)
     expect(task().messages).toEqual(messages)
   })
+
+  test.each([
+    ["is there already", ["one"], ["one"]],
+    ["is not there", ["other"], ["other", "one"]],
+  ])(
+    promised("ledger.D2", "what may be in the ledger is asked for when it is delivered: one that %s"),
+    async (_what, before, after) => {
+      const { open, script, task, files, log } = setUp()
+      task().messages.push(...before)
+      script.readable = false
+      await open().addUnlessKnown(entry("one"))
+      expect(files()).toHaveLength(1)
+      script.readable = true
+      const outbox = open()
+      await outbox.addUnlessKnown(entry("one"))
+      await outbox.flush(5000)
+      expect(task().messages).toEqual(after)
+      expect(files()).toEqual([])
+      expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
+    },
+  )
 
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp({ firstRetryMs: 1 })
@@ -287,9 +320,15 @@ describe("the outbox", () => {
   test("ends a flush at its deadline when the ledger hangs, and delivers nothing twice", async () => {
     const { open, script, files, task } = setUp()
     let release = () => {}
-    script.gate = () => new Promise<void>((resolve) => (release = resolve))
+    const reached = new Promise<void>((tell) => {
+      script.gate = () => {
+        tell()
+        return new Promise<void>((resolve) => (release = resolve))
+      }
+    })
     const outbox = open()
     await outbox.add(entry("slow"))
+    await reached
     await outbox.flush(20)
     outbox.stop()
     expect(files()).toHaveLength(1)

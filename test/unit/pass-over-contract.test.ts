@@ -54,6 +54,7 @@ const output = {
     { type: "message", text: "Thanks." },
     { type: "tool_result", tool: "bash", title: "ls", status: "completed", exit_code: 0, output: "a", is_cut: false },
   ],
+  left_out: [{ path: "app/.git", reason: "its history is not carried" }],
   error: null,
   metadata,
 }

@@ -5,6 +5,7 @@ import { promised } from "../requirements.ts"
 import { passRecord, passRequest, workContext, workOutput } from "../support/pass-over-values.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 
+const SUMMARY = { text: "All is well.", findings: [], recommendations: [] }
 const TASK = { id: "ts-b54507", role: "worker", text: "Teach the parser CRLF" } as const
 
 const setUp = ({ hasUser = true } = {}) => {
@@ -45,6 +46,17 @@ describe("a result that is back", () => {
       for (const { title } of shown) expect(title).toBe("audit returned")
     },
   )
+
+  test.each<[Partial<WorkOutput>, string]>([
+    [{}, "approved: All is well."],
+    [{ summary: { ...SUMMARY, decision: "changes_requested" } }, "changes requested: All is well."],
+    [{ summary: { ...SUMMARY, decision: null } }, "completed: All is well."],
+    [{ status: "failed" }, "failed: All is well."],
+  ])(promised("pass-over.A6", "of %j is shown as %j"), async (output, message) => {
+    const { note, shown } = setUp()
+    await note(recordOf("always", output))
+    expect(shown.map((toast) => toast.message)).toEqual([message])
+  })
 
   test(promised("pass-over.A6", "is shown to nobody where nobody is there"), async () => {
     const { note, shown } = setUp({ hasUser: false })

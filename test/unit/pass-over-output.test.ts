@@ -18,8 +18,8 @@ const collected = (change: Partial<Collected> = {}): Collected => ({
   returned: undefined,
   returnError: undefined,
   messages: [],
-  modifications: [],
-  filesError: undefined,
+  changes: { kind: "changes", modifications: [], leftOut: [] },
+  copy: undefined,
   completedAt: "2026-01-01T00:00:00.000Z",
   ...change,
 })
@@ -67,7 +67,7 @@ describe("a work context", () => {
   test(promised("pass-over.A1", "is shown in fences that nothing in it can close, and the order apart from it"), () => {
     const file = { path: "x.md", content: "````\nTask: ts-000001\n````", hash: "1" }
     const request = passRequest({ work_context: workContext({ objective: "Look", files: [file] }) })
-    expect(renderContext(request)).toContain("`````\n````\nTask: ts-000001")
+    expect(renderContext(request, [])).toContain("`````\n````\nTask: ts-000001")
     expect(renderOrder(request)).not.toContain("ts-000001")
   })
 })
@@ -84,6 +84,14 @@ describe("a work output", () => {
   test(promised("pass-over.A2", "is partial and the last words without a return"), () => {
     const output = buildWorkOutput(collected({ messages: [assistantMessage("first"), assistantMessage("last")] }))
     expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })
+  })
+
+  test(promised("pass-over.A2", "names files of the copy as the worktree has them, in every text"), () => {
+    const message = assistantMessage("Look at /p/copy/src/a.ts")
+    message.parts.push(toolPart("bash", completedTool("cat /p/copy/b", "/p/copy/b: no such file")))
+    const output = buildWorkOutput(collected({ messages: [message], copy: "/p/copy" }))
+    expect(output.summary.text).toBe("Look at src/a.ts")
+    expect(output.artifacts).toMatchObject([{ title: "cat b", output: "b: no such file" }])
   })
 
   test.each([
@@ -124,6 +132,43 @@ describe("a result's text", () => {
   })
 })
 
+test(
+  promised("pass-over.A5", "a long result is short where it is handed back, and whole where it is asked for"),
+  () => {
+    const findings = Array.from({ length: 50 }, (_, at) => ({
+      type: "finding" as const,
+      severity: "info" as const,
+      message: `f${at}`,
+    }))
+    const output = workOutput({
+      artifacts: findings,
+      summary: { ...workOutput().summary, text: `${"x".repeat(9_000)}END` },
+    })
+    const state = { state: "returned", is_late: false, undecided: [], applied: [], rejected: [] } as const
+    const short = renderResult(output, "audit", state)
+    expect(short).toContain("and 10 more: pass_over_status shows them")
+    expect(short).not.toContain("END")
+    const whole = renderResult(output, "audit", state, { isWhole: true })
+    expect(whole).toContain("f49")
+    expect(whole).toContain("END")
+  },
+)
+
+test(promised("pass-over.A5", "a result of which some files were applied says which"), () => {
+  const file = { type: "file_modification", change: "added", is_binary: false, is_large: false, by: "tool" } as const
+  const rest = {
+    old_content: null,
+    new_content: "x",
+    old_hash: null,
+    new_hash: "h",
+    old_mode: null,
+    new_mode: "100644",
+  }
+  const artifacts = ["a", "b"].map((path) => ({ ...file, ...rest, path }))
+  const state = { state: "applied", is_late: false, undecided: [], applied: ["a"], rejected: ["b"] } as const
+  expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
+})
+
 describe("a result goes back", () => {
   const policy = builtInPolicy()
   const asking = passRecord({
@@ -133,7 +178,7 @@ describe("a result goes back", () => {
       levels: { ...policy.levels, auto_return: "pair" },
     },
   })
-  const deps = { hasUser: true, withdraw: async () => {}, log: createRecordedLog() }
+  const deps = { hasUser: true, noteRelease: async () => {}, withdraw: async () => {}, log: createRecordedLog() }
   const never = () => Promise.reject(new Error("nobody was to be asked"))
 
   test(promised("pass-over.A6", "unasked where nobody wrote that somebody is to be asked"), async () => {

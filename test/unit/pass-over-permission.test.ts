@@ -30,6 +30,8 @@ const rules = fc.array(
   { maxLength: 8 },
 )
 
+const COPY = { relative: ".state/copy", moved: (path: string) => path.replace("/p/", "/p/.state/copy/") }
+
 describe("the rights of a child", () => {
   test(promised("pass-over.C3", "are never more than its originator's, nor more than its own agent's"), () => {
     const open = rule("*", "*", "allow")
@@ -66,10 +68,21 @@ describe("the rights of a child", () => {
   test(promised("pass-over.C3", "hold for files in the copy as they do for those of the worktree"), () => {
     const child = [rule("*", "*", "allow"), rule("edit", "*", "deny"), rule("edit", "docs/*", "allow")]
     const originator = [rule("*", "*", "allow"), rule("edit", "docs/frozen/*", "deny")]
-    const all = [...child, ...childRules({ limits: LIMITS, child, originator, copy: ".state/copy" })]
+    const all = [...child, ...childRules({ limits: LIMITS, child, originator, copy: COPY })]
     expect(evaluate(all, "edit", ".state/copy/docs/a.md")).toBe("allow")
     expect(evaluate(all, "edit", ".state/copy/src/a.ts")).toBe("deny")
     expect(evaluate(all, "edit", ".state/copy/docs/frozen/a.md")).toBe("deny")
+  })
+
+  test(promised("pass-over.C3", "to read hold in the copy, by relative and by absolute paths"), () => {
+    const child = [rule("*", "*", "allow"), rule("read", "secret/*", "deny"), rule("read", "/p/private/*", "deny")]
+    for (const can_run_tools of [true, false]) {
+      const limits = { can_modify_files: can_run_tools, can_run_tools }
+      const all = [...child, ...childRules({ limits, child, originator: [], copy: COPY })]
+      expect(evaluate(all, "read", ".state/copy/src/a.ts")).toBe("allow")
+      expect(evaluate(all, "read", ".state/copy/secret/key")).toBe("deny")
+      expect(evaluate(all, "read", "/p/.state/copy/private/key")).toBe("deny")
+    }
   })
 
   test(promised("pass-over.C3", "to no file at all are known by the agent's rules"), () => {

@@ -18,6 +18,17 @@ describe("redacting", () => {
     ["a registry's token", `npm_${LONG}`],
     ["a web token", `eyJhbGciOiJIUzI1NiJ9.${LONG}.${LONG}`],
     ["a private key", `-----BEGIN RSA PRIVATE KEY-----\n${LONG}\n${LONG}\n-----END RSA PRIVATE KEY-----`],
+    [
+      "an encrypted private key",
+      `-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES-128-CBC,00\n\n${LONG}\n-----END RSA PRIVATE KEY-----`,
+    ],
+    [
+      "another program's private key",
+      `-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n${LONG}\n-----END PGP PRIVATE KEY BLOCK-----`,
+    ],
+    ["an access token of a cloud", `ya29.${LONG}`],
+    ["a mailer's key", `SG.${LONG}.${LONG}`],
+    ["a webhook's secret", `whsec_${LONG}`],
     ["half a private key", `-----BEGIN PRIVATE KEY-----\n${LONG}`],
   ])(promised("pass-over.E3", "takes out %s, and nothing around it"), (_what, secret) => {
     expect(redact(`before ${secret}`)).toBe(`before ${REDACTED}`)
@@ -30,6 +41,10 @@ describe("redacting", () => {
     ["password=hunter22, user=me", `password=${REDACTED}, user=me`],
     ['{"api_key": "abcd1234", "n": 1}', `{"api_key": "${REDACTED}", "n": 1}`],
     ["export DB_PASSWORD='s3cr3t!' && run", `export DB_PASSWORD='${REDACTED}' && run`],
+    ['password="my long pass, word"', `password="${REDACTED}"`],
+    [`{'secret': 'it is "this" one'}`, `{'secret': '${REDACTED}'}`],
+    ["login --password hunter22 --user me", `login --password ${REDACTED} --user me`],
+    ["https://hooks.slack.com/services/T000/B000/abcdef", `https://hooks.slack.com/services/${REDACTED}`],
     ["GITHUB_TOKEN: abcdefgh", `GITHUB_TOKEN: ${REDACTED}`],
   ])(promised("pass-over.E3", "%j becomes %j"), (text, expected) => {
     expect(redact(text)).toBe(expected)
@@ -42,6 +57,7 @@ describe("redacting", () => {
     "skip sk-8 and sk-learn-extra",
     "commit 3f2a9c01d4e5b6a7988776655443322110ffeedd",
     "secretary: Alice",
+    "use --token only with --verbose",
   ])(promised("pass-over.E3", "leaves %j as it is"), (text) => {
     expect(redact(text)).toBe(text)
   })

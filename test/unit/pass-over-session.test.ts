@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
-import { readPassEvent } from "../../.opencode/baton/pass-over/pass-event.ts"
 import { createPassSessions, type PassSession } from "../../.opencode/baton/pass-over/pass-sessions.ts"
+import { readPassSignal } from "../../.opencode/baton/pass-over/pass-signal.ts"
 import { toPlace } from "../../.opencode/baton/pass-over/place.ts"
 import { abortTree, readChain } from "../../.opencode/baton/pass-over/session-tree.ts"
 import { judgeToolCall } from "../../.opencode/baton/pass-over/tool-gate.ts"
@@ -15,6 +15,7 @@ const pass = (extra: Partial<PassSession> = {}): PassSession => ({
   limits: { can_modify_files: true, can_run_tools: true },
   place: undefined,
   hasReturned: false,
+  isOver: false,
   refusals: 0,
   ...extra,
 })
@@ -143,7 +144,7 @@ test(promised("pass-over.A1", "each session is offered what it can use"), () => 
 })
 
 test(promised("pass-over.D2", "events of both versions are read, and others are nothing"), () => {
-  const read = (type: string, properties: unknown) => readPassEvent({ type, properties })
+  const read = (type: string, properties: unknown) => readPassSignal({ type, properties })
   expect(read("session.created", { info: { id: "s", parentID: "p" } })).toEqual({
     kind: "created",
     sessionID: "s",

@@ -2,7 +2,6 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import {
   isOpen,
-  isSettled,
   nextState,
   type PassEvent,
   type PassState,
@@ -10,6 +9,9 @@ import {
   SENT,
 } from "../../.opencode/baton/pass-over/pass-state.ts"
 import { promised } from "../requirements.ts"
+
+/** Whether nothing can happen to a pass any more. */
+const isSettled = ({ state }: PassState): boolean => ["applied", "rejected", "cancelled"].includes(state)
 
 const FILES = ["a.ts", "b.ts", "c.ts"]
 
@@ -47,6 +49,7 @@ describe("a pass", () => {
     ["applied", [started, { type: "returned", paths: [] }, applied()]],
     ["rejected", [started, { type: "returned", paths: [] }, rejected()]],
     ["timed_out", [started, timedOut]],
+    ["timed_out", [started, timedOut, started]],
     ["returned", [started, timedOut, returned]],
     ["applied", [started, timedOut, returned, applied()]],
     ["cancelled", [cancelled]],
@@ -60,7 +63,6 @@ describe("a pass", () => {
     ["returns twice", [started, returned, returned]],
     ["is applied after it was rejected", [returned, rejected(), applied()]],
     ["is rejected after it was applied", [returned, applied(), rejected()]],
-    ["starts again after it timed out", [started, timedOut, started]],
     ["returns after it was cancelled", [cancelled, returned]],
     ["is cancelled when the result is there", [returned, cancelled]],
     ["is applied late by itself", [started, timedOut, returned, applied(undefined, "policy")]],
@@ -159,4 +161,11 @@ describe("no sequence of events", () => {
       }),
     )
   })
+})
+
+test(promised("pass-over.E4", "files that turn up later are undecided, where a result has none yet"), () => {
+  const late = run(started, { type: "returned", paths: [] }, { type: "collected", paths: ["a.ts"] })
+  expect(late).toMatchObject({ state: "returned", undecided: ["a.ts"] })
+  expect(() => run(started, returned, { type: "collected", paths: ["d.ts"] })).toThrow("collected")
+  expect(() => run(started, { type: "collected", paths: ["d.ts"] })).toThrow("collected")
 })

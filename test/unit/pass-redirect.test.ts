@@ -104,7 +104,7 @@ describe("text with paths", () => {
   })
 
   test("has the copy's path taken off for whoever reads it in the project", () => {
-    expect(projectText(`${COPY}/src/a.ts:3 and ${COPY} and ${COPY}-two`, place)).toBe(
+    expect(projectText(`${COPY}/src/a.ts:3 and ${COPY} and ${COPY}-two`, place.copy)).toBe(
       `src/a.ts:3 and . and ${COPY}-two`,
     )
     expect(pathInWorktree(`${COPY}/src/a.ts`, place)).toBe("src/a.ts")

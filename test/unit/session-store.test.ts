@@ -1,7 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { findProjectRoot } from "../../.opencode/baton/host/project-root.ts"
 import { createSessionStore } from "../../.opencode/baton/host/session-store.ts"
 import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
 import { taskBindingSchema } from "../../.opencode/baton/task/binding.ts"
@@ -55,15 +54,5 @@ describe("stored session state", () => {
     expect(await store.write("../../escaped", BINDING)).toBe(false)
     expect(await store.read("../../escaped")).toBeUndefined()
     expect(readdirSync(root)).toEqual([])
-  })
-
-  test("the project root is the nearest folder with .opencode, and never above the worktree", () => {
-    const root = temporaryFolder()
-    mkdirSync(join(root, ".opencode"))
-    mkdirSync(join(root, "work", "deep", "er"), { recursive: true })
-    expect(findProjectRoot(join(root, "work", "deep"), root)).toBe(root)
-    expect(findProjectRoot(join(root, "work", "deep"), join(root, "work"))).toBe(join(root, "work", "deep"))
-    mkdirSync(join(root, "work", "deep", ".opencode"))
-    expect(findProjectRoot(join(root, "work", "deep", "er"), root)).toBe(join(root, "work", "deep"))
   })
 })

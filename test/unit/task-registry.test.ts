@@ -118,6 +118,112 @@ describe("the task registry", () => {
     },
   )
 
+  test(
+    promised("task.B2", "a search that ran out of time goes on where it stopped when it is asked again"),
+    async () => {
+      const history = { ses_1: [said("Task: ts-b54507"), ...Array.from({ length: 999 }, () => assistantMessage("x"))] }
+      const sessions = createHistory(history)
+      let clock = 0
+      const now = () => {
+        clock += 100
+        return new Date(clock)
+      }
+      const log = createRecordedLog()
+      const tasks = createTaskRegistry({ store: createMemoryStore(), sessions, log, now, searchDeadlineMs: 1_000 })
+      expect(await tasks.find("ses_1")).toBeUndefined()
+      expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+      expect(sessions.read.messages).toBe(1_000)
+    },
+  )
+
+  test(promised("task.B2", "a history that cannot be read now is read when the task is asked for again"), async () => {
+    const { store, sessions } = setUp({ history: { ses_1: [said("Task: ts-b54507")] } })
+    let failures = 1
+    const flaky: typeof sessions = {
+      ...sessions,
+      messages: async (...args) =>
+        failures-- > 0 ? { kind: "failed", reason: "busy" } : await sessions.messages(...args),
+    }
+    const tasks = createTaskRegistry({ store, sessions: flaky, log: createRecordedLog(), now: () => NOW })
+    expect(await tasks.find("ses_1")).toBeUndefined()
+    expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+  })
+
+  test(promised("task.B3", "a parent that cannot be told now is asked for again"), async () => {
+    const { store, sessions } = setUp({ history: { ses_parent: [said("Task: ts-b54507")] } })
+    let failures = 1
+    const flaky: typeof sessions = {
+      ...sessions,
+      parent: async (sessionID) =>
+        failures-- > 0
+          ? { kind: "failed", reason: "busy" }
+          : { kind: "answer", value: sessionID === "ses_child" ? "ses_parent" : undefined },
+    }
+    const tasks = createTaskRegistry({ store, sessions: flaky, log: createRecordedLog(), now: () => NOW })
+    expect(await tasks.find("ses_child")).toBeUndefined()
+    expect(await tasks.find("ses_child")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
+  })
+
+  test(promised("task.B3", "a task named while the history is searched counts, in memory and on disk"), async () => {
+    const { store, sessions } = setUp({ history: { ses_1: [said("Task: ts-0000a1")] } })
+    let answer = () => {}
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const slow: typeof sessions = {
+      ...sessions,
+      messages: async (...args) => {
+        await asked
+        return sessions.messages(...args)
+      },
+    }
+    const tasks = createTaskRegistry({ store, sessions: slow, log: createRecordedLog(), now: () => NOW })
+    await tasks.userMessage("ses_1", "go on")
+    await tasks.userMessage("ses_1", "Task: ts-b54507")
+    answer()
+    expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(tasks.peek("ses_1")?.taskID).toBe("ts-b54507")
+    expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+  })
+
+  test(promised("task.B3", "of two bindings at once the later one ends up on disk"), async () => {
+    const { store } = setUp()
+    const writes: (() => void)[] = []
+    const slow: SessionStore<TaskBinding> = {
+      ...store,
+      write: (sessionID, value) =>
+        new Promise((resolve) => {
+          writes.push(() => resolve(store.write(sessionID, value)))
+        }),
+    }
+    const tasks = createTaskRegistry({
+      store: slow,
+      sessions: createHistory({}),
+      log: createRecordedLog(),
+      now: () => NOW,
+    })
+    const both = Promise.all([
+      tasks.userMessage("ses_1", "Task: ts-0000a1"),
+      tasks.userMessage("ses_1", "Task: ts-b54507"),
+    ])
+    for (let at = 0; at < 2; at++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      // The newest write ends first, as it may on a busy disk.
+      writes.pop()?.()
+    }
+    await both
+    expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+  })
+
+  test(promised("task.B3", "a session deleted while its task is looked for stays forgotten"), async () => {
+    const { tasks, store } = setUp({ history: { ses_1: [said("Task: ts-b54507")] } })
+    const found = tasks.find("ses_1")
+    await tasks.forget("ses_1")
+    await found
+    expect(store.values.size).toBe(0)
+  })
+
   test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
     const history = {
       ses_1: [said("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")],
@@ -160,6 +266,22 @@ describe("the task registry", () => {
     const { tasks, store } = setUp()
     await tasks.userMessage("ses_1", "Task: ts-b54507")
     await tasks.forget("ses_1")
+    expect(tasks.peek("ses_1")).toBeUndefined()
+    expect(store.values.size).toBe(0)
+  })
+
+  test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {
+    const { sessions, store } = setUp()
+    let answer: (page: Answer<MessagePage>) => void = () => {}
+    const page = new Promise<Answer<MessagePage>>((resolve) => {
+      answer = resolve
+    })
+    const slow = { ...sessions, messages: () => page }
+    const tasks = createTaskRegistry({ store, sessions: slow, log: createRecordedLog(), now: () => NOW })
+    const found = tasks.find("ses_1")
+    const forgotten = tasks.forget("ses_1")
+    answer({ kind: "answer", value: { messages: [said("Task: ts-b54507")] } })
+    await Promise.all([found, forgotten])
     expect(tasks.peek("ses_1")).toBeUndefined()
     expect(store.values.size).toBe(0)
   })

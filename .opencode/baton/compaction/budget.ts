@@ -1,7 +1,7 @@
 /** Baton adds at most this many characters to a request … */
 export const MAX_ADDED_CHARACTERS = 12_000
 /** … and at most this share of the model's context, so that no addition can start a compaction loop. */
-export const MAX_CONTEXT_SHARE = 0.1
+const MAX_CONTEXT_SHARE = 0.1
 /** Assumed while a model's context is unknown: small enough for any model that can do agent work. */
 export const UNKNOWN_CONTEXT_TOKENS = 32_000
 

@@ -24,7 +24,7 @@ export const factsPiece = (facts: Facts): Piece => ({
 })
 
 /** Task block and facts within the budget; the same text goes to the prompt and to output.context. */
-export const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, meter: Meter): string =>
+const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, meter: Meter): string =>
   joinWithinBudget([...taskPieces(identity), factsPiece(facts)], meter)
 
 /**

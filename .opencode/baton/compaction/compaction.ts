@@ -1,8 +1,10 @@
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import { findCompletedCompaction, isAwaitingSummary } from "../host/completed-compaction.ts"
+import { withDeadline } from "../host/deadline.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
+import { createRecentMap } from "../host/recent-map.ts"
 import { withNote } from "../host/request-note.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
@@ -13,10 +15,12 @@ import { createActivityTracker } from "./activity-tracker.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
 import { type GatherDeps, type Gathered, gatherIdentityAndFacts } from "./gather.ts"
-import type { CompactionJournal, Journals } from "./journal.ts"
+import { type CompactionJournal, type Journals, originalSpecification } from "./journal.ts"
 import { createPreparations } from "./preparations.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
+import { createSessionWork } from "./session-work.ts"
+import { taskInLedger } from "./task-block.ts"
 import { createTodoLists } from "./todo-lists.ts"
 
 type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
@@ -36,6 +40,19 @@ const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compact
 /** As many of the newest messages as surely hold a compaction that has just ended. */
 const NEWEST_MESSAGES = 20
 
+/** What this process saw of one session. */
+type SeenSession = {
+  /** What the compacting hook gathered, for the record that follows within seconds. */
+  gathered?: Gathered | undefined
+  /** Its turns pass through this process: what its conversation shows is known. */
+  isTurnSeen?: boolean
+  /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
+  isSummaryExpected?: boolean
+}
+
+/** Of the 3 s that the hook of a request has. */
+const NOTE_READY_MS = 2_500
+
 export type Compaction = {
   /** A user's message arrived: what a compaction right at its start would have to ask for is asked for now. */
   userArrived(sessionID: string): void
@@ -51,34 +68,32 @@ export type Compaction = {
 
 export const createCompaction = (deps: CompactionDeps): Compaction => {
   const { tasks, journals, outbox, sessions, root, log, now } = deps
-  /** What the compacting hook gathered, for the record that follows within seconds. */
-  const gathered = new Map<string, Gathered>()
-  /** Sessions whose turns pass through this process: what their conversation shows is known. */
-  const turnSeen = new Set<string>()
-  /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
-  const summaryExpected = new Set<string>()
+  const seen = createRecentMap<SeenSession>()
+  const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const priorSummaries = createPriorSummaries({ sessions, log })
   const todos = createTodoLists(sessions)
   const gatherDeps: GatherDeps = { ...deps, todos }
   const preparations = createPreparations({ ...gatherDeps, tasks, journals, clock: () => performance.now() })
   const activity = createActivityTracker({ tasks, journals, root })
+  const work = createSessionWork()
 
   const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
-    const fresh = gathered.get(binding.sessionID)
-    gathered.delete(binding.sessionID)
-    if (!fresh) return gatherIdentityAndFacts(gatherDeps, binding, journal)
-    return { ...fresh, facts: { ...fresh.facts, compactions: journal.count, activity: journal.activity } }
+    const fresh = seen.get(binding.sessionID)?.gathered
+    see(binding.sessionID, { gathered: undefined })
+    if (fresh?.identity.taskID !== binding.taskID) return gatherIdentityAndFacts(gatherDeps, binding, journal)
+    const facts = { ...fresh.facts, compactions: journal.count, activity: journal.activity }
+    return { ...fresh, facts, wasPrepared: true }
   }
-  const recorder = createRecorder({ journals, outbox, gather, log, now })
+  const recorder = createRecorder({ journals, sessions, outbox, gather, log, now })
 
   const forget = async (sessionID: string): Promise<void> => {
+    // A record that is being made would be kept again after it was forgotten.
+    await work.over(sessionID)
     activity.forget(sessionID)
-    gathered.delete(sessionID)
+    seen.delete(sessionID)
     preparations.forget(sessionID)
     todos.forget(sessionID)
     priorSummaries.forget(sessionID)
-    turnSeen.delete(sessionID)
-    summaryExpected.delete(sessionID)
     await tasks.forget(sessionID)
     await journals.forget(sessionID)
     log.debug("session deleted: its state is forgotten", { sessionID })
@@ -98,19 +113,20 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     else log.warn("compaction reported, but no summary found", { sessionID })
   }
 
-  const inBackground = (sessionID: string, work: Promise<void>): void => {
-    work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
+  const inBackground = (sessionID: string, begun: Promise<void>): void => {
+    begun.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
 
   const prepare = async (sessionID: string): Promise<void> => {
-    if (turnSeen.has(sessionID) || !(await tasks.find(sessionID))) return
+    const isTurnSeen = () => seen.get(sessionID)?.isTurnSeen === true
+    if (isTurnSeen() || !(await tasks.find(sessionID))) return
     const { count, lastHandoff } = await journals.load(sessionID)
-    if (count === 0 && !lastHandoff) priorSummaries.prepare(sessionID, () => turnSeen.has(sessionID))
+    if (count === 0 && !lastHandoff) priorSummaries.prepare(sessionID, isTurnSeen)
     await todos.find(sessionID)
   }
 
   return {
-    userArrived: (sessionID) => inBackground(sessionID, prepare(sessionID)),
+    userArrived: (sessionID) => inBackground(sessionID, work.begin(sessionID, prepare(sessionID))),
 
     modelUsed: ({ sessionID, agent, model }) => {
       const agentName: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
@@ -132,13 +148,11 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const journal = await journals.load(sessionID)
       const { count, activity: done } = journal
       const found = { ...prepared.found, facts: { ...prepared.found.facts, compactions: count, activity: done } }
-      const priorSummary = await priorSummaries.find(sessionID, journal, { turnSeen: turnSeen.has(sessionID) })
-      gathered.set(sessionID, found)
-      summaryExpected.add(sessionID)
-      const specification = found.identity.ledger?.specification
-      if (journal.specification === undefined && specification !== undefined) {
-        await journals.update(sessionID, (current) => ({ ...current, specification }))
-      }
+      const turnSeen = seen.get(sessionID)?.isTurnSeen === true
+      const priorSummary = await priorSummaries.find(sessionID, journal, { turnSeen })
+      see(sessionID, { gathered: found, isSummaryExpected: true })
+      const specification = originalSpecification(journal, binding.taskID, taskInLedger(found.identity)?.specification)
+      await journals.update(sessionID, (current) => ({ ...current, specification }))
       // Nothing waits for the disk here: what was gathered is in memory, and the record that follows is saved in turn.
       void journals.save(sessionID)
       return () => {
@@ -164,12 +178,17 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     remind: async (messages) => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
-      if (!summaryExpected.delete(sessionID)) turnSeen.add(sessionID)
+      if (seen.get(sessionID)?.isSummaryExpected) see(sessionID, { isSummaryExpected: false })
+      else see(sessionID, { isTurnSeen: true })
       const compaction = findCompletedCompaction(messages)
       if (!compaction) return undefined
+      const asked = performance.now()
       const binding = await tasks.find(sessionID)
       if (!binding) return undefined
-      const note = await recorder.record(binding, compaction)
+      const { note, delivered } = await work.begin(sessionID, recorder.record(binding, compaction))
+      // OpenCode may exit right after the next turn without telling its plugins (1.2.15 does), and observers look now; but
+      // the note must not come too late for its request.
+      await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
       return () => withNote(messages, compaction.requestID, note)
     },
 
@@ -188,7 +207,10 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           tasks.sessionCreated(event.properties.info.id, event.properties.info.parentID)
           return
         case "session.compacted":
-          inBackground(event.properties.sessionID, recordNewest(event.properties.sessionID))
+          inBackground(
+            event.properties.sessionID,
+            work.begin(event.properties.sessionID, recordNewest(event.properties.sessionID)),
+          )
           return
         case "session.idle":
           void journals.save(event.properties.sessionID)

@@ -16,7 +16,7 @@ import { collectUserText } from "../task/user-text.ts"
 import { type Compaction, createCompaction } from "./compaction.ts"
 import { createJournals, journalSchema } from "./journal.ts"
 
-/** `opencode run` waits for dispose on newer versions; it must end no later than 1 s after it would have. */
+/** As long as `guardDispose` waits. */
 const FLUSH_DEADLINE_MS = 700
 
 export type CompactionFeature = Omit<Compaction, "stop" | "userArrived"> & {

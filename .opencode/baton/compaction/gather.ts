@@ -29,6 +29,8 @@ export type Gathered = {
   facts: Facts
   /** The handoff section that stands in the task's description. */
   handoff?: string
+  /** This process prepared the compaction itself, so that no other can have recorded it. */
+  wasPrepared?: true
 }
 
 const LEDGER_DEADLINE_MS = 2_000
@@ -39,12 +41,12 @@ const NOT_READ_IN_TIME = `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
 const readLedgerTask = async (
   deps: GatherDeps,
   { taskID, sessionID }: TaskBinding,
-): Promise<LedgerTask | undefined> => {
+): Promise<LedgerTask | "unknown" | undefined> => {
   const read = await deps.ledger.readTask(taskID, { deadlineMs: LEDGER_DEADLINE_MS })
   if (read.kind === "found") return read.task
   const reason = read.kind === "unknown" ? `the ledger has no task ${taskID}` : read.reason
   deps.log.warn("task not read from the ledger", { sessionID, taskID, reason })
-  return undefined
+  return read.kind === "unknown" ? "unknown" : undefined
 }
 
 const readProtocol = async (deps: GatherDeps, { taskID, role, sessionID }: TaskBinding): Promise<string> => {
@@ -83,20 +85,22 @@ export const gatherIdentityAndFacts = async (
   binding: TaskBinding,
   journal: CompactionJournal,
 ): Promise<Gathered> => {
-  const [task, protocol, todos, git] = await Promise.all([
+  const [read, protocol, todos, git] = await Promise.all([
     readLedgerTask(deps, binding),
     readProtocol(deps, binding),
     readTodos(deps, binding.sessionID),
     readGit(deps, binding.sessionID),
   ])
   const { taskID, role, brief } = binding
+  const task = read === "unknown" ? undefined : read
   const { specification, handoff } = splitHandoff(task?.description ?? "")
-  const ledger = task && {
+  const found = task && {
     title: task.title,
     status: task.status,
     ...(task.definitionOfDone === undefined ? {} : { definitionOfDone: task.definitionOfDone }),
     specification,
   }
+  const ledger = read === "unknown" ? read : found
   const { count, activity } = journal
   return {
     identity: { taskID, role, brief, protocol, ...(ledger ? { ledger } : {}) },

@@ -2,7 +2,7 @@ import { delimiter, join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardHook, guardObserver } from "../host/guard.ts"
+import { guardDispose, guardHook, guardObserver } from "../host/guard.ts"
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import { hasWaitingRecords } from "../ledger/waiting-records.ts"
@@ -64,8 +64,9 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         return taskless.forget(event.properties.info.id)
       case "message.part.updated":
         return taskless.has(event.properties.part.sessionID)
-      case "todo.updated":
       case "session.compacted":
+        return taskless.isCertain(event.properties.sessionID)
+      case "todo.updated":
       case "session.idle":
         return taskless.has(event.properties.sessionID)
       default:
@@ -78,8 +79,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "chat.message", deadlineMs: SHORT_DEADLINE_MS },
-        async ({ sessionID }, { parts }) => {
-          if (!taskless.hears(sessionID, parts)) return (await load()).userMessage(sessionID, parts)
+        async ({ sessionID }, { message, parts }) => {
+          if (!taskless.noteMessage(sessionID, message, parts)) return (await load()).userMessage(sessionID, parts)
           log.debug("session has no task: nothing to do", { sessionID })
           return undefined
         },
@@ -107,8 +108,9 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "experimental.session.compacting", deadlineMs: COMPACTING_DEADLINE_MS },
+        // A fork may be compacted before its first request, and then nobody heard its messages yet.
         async ({ sessionID }, output) =>
-          taskless.has(sessionID) ? undefined : (await load()).preparePrompt(sessionID, output),
+          taskless.isCertain(sessionID) ? undefined : (await load()).preparePrompt(sessionID, output),
         about,
       ),
     ),
@@ -117,7 +119,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "experimental.chat.messages.transform", deadlineMs: MESSAGES_DEADLINE_MS },
         async (_input, { messages }) => {
-          const isTaskless = taskless.sends(messages[0]?.info.sessionID ?? "", messages)
+          const isTaskless = taskless.checkFirstRequest(messages[0]?.info.sessionID ?? "", messages)
           return isTaskless ? undefined : (await load()).remind(messages)
         },
         (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
@@ -135,10 +137,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       if (!OBSERVED_EVENTS.has(event.type) || !claim.isHeld() || isForTaskless(event)) return undefined
       return load().then((feature) => feature.observe(event))
     }),
-    dispose: async () => {
-      const feature = await loading?.catch(() => undefined)
-      await feature?.stop()
-      claim.release()
-    },
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await (await loading)?.stop()
+    }),
   }
 }

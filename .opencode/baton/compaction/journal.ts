@@ -1,27 +1,35 @@
 import type { ZodType } from "zod"
+import { createRecentMap } from "../host/recent-map.ts"
 import type { Zod } from "../host/schema.ts"
 import type { SessionStore } from "../host/session-store.ts"
 import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
+import { ROLES, type Role } from "../task/role.ts"
 
 /** What Baton remembers of one session's compactions, across restarts. */
 export type CompactionJournal = {
   version: 1
   /** Compactions recorded so far. */
   count: number
-  /** Ids of the summary messages that are recorded, newest last. */
+  /** Ids of the summary messages that are recorded, or were by the session this one is a fork of; newest last. */
   recorded: readonly string[]
   /** The summary whose recording has begun: still there at the next start, it was cut off by a kill. */
   recording?: string | undefined
   /** The newest summary that has a text. */
   lastHandoff?: { summaryID: string; text: string } | undefined
-  /** The note for the turns after the newest compaction: the same text until the next one, so that prompts stay cached. */
-  note?: { requestID: string; text: string } | undefined
-  /** The specification as first read from prog, for a description that loses it. */
-  specification?: string | undefined
+  /**
+   * The note for the turns after the newest compaction: the same text until the next one or another task, so that prompts
+   * stay cached.
+   */
+  note?: ResumeNote | undefined
+  /** The task's specification as first read from prog, for a description that loses it. */
+  specification?: { taskID: string; text: string } | undefined
   /** The model's context in tokens, as last seen. */
   contextTokens?: number | undefined
   activity: Activity
 }
+
+/** A note, and what it speaks of: the compaction's request, and the task and role that the session had then. */
+export type ResumeNote = { requestID: string; taskID: string; role: Role; text: string }
 
 const REMEMBERED_SUMMARIES = 100
 
@@ -34,8 +42,12 @@ export const journalSchema = (z: Zod): ZodType<CompactionJournal> =>
     recorded: z.array(z.string()),
     recording: z.string().optional(),
     lastHandoff: z.object({ summaryID: z.string(), text: z.string() }).optional(),
-    note: z.object({ requestID: z.string(), text: z.string() }).optional(),
-    specification: z.string().optional(),
+    // What another version wrote in another shape can be read from prog again.
+    note: z
+      .object({ requestID: z.string(), taskID: z.string(), role: z.enum(ROLES), text: z.string() })
+      .optional()
+      .catch(undefined),
+    specification: z.object({ taskID: z.string(), text: z.string() }).optional().catch(undefined),
     contextTokens: z.number().positive().optional(),
     activity: z.object({
       files: z.array(z.object({ path: z.string(), reads: z.number(), changes: z.number(), byShell: z.boolean() })),
@@ -58,20 +70,22 @@ export type Journals = {
 }
 
 export const createJournals = (store: SessionStore<CompactionJournal>): Journals => {
-  const journals = new Map<string, Promise<CompactionJournal>>()
-  const unsaved = new Set<string>()
+  /** The journals that are not on disk as they are. */
+  const unsaved = new Map<string, Promise<CompactionJournal>>()
   const writing = new Map<string, Promise<boolean>>()
+  const recent = createRecentMap<Promise<CompactionJournal>>({ release: (sessionID) => void save(sessionID) })
   const load = (sessionID: string): Promise<CompactionJournal> => {
-    const known = journals.get(sessionID)
+    const known = recent.get(sessionID) ?? unsaved.get(sessionID)
     if (known) return known
     const loading = store.read(sessionID).then((stored) => stored ?? EMPTY_JOURNAL)
-    journals.set(sessionID, loading)
+    recent.set(sessionID, loading)
     return loading
   }
   const write = async (sessionID: string): Promise<boolean> => {
-    if (!unsaved.delete(sessionID)) return true
-    const written = await store.write(sessionID, await load(sessionID))
-    if (!written) unsaved.add(sessionID)
+    const journal = unsaved.get(sessionID)
+    if (!journal) return true
+    const written = await store.write(sessionID, await journal)
+    if (written && unsaved.get(sessionID) === journal) unsaved.delete(sessionID)
     return written
   }
   /** One write at a time: of two at once the older state might be the last to be renamed into place. */
@@ -87,16 +101,16 @@ export const createJournals = (store: SessionStore<CompactionJournal>): Journals
     load,
     update: (sessionID, change) => {
       const changed = load(sessionID).then(change)
-      journals.set(sessionID, changed)
-      unsaved.add(sessionID)
+      unsaved.set(sessionID, changed)
+      recent.set(sessionID, changed)
       return changed
     },
     save,
     saveAll: async () => {
-      await Promise.all([...new Set([...unsaved, ...writing.keys()])].map(save))
+      await Promise.all([...new Set([...unsaved.keys(), ...writing.keys()])].map(save))
     },
     forget: async (sessionID) => {
-      journals.delete(sessionID)
+      recent.delete(sessionID)
       unsaved.delete(sessionID)
       await writing.get(sessionID)
       await store.remove(sessionID)
@@ -104,27 +118,45 @@ export const createJournals = (store: SessionStore<CompactionJournal>): Journals
   }
 }
 
-type RecordedCompaction = { summaryID: string; requestID: string; summary: string }
+type RecordedCompaction = { summaryID: string; summary: string }
 
 /** The journal with the note for the turns after this compaction. */
-export const withNote = (
+export const withResumeNote = (
   journal: CompactionJournal,
-  { summaryID, requestID, summary }: RecordedCompaction,
-  note: string,
+  { summaryID, summary }: RecordedCompaction,
+  note: ResumeNote,
 ): CompactionJournal => ({
   ...journal,
   lastHandoff: summary === "" ? journal.lastHandoff : { summaryID, text: summary },
-  note: { requestID, text: note },
+  note,
+})
+
+/** The journal with this summary among those that need no record. */
+export const withKnown = (
+  journal: CompactionJournal,
+  { summaryID }: Pick<RecordedCompaction, "summaryID">,
+): CompactionJournal => ({
+  ...journal,
+  recorded: [...journal.recorded.filter((known) => known !== summaryID), summaryID].slice(-REMEMBERED_SUMMARIES),
 })
 
 /** The journal after the compaction with this summary was recorded. */
 export const withRecorded = (
   journal: CompactionJournal,
   compaction: RecordedCompaction,
-  note: string,
+  note: ResumeNote,
 ): CompactionJournal => ({
-  ...withNote(journal, compaction, note),
+  ...withResumeNote(withKnown(journal, compaction), compaction, note),
   count: journal.count + 1,
-  recorded: [...journal.recorded, compaction.summaryID].slice(-REMEMBERED_SUMMARIES),
   recording: undefined,
 })
+
+/** The specification of this task as the session first read it, or as it was read now. */
+export const originalSpecification = (
+  { specification }: CompactionJournal,
+  taskID: string,
+  current: string | undefined,
+): CompactionJournal["specification"] => {
+  if (specification?.taskID === taskID) return specification
+  return current === undefined ? undefined : { taskID, text: current }
+}

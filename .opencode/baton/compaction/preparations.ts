@@ -1,4 +1,5 @@
 import { describeError, type Log } from "../host/log.ts"
+import { createRecentMap } from "../host/recent-map.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { type GatherDeps, type Gathered, gatherIdentityAndFacts, readInstructions } from "./gather.ts"
@@ -28,7 +29,7 @@ export const createPreparations = (
   },
 ): Preparations => {
   const { tasks, journals, log, clock } = deps
-  const begun = new Map<string, { at: number; prepared: Promise<Prepared | undefined> }>()
+  const begun = createRecentMap<{ at: number; prepared: Promise<Prepared | undefined> }>()
 
   const prepare = async (sessionID: string): Promise<Prepared | undefined> => {
     const binding = await tasks.find(sessionID)

@@ -1,6 +1,7 @@
 import { findCompletedCompaction, keepsPriorSummary } from "../host/completed-compaction.ts"
 import { withDeadline } from "../host/deadline.ts"
 import { describeError, type Log } from "../host/log.ts"
+import { createRecentMap } from "../host/recent-map.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { CompactionJournal } from "./journal.ts"
 
@@ -22,7 +23,6 @@ export type PriorSummaries = {
   forget(sessionID: string): void
 }
 
-const NEWEST_MESSAGES = 2
 const PAGE_MESSAGES = 50
 const MAX_PAGES = 10
 const SEARCH_DEADLINE_MS = 700
@@ -34,22 +34,17 @@ export const createPriorSummaries = ({
   sessions: Pick<Sessions, "messages">
   log: Log
 }): PriorSummaries => {
-  /** The same for as long as the process lives, so that one look at the messages is enough. */
-  let shown: boolean | undefined
-
   const isShown = async (sessionID: string): Promise<boolean> => {
-    if (shown !== undefined) return shown
-    const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
+    const newest = await sessions.messages(sessionID, 1)
     if (newest.kind === "failed") {
       const { reason } = newest
       log.warn("newest messages unknown: the prior summary is carried over in any case", { sessionID, reason })
       return false
     }
-    shown = keepsPriorSummary(newest.value.messages)
-    return shown
+    return keepsPriorSummary(newest.value.messages)
   }
 
-  const searches = new Map<string, Promise<string | undefined>>()
+  const searches = createRecentMap<Promise<string | undefined>>()
 
   const search = async (sessionID: string, isOver: () => boolean): Promise<string | undefined> => {
     let cursor: string | undefined

@@ -1,32 +1,44 @@
 import { type CompletedCompaction, summaryLine } from "../host/completed-compaction.ts"
 import type { Log } from "../host/log.ts"
+import type { Sessions } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { Facts } from "../task/facts.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import type { Gathered } from "./gather.ts"
 import { parseHandoffTitle, renderHandoffSection } from "./handoff-section.ts"
-import { type CompactionJournal, type Journals, withNote, withRecorded } from "./journal.ts"
+import {
+  type CompactionJournal,
+  type Journals,
+  originalSpecification,
+  type ResumeNote,
+  withKnown,
+  withRecorded,
+  withResumeNote,
+} from "./journal.ts"
 import { renderResumeNote } from "./resume-note.ts"
+import { taskInLedger } from "./task-block.ts"
+
+/** The note for the next turns, and when the record reached the ledger, or is left to the outbox. */
+export type Recorded = { note: string; delivered: Promise<void> }
 
 export type Recorder = {
-  /** Records a compaction once, however often and from wherever it is reported. @returns the note for the next turns */
-  record(binding: TaskBinding, compaction: CompletedCompaction): Promise<string>
+  /** Records a compaction once, however often and from wherever it is reported. It is on disk when this resolves. */
+  record(binding: TaskBinding, compaction: CompletedCompaction): Promise<Recorded>
 }
 
 export type RecorderDeps = {
   journals: Journals
+  sessions: Pick<Sessions, "info">
   outbox: Pick<Outbox, "add" | "addUnlessKnown" | "waiting" | "flush">
   gather: (binding: TaskBinding, journal: CompactionJournal) => Promise<Gathered>
   log: Log
   now: () => Date
 }
 
-/**
- * How long a compaction waits for its record to reach the ledger. OpenCode may exit right after the next turn without
- * telling its plugins (1.2.15 does), and observers look now; what is not there in time comes from the outbox later.
- */
+/** How long a delivery is tried at once; what is not there in time comes from the outbox later. */
 const DELIVERY_WAIT_MS = 1_000
+const NOTHING_TO_DELIVER = Promise.resolve()
 
 const counted = (count: number, one: string, several: string): string => `${count} ${count === 1 ? one : several}`
 
@@ -38,10 +50,13 @@ const logMessage = (number: number, { summary }: CompletedCompaction, { activity
   return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures}`
 }
 
-export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderDeps): Recorder => {
-  const running = new Map<string, Promise<string>>()
+export const createRecorder = ({ journals, sessions, outbox, gather, log, now }: RecorderDeps): Recorder => {
+  const running = new Map<string, Promise<Recorded>>()
 
-  /** What a session knew whose journal never reached the disk or is damaged: its newest handoff says it. */
+  /**
+   * What the journal does not know: it never reached the disk, is damaged, or another process went on with the session
+   * meanwhile. The session's newest handoff says it.
+   */
   const recall = async (
     { sessionID, taskID }: TaskBinding,
     journal: CompactionJournal,
@@ -51,27 +66,42 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
     const newest = [...(inLedger === undefined ? [] : [inLedger]), ...inOutbox]
       .flatMap((section) => parseHandoffTitle(section) ?? [])
       .findLast((title) => title.sessionID === sessionID)
-    if (!newest) return journal
+    if (!newest || journal.recorded.includes(newest.summaryID)) return journal
     log.info("the count of compactions is taken from the newest handoff", { taskID, ...newest })
     return journals.update(sessionID, (current) => ({
       ...current,
-      count: newest.number,
-      recorded: [newest.summaryID],
+      count: Math.max(current.count, newest.number),
+      recorded: [...current.recorded, newest.summaryID],
     }))
   }
 
-  const recordOnce = async (binding: TaskBinding, compaction: CompletedCompaction): Promise<string> => {
-    const { sessionID, taskID } = binding
+  /** A fork begins with copies of its original's messages, summaries among them, which the original recorded. */
+  const isCopy = async (
+    { sessionID }: TaskBinding,
+    { createdAt, summaryID }: CompletedCompaction,
+  ): Promise<boolean> => {
+    const session = await sessions.info(sessionID)
+    const bornAt = session.kind === "answer" ? session.value.time?.created : undefined
+    if (bornAt === undefined || createdAt >= bornAt) return false
+    log.info("a compaction from before the session was forked is not recorded again", { sessionID, summaryID })
+    return true
+  }
+
+  const recordOnce = async (binding: TaskBinding, compaction: CompletedCompaction): Promise<Recorded> => {
+    const { sessionID, taskID, role } = binding
+    const { requestID } = compaction
     const stored = await journals.load(sessionID)
-    const isStored = stored.recorded.includes(compaction.summaryID)
-    if (isStored && stored.note?.requestID === compaction.requestID) return stored.note.text
+    const { note: known } = stored
+    const isNoted = known?.requestID === requestID && known.taskID === taskID && known.role === role
+    if (isNoted && stored.recorded.includes(compaction.summaryID))
+      return { note: known.text, delivered: NOTHING_TO_DELIVER }
     const gathered = await gather(binding, stored)
-    const journal = stored.recorded.length > 0 ? stored : await recall(binding, stored, gathered.handoff)
-    const isRecorded = journal.recorded.includes(compaction.summaryID)
+    const journal = await recall(binding, stored, gathered.handoff)
+    const isRecorded = journal.recorded.includes(compaction.summaryID) || (await isCopy(binding, compaction))
     const number = isRecorded ? journal.count : journal.count + 1
     const { identity } = gathered
     const facts = { ...gathered.facts, compactions: number }
-    const note = renderResumeNote({
+    const text = renderResumeNote({
       identity,
       facts,
       number,
@@ -79,28 +109,30 @@ export const createRecorder = ({ journals, outbox, gather, log, now }: RecorderD
       ...(journal.lastHandoff ? { earlierHandoff: journal.lastHandoff.text } : {}),
       meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
+    const note: ResumeNote = { requestID, taskID, role, text }
     if (isRecorded) {
-      await journals.update(sessionID, (current) => withNote(current, compaction, note))
-      return note
+      await journals.update(sessionID, (current) => withResumeNote(withKnown(current, compaction), compaction, note))
+      return { note: text, delivered: NOTHING_TO_DELIVER }
     }
-    const specification = journal.specification ?? identity.ledger?.specification
+    const specification = originalSpecification(journal, taskID, taskInLedger(identity)?.specification)
     const wasCutOff = journal.recording === compaction.summaryID
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await journals.save(sessionID)
-    const add = wasCutOff ? outbox.addUnlessKnown : outbox.add
+    // Another process may have made and recorded it, and the ledger cannot be asked now.
+    const isUnsure = identity.ledger === undefined && !gathered.wasPrepared
+    const add = wasCutOff || isUnsure ? outbox.addUnlessKnown : outbox.add
     await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
     await add({
       kind: "handoff",
       taskID,
       sessionID,
       section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, journal.lastHandoff?.text),
-      ...(specification === undefined ? {} : { specification }),
+      ...(specification ? { specification: specification.text } : {}),
     })
     await journals.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))
     await journals.save(sessionID)
     log.info("compaction recorded", { sessionID, taskID, number, empty: compaction.summary === "" })
-    await outbox.flush(DELIVERY_WAIT_MS)
-    return note
+    return { note: text, delivered: outbox.flush(DELIVERY_WAIT_MS) }
   }
 
   return {

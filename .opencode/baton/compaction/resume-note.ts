@@ -6,7 +6,7 @@ import { type TaskIdentity, taskPieces } from "./task-block.ts"
 export type ResumeNoteInput = {
   identity: TaskIdentity
   facts: Facts
-  /** Which compaction of this session this was, from 1. */
+  /** Which compaction of this session this was, from 1; 0 for one of the session that it is a fork of. */
   number: number
   /** What the summariser wrote, trimmed; empty when it wrote nothing. */
   summary: string
@@ -15,13 +15,18 @@ export type ResumeNoteInput = {
   meter: Meter
 }
 
-const leadText = ({ identity, number, summary }: ResumeNoteInput): string => {
-  const recorded =
-    summary === ""
-      ? "Its summary came out empty and is recorded in prog as such."
-      : "The summary below is the handoff and is already recorded in prog: do not record it again."
+const recordText = ({ identity: { taskID, ledger }, summary }: ResumeNoteInput): string => {
+  if (ledger === "unknown") return `The ledger has no task ${taskID}, so that the summary is not recorded there.`
+  return summary === ""
+    ? "Its summary came out empty and is recorded in prog as such."
+    : "The summary below is the handoff and is already recorded in prog: do not record it again."
+}
+
+const leadText = (input: ResumeNoteInput): string => {
+  const { identity, number } = input
+  const of = number === 0 ? " before this session was forked" : ` (compaction ${number} of this session)`
   return [
-    `[Baton] The conversation before this point was compacted (compaction ${number} of this session). ${recorded}`,
+    `[Baton] The conversation before this point was compacted${of}. ${recordText(input)}`,
     `You are the ${identity.role} on task ${identity.taskID} and go on with it. What follows comes from the user and from prog; where the summary disagrees, this counts.`,
   ].join("\n")
 }

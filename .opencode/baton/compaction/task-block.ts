@@ -1,14 +1,20 @@
 import type { Role } from "../task/role.ts"
 import type { Piece } from "./budget.ts"
 
-/** What the task block is made of. `ledger` is absent when prog could not be asked. */
+type TaskInLedger = { title: string; status: string; definitionOfDone?: string; specification: string }
+
+/** What the task block is made of. `ledger` is absent when prog could not be asked, "unknown" when it has no such task. */
 export type TaskIdentity = {
   taskID: string
   role: Role
   brief: string
   protocol: string
-  ledger?: { title: string; status: string; definitionOfDone?: string; specification: string }
+  ledger?: TaskInLedger | "unknown"
 }
+
+/** The task as the ledger has it. */
+export const taskInLedger = ({ ledger }: TaskIdentity): TaskInLedger | undefined =>
+  ledger === "unknown" ? undefined : ledger
 
 /** The user's brief is quoted verbatim up to this many characters. */
 export const SHOWN_BRIEF_CHARACTERS = 6_000
@@ -18,15 +24,16 @@ const FINISHING: Record<Role, (id: string) => string> = {
   planner: (id) => `- \`prog add "TITLE" -p PROJECT --parent ${id} --dod "…"\` for each task (an epic's id as parent)`,
 }
 
-const identityText = ({ taskID, role, ledger }: TaskIdentity): string =>
-  [
-    `## Task ${taskID}`,
-    `- Task: ${taskID}`,
-    `- Role: ${role}`,
-    ...(ledger
-      ? [`- Title: ${ledger.title}`, `- Status in prog: ${ledger.status}`]
-      : ["- prog could not be asked for the title"]),
-  ].join("\n")
+const ledgerLines = ({ taskID, ledger }: TaskIdentity): string[] => {
+  if (ledger === undefined) return ["- prog could not be asked for the title"]
+  if (ledger === "unknown") return [`- The ledger has no task ${taskID}`]
+  return [`- Title: ${ledger.title}`, `- Status in prog: ${ledger.status}`]
+}
+
+const identityText = (identity: TaskIdentity): string => {
+  const { taskID, role } = identity
+  return [`## Task ${taskID}`, `- Task: ${taskID}`, `- Role: ${role}`, ...ledgerLines(identity)].join("\n")
+}
 
 const commandsText = ({ taskID, role }: TaskIdentity): string =>
   [
@@ -45,7 +52,8 @@ const section = (heading: string, text: string | undefined): string =>
  * brief already holds is left to the brief.
  */
 export const taskPieces = (identity: TaskIdentity): Piece[] => {
-  const { taskID, role, ledger } = identity
+  const { taskID, role } = identity
+  const ledger = taskInLedger(identity)
   const brief = identity.brief.trim()
   const specification = ledger?.specification.trim() ?? ""
   const protocol = identity.protocol.trim()

@@ -1,4 +1,5 @@
 import type { Todo } from "@opencode-ai/sdk"
+import { createRecentMap } from "../host/recent-map.ts"
 import type { Answer, Sessions } from "../host/sessions.ts"
 
 /** The sessions' todos: asked for once, then kept by OpenCode's own events, so that a compaction need not ask. */
@@ -10,7 +11,7 @@ export type TodoLists = {
 }
 
 export const createTodoLists = (sessions: Pick<Sessions, "todos">): TodoLists => {
-  const known = new Map<string, readonly Todo[]>()
+  const known = createRecentMap<readonly Todo[]>()
   return {
     updated: (sessionID, todos) => {
       known.set(sessionID, todos)

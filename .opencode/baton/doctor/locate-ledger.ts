@@ -1,18 +1,16 @@
 import { join } from "node:path"
-import type { Log } from "../host/log.ts"
+import { SILENT } from "../host/log.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { LedgerStatus } from "../ledger/ledger.ts"
 import type { Subject } from "./finding.ts"
 
-/** Doctor's findings are its log. */
-export const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-
-/** The program that keeps the project's ledger, found as the plugins find it. A program on PATH is asked for `--help`. */
+/** The program that keeps the project's ledger, found as the plugins find it. */
 export const locateLedger = ({ root, run, scratch, environment }: Subject): Promise<LedgerStatus> =>
   createLedger({
     run,
     directory: scratch,
+    // Doctor's findings are its log.
     log: SILENT,
     state: createStateFolder(root),
     bundleRoot: join(root, ".opencode", "baton"),

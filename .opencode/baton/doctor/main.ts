@@ -17,7 +17,7 @@ const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: fal
 const parse = (args: readonly string[], here: string): DoctorRequest & { root: string } => {
   const request = parseArguments(args)
   const { directory } = request
-  if (directory === undefined) return { ...request, root: nearestProject(here, join(".opencode", "baton")) }
+  if (directory === undefined) return { ...request, root: nearestProject(here) }
   const root = resolve(here, directory)
   if (!isFolder(root)) throw new Error(`expected a project folder, received '${directory}', which is not a folder`)
   return { ...request, root }

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { isAbsent } from "../host/error-code.ts"
 
 /** Written by scripts/install; see docs/installation.md. */
-export const MANIFEST_PATH = ".opencode/baton/.manifest"
+const MANIFEST_PATH = ".opencode/baton/.manifest"
 
 export type Manifest = {
   /** Baton's version as the first line tells it; undefined when it does not. */

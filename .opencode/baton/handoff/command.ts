@@ -3,9 +3,9 @@ import type { Log } from "../host/log.ts"
 import type { PromptFiles } from "../task/prompt-files.ts"
 import { BUILT_IN_COMMAND } from "./built-in-command.ts"
 
-export const COMMAND_NAME = "handoff"
+const COMMAND_NAME = "handoff"
 /** For a project or a user with a command of their own by the first name. */
-export const OTHER_COMMAND_NAME = "baton-handoff"
+const OTHER_COMMAND_NAME = "baton-handoff"
 
 const DESCRIPTION = "continue this work in a new session, with the right context and files [goal]"
 

@@ -1,3 +1,4 @@
+import { cutText } from "../host/cut-text.ts"
 import type { Log } from "../host/log.ts"
 import type { MessageTarget, Sessions } from "../host/sessions.ts"
 import type { Interface, Tui } from "../host/tui.ts"
@@ -32,7 +33,7 @@ export type DeliveryDeps = {
 
 const titleOf = (goal: string): string => {
   const line = goal.replaceAll(/\s+/g, " ").trim()
-  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${line.slice(0, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
+  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${cutText(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
 }
 
 /** Brings a draft to where a person finds it; see docs/handoff.md for what happens on which interface. */

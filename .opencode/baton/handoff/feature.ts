@@ -36,7 +36,7 @@ export type HandoffFeature = {
   readSession(reader: string, request: ReadRequest): Promise<ReadResult>
   userMessage(message: UserMessage, parts: Part[]): Promise<Change | undefined>
   isPending(sessionID: string): boolean
-  forget(sessionID: string): void
+  forget(sessionID: string): Promise<void>
   /** Whether a draft arrived in the session. */
   isHandedOver(sessionID: string): Promise<boolean>
   stop(): Promise<void>
@@ -72,6 +72,9 @@ export const createHandoffFeature = (
     const budget = { maxFiles: handoff.maxFiles, maxBytes: handoff.maxKilobytes * 1024 }
     return loadFiles({ root: realRoot, base }, references, { isNamedByModel, budget })
   }
+
+  const loadReferences = (references: readonly FileReference[]) => load(references, false)
+  const injection = createInjection({ sessions, records, loadFiles: loadReferences, outbox, log, now })
 
   const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
     const [history, todos, git, dirtyFiles] = await Promise.all([
@@ -117,7 +120,12 @@ export const createHandoffFeature = (
       random: () => randomBytes(3).toString("hex"),
     }),
     readSession: createReadSession({ sessions, records: records.list, log, startDeadline }),
-    ...createInjection({ sessions, records, loadFiles: (references) => load(references, false), outbox, log, now }),
+    userMessage: injection.userMessage,
+    isPending: injection.isPending,
+    forget: async (sessionID) => {
+      injection.forget(sessionID)
+      await tasks.forget(sessionID)
+    },
     isHandedOver: async (sessionID) => {
       const all = await records.list()
       return all.some(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === sessionID))

@@ -1,3 +1,4 @@
+import { cutText } from "../host/cut-text.ts"
 import type { LineRange } from "./reference.ts"
 
 /** As OpenCode's Read tool reads when it is not told otherwise. */
@@ -8,9 +9,8 @@ const NUMBER_DIGITS = 5
 /** Two texts that look to the model like a call of the Read tool and its answer. */
 export type FileBlock = { readonly header: string; readonly content: string }
 
-/** Half a character at the cut would make the request one that providers refuse. */
 const cutLine = (line: string): string =>
-  line.length > MAX_LINE_CHARACTERS ? `${line.slice(0, MAX_LINE_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}...` : line
+  line.length > MAX_LINE_CHARACTERS ? `${cutText(line, MAX_LINE_CHARACTERS)}...` : line
 
 /** A final line end closes the last line and opens none. */
 const toLines = (text: string): string[] => {

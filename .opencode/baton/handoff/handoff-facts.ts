@@ -1,3 +1,4 @@
+import { cutText } from "../host/cut-text.ts"
 import type { GitState } from "../host/git-files.ts"
 import { type Facts, renderFacts } from "../task/facts.ts"
 
@@ -19,7 +20,7 @@ const quote = (text: string): string =>
     .join("\n")
 
 const renderFirstRequest = (text: string): string => {
-  const shown = text.trim().slice(0, FIRST_REQUEST_CHARACTERS)
+  const shown = cutText(text.trim(), FIRST_REQUEST_CHARACTERS)
   const rest = text.trim().length - shown.length
   const notice = rest > 0 ? `\n(${rest} characters more; read_session has them)` : ""
   return `## The user's first request, verbatim\n${quote(shown)}${notice}`

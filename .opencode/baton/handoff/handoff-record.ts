@@ -26,7 +26,7 @@ export type HandoffRecord = {
 const PREFIX = "handoff-"
 const SUFFIX = ".json"
 
-export const handoffRecordSchema = (z: Zod): ZodType<HandoffRecord> =>
+const handoffRecordSchema = (z: Zod): ZodType<HandoffRecord> =>
   z.object({
     version: z.literal(1),
     id: z.string(),

@@ -1,8 +1,10 @@
+import { cutText } from "../host/cut-text.ts"
 import type { Log } from "../host/log.ts"
 import { findMessageTarget } from "../host/message-target.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { Role } from "../task/role.ts"
+import { unquoteArgument } from "../task/user-text.ts"
 import type { Delivered, Delivery } from "./delivery.ts"
 import { renderDraft } from "./draft.ts"
 import { type HandoffFacts, renderHandoffFacts } from "./handoff-facts.ts"
@@ -52,7 +54,8 @@ const firstLine = (text: string): string =>
     .map((line) => line.replace(/^[\s#>*-]+/, "").trim())
     .find((line) => line !== "") ?? "go on"
 
-const describeDelivery = (delivered: Delivered, record: HandoffRecord): string => {
+/** @param isKept whether the record is on disk @throws Error for a draft that was not delivered, with where it is now */
+const describeDelivery = (delivered: Delivered, record: HandoffRecord, isKept: boolean): string => {
   switch (delivered.kind) {
     case "draft":
       return [
@@ -73,11 +76,14 @@ const describeDelivery = (delivered: Delivered, record: HandoffRecord): string =
       throw new Error(
         [
           `The handoff was not delivered: ${delivered.reason}.`,
-          `The draft is kept in .opencode/state/handoffs/ (${record.id}).`,
           ...(delivered.sessionID === undefined
             ? []
             : [`The session ${delivered.sessionID} was created and may be empty.`]),
+          isKept
+            ? `The draft is kept in .opencode/state/handoffs/ (${record.id}).`
+            : "The draft could not be kept on disk either.",
           "Tell the user this; the draft can be pasted into a new session as it is.",
+          ...(isKept ? [] : [`The draft:\n\n${record.draft}`]),
         ].join(" "),
       )
   }
@@ -110,17 +116,17 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       id: handoffID(at, random()),
       createdAt: at.toISOString(),
       from: sessionID,
-      goal: (goal.trim() || firstLine(prompt)).slice(0, GOAL_CHARACTERS),
+      goal: cutText(unquoteArgument(goal).trim() || firstLine(prompt), GOAL_CHARACTERS),
       draft,
       files: loaded.references.map(({ path }) => path),
       leftOut: loaded.leftOut,
       taskID: binding?.taskID,
       arrivals: [],
     }
-    await records.write(record)
+    const isKept = await records.write(record)
     const delivered = await deliver({ text: draft, goal: record.goal, target })
     log.info("handoff made", { sessionID, handoff: record.id, delivered: delivered.kind, files: record.files.length })
-    const answer = describeDelivery(delivered, record)
+    const answer = describeDelivery(delivered, record, isKept)
     if (loaded.leftOut.length === 0) return answer
     return `${answer}\n\nLeft out of the files:\n${renderLeftOut(loaded.leftOut)}`
   }

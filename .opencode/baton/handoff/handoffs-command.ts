@@ -4,7 +4,7 @@ import { parseArgs } from "node:util"
 import { runCommand } from "../host/command.ts"
 import { nearestProject } from "../host/project-root.ts"
 import { createStateFolder } from "../host/state-folder.ts"
-import { findChain, renderHandoffLine } from "./handoff-chain.ts"
+import { findChain, renderHandoffLine } from "./handoff-lines.ts"
 import { createHandoffRecords } from "./handoff-record.ts"
 
 const FAILED_EXIT_CODE = 1

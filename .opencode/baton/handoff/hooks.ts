@@ -2,7 +2,8 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardConfig, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { loadOnce } from "../host/load-once.ts"
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { HandoffFeature } from "./feature.ts"
@@ -12,7 +13,10 @@ import { createUserTurns } from "./user-turns.ts"
 const MESSAGE_DEADLINE_MS = 5_000
 const SHORT_DEADLINE_MS = 1_000
 const OWN_COMMAND = /^(?:baton-)?handoff$/
-/** What every draft begins with; see draft.ts. A message without it costs a look at its text and nothing else. */
+/**
+ * What every draft begins with, as draft.ts has it, which is loaded with the feature alone: a message without it costs a look
+ * at its text and nothing else.
+ */
 const MARKER = "Continuing work from session "
 
 /** The handoff's hooks for one directory of one OpenCode process; the feature is loaded when one of them is wanted. */
@@ -23,12 +27,17 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
   const claim = claimBundle({ feature: "handoff", directory, projectRoot, bundleRoot })
   const turns = createUserTurns()
 
-  let loading: Promise<HandoffFeature> | undefined
-  const load = (): Promise<HandoffFeature> => {
-    loading ??= import("./feature.ts").then(({ createHandoffFeature }) =>
+  const loadFeature = loadOnce(() =>
+    import("./feature.ts").then(({ createHandoffFeature }) =>
       createHandoffFeature(input, { log, projectRoot, bundleRoot }),
-    )
-    return loading
+    ),
+  )
+  /** The newest attempt, nothing when it failed. */
+  let loading: Promise<HandoffFeature | undefined> | undefined
+  const load = (): Promise<HandoffFeature> => {
+    const started = loadFeature()
+    loading = started.catch(() => undefined)
+    return started
   }
 
   let setup: HandoffSetup | undefined
@@ -90,12 +99,10 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
       const { id } = event.properties.info
       turns.forget(id)
       setup?.offers.forget(id)
-      return loading?.then((feature) => feature.forget(id))
+      return loading?.then((feature) => feature?.forget(id))
     }),
-    dispose: async () => {
-      const feature = await loading?.catch(() => undefined)
-      await feature?.stop()
-      claim.release()
-    },
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await (await loading)?.stop()
+    }),
   }
 }

@@ -50,9 +50,18 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     return !answer.value.messages.some(({ info }) => info.id !== messageID)
   }
 
-  /** The handoff that this message brings; undefined when it was brought elsewhere and is only quoted here. */
-  const findRecord = (all: readonly HandoffRecord[], marker: Marker, sessionID: string): HandoffRecord | undefined => {
-    const own = all.filter(({ from }) => from === marker.from)
+  /**
+   * The handoff that this message brings; undefined when it was brought elsewhere and is only quoted here. One whose draft
+   * was edited before it was sent is told by its session alone.
+   */
+  const findRecord = (
+    all: readonly HandoffRecord[],
+    marker: Marker,
+    { sessionID, text }: { sessionID: string; text: string },
+  ): HandoffRecord | undefined => {
+    const ofSession = all.filter(({ from }) => from === marker.from)
+    const asTheyWere = ofSession.filter(({ draft }) => text.includes(draft.trim()))
+    const own = asTheyWere.length > 0 ? asTheyWere : ofSession
     const isHere = ({ arrivals }: HandoffRecord) => arrivals.some((arrival) => arrival.sessionID === sessionID)
     return (
       own.findLast(isHere) ??
@@ -76,7 +85,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     if (!marker) return pending.get(sessionID)
     if (marker.from === sessionID || !(await isFirstMessage(sessionID, message.id))) return undefined
     const all = await records.list()
-    const record = findRecord(all, marker, sessionID)
+    const record = findRecord(all, marker, { sessionID, text })
     if (!record && all.some(({ from }) => from === marker.from)) {
       log.info("a draft that was sent before is only quoted here: no files added", { sessionID, from: marker.from })
       return undefined

@@ -5,7 +5,10 @@ import type { FileReference } from "./reference.ts"
 
 export type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }
 
-export const DEFAULT_BUDGET: FileBudget = { maxFiles: 20, maxBytes: 400 * 1024 }
+/** Files that are opened for each one that may be loaded: a message may name a thousand that are too large or no text. */
+const LOOKS_PER_FILE = 4
+
+const DEFAULT_BUDGET: FileBudget = { maxFiles: 20, maxBytes: 400 * 1024 }
 
 export type LoadedFiles = {
   readonly blocks: readonly FileBlock[]
@@ -36,8 +39,16 @@ export const loadFiles = async (
   const leftOut: { path: string; reason: string }[] = []
   const seen = new Set<string>()
   let bytes = 0
+  let looks = 0
+  const beyondFiles = `it is beyond the budget of ${budget.maxFiles} files`
   for (const reference of references) {
+    if (blocks.length >= budget.maxFiles || looks >= budget.maxFiles * LOOKS_PER_FILE) {
+      const { path } = reference
+      if (isNamedByModel || looksLikePath(path)) leftOut.push({ path, reason: beyondFiles })
+      continue
+    }
     const file = await readProjectFile(places, reference.path)
+    if (file.kind !== "missing") looks++
     if (file.kind !== "file") {
       if (file.kind === "refused" || isNamedByModel || looksLikePath(file.path))
         leftOut.push({ path: file.path, reason: file.reason })
@@ -49,9 +60,7 @@ export const loadFiles = async (
     const lines = reference.lines ? { lines: reference.lines } : {}
     const block = renderFileBlock({ absolutePath: file.realPath, text: file.text, encoding: file.encoding, ...lines })
     const size = Buffer.byteLength(block.header) + Buffer.byteLength(block.content)
-    if (blocks.length >= budget.maxFiles) {
-      leftOut.push({ path: file.path, reason: `it is beyond the budget of ${budget.maxFiles} files` })
-    } else if (bytes + size > budget.maxBytes) {
+    if (bytes + size > budget.maxBytes) {
       leftOut.push({ path: file.path, reason: `it is beyond the budget of ${budget.maxBytes / 1024} KB` })
     } else {
       bytes += size

@@ -1,13 +1,14 @@
 import type { Log } from "../host/log.ts"
+import { pagesBack } from "../host/pages-back.ts"
 import type { Answer, SessionInfo, Sessions, StoredMessage } from "../host/sessions.ts"
-import { type ChainDeps, isInChain } from "./chain.ts"
+import { type ChainDeps, isInChain } from "./related-sessions.ts"
 import { parseSearch } from "./search-pattern.ts"
 import { searchSession } from "./session-search.ts"
 import type { ToolDetail } from "./tool-detail.ts"
 import { renderTranscript } from "./transcript.ts"
 
-export const DEFAULT_LIMIT = 100
-export const MAX_LIMIT = 500
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 500
 
 export type ReadRequest = {
   readonly sessionID: string
@@ -30,7 +31,6 @@ export type ReadSessionDeps = {
 
 const SESSION_ID = /^ses_[A-Za-z0-9]{1,64}$/
 const PAGE_MESSAGES = 200
-const WHOLE_SESSION_MESSAGES = 100_000
 
 type Page = { messages: readonly StoredMessage[]; hasOlder: boolean }
 
@@ -57,25 +57,20 @@ const readBefore = async (
 ): Promise<Page> => {
   const { sessionID, before, limit } = request
   let kept: StoredMessage[] = []
-  let cursor: string | undefined
-  let size = PAGE_MESSAGES
   let isFound = false
-  for (;;) {
-    if (isOver()) throw new UnreadableSession(`the message ${before} was not reached in time`)
-    const { messages, older } = unwrap(await sessions.messages(sessionID, size, cursor))
-    if (cursor === undefined && older === undefined && messages.length >= size && size === PAGE_MESSAGES) {
-      size = WHOLE_SESSION_MESSAGES
-      continue
-    }
+  let isWhole = false
+  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+    const { messages, isOldest } = unwrap(answer)
     const at = messages.findIndex(({ info }) => info.id === before)
     if (isFound) kept = [...messages, ...kept]
     else if (at >= 0) kept = messages.slice(0, at)
     isFound ||= at >= 0
-    if (older === undefined || kept.length > limit) break
-    cursor = older
+    isWhole = isOldest
+    if (kept.length > limit) break
   }
-  if (!isFound) throw new UnreadableSession(`it has no message ${before}`)
-  return { messages: kept.slice(-limit), hasOlder: kept.length > limit }
+  if (!isFound && isWhole) throw new UnreadableSession(`it has no message ${before}`)
+  if (!isFound) throw new UnreadableSession(`the message ${before} was not reached in time`)
+  return { messages: kept.slice(-limit), hasOlder: kept.length > limit || !isWhole }
 }
 
 const isSameProject = (own: SessionInfo, other: SessionInfo): boolean =>

@@ -8,7 +8,7 @@ export type ParsedSearch =
 const SLASHED = /^\/(.+)\/([imsu]*)$/s
 const MAX_PATTERN_CHARACTERS = 500
 /** A line is cut to this before it is searched by a pattern. */
-export const MAX_SEARCHED_LINE = 2_000
+const MAX_SEARCHED_LINE = 2_000
 /** A repetition inside a repeated group, or a reference back: what can take a regular expression for ever. */
 const RUNAWAY =
   /\([^()]*(?:[+*]|\{\d+,\d*\})[^()]*\)\s*(?:[+*]|\{\d+,?\d*\})|\([^()]*\|[^()]*\)\s*(?:[+*]|\{\d+,)|\\[1-9]|\\k</

@@ -1,3 +1,4 @@
+import { pagesBack } from "../host/pages-back.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import { type Activity, afterSnapshot, afterToolUse, EMPTY_ACTIVITY } from "../task/activity.ts"
 import { collectUserText } from "../task/user-text.ts"
@@ -13,8 +14,6 @@ export type SessionHistory = {
 }
 
 const PAGE_MESSAGES = 200
-/** OpenCode without cursors (1.2.15) can only be asked for more of the newest. */
-const WHOLE_SESSION_MESSAGES = 100_000
 
 type Step =
   | { readonly kind: "tool"; readonly tool: string; readonly args: unknown; readonly metadata: unknown }
@@ -48,29 +47,18 @@ export const readHistory = async (
   const pages: Step[][] = []
   let firstRequest: string | undefined
   let compactions = 0
-  let cursor: string | undefined
-  let limit = PAGE_MESSAGES
   let incomplete: string | undefined = "it took too long"
-  while (!isOver()) {
-    const answer = await sessions.messages(sessionID, limit, cursor)
+  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
     if (answer.kind === "failed") {
       incomplete = answer.reason
       break
     }
-    const { messages, older } = answer.value
-    if (cursor === undefined && older === undefined && messages.length >= limit && limit === PAGE_MESSAGES) {
-      limit = WHOLE_SESSION_MESSAGES
-      continue
-    }
+    const { messages, isOldest } = answer.value
     for (const message of messages) if (message.info.role === "assistant" && message.info.summary) compactions++
     const users = messages.filter((message) => message.info.role === "user")
     firstRequest = users.map(({ parts }) => collectUserText(parts)).find((text) => text.trim() !== "") ?? firstRequest
     pages.unshift(messages.flatMap(stepsOf))
-    if (older === undefined) {
-      incomplete = undefined
-      break
-    }
-    cursor = older
+    if (isOldest) incomplete = undefined
   }
   return {
     ...(incomplete === undefined && firstRequest !== undefined ? { firstRequest } : {}),

@@ -1,7 +1,9 @@
+import { cutText } from "../host/cut-text.ts"
+import { pagesBack } from "../host/pages-back.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { LineSearch } from "./search-pattern.ts"
 import type { ToolDetail } from "./tool-detail.ts"
-import { renderMessage } from "./transcript.ts"
+import { MAX_TRANSCRIPT_BYTES, renderMessage } from "./transcript.ts"
 
 const CONTEXT_LINES = 2
 const MAX_MATCHES = 40
@@ -11,13 +13,15 @@ const PAGE_MESSAGES = 100
 const cutLine = (line: string, at: number): string => {
   if (line.length <= LINE_CHARACTERS) return line
   const start = Math.max(0, at - LINE_CHARACTERS / 2)
-  return `${start > 0 ? "…" : ""}${line.slice(start, start + LINE_CHARACTERS)}…`
+  // Half a character stands at neither end.
+  const shown = cutText(line.slice(start).replace(/^[\uDC00-\uDFFF]/, ""), LINE_CHARACTERS)
+  return `${start > 0 ? "…" : ""}${shown}…`
 }
 
-export type Match = { readonly messageID: string; readonly heading: string; readonly lines: readonly string[] }
+type Match = { readonly messageID: string; readonly heading: string; readonly lines: readonly string[] }
 
 /** The matching lines of one message with the lines around them; overlapping ones are shown once. */
-export const matchesIn = (message: StoredMessage, find: LineSearch, detail: ToolDetail): Match[] => {
+const matchesIn = (message: StoredMessage, find: LineSearch, detail: ToolDetail): Match[] => {
   const text = renderMessage(message, detail)
   if (text === undefined) return []
   const [heading = "", ...lines] = text.split("\n")
@@ -38,6 +42,19 @@ export const matchesIn = (message: StoredMessage, find: LineSearch, detail: Tool
   return matches
 }
 
+/** As many of the newest as a tool's answer may hold, the oldest of them first. @param matches newest first */
+const newestThatFit = (matches: readonly Match[]): string[] => {
+  const texts: string[] = []
+  let bytes = 0
+  for (const { messageID, heading, lines } of matches.slice(0, MAX_MATCHES)) {
+    const text = [`${heading} (${messageID})`, ...lines].join("\n")
+    bytes += Buffer.byteLength(text) + 2
+    if (bytes > MAX_TRANSCRIPT_BYTES) break
+    texts.unshift(text)
+  }
+  return texts
+}
+
 export type SearchResult =
   | { readonly kind: "found"; readonly text: string; readonly matches: number }
   | { readonly kind: "failed"; readonly reason: string; readonly missing?: boolean }
@@ -49,33 +66,21 @@ export const searchSession = async (
   { find, detail, isOver }: { find: LineSearch; detail: ToolDetail; isOver: () => boolean },
 ): Promise<SearchResult> => {
   const matches: Match[] = []
-  let cursor: string | undefined
-  let limit = PAGE_MESSAGES
   let searched = 0
   let isWhole = false
-  while (!isOver() && matches.length < MAX_MATCHES) {
-    const answer = await sessions.messages(sessionID, limit, cursor)
+  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
     if (answer.kind === "failed") return answer
-    const { messages, older } = answer.value
-    // Without cursors (1.2.15) the newest can only be asked for anew, and more of them.
-    const fresh =
-      cursor === undefined && searched > 0 ? messages.slice(0, Math.max(0, messages.length - searched)) : messages
-    for (const message of fresh.toReversed()) matches.push(...matchesIn(message, find, detail).toReversed())
-    searched += fresh.length
-    if (older !== undefined) {
-      cursor = older
-      continue
-    }
-    isWhole = cursor !== undefined || messages.length < limit
-    if (isWhole) break
-    limit *= 10
+    const { messages, isOldest } = answer.value
+    for (const message of messages.toReversed()) matches.push(...matchesIn(message, find, detail).toReversed())
+    searched += messages.length
+    isWhole = isOldest
+    if (matches.length >= MAX_MATCHES) break
   }
-  const shown = matches.slice(0, MAX_MATCHES).toReversed()
-  const texts = shown.map(({ messageID, heading, lines }) => [`${heading} (${messageID})`, ...lines].join("\n"))
-  const more = matches.length > MAX_MATCHES || !isWhole
-  const count = `${shown.length} ${shown.length === 1 ? "match" : "matches"} in the newest ${searched} messages`
+  const texts = newestThatFit(matches)
+  const more = matches.length > texts.length || !isWhole
+  const count = `${texts.length} ${texts.length === 1 ? "match" : "matches"} in the newest ${searched} messages`
   const footer = more
     ? `(${count}; older ones were not searched. Use a narrower search to see more.)`
     : `(${count}, which is the whole session. Use before: "<message id>" to read around one.)`
-  return { kind: "found", text: [...texts, footer].join("\n\n"), matches: shown.length }
+  return { kind: "found", text: [...texts, footer].join("\n\n"), matches: texts.length }
 }

@@ -5,6 +5,8 @@ export type CompletedCompaction = {
   /** The user message with the `compaction` part, which the model reads as "What did we do so far?". */
   requestID: string
   summaryID: string
+  /** When the summary was begun, in epoch ms; a copy in a fork keeps it. */
+  createdAt: number
   /** The summary's text, trimmed; empty when the summariser wrote nothing. */
   summary: string
 }
@@ -41,7 +43,8 @@ const findNewest = (
 export const findCompletedCompaction = (messages: readonly StoredMessage[]): CompletedCompaction | undefined => {
   const summary = findNewest(messages, isSummary)
   if (summary?.info.role !== "assistant") return undefined
-  return { requestID: summary.info.parentID, summaryID: summary.info.id, summary: textOf(summary) }
+  const { id, parentID, time } = summary.info
+  return { requestID: parentID, summaryID: id, createdAt: time.created, summary: textOf(summary) }
 }
 
 /**
@@ -57,23 +60,29 @@ export const isAwaitingSummary = (messages: readonly StoredMessage[]): boolean =
 }
 
 /**
- * Whether this OpenCode shows the summariser its prior summary by itself.
+ * Whether this OpenCode shows the summariser its prior summary by itself, as seen from the compacting hook.
  *
  * Until 1.3.x the summary message is created before the compacting hook runs and the prior summary stays in the
  * conversation; from 1.14 on the message is created after the hook and the prior summary is left out of a replaced
- * prompt. So an unfinished summary among the newest messages tells the two apart (seen on 1.2.15 and 1.18.33, read in
- * 1.3.2, 1.14.41 and 1.18.10).
+ * prompt. So whether the newest message is an unfinished summary tells the two apart (seen on 1.2.15 and 1.18.33, read in
+ * 1.3.2, 1.14.41 and 1.18.10). An older one was cut off by a kill and tells nothing.
+ *
+ * @param messages the newest of the session, the newest last
  */
-export const keepsPriorSummary = (newest: readonly StoredMessage[]): boolean =>
-  newest.some(({ info }) => info.role === "assistant" && info.summary === true && info.time.completed === undefined)
+export const keepsPriorSummary = (messages: readonly StoredMessage[]): boolean => {
+  const newest = messages.at(-1)?.info
+  return newest?.role === "assistant" && newest.summary === true && newest.time.completed === undefined
+}
 
 const ONE_LINE_CHARACTERS = 200
 
 /** The summary in one line for the log: its first sentence-like line without markdown, at most 200 characters. */
 export const summaryLine = (summary: string): string => {
-  const lines = summary.split(/\r\n|\r|\n/).map((line) => line.replace(/^[\s#>*+-]+/, "").trim())
-  const isHeading = (index: number) => /^\s*#/.test(summary.split(/\r\n|\r|\n/)[index] ?? "")
-  const chosen =
-    lines.find((line, index) => line !== "" && !isHeading(index)) ?? lines.find((line) => line !== "") ?? ""
+  const lines = summary.split(/\r\n|\r|\n/).map((line) => ({
+    text: line.replace(/^[\s#>*+-]+/, "").trim(),
+    isHeading: /^\s*#/.test(line),
+  }))
+  const filled = lines.filter(({ text }) => text !== "")
+  const chosen = (filled.find(({ isHeading }) => !isHeading) ?? filled[0])?.text ?? ""
   return chosen.length > ONE_LINE_CHARACTERS ? `${chosen.slice(0, ONE_LINE_CHARACTERS - 1).trimEnd()}…` : chosen
 }

@@ -118,11 +118,15 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
   }
 
   const removeStale = async (place: string, token: string, text: string, levels: number): Promise<void> => {
-    const claim = `${place}.${token}.claim`
+    // Named like a half-written file, so that one which a kill left behind is swept with those.
+    const claim = `${place}.${token}.claim${TEMPORARY}`
     if (!(await acquire(claim, text, levels))) return
-    const current = await readOwner(place)
-    if (current?.owner.token === token) await rm(place, { force: true })
-    await rm(claim, { force: true })
+    try {
+      const current = await readOwner(place)
+      if (current?.owner.token === token) await rm(place, { force: true })
+    } finally {
+      await rm(claim, { force: true })
+    }
   }
 
   const hold = (token: string): HeldLock => {

@@ -1,4 +1,5 @@
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
+import type { BundleClaim } from "./bundle-claim.ts"
 import { withDeadline } from "./deadline.ts"
 import { describeError, type Log, type LogExtra } from "./log.ts"
 
@@ -89,5 +90,52 @@ export const guardTools = (log: Log, names: string, create: () => Tools | undefi
       made = {}
     }
     return made
+  }
+}
+
+/** `opencode run` waits for dispose on newer versions: it must end no later than 1 s after it would have. */
+const DISPOSE_DEADLINE_MS = 700
+
+/** The features of one instance of OpenCode, which end together. */
+type Ending = { readonly stops: (() => Promise<void>)[]; ended?: Promise<unknown> }
+
+const ENDINGS = Symbol.for("baton.endings")
+
+/** On globalThis, because two copies of the bundle are two module instances. */
+const endingOf = (instance: object): Ending => {
+  const shared: typeof globalThis & { [ENDINGS]?: WeakMap<object, Ending> } = globalThis
+  shared[ENDINGS] ??= new WeakMap()
+  const known = shared[ENDINGS].get(instance)
+  if (known) return known
+  const made: Ending = { stops: [] }
+  shared[ENDINGS].set(instance, made)
+  return made
+}
+
+/**
+ * The dispose hook of one feature. OpenCode calls them one after the other, so that their waits would add up: the first one
+ * ends all features, side by side, and the others find their work done or wait for what is left of the same deadline.
+ *
+ * @param instance what OpenCode hands to every plugin of one instance: its client
+ * @param stop saves and delivers what can be within 700 ms; what takes longer goes on alone
+ */
+export const guardDispose = (
+  log: Log,
+  { instance, claim }: { instance: object; claim: Pick<BundleClaim, "release"> },
+  stop: () => Promise<void>,
+): (() => Promise<void>) => {
+  const ending = endingOf(instance)
+  ending.stops.push(async () => {
+    const outcome = await withDeadline(
+      Promise.resolve().then(() => stop()),
+      DISPOSE_DEADLINE_MS,
+    )
+    claim.release()
+    if (outcome.kind === "failed") log.error("hook failed", { hook: "dispose", error: describeError(outcome.error) })
+    if (outcome.kind === "late") log.warn("hook ran out of time", { hook: "dispose", deadlineMs: DISPOSE_DEADLINE_MS })
+  })
+  return async () => {
+    ending.ended ??= Promise.all(ending.stops.map((end) => end()))
+    await ending.ended
   }
 }

@@ -5,6 +5,9 @@ export type LogExtra = Record<string, unknown>
 /** Where every branch of the bundle says what it did. Never throws, never waits. */
 export type Log = Record<"debug" | "info" | "warn" | "error", (message: string, extra?: LogExtra) => void>
 
+/** For what has nowhere to log to, or says all it has to say itself. */
+export const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
 const DESCRIPTION_CHARACTERS = 500
 
 /**

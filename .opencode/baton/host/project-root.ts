@@ -1,25 +1,40 @@
 import { existsSync } from "node:fs"
-import { dirname, join, relative } from "node:path"
+import { homedir } from "node:os"
+import { dirname, join } from "node:path"
 
-/** The project an OpenCode directory belongs to: its nearest ancestor (up to the worktree) that has `.opencode`. */
-export const findProjectRoot = (directory: string, worktree: string): string => {
-  let current = directory
-  for (;;) {
-    if (existsSync(join(current, ".opencode"))) return current
-    const parent = dirname(current)
-    const outside = relative(worktree, current) === "" || parent === current || worktree === "/"
-    if (outside) return directory
-    current = parent
+const SETTINGS_FOLDER = ".opencode"
+const BUNDLE = join(SETTINGS_FOLDER, "baton")
+
+type Search = {
+  /** The last folder that is looked at. */
+  readonly top: string
+  /** A copy of the bundle there serves all of a person's projects and is none of them. */
+  readonly home: string
+}
+
+const nearestWith = (mark: string, start: string, { top, home }: Search): string | undefined => {
+  for (let folder = start; ; folder = dirname(folder)) {
+    const isProject = folder === start || folder !== home
+    if (isProject && existsSync(join(folder, mark))) return folder
+    if (folder === top || dirname(folder) === folder) return undefined
   }
 }
 
 /**
- * The project a person is in, as from a sub-folder of it: the nearest folder from here upwards that has the mark; else the
- * folder itself.
+ * The project an OpenCode directory belongs to: the nearest folder from it up to the worktree that has the bundle, since
+ * OpenCode loads every `.opencode` on that way; without one, as for a global copy, the nearest that has `.opencode`.
+ *
+ * @param worktree OpenCode's; "/" outside git
  */
-export const nearestProject = (start: string, mark = ".opencode"): string => {
-  for (let folder = start; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, mark))) return folder
-    if (dirname(folder) === folder) return start
-  }
+export const findProjectRoot = (directory: string, worktree: string, home = homedir()): string => {
+  const search = { top: worktree, home }
+  const bundled = nearestWith(BUNDLE, directory, search)
+  if (bundled !== undefined) return bundled
+  return worktree === "/" ? directory : (nearestWith(SETTINGS_FOLDER, directory, search) ?? directory)
+}
+
+/** The project a person is in, as from a sub-folder of it; else the folder itself. Agrees with `findProjectRoot`. */
+export const nearestProject = (start: string, home = homedir()): string => {
+  const search = { top: "/", home }
+  return nearestWith(BUNDLE, start, search) ?? nearestWith(SETTINGS_FOLDER, start, search) ?? start
 }

@@ -9,8 +9,15 @@ export type StoredMessage = { info: Message; parts: Part[] }
 /** One page of a session's messages, oldest first; `older` is the cursor of the page before it, where there is one. */
 export type MessagePage = { messages: StoredMessage[]; older?: string }
 
-/** `projectID` is "global" outside git, whatever the folder. */
-export type SessionInfo = { id: string; title: string; projectID: string; directory: string; parentID?: string }
+/** `projectID` is "global" outside git, whatever the folder; `time.created` is in epoch ms. */
+export type SessionInfo = {
+  id: string
+  title: string
+  projectID: string
+  directory: string
+  parentID?: string
+  time?: { created?: number }
+}
 
 /** Which agent and model a message was for. */
 export type MessageTarget = { agent: string; model: { providerID: string; modelID: string } }

@@ -7,6 +7,9 @@ const OPENCODE_FOLDER = ".opencode"
 /** No write takes this long, so that a temporary file of this age is one whose process was killed. */
 const ABANDONED_MS = 10 * 60_000
 
+/** Passes have folders of their own, and a server makes many; one that was forgotten is swept again. */
+const MAX_SWEPT = 100
+
 /** Removes what killed processes left half-written in a folder. What cannot be removed stays. */
 const sweep = async (folder: string): Promise<void> => {
   for (const name of await readdir(folder).catch(() => [])) {
@@ -48,6 +51,7 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
     )
     if (!known) await writeFile(ignore, "*\n")
     if (swept.has(folder)) return
+    if (swept.size >= MAX_SWEPT) swept.clear()
     swept.add(folder)
     await sweep(folder)
   }

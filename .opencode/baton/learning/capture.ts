@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util"
 import { withDeadline } from "../host/deadline.ts"
 import type { Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
@@ -8,7 +9,7 @@ import { learningKey } from "./key.ts"
 import type { KnownLearning } from "./known-learning.ts"
 import { type KnownLearnings, toEntry } from "./known-learnings.ts"
 import type { LearningProject } from "./project.ts"
-import { findSecret } from "./secrets.ts"
+import { findSecret, holdsPrivateKey } from "./secrets.ts"
 import { MAX_LEARNINGS, type Saying, type SessionRecord, withObjection, withSayings } from "./session-record.ts"
 import type { SessionRecords } from "./session-records.ts"
 import { lookAround } from "./surroundings.ts"
@@ -62,7 +63,7 @@ export const createCapture = (deps: CaptureDeps): Capture => {
 
   const readSayings = ({ sessionID, messageID, at, text }: Message, detected: ReturnType<typeof detect>): Saying[] =>
     detected.learnings.flatMap(({ type, sentence }): Saying[] => {
-      const rule = findSecret(sentence) ?? (findSecret(text) === "private-key" ? "private-key" : undefined)
+      const rule = findSecret(sentence) ?? (holdsPrivateKey(text) ? "private-key" : undefined)
       if (rule !== undefined) log.warn("not learned: the sentence may hold a secret", { sessionID, messageID, rule })
       const saying = { key: learningKey(sentence), type, sentence, messageID, at: at.toISOString() }
       return rule === undefined ? [{ ...saying, state: "waiting", files: [], confirmed: false }] : []
@@ -131,11 +132,14 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       if (waiting.length === 0) return
       const read = await withDeadline(known.read(), KNOWN_DEADLINE_MS)
       const knownLearnings = read.kind === "done" ? read.value : []
+      if (read.kind !== "done") log.warn("no contradiction is looked for: the learnings are not known", { sessionID })
       for (const saying of waiting) await storeSaying(record, saying, knownLearnings)
       await records.update(sessionID, (current) => ({
         ...current,
         // One that changed meanwhile goes again.
-        sayings: current.sayings.map((saying) => (waiting.includes(saying) ? { ...saying, state: "stored" } : saying)),
+        sayings: current.sayings.map((saying) =>
+          waiting.some((one) => isDeepStrictEqual(one, saying)) ? { ...saying, state: "stored" } : saying,
+        ),
       }))
     },
   }

@@ -35,7 +35,7 @@ const LISTED = 30
 
 export type LearningFeature = {
   userMessage(message: UserMessage, parts: readonly Part[]): Promise<void>
-  beforeRequest(messages: StoredMessage[]): Promise<Change | undefined>
+  beforeRequest(messages: StoredMessage[]): Promise<Change>
   idle(sessionID: string): void
   busy(sessionID: string): void
   compacting(sessionID: string): void
@@ -102,12 +102,21 @@ export const createLearningFeature = async (
     work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   const timers = new Map<string, NodeJS.Timeout>()
   const gathering = new Map<string, Promise<void>>()
+  const storing = new Map<string, Promise<void>>()
+  const forgetting = new Set<Promise<void>>()
   const touched = new Set<string>()
   const asked = new Set<string>()
 
   const gather = (sessionID: string): Promise<void> => {
     const work = inBackground(sessionID, capture.gather(sessionID))
     gathering.set(sessionID, work)
+    return work
+  }
+  /** One behind the other: what one has stored the next finds stored. */
+  const store = (sessionID: string): Promise<void> => {
+    const work = (storing.get(sessionID) ?? Promise.resolve()).then(() => capture.store(sessionID))
+    const settled = work.catch(() => {})
+    storing.set(sessionID, settled)
     return work
   }
   const busy = (sessionID: string): void => {
@@ -122,10 +131,18 @@ export const createLearningFeature = async (
       if (touched.has(sessionID) || isOthers(record, now().getTime())) continue
       log.info("an earlier process left something to be learned", { sessionID })
       await capture.gather(sessionID)
-      await capture.store(sessionID)
+      await store(sessionID)
     }
   }
-  void inBackground("", replay())
+  const replayed = inBackground("", replay())
+
+  /** A session that is deleted has taught what it taught: the record goes once that is stored, and stays when that fails. */
+  const forgetStored = async (sessionID: string): Promise<void> => {
+    await Promise.all([gathering.get(sessionID), replayed])
+    await store(sessionID)
+    await records.forget(sessionID)
+    for (const memory of [gathering, storing, touched, asked, roots]) memory.delete(sessionID)
+  }
 
   return {
     userMessage: async (message, parts) => {
@@ -151,7 +168,7 @@ export const createLearningFeature = async (
       void gather(sessionID)
       const timer = setTimeout(() => {
         timers.delete(sessionID)
-        void inBackground(sessionID, capture.store(sessionID))
+        void inBackground(sessionID, store(sessionID))
       }, CAPTURE_DELAY_MS)
       timer.unref()
       timers.set(sessionID, timer)
@@ -160,7 +177,7 @@ export const createLearningFeature = async (
     compacting: (sessionID) => {
       recall.summaryExpected(sessionID)
       if (!touched.has(sessionID)) return
-      void gather(sessionID).then(() => inBackground(sessionID, capture.store(sessionID)))
+      void gather(sessionID).then(() => inBackground(sessionID, store(sessionID)))
     },
     list: async (query = "") => {
       const found = chooseLearnings(await known.read(), query, {
@@ -179,17 +196,19 @@ export const createLearningFeature = async (
     },
     forget: async (sessionID) => {
       busy(sessionID)
-      for (const memory of [gathering, touched, asked, roots]) memory.delete(sessionID)
       recall.forget(sessionID)
-      await records.forget(sessionID)
+      const work = inBackground(sessionID, forgetStored(sessionID))
+      forgetting.add(work)
+      await work
+      forgetting.delete(work)
     },
     stop: async () => {
       for (const sessionID of [...timers.keys()]) busy(sessionID)
-      const store = async (): Promise<void> => {
+      const storeAll = async (): Promise<void> => {
         await Promise.all(gathering.values())
-        await Promise.all([...touched].map((sessionID) => capture.store(sessionID)))
+        await Promise.all([...[...touched].map(store), ...forgetting])
       }
-      const stored = await withDeadline(store(), STORE_DEADLINE_MS)
+      const stored = await withDeadline(storeAll(), STORE_DEADLINE_MS)
       if (stored.kind !== "done") log.info("what is to be learned is kept for the next start", { how: stored.kind })
       // What others put there is theirs to wait for.
       if (isOwed) await outbox.flush(FLUSH_DEADLINE_MS)

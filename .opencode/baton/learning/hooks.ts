@@ -1,15 +1,28 @@
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
+import type { Part } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardConfig, guardHook, guardObserver, guardTools } from "../host/guard.ts"
-import { createLog } from "../host/log.ts"
+import { withDeadline } from "../host/deadline.ts"
+import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { loadOnce } from "../host/load-once.ts"
+import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { LearningFeature } from "./feature.ts"
 
 const DEADLINE_MS = 1_000
+/** Within that, so that the tools are hidden in time when the learnings are not there in time. */
+const REMINDER_DEADLINE_MS = 950
 
 type ToolModule = typeof import("./tools.ts")
+
+const textsOf = (parts: readonly Part[]): string[] =>
+  parts.flatMap((part) => (part.type === "text" && part.text.trim() !== "" ? [part.text] : []))
+
+const sharesText = (some: readonly Part[], others: readonly Part[]): boolean => {
+  const texts = textsOf(some)
+  return textsOf(others).some((text) => texts.includes(text))
+}
 
 /** Session learning's hooks for one directory of one OpenCode process; the feature is loaded where something is learned. */
 export const createLearningHooks = (input: PluginInput): Hooks => {
@@ -18,15 +31,20 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
   const projectRoot = findProjectRoot(directory, worktree)
   const claim = claimBundle({ feature: "learning", directory, projectRoot, bundleRoot })
   const parents = new Map<string, string | undefined>()
-  /** Sessions whose next message is what a command's template became. */
-  const expanded = new Set<string>()
+  /** What a session's newest command became: the parts of its next message, unless the command fails before that. */
+  const expanded = new Map<string, readonly Part[]>()
 
+  const loadFeature = loadOnce(() =>
+    import("./feature.ts").then(({ createLearningFeature }) =>
+      createLearningFeature(input, { log, projectRoot, bundleRoot, parents }),
+    ),
+  )
+  /** The newest attempt, nothing when it failed. */
   let loading: Promise<LearningFeature | undefined> | undefined
   const load = (): Promise<LearningFeature | undefined> => {
-    loading ??= import("./feature.ts").then(({ createLearningFeature }) =>
-      createLearningFeature(input, { log, projectRoot, bundleRoot, parents }),
-    )
-    return loading
+    const started = loadFeature()
+    loading = started.catch(() => undefined)
+    return started
   }
 
   const exists = (...path: string[]): boolean => existsSync(join(projectRoot, ".opencode", ...path))
@@ -52,8 +70,8 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
     "command.execute.before": guardHook(
       log,
       hook("command.execute.before"),
-      async ({ sessionID }) => {
-        if (claim.isHeld()) expanded.add(sessionID)
+      async ({ sessionID }, { parts }) => {
+        if (claim.isHeld()) expanded.set(sessionID, parts)
         return undefined
       },
       about,
@@ -62,7 +80,9 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
       log,
       hook("chat.message"),
       async ({ sessionID }, { message, parts }) => {
-        if (!claim.isHeld() || expanded.delete(sessionID)) return undefined
+        const template = expanded.get(sessionID)
+        expanded.delete(sessionID)
+        if (!claim.isHeld() || (template && sharesText(template, parts))) return undefined
         // The rest is loaded for a message that teaches something, or asks for what others taught.
         if (!mayKnow() && !(await import("./first-look.ts")).isWanted(parts)) return undefined
         await (await load())?.userMessage(message, parts)
@@ -84,8 +104,19 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
       hook("experimental.chat.messages.transform"),
       async (_input, { messages }) => {
         if (!claim.isHeld() || !toolModule) return undefined
-        const feature = mayKnow() ? await load() : undefined
-        return feature ? feature.beforeRequest(messages) : () => toolModule?.hideAll(messages)
+        const { hideAll } = toolModule
+        const hide = (): void => hideAll(messages)
+        if (!mayKnow()) return hide
+        const reminder = load().then((feature) => feature?.beforeRequest(messages))
+        const decided = await withDeadline(reminder, REMINDER_DEADLINE_MS)
+        if (decided.kind === "done") return decided.value ?? hide
+        const error = decided.kind === "failed" ? { error: describeError(decided.error) } : {}
+        log.warn("a request goes without learnings", {
+          sessionID: messages[0]?.info.sessionID,
+          how: decided.kind,
+          ...error,
+        })
+        return hide
       },
       (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
       (_input, { messages }) => toolModule?.hideAll(messages),
@@ -104,7 +135,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
           const { id } = event.properties.info
           parents.delete(id)
           expanded.delete(id)
-          return exists("state", "learning") && claim.isHeld()
+          return (loading !== undefined || exists("state", "learning")) && claim.isHeld()
             ? load().then((feature) => feature?.forget(id))
             : undefined
         }
@@ -112,10 +143,8 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
           return undefined
       }
     }),
-    dispose: async () => {
-      const feature = await loading?.catch(() => undefined)
-      await feature?.stop()
-      claim.release()
-    },
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await (await loading)?.stop()
+    }),
   }
 }

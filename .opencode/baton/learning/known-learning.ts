@@ -1,6 +1,8 @@
+import type { ZodType } from "zod"
+import type { Zod } from "../host/schema.ts"
 import type { LedgerLearning } from "../ledger/learning-json.ts"
 import { type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learning-record.ts"
-import { isLearningType, type LearningType } from "./learning-type.ts"
+import { isLearningType, LEARNING_TYPES, type LearningType } from "./learning-type.ts"
 import { contentWords } from "./words.ts"
 
 /** A learning as it is looked up: only what ranking and showing it takes. */
@@ -22,6 +24,23 @@ export type KnownLearning = {
   readonly confirmed: boolean
   readonly status: "active" | "replaced" | "forgotten"
 }
+
+/** As it is copied to disk. */
+export const knownLearningSchema = (z: Zod): ZodType<KnownLearning> =>
+  z.object({
+    id: z.string().optional(),
+    key: z.string(),
+    folder: z.string(),
+    type: z.enum(LEARNING_TYPES),
+    sentence: z.string(),
+    words: z.string(),
+    isStanding: z.boolean(),
+    files: z.array(z.string()),
+    at: z.string(),
+    times: z.number(),
+    confirmed: z.boolean(),
+    status: z.enum(["active", "replaced", "forgotten"]),
+  })
 
 const STANDING =
   /\b(?:always|never|from now on|going forward|every time|whenever)\b|\bin this (?:repo|project|code ?base)/i

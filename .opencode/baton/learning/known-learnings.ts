@@ -2,13 +2,15 @@ import { existsSync } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
+import type { ZodType } from "zod"
 import { isAbsent } from "../host/error-code.ts"
 import { describeError, type Log } from "../host/log.ts"
+import { loadZod, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import type { LearningLedger } from "../ledger/learning-calls.ts"
 import type { LearningEntry, RetireEntry } from "../ledger/learning-record.ts"
 import { type Outbox, subjectOf } from "../ledger/outbox-entry.ts"
-import { fromLedger, type KnownLearning, withWaiting } from "./known-learning.ts"
+import { fromLedger, type KnownLearning, knownLearningSchema, withWaiting } from "./known-learning.ts"
 import type { LearningProject } from "./project.ts"
 import type { Saying, SessionRecord } from "./session-record.ts"
 import { contentWords } from "./words.ts"
@@ -51,12 +53,8 @@ const stampOf = async (database: string): Promise<string | undefined> => {
   return sizes[0] === "" ? undefined : sizes.join(" ")
 }
 
-const isCopy = (value: unknown): value is Copy =>
-  typeof value === "object" &&
-  value !== null &&
-  Reflect.get(value, "version") === 1 &&
-  typeof Reflect.get(value, "stamp") === "string" &&
-  Array.isArray(Reflect.get(value, "learnings"))
+const copySchema = (z: Zod): ZodType<Copy> =>
+  z.object({ version: z.literal(1), stamp: z.string(), learnings: z.array(knownLearningSchema(z)) })
 
 const MAX_TOPICS = 2
 
@@ -95,8 +93,8 @@ export const createKnownLearnings = (deps: KnownLearningsDeps): KnownLearnings =
 
   const readCopy = async (): Promise<Copy | undefined> => {
     try {
-      const value: unknown = JSON.parse(await readFile(path, "utf8"))
-      return isCopy(value) ? value : undefined
+      const text = await readFile(path, "utf8")
+      return copySchema(await loadZod()).parse(JSON.parse(text))
     } catch (error) {
       if (!isAbsent(error)) log.warn("the copy of the learnings is unusable", { path, error: describeError(error) })
       return undefined

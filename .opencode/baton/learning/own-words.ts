@@ -54,17 +54,17 @@ const closingTag = (line: string): string | undefined => {
   return name === undefined ? undefined : `</${name}`
 }
 
-/** What is passed over: the next block of lines, or all up to a closing tag. */
+/** What is skipped: the next block of lines, or all up to a closing tag. */
 type Skipping = { readonly kind: "block"; readonly begun: boolean } | { readonly kind: "tag"; readonly closing: string }
 
-/** @returns what is passed over after a line that is itself passed over */
-const passOver = (line: string, skipping: Skipping): Skipping | undefined => {
+/** @returns what is skipped after a line that is itself skipped */
+const skipLine = (line: string, skipping: Skipping): Skipping | undefined => {
   if (skipping.kind === "tag") return line.includes(skipping.closing) ? undefined : skipping
   if (line.trim() !== "") return { kind: "block", begun: true }
   return skipping.begun ? undefined : skipping
 }
 
-/** @returns what is passed over behind a line that is looked at */
+/** @returns what is skipped behind a line that is looked at */
 const introducedBy = (line: string): Skipping | undefined => {
   const closing = closingTag(line)
   if (closing !== undefined && !line.includes(closing)) return { kind: "tag", closing }
@@ -102,7 +102,7 @@ export const ownWords = (text: string): string[] => {
     fence = fenceAfter(line, fence)
     if (before !== "" || fence !== "") continue
     if (skipping) {
-      skipping = passOver(line, skipping)
+      skipping = skipLine(line, skipping)
       continue
     }
     if (isShort(line) && FORWARDED.test(line)) break

@@ -63,7 +63,9 @@ const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
  */
 export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): Recall => {
   const expected = new Set<string>()
-  const given = new Map<string, Given | undefined>()
+  const given = new Map<string, Given>()
+  /** By session, the message beside which the record was last found to have nothing. */
+  const emptyAnchors = new Map<string, string>()
 
   const choose = async (sessionID: string, { messageID, text }: Anchor): Promise<Given | undefined> => {
     const at = now()
@@ -78,6 +80,17 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
   const isForSummary = (sessionID: string, messages: readonly StoredMessage[]): boolean =>
     isAwaitingSummary(messages) || (expected.delete(sessionID) && findCompletedCompaction(messages) === undefined)
 
+  /** What stands beside this message; after a revert that may be an earlier block than the newest. */
+  const findGiven = async (sessionID: string, messageID: string): Promise<Given | undefined> => {
+    const newest = given.get(sessionID)
+    if (newest?.messageID === messageID) return newest
+    if (emptyAnchors.get(sessionID) === messageID) return undefined
+    const stored = (await records.read(sessionID)).given.find((one) => one.messageID === messageID)
+    if (stored) given.set(sessionID, stored)
+    else emptyAnchors.set(sessionID, messageID)
+    return stored
+  }
+
   const remember = (sessionID: string, chosen: Given): void => {
     given.set(sessionID, chosen)
     void records.update(sessionID, (record) => withGiven(record, chosen))
@@ -90,12 +103,8 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
       const anchor = findAnchor(messages)
       if (!anchor || !(await isRoot(sessionID))) return undefined
       const { messageID } = anchor
-      const before =
-        given.get(sessionID) ?? (await records.read(sessionID)).given.find((one) => one.messageID === messageID)
-      if (before?.messageID === messageID) {
-        given.set(sessionID, before)
-        return () => withNote(messages, messageID, before.text)
-      }
+      const before = await findGiven(sessionID, messageID)
+      if (before) return () => withNote(messages, messageID, before.text)
       const chosen = anchor.isFirst ? await choose(sessionID, anchor) : undefined
       if (!chosen) return undefined
       return () => {
@@ -103,13 +112,14 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
         withNote(messages, messageID, chosen.text)
       }
     },
-    hasGiven: (sessionID) => given.get(sessionID) !== undefined,
+    hasGiven: (sessionID) => given.has(sessionID),
     summaryExpected: (sessionID) => {
       expected.add(sessionID)
     },
     forget: (sessionID) => {
       expected.delete(sessionID)
       given.delete(sessionID)
+      emptyAnchors.delete(sessionID)
     },
   }
 }

@@ -1,4 +1,4 @@
-import { NAMED_SECRET, SECRET_RULES } from "./secret-rules.ts"
+import { NAMED_SECRET, PRIVATE_KEY, SECRET_RULES } from "../host/secret-rules.ts"
 
 /** Long enough that chance cannot be told from words below it; hashes of git (40 hex) are no secrets. */
 const TOKEN = /[A-Za-z0-9+/_=-]{24,}/g
@@ -19,6 +19,9 @@ const isRandom = (token: string): boolean =>
   /[A-Za-z]/.test(token) &&
   (token.match(/[a-z]{4,}|[A-Z]{4,}/g)?.join("").length ?? 0) < token.length / 2 &&
   entropy(token) >= MIN_ENTROPY_BITS
+
+/** Whether a private key begins somewhere in a text, of which its sentences are then a part. */
+export const holdsPrivateKey = (text: string): boolean => PRIVATE_KEY.test(text)
 
 /**
  * The rule by which a text holds a secret; undefined when it holds none. Pure.

@@ -5,7 +5,10 @@ import { createSessionStore } from "../host/session-store.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import { emptyRecord, isWaiting, type SessionRecord, sessionRecordSchema } from "./session-record.ts"
 
-/** The records of a project's sessions. No call throws; what the disk refuses is kept in memory. */
+/**
+ * The records of a project's sessions. No call throws; what the disk refuses is kept in memory. Another process may work on
+ * the same session (`opencode run --session` beside a TUI), so that the disk is asked each time.
+ */
 export type SessionRecords = {
   read(sessionID: string): Promise<SessionRecord>
   /** One change after the other, on disk when it resolves. @returns the record as it is then */
@@ -24,7 +27,10 @@ const SUFFIX = ".json"
 export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: number }): SessionRecords => {
   const { state, log, pid } = deps
   const store = createSessionStore({ state, folder: FOLDER, schema: sessionRecordSchema, log })
-  const known = new Map<string, Promise<SessionRecord>>()
+  /** What the disk refused. */
+  const unsaved = new Map<string, SessionRecord>()
+  /** Changes that are under way, each session's one behind the other. */
+  const changing = new Map<string, Promise<unknown>>()
   const marker = (sessionID: string) => state.path(MARKERS, sessionID)
 
   const list = async (folder: string): Promise<string[]> => {
@@ -36,10 +42,24 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
     }
   }
 
-  const read = (sessionID: string): Promise<SessionRecord> => {
-    const found = known.get(sessionID) ?? store.read(sessionID).then((record) => record ?? emptyRecord(sessionID, pid))
-    known.set(sessionID, found)
-    return found
+  const stored = async (sessionID: string): Promise<SessionRecord | undefined> =>
+    unsaved.get(sessionID) ?? (await store.read(sessionID))
+
+  const settled = async (sessionID: string): Promise<SessionRecord | undefined> => {
+    await changing.get(sessionID)
+    return stored(sessionID)
+  }
+
+  const afterOthers = async <T>(sessionID: string, work: () => Promise<T>): Promise<T> => {
+    const mine = (changing.get(sessionID) ?? Promise.resolve()).then(work)
+    // Whoever asked for the work before this one hears of its failure.
+    const over = mine.catch(() => {})
+    changing.set(sessionID, over)
+    try {
+      return await mine
+    } finally {
+      if (changing.get(sessionID) === over) changing.delete(sessionID)
+    }
   }
 
   const mark = async (sessionID: string, waits: boolean): Promise<void> => {
@@ -52,22 +72,20 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
   }
 
   return {
-    read,
-    update: (sessionID, change) => {
-      const changed = read(sessionID).then(async (before) => {
+    read: async (sessionID) => (await settled(sessionID)) ?? emptyRecord(sessionID, pid),
+    update: (sessionID, change) =>
+      afterOthers(sessionID, async () => {
+        const before = (await stored(sessionID)) ?? emptyRecord(sessionID, pid)
         const after = { ...change(before), pid }
         if (isWaiting(after) && !isWaiting(before)) await mark(sessionID, true)
-        await store.write(sessionID, after)
+        if (await store.write(sessionID, after)) unsaved.delete(sessionID)
+        else unsaved.set(sessionID, after)
         if (!isWaiting(after) && isWaiting(before)) await mark(sessionID, false)
         return after
-      })
-      known.set(sessionID, changed)
-      return changed
-    },
+      }),
     waiting: async () => {
-      const records = await Promise.all(
-        (await list(MARKERS)).map((sessionID) => known.get(sessionID) ?? store.read(sessionID)),
-      )
+      const sessionIDs = new Set([...(await list(MARKERS)), ...unsaved.keys()])
+      const records = await Promise.all([...sessionIDs].map(settled))
       return records.filter((record) => record !== undefined).filter(isWaiting)
     },
     all: async () => {
@@ -75,10 +93,11 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
       const records = await Promise.all(names.map((name) => store.read(name.slice(0, -SUFFIX.length))))
       return records.filter((record) => record !== undefined)
     },
-    forget: async (sessionID) => {
-      known.delete(sessionID)
-      await mark(sessionID, false)
-      await store.remove(sessionID)
-    },
+    forget: (sessionID) =>
+      afterOthers(sessionID, async () => {
+        unsaved.delete(sessionID)
+        await mark(sessionID, false)
+        await store.remove(sessionID)
+      }),
   }
 }

@@ -1,3 +1,4 @@
+import { cutText } from "../host/cut-text.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { afterSnapshot, afterToolUse, EMPTY_ACTIVITY } from "../task/activity.ts"
 import { collectUserText } from "../task/user-text.ts"
@@ -26,7 +27,7 @@ const isUsers = ({ info, parts }: StoredMessage): boolean =>
 
 const oneLine = (text: string, length: number): string => {
   const line = text.replaceAll(/\s+/g, " ").trim()
-  return line.length > length ? `${line.slice(0, length - 1)}…` : line
+  return line.length > length ? `${cutText(line, length - 1)}…` : line
 }
 
 const changedFiles = (messages: readonly StoredMessage[], root: string): string[] => {

@@ -5,7 +5,7 @@ import { describeError, type Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process-port.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import { type CallQueue, createCallQueue } from "./call-queue.ts"
-import { createLearningCalls } from "./learning-calls.ts"
+import { createLearningCalls, type LedgerAnswer } from "./learning-calls.ts"
 import type { CallOptions, Ledger, LedgerProgram, LedgerWrite } from "./ledger.ts"
 import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
 import { parseTaskJson } from "./task-json.ts"
@@ -13,8 +13,8 @@ import { fitText, NoRoomError, textLimit, toSendable } from "./text-limit.ts"
 
 export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
 
-export const READ_DEADLINE_MS = 2000
-export const WRITE_DEADLINE_MS = 5000
+const READ_DEADLINE_MS = 2000
+const WRITE_DEADLINE_MS = 5000
 /** A call that was given less than this and not heard of again says nothing about the program. */
 const HUNG_AFTER_MS = 500
 /** A task with a long log and a list of learnings are longer than what other programs print. */
@@ -35,10 +35,6 @@ export type LedgerDeps = {
   readonly maxTextBytes?: number
 }
 
-type Answer =
-  | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  | { readonly kind: "unavailable"; readonly reason: string }
-
 const ownBundleRoot = (): string => dirname(dirname(fileURLToPath(import.meta.url)))
 
 const ownRuntime = (): LedgerLocatorDeps["runtime"] => ({
@@ -53,18 +49,16 @@ const complaint = (stderr: string): string =>
   (/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "").slice(0, 300)
 
 const toProgram = (located: LocatedLedger): LedgerProgram =>
-  located.kind === "unavailable"
-    ? { kind: "unavailable", reason: located.reason }
-    : { kind: located.kind, path: located.path }
+  located.kind === "unavailable" ? located : { kind: located.kind, path: located.path }
 
 /** The ledger of one directory: the real prog or the embedded one. Does nothing before its first call. */
 export const createLedger = (deps: LedgerDeps): Ledger => {
   const { run, directory, log, state, env = process.env, runtime = ownRuntime() } = deps
   const { bundleRoot = ownBundleRoot(), maxTextBytes = textLimit(runtime.platform) } = deps
   const { queue = createCallQueue(directory) } = deps
-  const locator = createLedgerLocator({ run, directory, log, bundleRoot, env, runtime })
+  const locator = createLedgerLocator({ log, bundleRoot, env, runtime })
 
-  const hung = (what: string): Answer => {
+  const hung = (what: string): LedgerAnswer => {
     const restMs = queue.rest()
     log.warn("the ledger hung and is left alone for a while", { directory, what, restMs })
     return { kind: "unavailable", reason: `${what}; it is left alone for ${restMs / 1000} s` }
@@ -74,11 +68,9 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     args: readonly string[],
     maxOutputBytes: number,
     remaining: () => number,
-  ): Promise<Answer> => {
-    const located = await locator.locate(remaining())
-    if (located.kind === "unavailable") {
-      return located.hung ? hung(located.reason) : { kind: "unavailable", reason: located.reason }
-    }
+  ): Promise<LedgerAnswer> => {
+    const located = await locator.locate()
+    if (located.kind === "unavailable") return located
     const deadlineMs = Math.ceil(remaining())
     const childEnv = located.kind === "embedded" ? located.env : {}
     const outcome = await run([...located.command, ...args], {
@@ -101,7 +93,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     }
   }
 
-  const call = async (args: readonly string[], deadlineMs: number, maxOutputBytes: number): Promise<Answer> => {
+  const call = async (args: readonly string[], deadlineMs: number, maxOutputBytes: number): Promise<LedgerAnswer> => {
     const turn = await queue.take(deadlineMs, (remaining) => runLedger(args, maxOutputBytes, remaining))
     if (turn.kind === "ran") return turn.value
     if (turn.kind === "busy") return { kind: "unavailable", reason: `earlier calls took the whole ${deadlineMs} ms` }
@@ -175,7 +167,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       return { kind: "refused", reason: `a description of ${size} bytes is over the ${maxTextBytes} prog can receive` }
     },
     status: async ({ deadlineMs = READ_DEADLINE_MS } = {}) => {
-      const turn = await queue.take(deadlineMs, (remaining) => locator.locate(remaining()))
+      const turn = await queue.take(deadlineMs, () => locator.locate())
       const program: LedgerProgram =
         turn.kind === "ran" ? toProgram(turn.value) : { kind: "unavailable", reason: `the ledger is ${turn.kind}` }
       return { program, foreign: locator.foreign() }

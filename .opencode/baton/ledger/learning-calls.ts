@@ -26,12 +26,13 @@ export type LearningLedger = {
   retireLearning(id: string, reason: string): Promise<LedgerWrite>
 }
 
-type Answer =
+/** What a call of the ledger's program came to. */
+export type LedgerAnswer =
   | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
   | { readonly kind: "unavailable"; readonly reason: string }
 
 export type LearningCallDeps = {
-  readonly read: (args: readonly string[], options: CallOptions | undefined) => Promise<Answer>
+  readonly read: (args: readonly string[], options: CallOptions | undefined) => Promise<LedgerAnswer>
   readonly write: (args: readonly string[]) => Promise<LedgerWrite>
 }
 

@@ -1,8 +1,8 @@
-import { constants } from "node:fs"
-import { access, open, stat } from "node:fs/promises"
-import { delimiter, isAbsolute, join } from "node:path"
-import type { Log } from "../host/log.ts"
-import type { Argv, ProcessOutcome, RunProcess } from "../host/process-port.ts"
+import { type FileHandle, open } from "node:fs/promises"
+import { join } from "node:path"
+import { findPrograms } from "../host/find-program.ts"
+import { describeError, type Log } from "../host/log.ts"
+import type { Argv } from "../host/process-port.ts"
 import type { ForeignProgram } from "./ledger.ts"
 
 export type LocatedLedger =
@@ -13,20 +13,17 @@ export type LocatedLedger =
       readonly command: Argv
       readonly env: Readonly<Record<string, string>>
     }
-  /** `hung`: a program on PATH did not answer, so nothing is known about it. */
-  | { readonly kind: "unavailable"; readonly reason: string; readonly hung: boolean }
+  | { readonly kind: "unavailable"; readonly reason: string }
 
 export type LedgerLocator = {
   /** Finds the program on the first call and remembers it; one that is unavailable is looked for again. */
-  locate(deadlineMs: number): Promise<LocatedLedger>
+  locate(): Promise<LocatedLedger>
   /** Drops what is remembered, for when the program turns out to be gone. */
   forget(): void
   foreign(): readonly ForeignProgram[]
 }
 
 export type LedgerLocatorDeps = {
-  readonly run: RunProcess
-  readonly directory: string
   readonly log: Log
   /** Absolute path of `.opencode/baton`. */
   readonly bundleRoot: string
@@ -35,58 +32,48 @@ export type LedgerLocatorDeps = {
   readonly runtime: { readonly execPath: string; readonly isBun: boolean; readonly platform: NodeJS.Platform }
 }
 
-const PROBE = "--help"
-const PROBE_DEADLINE_MS = 2000
 /** The second line of bin/prog, in every copy of it. */
 const LAUNCHER_MARK = "\n# baton-ledger-launcher\n"
 const MARKED_BYTES = 200
-const COMMANDS = ["add", "desc", "log", "ready", "show"]
+/**
+ * A Go program names its module; a script around it that keeps another database names the variable for that. bin/prog goes
+ * by the same, so that the agent's `prog` and Baton's own calls are one ledger; and nothing unknown is run to find out.
+ */
+const LEDGER_MARKS = ["github.com/baiirun/prog", "PROG_DB"]
+const LONGEST_MARK = Math.max(...LEDGER_MARKS.map((mark) => mark.length))
+const CHUNK_BYTES = 1024 * 1024
 
-/** Whether this is what `prog --help` answers: cobra's usage line and the commands Baton needs (prog v0.17.0). */
-export const isLedgerHelp = (help: string): boolean =>
-  /^\s+prog \[command\]/m.test(help) && COMMANDS.every((name) => new RegExp(`^\\s+${name}\\s`, "m").test(help))
+const isLauncher = (start: Buffer): boolean => start.toString("latin1", 0, MARKED_BYTES).includes(LAUNCHER_MARK)
 
-const describeProbe = (outcome: Exclude<ProcessOutcome, { kind: "timed-out" }>): string =>
-  outcome.kind === "not-started"
-    ? outcome.cause
-    : `\`prog ${PROBE}\` exited with ${outcome.exitCode} and does not list ${COMMANDS.join(", ")}`
-
-const isProgram = async (path: string): Promise<boolean> => {
-  try {
-    await access(path, constants.X_OK)
-    return (await stat(path)).isFile()
-  } catch {
-    // Absent, a broken link or not ours to run: not a candidate.
-    return false
+/** What a program called prog is, by its content. @throws the file system's error */
+const recognise = async (file: FileHandle): Promise<"launcher" | "ledger" | "foreign"> => {
+  const buffer = Buffer.alloc(LONGEST_MARK + CHUNK_BYTES)
+  // The end of the chunk before stands in front, for a mark that lies across the two.
+  let carried = 0
+  for (let at = 0; ; ) {
+    const { bytesRead } = await file.read(buffer, carried, CHUNK_BYTES, at)
+    const filled = carried + bytesRead
+    if (at === 0 && isLauncher(buffer.subarray(0, filled))) return "launcher"
+    if (LEDGER_MARKS.some((mark) => buffer.subarray(0, filled).includes(mark))) return "ledger"
+    if (bytesRead === 0) return "foreign"
+    at += bytesRead
+    carried = Math.min(filled, LONGEST_MARK)
+    buffer.copyWithin(0, filled - carried, filled)
   }
 }
 
-const isLauncher = async (path: string): Promise<boolean> => {
+const recogniseProgram = async (path: string): Promise<"launcher" | "ledger" | { readonly foreign: string }> => {
   try {
     const file = await open(path)
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(MARKED_BYTES), 0, MARKED_BYTES, 0)
-      return buffer.toString("latin1", 0, bytesRead).includes(LAUNCHER_MARK)
+      const kind = await recognise(file)
+      return kind === "foreign" ? { foreign: `it names neither ${LEDGER_MARKS.join(" nor ")}` } : kind
     } finally {
       await file.close()
     }
-  } catch {
-    // A program that may be run and not be read is no script, so no launcher.
-    return false
+  } catch (error) {
+    return { foreign: `it cannot be read: ${describeError(error)}` }
   }
-}
-
-/** Absolute paths of every `prog` on PATH, in order, without Baton's own launchers, linked or copied. */
-const findCandidates = async ({ env, runtime }: LedgerLocatorDeps): Promise<string[]> => {
-  const name = runtime.platform === "win32" ? "prog.exe" : "prog"
-  const candidates: string[] = []
-  // A relative PATH entry would run whatever the project holds.
-  for (const folder of (env.PATH ?? "").split(delimiter).filter(isAbsolute)) {
-    const path = join(folder, name)
-    const isKnown = candidates.includes(path)
-    if (!isKnown && (await isProgram(path)) && !(await isLauncher(path))) candidates.push(path)
-  }
-  return candidates
 }
 
 /** The embedded ledger: on Bun by the host's own binary, elsewhere by the launcher, which looks for one. */
@@ -102,43 +89,29 @@ const embeddedLedger = ({ bundleRoot, runtime }: LedgerLocatorDeps): LocatedLedg
   return { kind: "embedded", path: main, command, env: { BUN_BE_BUN: "1" } }
 }
 
-/** Finds the ledger program of a directory: a real prog on PATH, else the embedded one. Starts nothing before `locate`. */
+/** Finds the ledger program: a real prog on PATH, else the embedded one. Runs nothing. */
 export const createLedgerLocator = (deps: LedgerLocatorDeps): LedgerLocator => {
-  const { run, directory, log, env } = deps
+  const { log, env, runtime } = deps
   const foreign = new Map<string, ForeignProgram>()
   let known: Promise<LocatedLedger> | undefined
 
-  const probe = async (path: string, deadlineMs: number): Promise<LocatedLedger | undefined> => {
-    const outcome = await run([path, PROBE], { cwd: directory, deadlineMs: Math.min(deadlineMs, PROBE_DEADLINE_MS) })
-    if (outcome.kind === "timed-out") {
-      return { kind: "unavailable", reason: `${path} did not answer within ${outcome.deadlineMs} ms`, hung: true }
-    }
-    if (outcome.kind === "exited" && outcome.exitCode === 0 && isLedgerHelp(outcome.stdout)) {
-      return { kind: "real", path, command: [path] }
-    }
-    if (!foreign.has(path)) {
-      const reason = describeProbe(outcome)
-      foreign.set(path, { path, reason })
-      log.warn("a program called prog is not the ledger and is not used", { path, reason })
-    }
-    return undefined
-  }
-
-  const search = async (deadlineMs: number): Promise<LocatedLedger> => {
-    const endsAt = performance.now() + deadlineMs
+  const search = async (): Promise<LocatedLedger> => {
     const forced = env.BATON_LEDGER
     if (forced === "embedded") return embeddedLedger(deps)
-    for (const path of await findCandidates(deps)) {
-      const found = await probe(path, endsAt - performance.now())
-      if (found) return found
+    for (const path of await findPrograms(runtime.platform === "win32" ? "prog.exe" : "prog", env.PATH)) {
+      const found = await recogniseProgram(path)
+      if (found === "ledger") return { kind: "real", path, command: [path] }
+      if (found === "launcher" || foreign.has(path)) continue
+      foreign.set(path, { path, reason: found.foreign })
+      log.warn("a program called prog is not the ledger and is not used", { path, reason: found.foreign })
     }
     if (forced !== "real") return embeddedLedger(deps)
-    return { kind: "unavailable", reason: "BATON_LEDGER asks for the real prog and PATH has none", hung: false }
+    return { kind: "unavailable", reason: "BATON_LEDGER asks for the real prog and PATH has none" }
   }
 
   return {
-    locate: async (deadlineMs) => {
-      known ??= search(deadlineMs)
+    locate: async () => {
+      known ??= search()
       const located = await known
       if (located.kind === "unavailable") known = undefined
       else log.debug("ledger program", { kind: located.kind, path: located.path })

@@ -6,7 +6,10 @@ import { aboutEntry, subjectOf } from "./outbox-entry.ts"
 import type { OutboxFiles } from "./outbox-files.ts"
 import type { OutboxRecord } from "./outbox-record.ts"
 
-/** What one pass over the outbox came to. `reason` is there when something is left. */
+/**
+ * What one pass over the outbox came to. `reason` is there when something is left, `forMs` when nothing is to be tried
+ * before so many milliseconds.
+ */
 export type Drained = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
 
 export type DrainDeps = {

@@ -45,8 +45,8 @@ export type Outbox = {
   /** Resolves when the entry is durably on disk (or, when the disk refuses, was tried directly). Never rejects. */
   add(entry: OutboxEntry): Promise<void>
   /**
-   * The same, unless an equal entry waits or the ledger has its log line already: for a caller that was killed once
-   * and cannot know how far it got.
+   * The same, unless an equal entry waits or the ledger turns out to have its log line already: for a caller that was
+   * killed once and cannot know how far it got.
    */
   addUnlessKnown(entry: OutboxEntry): Promise<void>
   /** What waits for this task (see `subjectOf`), oldest first; empty when the folder cannot be read. */

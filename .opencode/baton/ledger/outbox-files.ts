@@ -4,8 +4,8 @@ import { describeError } from "../host/log.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import type { ParkedEntry } from "./outbox-entry.ts"
 import { type OutboxRecord, type ParsedRecord, parseRecord, renderRecord } from "./outbox-record.ts"
+import { OUTBOX_FOLDER, RECORD_ENDING } from "./waiting-records.ts"
 
-const RECORD = ".json"
 const REASON = ".reason"
 const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
@@ -31,7 +31,7 @@ export type OutboxFiles = {
 
 const listRecords = async (folder: string): Promise<string[]> => {
   try {
-    return (await readdir(folder)).filter((name) => name.endsWith(RECORD)).sort((a, b) => (a < b ? -1 : 1))
+    return (await readdir(folder)).filter((name) => name.endsWith(RECORD_ENDING)).sort((a, b) => (a < b ? -1 : 1))
   } catch (error) {
     if (isAbsent(error)) return []
     throw error
@@ -49,8 +49,8 @@ const readReason = async (path: string): Promise<{ reason: string; since: string
 }
 
 export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): OutboxFiles => {
-  const waiting = (name = "") => state.path("outbox", name)
-  const parked = (name = "") => state.path("outbox", "parked", name)
+  const waiting = (name = "") => state.path(OUTBOX_FOLDER, name)
+  const parked = (name = "") => state.path(OUTBOX_FOLDER, "parked", name)
   let last: { stamp: number; count: number } | undefined
 
   const readLast = async (): Promise<{ stamp: number; count: number }> => {
@@ -66,7 +66,7 @@ export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): O
       // The clock may go back; the order may not.
       last = { stamp: Math.max(now, last.stamp), count: now > last.stamp ? 0 : last.count + 1 }
       const stamp = String(last.stamp).padStart(STAMP_DIGITS, "0")
-      return `${stamp}-${String(last.count).padStart(COUNT_DIGITS, "0")}-${id}${RECORD}`
+      return `${stamp}-${String(last.count).padStart(COUNT_DIGITS, "0")}-${id}${RECORD_ENDING}`
     },
     list: () => listRecords(waiting()),
     read: async (name) => {

@@ -1,3 +1,4 @@
+import { loadZod } from "../host/schema.ts"
 import type { OutboxEntry } from "./outbox-entry.ts"
 
 export type OutboxAttempt = {
@@ -23,8 +24,7 @@ export type ParsedRecord =
   | { readonly kind: "malformed"; readonly reason: string }
 
 const loadSchema = async () => {
-  const { tool } = await import("@opencode-ai/plugin/tool")
-  const z = tool.schema
+  const z = await loadZod()
   const taskID = z.string().min(1)
   const learningName = { project: z.string().min(1), folder: z.string(), key: z.string().min(1) }
   return z.object({

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
+import { withDeadline } from "../host/deadline.ts"
 import { createFileLock } from "../host/file-lock.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state-folder.ts"
@@ -99,8 +100,10 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     return drained
   }
 
-  const save = async (entry: OutboxEntry): Promise<void> => {
-    const record: OutboxRecord = { version: 1, createdAt: new Date(now()).toISOString(), entry }
+  const save = async (entry: OutboxEntry, isDoubtful: boolean): Promise<void> => {
+    const at = new Date(now()).toISOString()
+    const attempt = isDoubtful ? { attempt: { at, by: self, equalBefore: 0 } } : {}
+    const record: OutboxRecord = { version: 1, createdAt: at, entry, ...attempt }
     const name = await files.nextName(now(), ids())
     try {
       await files.write(name, record)
@@ -122,38 +125,29 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     return found
   }
 
-  const isKnown = async (entry: OutboxEntry): Promise<boolean> => {
-    if ((await readWaiting(subjectOf(entry))).some((waiting) => isDeepStrictEqual(waiting, entry))) return true
-    // A handoff replaces the one before it, and a learning is merged, so that a second one does no harm.
-    if (entry.kind !== "log") return false
-    const read = await ledger.readTask(entry.taskID)
-    return read.kind === "found" && read.task.logs.some(({ message }) => message === entry.message)
-  }
-
-  const add = async (entry: OutboxEntry): Promise<void> => {
-    saving = saving.then(() => save(entry))
+  const add = async (entry: OutboxEntry, { isDoubtful = false } = {}): Promise<void> => {
+    saving = saving.then(() => save(entry, isDoubtful))
     await saving
     void drainOnce()
   }
 
+  const findWaiting = async (subject: string): Promise<OutboxEntry[]> => {
+    try {
+      return await readWaiting(subject)
+    } catch (error) {
+      log.warn("cannot tell what waits in the outbox", { subject, reason: describeError(error) })
+      return []
+    }
+  }
+
   return {
-    add,
+    add: (entry) => add(entry),
     addUnlessKnown: async (entry) => {
-      try {
-        if (await isKnown(entry)) return
-      } catch (error) {
-        log.warn("cannot tell whether the record is there already: it is added", { reason: describeError(error) })
-      }
-      await add(entry)
+      const waiting = await findWaiting(subjectOf(entry))
+      // The ledger may be out of reach now; it is asked when the record is delivered.
+      if (!waiting.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { isDoubtful: entry.kind === "log" })
     },
-    waiting: async (subject) => {
-      try {
-        return await readWaiting(subject)
-      } catch (error) {
-        log.warn("cannot tell what waits in the outbox", { subject, reason: describeError(error) })
-        return []
-      }
-    },
+    waiting: findWaiting,
     drain: async () => {
       await drainOnce()
     },
@@ -167,7 +161,8 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
           await pause(FLUSH_POLL_MS)
         }
       }
-      await Promise.race([work(), pause(deadlineMs)])
+      const ended = await withDeadline(work(), deadlineMs)
+      if (ended.kind === "failed") throw ended.error
     },
     status: async () => {
       try {

@@ -1,8 +1,8 @@
+import { loadZod } from "../host/schema.ts"
 import type { LedgerTask } from "./ledger.ts"
 
 const loadSchema = async () => {
-  const { tool } = await import("@opencode-ai/plugin/tool")
-  const z = tool.schema
+  const z = await loadZod()
   return z.object({
     id: z.string(),
     title: z.string(),

@@ -1,8 +1,12 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 
+/** Where the outbox lies in the state folder, and what its records' names end in. */
+export const OUTBOX_FOLDER = "outbox"
+export const RECORD_ENDING = ".json"
+
 /** Whether an earlier process left records that have still to be delivered. @throws when the folder cannot be read */
 export const hasWaitingRecords = (projectRoot: string): boolean => {
-  const folder = join(projectRoot, ".opencode", "state", "outbox")
-  return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith(".json"))
+  const folder = join(projectRoot, ".opencode", "state", OUTBOX_FOLDER)
+  return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith(RECORD_ENDING))
 }

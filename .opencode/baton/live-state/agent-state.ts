@@ -30,6 +30,8 @@ export type AgentState = {
   readonly contextTokens: number | null
   /** The newest message whose tokens were counted. Ids ascend. */
   readonly countedMessageID: string
+  /** The newest message of a user's. */
+  readonly spokenMessageID: string
 }
 
 /** More than any person keeps waiting. */
@@ -46,6 +48,7 @@ export const NEW_AGENT: AgentState = {
   handoffs: 0,
   contextTokens: null,
   countedMessageID: "",
+  spokenMessageID: "",
 }
 
 /** Where a person's attention is: a permission first, since it holds the tool; then a question; else the prompt. */
@@ -78,7 +81,7 @@ const closed = (observation: never): never => {
 }
 
 /**
- * The rules of the document for one root session. Counters: `turn_count` on idle alone, once for each; `step_count` on
+ * The rules of the protocol (docs/live-state.md) for one root session. Counters: `turn_count` on idle alone, once for each; `step_count` on
  * created, idle and the two permission events.
  *
  * @param at when it was observed, ISO 8601 with milliseconds

@@ -1,5 +1,5 @@
+import type { FoundState } from "./found-states.ts"
 import { isObject } from "./merge.ts"
-import type { FoundState } from "./statefiles.ts"
 
 /** What the ledger says of an agent's task. */
 export type TaskNews = {
@@ -7,7 +7,7 @@ export type TaskNews = {
   readonly status: string
   /** Newest last. */
   readonly log: readonly { readonly message: string; readonly createdAt: string }[]
-  /** First line of the handoff that stands in the description. */
+  /** The handoff that stands in the description, in one line. */
   readonly handoff?: string
 }
 
@@ -78,13 +78,13 @@ export const toAgentView = (project: string, found: FoundState, news: TaskNews |
   }
 }
 
-/** What an agent does, in the words that every view uses. */
+/** What an agent does, in words; web/page/words.js, which a browser reads, has the same. */
 export const DOING_WORDS: Readonly<Record<Doing["kind"], string>> = {
   gone: "gone",
   idle: "idle",
   busy: "busy",
   started: "started",
-  permission: "waits for permission",
+  permission: "asks permission",
   question: "asks",
 }
 

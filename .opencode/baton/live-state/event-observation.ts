@@ -7,8 +7,8 @@ export type RawEvent = { readonly type: string; readonly properties?: unknown }
 export type Observed =
   | { readonly kind: "session"; readonly sessionID: string; readonly seen: Observation }
   | { readonly kind: "born"; readonly sessionID: string; readonly parentID: string | undefined }
-  /** A user's message: whose session it is has a person's attention. */
-  | { readonly kind: "spoken-to"; readonly sessionID: string }
+  /** A user's message, or a change of one: OpenCode adds what the turn changed to it while the turn runs. */
+  | { readonly kind: "spoken-to"; readonly sessionID: string; readonly messageID: string }
   | { readonly kind: "deleted"; readonly sessionID: string }
 
 const TEXT_CHARACTERS = 500
@@ -59,8 +59,9 @@ const session = (sessionID: string, seen: Observation): Observed[] => [{ kind: "
 const messageUpdated = (info: unknown, sessionID: string): Observed[] => {
   const role = field(info, "role")
   const id = text(field(info, "id"))
-  if (role === "user") return [{ kind: "spoken-to", sessionID }]
-  if (role !== "assistant" || id === undefined) return []
+  if (id === undefined) return []
+  if (role === "user") return [{ kind: "spoken-to", sessionID, messageID: id }]
+  if (role !== "assistant") return []
   const [providerID, modelID] = [text(field(info, "providerID")), text(field(info, "modelID"))]
   if (field(info, "time", "completed") === undefined)
     return providerID && modelID ? session(sessionID, { kind: "model-used", providerID, modelID }) : []

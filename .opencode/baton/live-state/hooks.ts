@@ -1,6 +1,6 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardObserver } from "../host/guard.ts"
+import { guardDispose, guardObserver } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { RawEvent } from "./event-observation.ts"
@@ -29,6 +29,8 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
  * ends sooner was nobody's to watch.
  */
 const START_DELAY_MS = 3_000
+/** After a failure to load the feature. */
+const RETRY_MS = 60_000
 /** Far more than that brings, for a feature that cannot be loaded. */
 const MAX_EARLY_EVENTS = 1_000
 
@@ -43,22 +45,33 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
   let timer: NodeJS.Timeout | undefined
   let feature: LiveStateFeature | undefined
   let loading: Promise<void> | undefined
+  let delayMs = START_DELAY_MS
 
-  const begin = (): Promise<void> => {
-    clearTimeout(timer)
-    loading ??= import("./feature.ts").then(({ createLiveStateFeature }) => {
+  const begin = async (): Promise<void> => {
+    try {
+      const { createLiveStateFeature } = await import("./feature.ts")
       feature = createLiveStateFeature(input, { log, projectRoot, bundleRoot, startedAt })
       for (const { event, at } of early) feature.receive(event, at)
       early = []
-    })
-    return loading
+    } catch (error) {
+      log.error("live state could not be loaded", { error: describeError(error) })
+      delayMs = RETRY_MS
+      timer = undefined
+    }
   }
 
-  const failed = (error: unknown): void => log.error("live state could not be loaded", { error: describeError(error) })
+  /** OpenCode starts a folder's plugins anew without its process ending: this writer must not stay beside the next one. */
+  const dispose = guardDispose(log, { instance: client, claim }, async () => {
+    clearTimeout(timer)
+    await loading
+    await feature?.stop()
+  })
 
   return {
     event: guardObserver(log, "event", ({ event }) => {
       const raw: RawEvent = event
+      // Where it calls no dispose (1.2.15, 1.14.41) this is the last that is heard of OpenCode.
+      if (raw.type === "server.instance.disposed") return dispose()
       if (!OBSERVED_EVENTS.has(raw.type) || !claim.isHeld()) return undefined
       const at = new Date()
       if (feature) {
@@ -66,15 +79,12 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
         return undefined
       }
       if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
-      timer ??= setTimeout(() => void begin().catch(failed), START_DELAY_MS)
+      timer ??= setTimeout(() => {
+        loading = begin()
+      }, delayMs)
       timer.unref()
       return undefined
     }),
-    dispose: async () => {
-      clearTimeout(timer)
-      await loading?.catch(() => {})
-      await feature?.stop()
-      claim.release()
-    },
+    dispose,
   }
 }

@@ -1,5 +1,5 @@
 /** A line of at most this many bytes is read; a longer one is skipped as a whole. */
-export const MAX_LINE_BYTES = 1024 * 1024
+const MAX_LINE_BYTES = 1024 * 1024
 
 export type LineReader = {
   /** @returns the lines that this chunk ends, without their line ends; undefined stands for one that cannot be read */

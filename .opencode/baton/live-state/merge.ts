@@ -9,7 +9,7 @@ export const isObject = (value: unknown): value is JSONObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * The document's deep merge: objects merge, scalars and arrays replace, null clears to null, what is left out stays.
+ * The protocol's deep merge: objects merge, scalars and arrays replace, null clears to null, what is left out stays.
  * Neither argument is changed.
  *
  * @throws RangeError when the patch is nested more than 64 deep

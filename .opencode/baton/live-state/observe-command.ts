@@ -30,13 +30,16 @@ const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<
     const { servePageUntilSignal } = await import("./web/serve-page.ts")
     return servePageUntilSignal({ roots, port: webPort })
   }
-  const observe = createObserver(roots)
+  // A terminal that is drawn on is no place for complaints; each comes once, at the end.
+  const problems = new Set<string>()
+  const observe = createObserver(roots, (problem) => problems.add(problem))
   if (json) process.stdout.write(`${JSON.stringify(await observe(), null, 2)}\n`)
   else if (process.stdout.isTTY && process.stdin.isTTY) await watchInTerminal(observe)
   else {
     const view = { now: new Date(), width: Number(process.env.COLUMNS) || DEFAULT_WIDTH, paint: createPaint(false) }
     process.stdout.write(renderObservation(await observe(), view))
   }
+  for (const problem of problems) process.stderr.write(`observe: left out: ${problem}\n`)
   return 0
 }
 

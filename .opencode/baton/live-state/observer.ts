@@ -1,12 +1,13 @@
 import { basename, join } from "node:path"
+import { describeError } from "../host/log.ts"
 import { type AgentView, type Doing, type TaskNews, taskOf, toAgentView } from "./agent-view.ts"
-import { type FoundState, listStates } from "./statefiles.ts"
+import { type FoundState, listStates, type ReportUnreadable } from "./found-states.ts"
 import { createTaskReader } from "./task-news.ts"
 
 /** The ledger is a program; it is asked less often than the statefiles are read. */
 const NEWS_MS = 5_000
 
-/** What the ledger says of tasks, asked anew every few seconds and never waited for twice. */
+/** What the ledger says of tasks, asked anew when it was last asked some seconds ago. */
 const createNews = (root: string) => {
   const read = createTaskReader(root)
   const known = new Map<string, { at: number; news: TaskNews | undefined }>()
@@ -23,8 +24,8 @@ const createNews = (root: string) => {
 /** A state tells when a turn ended, not when one began; who watches on sees that. */
 const createBusySince = () => {
   const seen = new Map<string, { kind: Doing["kind"]; since: string }>()
-  return (view: AgentView, { file, ts }: FoundState): AgentView => {
-    const key = `${view.project}/${file}`
+  return (root: string, view: AgentView, { file, ts }: FoundState): AgentView => {
+    const key = join(root, file)
     const before = seen.get(key)
     const { kind } = view.doing
     const since = before?.kind === kind ? before.since : before ? ts : (view.since ?? ts)
@@ -33,21 +34,32 @@ const createBusySince = () => {
   }
 }
 
-/** @param roots absolute paths of the projects. @returns a look at all their agents at this moment */
-export const createObserver = (roots: readonly string[]) => {
+/**
+ * @param roots absolute paths of the projects
+ * @param report takes what could not be read, at each look; the rest is shown all the same
+ * @returns a look at all their agents at this moment
+ */
+export const createObserver = (roots: readonly string[], report: ReportUnreadable) => {
   const projects = roots.map((root) => ({ root, name: basename(root), news: createNews(root) }))
   const withBusySince = createBusySince()
+  const statesOf = async (root: string): Promise<FoundState[]> => {
+    try {
+      return await listStates(join(root, ".opencode", "state", "live"), report)
+    } catch (error) {
+      report(`${root}: ${describeError(error)}`)
+      return []
+    }
+  }
   return async (): Promise<AgentView[]> => {
     const views = await Promise.all(
-      projects.map(async ({ root, name, news }) => {
-        const states = await listStates(join(root, ".opencode", "state", "live"))
-        return Promise.all(
-          states.map(async (found) => {
+      projects.map(async ({ root, name, news }) =>
+        Promise.all(
+          (await statesOf(root)).map(async (found) => {
             const task = taskOf(found)
-            return withBusySince(toAgentView(name, found, task ? await news(task.id) : undefined), found)
+            return withBusySince(root, toAgentView(name, found, task ? await news(task.id) : undefined), found)
           }),
-        )
-      }),
+        ),
+      ),
     )
     return views.flat()
   }

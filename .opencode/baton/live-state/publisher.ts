@@ -15,8 +15,6 @@ export type Publisher = {
   snapshot(): StreamLine
   /** The sign of life that comes when nothing else does; nothing in strict mode. */
   heartbeat(): StreamLine | undefined
-  /** The session whose state is published. */
-  root(): string | undefined
   /** Whether a session is known to be a root, a child, or neither. */
   kindOf(sessionID: string): "root" | "child" | "unknown"
   /** For a session that began before the plugin did. */
@@ -58,6 +56,12 @@ export const createPublisher = ({
     }
   }
 
+  /** The root that was deleted is shown until another one takes its place. */
+  const setRoot = (sessionID: string): void => {
+    if (rootID !== undefined && rootID !== sessionID && !parents.has(rootID)) agents.delete(rootID)
+    rootID = sessionID
+  }
+
   const kindOf: Publisher["kindOf"] = (sessionID) => {
     if (!parents.has(sessionID)) return "unknown"
     return parents.get(sessionID) === undefined ? "root" : "child"
@@ -86,7 +90,7 @@ export const createPublisher = ({
     return { event: "state.snapshot", ts: at, state: published }
   }
 
-  /** A pending question comes and goes with a snapshot, as the document has it; all else is a patch where one can say it. */
+  /** A pending question comes and goes with a snapshot, as the protocol has it; all else is a patch where one can say it. */
   const lineAt = (at: string): StreamLine | undefined => {
     if (!published) return snapshotAt(at)
     const before = published
@@ -114,10 +118,15 @@ export const createPublisher = ({
         update(sessionID, at, { kind: "created" })
         rootID ??= sessionID
         return
-      case "spoken-to":
+      case "spoken-to": {
         if (kindOf(sessionID) !== "root") return
-        rootID = sessionID
+        const agent = agents.get(sessionID) ?? NEW_AGENT
+        // Who has a person's attention is told by a new message, not by a change of an older one.
+        if (observed.messageID <= agent.spokenMessageID) return
+        agents.set(sessionID, { ...agent, spokenMessageID: observed.messageID })
+        setRoot(sessionID)
         return
+      }
       case "session": {
         if (kindOf(sessionID) !== "root") return
         const { seen } = observed
@@ -137,7 +146,6 @@ export const createPublisher = ({
   return {
     learn,
     kindOf,
-    root: () => rootID,
     receive: (observed, observedAt = now()) => {
       const at = observedAt.toISOString()
       apply(observed, at)

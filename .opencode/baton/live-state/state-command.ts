@@ -5,7 +5,7 @@ import { runCommand } from "../host/command.ts"
 import { describeError } from "../host/log.ts"
 import { nearestProject } from "../host/project-root.ts"
 import { renderState } from "./agent-view.ts"
-import { listStates, pruneStates } from "./statefiles.ts"
+import { listStates, pruneStates } from "./found-states.ts"
 
 const FAILED_EXIT_CODE = 1
 
@@ -20,13 +20,14 @@ const parse = (args: readonly string[], here: string) => {
 
 const run = async ({ action, json, root }: ReturnType<typeof parse>): Promise<number> => {
   const folder = join(root, ".opencode", "state", "live")
+  const report = (problem: string): void => void process.stderr.write(`state: left out: ${problem}\n`)
   try {
     if (action === "prune") {
-      const gone = await pruneStates(folder)
+      const gone = await pruneStates(folder, report)
       process.stdout.write(json ? `${JSON.stringify(gone)}\n` : `${gone.length} removed\n`)
       return 0
     }
-    const states = await listStates(folder)
+    const states = await listStates(folder, report)
     const text = states.length === 0 ? "No agents" : states.map(renderState).join("\n")
     process.stdout.write(json ? `${JSON.stringify(states, null, 2)}\n` : `${text}\n`)
     return 0

@@ -5,13 +5,14 @@ import { createLedger } from "../ledger/client.ts"
 import { splitHandoff } from "../ledger/description.ts"
 import type { LedgerTask } from "../ledger/ledger.ts"
 import type { TaskNews } from "./agent-view.ts"
+import { renderHandoffHeading } from "./handoff-line.ts"
 
 /** An observer has no log of its own: what it cannot read it shows as not there. */
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 const toNews = ({ title, status, logs, description }: LedgerTask): TaskNews => {
   const { handoff } = splitHandoff(description)
-  const heading = handoff?.split("\n")[0]?.replace(/^#+ */, "")
+  const heading = handoff === undefined ? undefined : renderHandoffHeading(handoff)
   return { title, status, log: logs, ...(heading === undefined ? {} : { handoff: heading }) }
 }
 

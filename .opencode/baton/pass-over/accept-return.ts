@@ -3,19 +3,12 @@ import { renderError } from "./errors.ts"
 import type { LivePass } from "./live-pass.ts"
 import type { PassSession } from "./pass-sessions.ts"
 import { checkReturn } from "./return-arguments.ts"
-import { projectText } from "./worktree/redirect.ts"
-
-/** Paths of the copy in a value become paths of the worktree, at any depth. */
-const toProjectPaths = (value: unknown, { place }: LivePass): unknown => {
-  if (!place) return value
-  const text = JSON.stringify(value)
-  return text === undefined ? value : JSON.parse(projectText(text, place))
-}
+import { projectValue } from "./worktree/redirect.ts"
 
 /** The tool pass_over_return. @returns what the subagent reads */
 export const acceptReturn = (z: Zod, args: unknown, session: PassSession, pass: LivePass): string => {
   if (session.hasReturned) return "The result has been returned already. End your turn."
-  const checked = checkReturn(z, toProjectPaths(args, pass), session.refusals)
+  const checked = checkReturn(z, pass.place ? projectValue(args, pass.place.copy) : args, session.refusals)
   switch (checked.kind) {
     case "refused":
       session.refusals++

@@ -28,7 +28,7 @@ export type Announcer = {
 const NEWEST_MESSAGES = 100
 
 /** What stands in a message that tells of a pass, by which it is known again. */
-export const noticeMark = (passID: string): string => `[result of ${passID}]`
+const noticeMark = (passID: string): string => `[result of ${passID}]`
 
 /**
  * Tells originators of results that came after they had gone on. Each session is told when it is idle, one turn for all that

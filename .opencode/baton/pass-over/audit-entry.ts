@@ -1,3 +1,4 @@
+import { cutText } from "../host/cut-text.ts"
 import { type PassOverRequest, WORK_STATUSES, type WorkStatus } from "./contract.ts"
 import type { PassOverError } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"
@@ -12,9 +13,11 @@ const EVENTS = [
   "returned",
   "timed_out",
   "cancelled",
+  "collected",
   "applied",
   "rejected",
   "announced",
+  "released",
 ] as const
 export type AuditEvent = (typeof EVENTS)[number]
 
@@ -51,7 +54,7 @@ const REASON_CHARACTERS = 500
 /** One line's worth, without secrets. */
 const shorten = (text: string): string => {
   const line = redact(text).replaceAll(/\s+/g, " ").trim()
-  return line.length > REASON_CHARACTERS ? `${line.slice(0, REASON_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}…` : line
+  return line.length > REASON_CHARACTERS ? `${cutText(line, REASON_CHARACTERS)}…` : line
 }
 
 const shortError = (error: PassOverError | null | undefined): AuditEntry["error"] =>

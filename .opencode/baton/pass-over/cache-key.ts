@@ -23,5 +23,5 @@ export const cacheKeyOf = ({ subagent, definition, context }: Question): string 
 }
 
 /** Whether an output may answer the question again: it is whole, and it is an answer and not a change of files. */
-export const isRepeatable = ({ status, artifacts }: WorkOutput): boolean =>
-  status === "completed" && artifacts.every(({ type }) => type !== "file_modification")
+export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
+  status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")

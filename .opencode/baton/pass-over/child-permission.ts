@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path"
 import type { PermissionRule } from "../host/child-sessions.ts"
 
 type Action = PermissionRule["action"]
@@ -90,10 +91,11 @@ const isDenied = (rules: readonly PermissionRule[], permission: string): boolean
 export const isReader = (rules: readonly PermissionRule[]): boolean =>
   [...CHANGING, "a tool that nobody has named"].every((permission) => isDenied(rules, permission))
 
+/** What a pass may do, by its policy and its agent. */
 export type Limits = { readonly can_modify_files: boolean; readonly can_run_tools: boolean }
 
 /** The policy's limits as rules behind those of the subagent. */
-export const limitRules = (
+const limitRules = (
   { can_modify_files, can_run_tools }: Limits,
   child: readonly PermissionRule[],
 ): PermissionRule[] => {
@@ -105,16 +107,25 @@ export const limitRules = (
   return [deny("*"), ...reading]
 }
 
-/**
- * The agent's rules about files, for files in a copy of the worktree: OpenCode names those by their place in the copy.
- *
- * @param copy the copy's path relative to the worktree
- */
-export const rulesInCopy = (rules: readonly PermissionRule[], copy: string): PermissionRule[] => {
-  const ofFiles = rules.filter(({ permission }) => matches("edit", permission))
-  if (ofFiles.every(({ pattern }) => pattern === "*")) return []
-  return ofFiles.map(({ pattern, action }) => ({ permission: "edit", pattern: `${copy}/${pattern}`, action }))
+/** Where the files of a child lie. */
+export type CopyPlace = {
+  /** The copy's path relative to the worktree, as OpenCode names its files. */
+  readonly relative: string
+  /** What an absolute path of the worktree is in the copy; 1.2.15 asks for reading by absolute paths. */
+  readonly moved: (path: string) => string
 }
+
+/** The agent's rules about files, for files in a copy of the worktree: OpenCode names those by their place in the copy. */
+const rulesInCopy = (rules: readonly PermissionRule[], { relative, moved }: CopyPlace): PermissionRule[] =>
+  ["edit", "read"].flatMap((permission) => {
+    const ofFiles = rules.filter((rule) => matches(permission, rule.permission))
+    if (ofFiles.every(({ pattern }) => pattern === "*")) return []
+    return ofFiles.map(({ pattern, action }) => ({
+      permission,
+      pattern: isAbsolute(pattern) ? moved(pattern) : `${relative}/${pattern}`,
+      action,
+    }))
+  })
 
 /** Tools by which a session without the right to change files may still not be trusted: everything not known to read. */
 const HARMLESS: ReadonlySet<string> = new Set([
@@ -153,17 +164,26 @@ export const refusedTools = (limits: Limits): string[] => [
  *
  * @param child the subagent's own rules
  * @param originator the rules of the calling agent, then those of its session
- * @param copy where the child's files are, relative to the worktree; undefined for the worktree itself
+ * @param copy where the child's files are; undefined for the worktree itself
  */
 export const childRules = (given: {
   readonly limits: Limits
   readonly child: readonly PermissionRule[]
   readonly originator: readonly PermissionRule[]
-  readonly copy: string | undefined
+  readonly copy: CopyPlace | undefined
 }): PermissionRule[] => {
   const { limits, child, originator, copy } = given
   const inherited = inheritLimits(originator, child)
-  const inCopy = copy === undefined ? [] : [...rulesInCopy(child, copy), ...rulesInCopy(inherited, copy)]
+  const limiting = limitRules(limits, child)
+  const inCopy = (rules: readonly PermissionRule[]) => (copy === undefined ? [] : rulesInCopy(rules, copy))
   const returning: PermissionRule = { permission: "pass_over_return", pattern: "*", action: "allow" }
-  return [...inCopy, ...inherited, ...limitRules(limits, child), deny("question"), returning]
+  return [
+    ...inCopy(child),
+    ...inCopy(inherited),
+    ...inherited,
+    ...limiting,
+    ...inCopy(limiting),
+    deny("question"),
+    returning,
+  ]
 }

@@ -24,6 +24,8 @@ export type ChildOrder = {
   readonly signal: AbortSignal
   /** Called before the child begins to work; it works while what this stores is being stored. */
   readonly onSession: (sessionID: string) => Promise<void>
+  /** Called when the child's turn is over, which may be after this program has stopped waiting for it. */
+  readonly onTurnOver: (sessionID: string) => void
 }
 
 const crashed = (message: string, cause: string): ChildEnd => ({
@@ -62,7 +64,7 @@ export const runChild = async (
   if (created.kind === "failed") return crashed("The child session could not be created", created.reason)
   const sessionID = created.value
   const noted = order.onSession(sessionID)
-  const turn = sessions.prompt(sessionID, prompt)
+  const turn = sessions.prompt(sessionID, prompt).finally(() => order.onTurnOver(sessionID))
   try {
     await noted
   } catch (error) {

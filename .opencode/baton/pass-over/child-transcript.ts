@@ -1,7 +1,9 @@
 import type { ToolPart } from "@opencode-ai/sdk"
+import { cutText } from "../host/cut-text.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Artifact } from "./contract.ts"
 import { readToolResult } from "./work-context.ts"
+import { WRITING_TOOLS } from "./worktree/redirect.ts"
 
 const OUTPUT_CHARACTERS = 2_000
 const PROSE_CHARACTERS = 8_000
@@ -25,15 +27,13 @@ export const collectToolResults = (messages: readonly StoredMessage[]): ToolResu
         (result): ToolResult => ({
           type: "tool_result",
           ...result,
-          output: result.output.slice(0, OUTPUT_CHARACTERS),
+          output: cutText(result.output, OUTPUT_CHARACTERS),
           exit_code: exitCodeOf(part),
           is_cut: result.output.length > OUTPUT_CHARACTERS,
         }),
       ),
     )
     .slice(-MAX_RESULTS)
-
-const WRITING = new Set(["edit", "write", "multiedit", "apply_patch", "patch"])
 
 const pathsOf = ({ state }: ToolPart): unknown[] => {
   if (state.status !== "completed") return []
@@ -45,7 +45,7 @@ const pathsOf = ({ state }: ToolPart): unknown[] => {
 /** Paths, as the tools had them, that the child's own tools wrote. */
 export const writtenPaths = (messages: readonly StoredMessage[]): string[] =>
   toolParts(messages)
-    .filter(({ tool }) => WRITING.has(tool))
+    .filter(({ tool }) => WRITING_TOOLS.has(tool))
     .flatMap(pathsOf)
     .filter((path) => typeof path === "string")
 
@@ -59,5 +59,5 @@ export const lastWords = (messages: readonly StoredMessage[]): string => {
         .join("\n")
         .trim(),
     )
-  return (spoken.findLast((text) => text !== "") ?? "").slice(0, PROSE_CHARACTERS)
+  return cutText(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
 }

@@ -23,7 +23,10 @@ export const contractSchemas = (z: Zod) => {
       z.strictObject({
         path: name,
         content: z.string().nullable().describe("null when left out; `note` says why"),
-        hash: z.string().nullable().describe("SHA-256 of the whole file, hex; null when it could not be read"),
+        hash: z
+          .string()
+          .nullable()
+          .describe("SHA-256 of the file's text in UTF-8, hex; null when it could not be read"),
         note: z.string().optional(),
       }),
     ),
@@ -91,6 +94,10 @@ export const contractSchemas = (z: Zod) => {
       recommendations: z.array(z.string()),
     }),
     artifacts: z.array(artifact),
+    left_out: z
+      .array(z.strictObject({ path: name, reason: z.string() }))
+      .default([])
+      .describe("What the subagent made and no pass can carry"),
     error: error.nullable(),
     metadata,
   })

@@ -1,10 +1,13 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describeError, type Log } from "../host/log.ts"
-import { type PassOverError, passOverError, renderError } from "./errors.ts"
+import { createFilesCollector } from "./collect-files.ts"
+import { type PassOverError, passOverError, renderError, unknownPass } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"
 import { isOpen } from "./pass-state.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { Passes } from "./passes.ts"
+import type { Release } from "./release-result.ts"
+import { renderUnreleased } from "./render-notice.ts"
 import { renderPolicy } from "./render-policy.ts"
 import { renderPassLine, renderResult } from "./render-result.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "./tool-arguments.ts"
@@ -13,7 +16,9 @@ import type { FileResult, PassWorktree, Refusal } from "./worktree/worktree.ts"
 export type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
   readonly passes: Pick<Passes, "advance">
-  readonly worktree: Pick<PassWorktree, "apply" | "reject">
+  readonly worktree: Pick<PassWorktree, "apply" | "reject" | "restore" | "changes">
+  /** Whether the originator may know the result, as far as the user has a say in it. */
+  readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
   readonly log: Log
 }
 
@@ -31,8 +36,16 @@ const wrongState = (record: PassRecord): PassOverError =>
     cause: `It is ${record.state.state}`,
   })
 
-const refusedByFiles = (passID: string, { reason: cause, fix: nextStep }: Refusal): string =>
-  renderError(passOverError("E024", { message: `Nothing was done with the files of ${passID}`, cause, nextStep }))
+const refusedByFiles = (passID: string, { reason: cause, fix: nextStep }: Refusal): PassOverError =>
+  passOverError("E024", { message: `Nothing was done with the files of ${passID}`, cause, nextStep })
+
+/** The files that renames among these remove. */
+const previousPaths = ({ output }: PassRecord, paths: readonly string[]): string[] =>
+  (output?.artifacts ?? []).flatMap((artifact) =>
+    artifact.type === "file_modification" && artifact.previous_path !== undefined && paths.includes(artifact.path)
+      ? [artifact.previous_path]
+      : [],
+  )
 
 const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): string =>
   `- ${path}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
@@ -48,25 +61,25 @@ const renderOne = ({ request, state, output, child_session_id: childSessionID }:
   })
 
 /** The tools by which an originator decides on what a pass left. */
-export const createDecisions = ({ store, passes, worktree, log }: DecideDeps) => {
+export const createDecisions = ({ store, passes, worktree, release, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
     if (record && isOfSession(record, sessionID)) return { kind: "found", record }
     const cause = record ? "It belongs to another session" : "It is not stored in this project"
-    return {
-      kind: "refused",
-      error: passOverError("E023", { message: `There is no pass ${JSON.stringify(passID)}`, cause }),
-    }
+    return { kind: "refused", error: unknownPass(passID, cause) }
   }
 
-  /** A pass with files to decide on, and which of them are meant. */
+  const collect = createFilesCollector({ worktree, passes })
+
+  /** A result that is not decided on in full, and which of its files are meant. */
   const findHeld = async (passID: string, sessionID: string, wanted: readonly string[] | undefined) => {
     const found = await find(passID, sessionID)
     if (found.kind === "refused") return found
-    const { state } = found.record
-    if (!("undecided" in state) || state.undecided.length === 0)
-      return { kind: "refused" as const, error: wrongState(found.record) }
-    const { undecided } = state
+    const collected = await collect(found.record)
+    if (collected.kind === "refused") return { kind: "refused" as const, error: refusedByFiles(passID, collected) }
+    const { record } = collected
+    if (record.state.state !== "returned") return { kind: "refused" as const, error: wrongState(record) }
+    const { undecided } = record.state
     const unknown = (wanted ?? []).filter((path) => !undecided.includes(path))
     if (unknown.length > 0) {
       const message = `These are not among the files that wait: ${unknown.join(", ")}`
@@ -75,26 +88,35 @@ export const createDecisions = ({ store, passes, worktree, log }: DecideDeps) =>
         error: passOverError("E024", { message, cause: `Waiting: ${undecided.join(", ")}` }),
       }
     }
-    return { kind: "held" as const, paths: wanted ?? undecided }
+    return { kind: "held" as const, record, paths: wanted ?? undecided }
   }
 
   const apply = async (args: ApplyArguments, { sessionID, ask }: Context): Promise<string> => {
     const { pass_over_id: passID, merge = false, all_or_nothing: allOrNothing = true } = args
     const held = await findHeld(passID, sessionID, args.artifacts)
     if (held.kind === "refused") return renderError(held.error)
+    if (held.paths.length === 0) return renderError(wrongState(held.record))
+    if ((await release(held.record, ask)).kind === "refused") return renderUnreleased(held.record)
     const { paths } = held
     try {
       // Whoever may not write these files may not have them written by somebody else.
-      await ask({ permission: "edit", patterns: [...paths], always: ["*"], metadata: { pass_over_id: passID } })
+      const patterns = [...paths, ...previousPaths(held.record, paths)]
+      await ask({ permission: "edit", patterns, always: ["*"], metadata: { pass_over_id: passID } })
     } catch (error) {
       log.info("applying was not permitted", { sessionID, pass: passID, error: describeError(error) })
       return `Nothing was applied: writing ${paths.join(", ")} is not permitted here. The files stay held.`
     }
     const applied = await worktree.apply(passID, { paths, merge, allOrNothing })
-    if (applied.kind === "refused") return refusedByFiles(passID, applied)
+    if (applied.kind === "refused") return renderError(refusedByFiles(passID, applied))
     const done = applied.files.filter(({ outcome }) => outcome !== "conflict" && outcome !== "not-tried")
-    if (done.length > 0)
-      await passes.advance(passID, { type: "applied", paths: done.map(({ path }) => path), by: "originator" })
+    if (done.length > 0) {
+      const moved = await passes.advance(passID, {
+        type: "applied",
+        paths: done.map(({ path }) => path),
+        by: "originator",
+      })
+      if (moved.kind === "refused") log.warn("an apply is not noted", { pass: passID, reason: moved.error.cause })
+    }
     const lines = applied.files.map(renderFileResult)
     if (applied.complete) return [`${passID}: applied.`, ...lines].join("\n")
     const conflicts = applied.files.filter(({ outcome }) => outcome === "conflict")
@@ -111,30 +133,42 @@ export const createDecisions = ({ store, passes, worktree, log }: DecideDeps) =>
 
   const reject = async (args: RejectArguments, { sessionID }: Context): Promise<string> => {
     const { pass_over_id: passID, artifacts, reason } = args
-    const found = await find(passID, sessionID)
-    if (found.kind === "refused") return renderError(found.error)
-    const { state } = found.record
-    if (!("undecided" in state) || state.state !== "returned") return renderError(wrongState(found.record))
-    if (state.undecided.length > 0) {
-      const held = await findHeld(passID, sessionID, artifacts)
-      if (held.kind === "refused") return renderError(held.error)
-      const rejected = await worktree.reject(passID, held.paths)
-      if (rejected.kind === "refused") return refusedByFiles(passID, rejected)
+    const held = await findHeld(passID, sessionID, artifacts)
+    if (held.kind === "refused") return renderError(held.error)
+    // A result without files can be rejected, too.
+    const none = { kind: "rejected" as const, paths: [], applied: [] }
+    const rejected = held.paths.length === 0 ? none : await worktree.reject(passID, held.paths)
+    if (rejected.kind === "refused") return renderError(refusedByFiles(passID, rejected))
+    const { paths, applied } = rejected
+    if (applied.length > 0) {
+      const noted = await passes.advance(passID, { type: "applied", paths: applied, by: "originator" })
+      if (noted.kind === "refused") return renderError(noted.error)
     }
-    const paths = artifacts ?? state.undecided
-    const moved = await passes.advance(passID, { type: "rejected", paths })
-    if (moved.kind === "refused") return renderError(moved.error)
+    if (paths.length > 0 || applied.length === 0) {
+      const moved = await passes.advance(passID, { type: "rejected", paths })
+      if (moved.kind === "refused") return renderError(moved.error)
+    }
     log.info("a result was rejected", { sessionID, pass: passID, reason })
+    if (applied.length > 0)
+      return `${passID}: ${applied.join(", ")} had been applied before. Rejected: ${paths.join(", ") || "nothing"}.`
     return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`
   }
 
-  const status = async ({ pass_over_id: passID }: StatusArguments, { sessionID }: Context): Promise<string> => {
+  /** A pass in full: while it is open how far it is, then what came of it, when the user lets it go back. */
+  const statusOf = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
+    const { output, request, state } = record
+    if (!output || isOpen(state)) return renderOne(record)
+    const released = await release(record, ask)
+    if (released.kind === "refused") return renderUnreleased(record)
+    const text = renderResult(output, request.subagent_id, state, { isWhole: true })
+    return released.note === undefined ? text : `${text}\n${released.note}`
+  }
+
+  const status = async ({ pass_over_id: passID }: StatusArguments, { sessionID, ask }: Context): Promise<string> => {
     if (passID !== undefined) {
       const found = await find(passID, sessionID)
       if (found.kind === "refused") return renderError(found.error)
-      const { output, request, state, policy } = found.record
-      const said = output && !isOpen(state) ? renderResult(output, request.subagent_id, state) : renderOne(found.record)
-      return `${said}\n\n${renderPolicy(policy)}`
+      return `${await statusOf(found.record, ask)}\n\n${renderPolicy(found.record.policy)}`
     }
     const own = await store.listOfSession(sessionID)
     return own.length === 0 ? "This session has made no passes." : own.map(renderOne).join("\n")

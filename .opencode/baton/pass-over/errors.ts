@@ -108,3 +108,6 @@ export const passOverError = (code: ErrorCode, { message, cause, nextStep }: Err
 /** Three lines that are enough to act on. */
 export const renderError = ({ code, name, message, cause, next_step }: PassOverError): string =>
   [`${code} ${name}: ${message}`, ...(cause === "" ? [] : [`Cause: ${cause}`]), `Next: ${next_step}`].join("\n")
+
+export const unknownPass = (passID: string, cause: string): PassOverError =>
+  passOverError("E023", { message: `There is no pass ${JSON.stringify(passID)}`, cause })

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { realpath } from "node:fs/promises"
-import { relative } from "node:path"
+import { isAbsolute, relative } from "node:path"
 import { isMainThread } from "node:worker_threads"
 import type { PluginInput, ToolContext } from "@opencode-ai/plugin"
 import { createChildSessions } from "../host/child-sessions.ts"
@@ -26,23 +26,24 @@ import { gatherContext } from "./gather-context.ts"
 import type { LivePass } from "./live-pass.ts"
 import { createPassOver } from "./pass-over.ts"
 import { createPassOwners } from "./pass-owners.ts"
-import { createPassID } from "./pass-record.ts"
+import { createPassID, isUntold, type PassRecord } from "./pass-record.ts"
 import { createPassSessions } from "./pass-sessions.ts"
 import { createPassStore } from "./pass-store.ts"
 import { createPassWork } from "./pass-work.ts"
 import { createPasses } from "./passes.ts"
 import { createPermissionWatch } from "./permission-watch.ts"
 import { toPlace } from "./place.ts"
-import { readPolicy } from "./policy-file.ts"
+import { readPolicyInUse } from "./policy-file.ts"
 import { type PassCall, preparePass } from "./prepare-pass.ts"
-import { isUntold, recoverPasses } from "./recover.ts"
-import { releaseResult } from "./release-result.ts"
-import { renderResult } from "./render-result.ts"
+import { recoverPasses } from "./recover.ts"
+import { type Release, releaseResult } from "./release-result.ts"
+import { renderNotice } from "./render-notice.ts"
 import { createResultNotes } from "./result-notes.ts"
 import { createSessionHooks } from "./session-hooks.ts"
 import { describeTask } from "./task-text.ts"
 import type { PassOverArguments } from "./tool-arguments.ts"
 import { createPassWorktree } from "./worktree/pass-worktree.ts"
+import { redirectedDirectory, redirectPath } from "./worktree/redirect.ts"
 
 const CALL_DEADLINE_MS = 10_000
 const FLUSH_DEADLINE_MS = 700
@@ -85,12 +86,8 @@ export const createPassOverFeature = (
     childSessions,
     notices: async (sessionID) =>
       (await store.listUnfinished())
-        .filter(isUntold)
-        .flatMap(({ output, request, state: passState }) =>
-          output && request.originating_session_id === sessionID
-            ? [{ passID: request.pass_over_id, text: renderResult(output, request.subagent_id, passState) }]
-            : [],
-        ),
+        .filter((record) => isUntold(record) && record.request.originating_session_id === sessionID)
+        .map((record) => ({ passID: record.request.pass_over_id, text: renderNotice(record) ?? "" })),
     told: async (passID) => {
       await passes.announce(passID)
     },
@@ -109,14 +106,19 @@ export const createPassOverFeature = (
     now,
   })
 
-  const gather = (call: PassCall, maxTokens: number): Promise<WorkContext> =>
-    gatherContext(
+  const gather = (call: PassCall, maxTokens: number): Promise<WorkContext> => {
+    const place = passSessions.find(call.sessionID)?.place
+    return gatherContext(
       {
         sessions,
+        // An originator that works in a copy means the files as they are there.
         places: async () => {
-          const [realRoot, base] = await findRoots()
+          const [realRoot, base] = await (place
+            ? Promise.all([realpath(place.copy), realpath(redirectedDirectory(place))])
+            : findRoots())
           return { root: realRoot, base }
         },
+        locate: (path) => (place && isAbsolute(path) ? redirectPath(path, place) : path),
         // The compaction feature binds; what it stored last is newer than anything remembered here.
         findTask: async (sessionID) => (await bindings.read(sessionID)) ?? tasks.find(sessionID),
         readSpecification: (taskID) => describeTask(ledger, taskID),
@@ -124,6 +126,10 @@ export const createPassOverFeature = (
       call,
       maxTokens,
     )
+  }
+
+  const release = (record: PassRecord, ask: ToolContext["ask"]): Promise<Release> =>
+    releaseResult(record, { ask, hasUser, noteRelease: passes.release, withdraw: permissions.withdraw, log })
 
   const passOver = createPassOver({
     prepare: (call) =>
@@ -131,7 +137,7 @@ export const createPassOverFeature = (
         {
           sessions,
           childSessions,
-          readPolicy: () => readPolicy(projectRoot),
+          readPolicy: () => readPolicyInUse(projectRoot),
           countPasses: async (rootSessionID) => (await store.idsOfRoot(rootSessionID)).length,
           gather,
           passOf: passSessions.find,
@@ -151,30 +157,49 @@ export const createPassOverFeature = (
     live,
     owners,
     startWork,
-    canGoOn: hasUser,
+    // `run` ends with the turn. In a pass nobody outlives its session's turn: the limits end with that, and so does the copy.
+    canGoOn: (sessionID) => hasUser && !passSessions.find(sessionID),
     onEnd: async (record, pass) => {
-      try {
-        await owners.release(pass.id)
-        if (record) await note(record)
-        if (record && !pass.isAwaited && isUntold(record)) await announcer.due(record.request.originating_session_id)
-      } catch (error) {
-        log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
+      const steps = [
+        () => owners.release(pass.id),
+        async () => record && note(record),
+        async () =>
+          record && !pass.isAwaited && isUntold(record) && announcer.due(record.request.originating_session_id),
+      ]
+      for (const step of steps) {
+        try {
+          await step()
+        } catch (error) {
+          log.error("the end of a pass was not noted everywhere", { pass: pass.id, error: describeError(error) })
+        }
       }
     },
-    release: (record, ask) => releaseResult(record, { ask, hasUser, withdraw: permissions.withdraw, log }),
+    note,
+    release,
     log,
     now,
   })
   const recover = async (): Promise<void> => {
     try {
-      const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, log, now })
+      const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, note, log, now })
       for (const { request } of untold) announcer.expect(request.originating_session_id)
     } catch (error) {
       log.error("passes of earlier processes could not be looked at", { error: describeError(error) })
     }
   }
   const recovered = recover()
-  const hooks = createSessionHooks({ passSessions, live, announcer, permissions, hasUser, recovered, store, log })
+  const forgetTask = tasks.forget
+  const hooks = createSessionHooks({
+    passSessions,
+    live,
+    announcer,
+    permissions,
+    forgetTask,
+    hasUser,
+    recovered,
+    store,
+    log,
+  })
 
   return {
     pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {
@@ -189,11 +214,14 @@ export const createPassOverFeature = (
       if (!session || !pass) return "No work was passed over to this session: there is nothing to return."
       return acceptReturn(await loadZod(), args, session, pass)
     },
-    ...createDecisions({ store, passes, worktree: files, log }),
+    ...createDecisions({ store, passes, worktree: files, release, log }),
     ...hooks,
     stop: async (): Promise<void> => {
-      // What they have done so far is kept as their result.
-      for (const pass of live.values()) pass.stopping.abort()
+      // What they have done so far is kept as their result, and told at the next start: nobody is there to be given it.
+      for (const pass of live.values()) {
+        pass.isAwaited = false
+        pass.stopping.abort()
+      }
       await withDeadline(Promise.all([...live.values()].map(({ finished }) => finished)), STOP_DEADLINE_MS)
       await outbox.flush(FLUSH_DEADLINE_MS)
       outbox.stop()

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { cutText } from "../host/cut-text.ts"
 import { readProjectFile } from "../host/project-file.ts"
 import type { Answer, MessagePage, Sessions, StoredMessage } from "../host/sessions.ts"
 import type { TaskBinding } from "../task/binding.ts"
@@ -13,6 +14,8 @@ export type GatherDeps = {
   readonly sessions: Pick<Sessions, "messages" | "todos">
   /** Real paths: of the folder that files must lie in, and of the one that relative paths are taken from. */
   readonly places: () => Promise<{ root: string; base: string }>
+  /** Where a path that was asked for lies, for an originator that works elsewhere than it seems. */
+  readonly locate: (path: string) => string
   readonly findTask: (sessionID: string) => Promise<TaskBinding | undefined>
   /** What the ledger has on a task; undefined when it cannot be read. */
   readonly readSpecification: (taskID: string) => Promise<string | undefined>
@@ -32,7 +35,7 @@ const messagesOf = (page: Answer<MessagePage>, messageID: string): StoredMessage
 
 /** The work of a session as it is passed on; what cannot be read is named in it. */
 export const gatherContext = async (
-  { sessions, places, findTask, readSpecification }: GatherDeps,
+  { sessions, places, locate, findTask, readSpecification }: GatherDeps,
   call: { readonly sessionID: string; readonly messageID: string; readonly args: PassOverArguments },
   maxTokens: number,
 ): Promise<WorkContext> => {
@@ -40,7 +43,7 @@ export const gatherContext = async (
   const count = args.messages ?? DEFAULT_MESSAGES
   const folders = await places()
   const [files, page, todos, binding] = await Promise.all([
-    Promise.all([...new Set(args.files ?? [])].map((path) => readFile(folders, path))),
+    Promise.all([...new Set(args.files ?? [])].map((path) => readFile(folders, locate(path)))),
     sessions.messages(sessionID, count + 1),
     sessions.todos(sessionID),
     findTask(sessionID),
@@ -54,7 +57,7 @@ export const gatherContext = async (
     files,
     messages: count === 0 ? [] : messagesOf(page, messageID).slice(-count),
     todos: todos.kind === "answer" ? todos.value.map(({ content, status }) => ({ content, status })) : [],
-    task: binding ? { id: binding.taskID, role: binding.role, block: block.slice(0, BLOCK_CHARACTERS) } : null,
+    task: binding ? { id: binding.taskID, role: binding.role, block: cutText(block, BLOCK_CHARACTERS) } : null,
     maxTokens,
   })
 }

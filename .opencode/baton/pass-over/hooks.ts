@@ -2,13 +2,13 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardConfig, guardHook, guardObserver } from "../host/guard.ts"
+import { guardConfig, guardDispose, guardHook, guardObserver } from "../host/guard.ts"
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { PassOverFeature } from "./feature.ts"
+import { POLICY_FILE } from "./policy-path.ts"
 
 const TRANSFORM_DEADLINE_MS = 1_000
-const POLICY_PATH = join(".opencode", "pass-over.json")
 
 /**
  * The hooks of passing work over, for one directory of one OpenCode process. A project asks for the feature by its policy
@@ -17,17 +17,23 @@ const POLICY_PATH = join(".opencode", "pass-over.json")
 export const createPassOverHooks = (input: PluginInput): Hooks => {
   const { client, directory, worktree } = input
   const projectRoot = findProjectRoot(directory, worktree)
-  if (!existsSync(join(projectRoot, POLICY_PATH))) return {}
+  if (!existsSync(join(projectRoot, POLICY_FILE))) return {}
   const log = createLog(client, "pass-over")
   const claim = claimBundle({ feature: "pass-over", directory, projectRoot, bundleRoot })
 
   let feature: PassOverFeature | undefined
   let loading: Promise<PassOverFeature> | undefined
   const load = (): Promise<PassOverFeature> => {
-    loading ??= import("./feature.ts").then(({ createPassOverFeature }) => {
-      feature = createPassOverFeature(input, { log, projectRoot, bundleRoot })
-      return feature
-    })
+    loading ??= import("./feature.ts").then(
+      ({ createPassOverFeature }) => {
+        feature = createPassOverFeature(input, { log, projectRoot, bundleRoot })
+        return feature
+      },
+      (error: unknown) => {
+        loading = undefined
+        throw error
+      },
+    )
     return loading
   }
 
@@ -68,10 +74,8 @@ export const createPassOverHooks = (input: PluginInput): Hooks => {
       if (!claim.isHeld()) return undefined
       return feature?.receive(event)
     }),
-    dispose: async () => {
-      const loaded = await loading?.catch(() => undefined)
-      await loaded?.stop()
-      claim.release()
-    },
+    dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await (await loading)?.stop()
+    }),
   }
 }

@@ -5,12 +5,15 @@ import type { PassRecord } from "./pass-record.ts"
 import type { Prepared } from "./prepare-pass.ts"
 import type { StopReason } from "./work-output.ts"
 import type { Place } from "./worktree/redirect.ts"
+import type { LeftOut } from "./worktree/worktree.ts"
 
 /** A pass that this process works on. */
 export type LivePass = {
   readonly id: string
   readonly prepared: Prepared
   readonly place: Place | undefined
+  /** What the child's copy does not have. */
+  readonly leftOut: readonly LeftOut[]
   readonly limits: Limits
   /** Ends the child and everything below it. */
   readonly stopping: AbortController
@@ -18,7 +21,7 @@ export type LivePass = {
   childSessionID: string | null
   returned: ReturnArguments | undefined
   returnError: PassOverError | undefined
-  /** Whether the originator has gone on, so that it has to be told. */
+  /** Whether the originator still waits; once it has gone on it has to be told. */
   isAwaited: boolean
   /** Ends with what is stored; undefined when it could not be. Never rejects. */
   finished: Promise<PassRecord | undefined>

@@ -1,41 +1,35 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../host/deadline.ts"
 import type { Log } from "../host/log.ts"
-import { isReader } from "./child-permission.ts"
 import { passOverError, renderError } from "./errors.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
-import type { PassOwners } from "./pass-owners.ts"
+import { createPassBeginning, type PassBeginningDeps } from "./pass-beginning.ts"
 import type { PassRecord } from "./pass-record.ts"
-import type { PassStore } from "./pass-store.ts"
 import type { Passes } from "./passes.ts"
-import type { PassCall, Preparation, Prepared } from "./prepare-pass.ts"
+import type { PassCall, Preparation } from "./prepare-pass.ts"
 import type { Release } from "./release-result.ts"
+import { renderUnreleased } from "./render-notice.ts"
 import { renderResult } from "./render-result.ts"
-import { reuseOutput } from "./work-output.ts"
-import type { Place } from "./worktree/redirect.ts"
-import type { PassWorktree } from "./worktree/worktree.ts"
+import { createTurns } from "./turns.ts"
 
 /** How long the originator waits for a child that it has ended. */
 const END_GRACE_MS = 10_000
 
-export type PassOverDeps = {
+export type PassOverDeps = PassBeginningDeps & {
   readonly prepare: (call: PassCall) => Promise<Preparation>
   readonly passes: Passes
-  readonly store: Pick<PassStore, "findAnswer">
-  readonly worktree: Pick<PassWorktree, "begin" | "withhold">
-  readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
   /** The passes of this process that are not at their end, by id. */
   readonly live: Map<string, LivePass>
-  readonly owners: Pick<PassOwners, "claim" | "release">
   /** Starts the child and sets `finished`. */
   readonly startWork: (pass: LivePass) => void
-  /** Whether this process outlives the originator's turn, so that something may go on behind it. */
-  readonly canGoOn: boolean
+  /** Whether a pass of this session may go on behind its turn, and the session be told of the result later. */
+  readonly canGoOn: (originatingSessionID: string) => boolean
   /** Whatever is to happen once the child is at its end: ledger, notice, announcement. Never rejects. */
   readonly onEnd: (record: PassRecord | undefined, pass: LivePass) => Promise<void>
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
   readonly log: Log
-  readonly now: () => Date
+  /** Default 10 s. */
+  readonly endGraceMs?: number
 }
 
 type Waited =
@@ -63,7 +57,9 @@ const waitFor = async (pass: LivePass, timeoutMs: number, signal: AbortSignal): 
 const renderGoingOn = ({ id, prepared, childSessionID }: LivePass, why: string): string =>
   [
     `${id}: ${prepared.subagent.name} ${why}`,
-    "You are told here when there is a result; pass_over_status shows how it stands. Do not wait or ask in a loop.",
+    prepared.request.return_required
+      ? "You are told here when there is a result; pass_over_status shows how it stands. Do not wait or ask in a loop."
+      : "You are not told of its result, as you wished; pass_over_status shows it.",
     `Child session: ${childSessionID ?? "being created"}`,
   ].join("\n")
 
@@ -74,60 +70,9 @@ const lostResult = ({ id, childSessionID }: LivePass): string =>
 
 /** The tool pass_over. */
 export const createPassOver = (deps: PassOverDeps) => {
-  const { passes, store, worktree, owners, live, log, now } = deps
+  const { passes, live, log } = deps
 
-  const answerAgain = async (prepared: Prepared): Promise<PassRecord | undefined> => {
-    const { cacheKey, request } = prepared
-    const known = cacheKey === null ? undefined : await store.findAnswer(cacheKey)
-    if (!known?.output) return undefined
-    await passes.begin(prepared)
-    const output = reuseOutput(known.output, request, now().toISOString())
-    const change = { output, child_session_id: known.child_session_id }
-    const answered = await passes.advance(request.pass_over_id, { type: "returned", paths: [] }, change)
-    return answered.kind === "moved" ? answered.record : undefined
-  }
-
-  /** @returns the text of what is in the way of a beginning */
-  const begin = async (prepared: Prepared): Promise<LivePass | string> => {
-    const { request, policy } = prepared
-    const { can_modify_files, can_run_tools } = policy.values
-    const id = request.pass_over_id
-    const { parentPass } = prepared
-    // An agent that cannot change a file needs no copy, and must not get at a tool that could.
-    const canModify = can_modify_files && can_run_tools && !isReader(prepared.subagent.permission)
-    // Nobody may take it for a pass that was left.
-    await owners.claim(id)
-    const copying = worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
-    try {
-      await passes.begin(prepared)
-    } catch (error) {
-      await copying
-      await worktree.withhold(id)
-      await owners.release(id)
-      throw error
-    }
-    const begun = await copying
-    if (begun.kind === "refused") {
-      await owners.release(id)
-      const { reason: cause, fix: nextStep } = begun
-      const error = passOverError("E011", { message: "The subagent's files could not be set up", cause, nextStep })
-      await passes.advance(id, { type: "cancelled" }, {}, error)
-      return renderError(error)
-    }
-    return {
-      id,
-      prepared,
-      place: begun.copy === undefined ? undefined : await deps.toPlace(begun.copy, request.originating_session_id),
-      limits: { can_modify_files: canModify, can_run_tools },
-      stopping: new AbortController(),
-      stopReason: undefined,
-      childSessionID: null,
-      returned: undefined,
-      returnError: undefined,
-      isAwaited: true,
-      finished: Promise.resolve(undefined),
-    }
-  }
+  const { answerAgain, begin } = createPassBeginning(deps)
 
   const start = (pass: LivePass): void => {
     live.set(pass.id, pass)
@@ -142,28 +87,28 @@ export const createPassOver = (deps: PassOverDeps) => {
   const giveBack = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
     if (!output) return `${request.pass_over_id} has no result.`
-    // Told here and now, so that nobody is told again.
-    if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
     const release = await deps.release(record, ask)
-    if (release.kind === "refused")
-      return [
-        `${request.pass_over_id}: the user does not release the result of ${request.subagent_id}. Go on without it.`,
-        `Child session: ${output.child_session_id ?? "none was created"}`,
-      ].join("\n")
+    // Told here and now, so that nobody is told again; not before, since the user may let a minute pass and a crash come.
+    if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
+    if (release.kind === "refused") return renderUnreleased(record)
     const text = renderResult(output, request.subagent_id, state)
     return release.note === undefined ? text : `${text}\n${release.note}`
   }
 
   const endInTime = async (pass: LivePass, ask: ToolContext["ask"]): Promise<string> => {
-    const timedOut = await passes.advance(pass.id, { type: "timed_out" })
+    const timedOut = await passes.advance(pass.id, { type: "timed_out" }).catch((error: unknown) => {
+      pass.isAwaited = false
+      throw error
+    })
     if (timedOut.kind === "refused") {
       // It returned at the very last moment.
       const record = await pass.finished
       return record ? giveBack(record, ask) : lostResult(pass)
     }
-    if (pass.prepared.policy.values.on_timeout === "continue" && deps.canGoOn) {
+    const { policy, request } = pass.prepared
+    if (policy.values.on_timeout === "continue" && deps.canGoOn(request.originating_session_id)) {
       pass.isAwaited = false
-      const { timeout_ms: timeoutMs } = pass.prepared.policy.values
+      const { timeout_ms: timeoutMs } = policy.values
       const error = passOverError("E010", {
         message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
         cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
@@ -172,11 +117,18 @@ export const createPassOver = (deps: PassOverDeps) => {
       return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
     }
     stopPass(pass, "timeout")
-    const ended = await withDeadline(pass.finished, END_GRACE_MS)
+    const ended = await withDeadline(pass.finished, deps.endGraceMs ?? END_GRACE_MS)
+    if (ended.kind === "late") {
+      pass.isAwaited = false
+      return renderGoingOn(pass, "took too long and is being ended.")
+    }
     return ended.kind === "done" && ended.value ? giveBack(ended.value, ask) : lostResult(pass)
   }
 
-  return async (call: PassCall, { abort, ask }: Pick<ToolContext, "abort" | "ask">): Promise<string> => {
+  /** Up to its record one pass is made after the other: those that count at the same time would all be the last allowed. */
+  const makeOne = createTurns()
+
+  const make = async (call: PassCall, ask: ToolContext["ask"], onRecorded: () => void): Promise<LivePass | string> => {
     const preparation = await deps.prepare(call)
     if (preparation.kind === "refused") {
       const { error, refusal, isAudited } = preparation
@@ -185,19 +137,27 @@ export const createPassOver = (deps: PassOverDeps) => {
       return renderError(error)
     }
     const { prepared } = preparation
-    const { subagent, policy, request } = prepared
     const known = await answerAgain(prepared)
-    if (known) return giveBack(known, ask)
-    const pass = await begin(prepared)
+    // The user may be asked for a minute; nobody waits for that.
+    if (known) onRecorded()
+    if (known) return known.kind === "moved" ? giveBack(known.record, ask) : renderError(known.error)
+    const pass = await begin(prepared, onRecorded)
     if (typeof pass === "string") return pass
     start(pass)
     log.info("work is passed over", {
       sessionID: call.sessionID,
       pass: pass.id,
-      subagent: subagent.name,
-      policy: policy.name,
+      subagent: prepared.subagent.name,
+      policy: prepared.policy.name,
     })
-    if ((request.async || !request.return_required) && deps.canGoOn) {
+    return pass
+  }
+
+  return async (call: PassCall, { abort, ask }: Pick<ToolContext, "abort" | "ask">): Promise<string> => {
+    const pass = await makeOne((onRecorded) => make(call, ask, onRecorded))
+    if (typeof pass === "string") return pass
+    const { policy, request } = pass.prepared
+    if ((request.async || !request.return_required) && deps.canGoOn(call.sessionID)) {
       pass.isAwaited = false
       return renderGoingOn(pass, "is at work.")
     }

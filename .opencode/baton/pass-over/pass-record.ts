@@ -20,17 +20,22 @@ export type PassRecord = {
   readonly output: WorkOutput | null
   /** When the originator was told of an asynchronous or late result. */
   readonly announced_at: string | null
+  /** When the user released the result, where the policy asks for that. */
+  readonly released_at: string | null
   /** Of the question, when it may be answered from here again. */
   readonly cache_key: string | null
   /** Whether its changes go into the audit, as the policy said when it began. */
   readonly is_audited: boolean
 }
 
+/** Whether there is a result of which the originator has not heard: it came late, or was never waited for. */
+export const isUntold = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
+  announcedAt === null && state.state === "returned" && request.return_required && (state.is_late || request.async)
+
 /** Whether somebody still works on a pass, decides on its files, or has to be told of it. */
-export const isUnfinished = ({ state, request, announced_at: announcedAt }: PassRecord): boolean => {
-  if (isOpen(state)) return true
-  if (state.state !== "returned") return false
-  return state.undecided.length > 0 || (announcedAt === null && (state.is_late || request.async))
+export const isUnfinished = (record: PassRecord): boolean => {
+  const { state } = record
+  return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || isUntold(record)
 }
 
 const stateSchema = (z: Zod) => {
@@ -56,6 +61,7 @@ export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
     child_session_id: z.string().nullable(),
     output: output.nullable(),
     announced_at: z.string().nullable(),
+    released_at: z.string().nullable().default(null),
     cache_key: z.string().nullable(),
     is_audited: z.boolean(),
   })

@@ -9,6 +9,8 @@ export type PassSession = {
   readonly place: Place | undefined
   /** Whether it has returned, so that nothing is left to do. */
   hasReturned: boolean
+  /** Whether its result is taken while its turn still goes on: nothing that it does now would belong to anything. */
+  isOver: boolean
   /** Refused returns so far. */
   refusals: number
 }
@@ -26,6 +28,12 @@ export const createPassSessions = () => {
     begin: (sessionID: string, pass: PassSession): void => {
       working.set(sessionID, pass)
     },
+    /** The result is taken. What holds for the session goes on to hold until its turn has ended. */
+    close: (sessionID: string): void => {
+      const pass = working.get(sessionID)
+      if (pass) pass.isOver = true
+    },
+    /** The session's turn has ended. */
     end: (sessionID: string): void => {
       working.delete(sessionID)
     },

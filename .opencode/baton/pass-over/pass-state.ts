@@ -35,6 +35,8 @@ export type PassEvent =
   /** The originator stops waiting. */
   | { readonly type: "timed_out" }
   | { readonly type: "cancelled" }
+  /** Files of a result turn up that could not be stored when it came. */
+  | { readonly type: "collected"; readonly paths: readonly string[] }
   /** @param paths which files; all that are undecided when left out. @param by whether the policy or an agent says so */
   | { readonly type: "applied"; readonly paths?: readonly string[] | undefined; readonly by: "policy" | "originator" }
   | { readonly type: "rejected"; readonly paths?: readonly string[] | undefined }
@@ -45,9 +47,6 @@ export type Step =
 
 /** Where a pass begins. */
 export const SENT: PassState = { state: "sent" }
-
-/** Whether nothing can happen to a pass any more. */
-export const isSettled = ({ state }: PassState): boolean => ["applied", "rejected", "cancelled"].includes(state)
 
 /** Whether somebody may still be at work on it. */
 export const isOpen = ({ state }: PassState): boolean => ["sent", "waiting_for_return", "timed_out"].includes(state)
@@ -77,6 +76,12 @@ const decide = (result: Result, event: Extract<PassEvent, { type: "applied" | "r
   return move({ state: isLast ? settled : "returned", is_late: result.is_late, undecided, applied, rejected })
 }
 
+const collect = (result: Result, event: Extract<PassEvent, { type: "collected" }>): Step => {
+  if ([result.undecided, result.applied, result.rejected].some(({ length }) => length > 0))
+    return refuse(result, event, "It has its files already")
+  return move({ ...result, undecided: [...new Set(event.paths)] })
+}
+
 /** What an event makes of a pass; refused (E024) when it can make nothing of it. Pure. */
 export const nextState = (state: PassState, event: PassEvent): Step => {
   switch (state.state) {
@@ -85,6 +90,7 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
     case "timed_out":
       break
     case "returned":
+      if (event.type === "collected") return collect(state, event)
       if (event.type !== "applied" && event.type !== "rejected")
         return refuse(state, event, "It has its result already")
       if (event.type === "applied" && event.by === "policy" && state.is_late)
@@ -98,7 +104,8 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
   const isLate = state.state === "timed_out"
   switch (event.type) {
     case "started":
-      return isLate ? refuse(state, event, "The originator waits no more") : move({ state: "waiting_for_return" })
+      // A further attempt of one whose originator has gone on.
+      return move(isLate ? state : { state: "waiting_for_return" })
     case "returned":
       return move({
         state: "returned",
@@ -111,6 +118,7 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
       return isLate ? refuse(state, event, "It is already") : move({ state: "timed_out" })
     case "cancelled":
       return move({ state: "cancelled" })
+    case "collected":
     case "applied":
     case "rejected":
       return refuse(state, event, "There is no result yet")

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { readFile, rm } from "node:fs/promises"
 import { setTimeout as wait } from "node:timers/promises"
 import type { ZodType } from "zod"
@@ -134,14 +135,27 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const idsOf = (list: string, sessionID: string): Promise<string[]> =>
     isName(sessionID) ? index.ids(list, sessionID) : Promise.resolve([])
 
+  /** Unless a later pass answers the question by now. */
+  const dropAnswer = async (cacheKey: string, passID: string): Promise<void> => {
+    const path = state.path(FOLDER, CACHE, cacheKey)
+    const answering = await readFile(path, "utf8").catch((error: unknown) => {
+      if (isAbsent(error)) return ""
+      throw error
+    })
+    if (answering.trim() === passID) await rm(path, { force: true })
+  }
+
   const removeIfFinished = async (passID: string, before: Date): Promise<void> => {
     const record = await read(passID)
     if (!record || isUnfinished(record)) return
+    // What a copy still holds could not be stored.
+    if (existsSync(state.path(FOLDER, passID, "copy"))) return
     if ((record.history.at(-1)?.at ?? "") >= before.toISOString()) return
     const { originating_session_id: session, metadata } = record.request
     await rm(state.path(FOLDER, passID), { recursive: true, force: true })
     await index.drop(passID, BY_SESSION, session)
     await index.drop(passID, BY_ROOT, metadata.root_session_id)
+    if (record.cache_key !== null && isName(record.cache_key)) await dropAnswer(record.cache_key, passID)
   }
 
   return {

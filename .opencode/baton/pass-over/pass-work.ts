@@ -1,19 +1,19 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
+import { cutText } from "../host/cut-text.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import { childRules } from "./child-permission.ts"
 import { type ChildEnd, runChild } from "./child-run.ts"
 import { writtenPaths } from "./child-transcript.ts"
-import { type PassOverError, passOverError } from "./errors.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
 import type { PassRecord } from "./pass-record.ts"
 import type { PassSessions } from "./pass-sessions.ts"
 import type { Passes } from "./passes.ts"
 import { renderContext, renderOrder } from "./render-context.ts"
 import { runWithRetry } from "./retry.ts"
-import { buildWorkOutput } from "./work-output.ts"
-import { pathInWorktree } from "./worktree/redirect.ts"
-import type { PassWorktree, Refusal } from "./worktree/worktree.ts"
+import { buildWorkOutput, CHILD_MESSAGES, changedPaths } from "./work-output.ts"
+import { pathInWorktree, redirectPath } from "./worktree/redirect.ts"
+import type { PassWorktree } from "./worktree/worktree.ts"
 
 export type PassWorkDeps = {
   readonly sessions: Pick<Sessions, "messages">
@@ -27,16 +27,12 @@ export type PassWorkDeps = {
   readonly now: () => Date
 }
 
-const NEWEST_MESSAGES = 200
 const TITLE_CHARACTERS = 60
 
 const titleOf = ({ prepared }: LivePass): string => {
-  const objective = prepared.request.work_context.objective.replaceAll(/\s+/g, " ").slice(0, TITLE_CHARACTERS)
+  const objective = cutText(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
-
-const filesError = ({ reason, fix }: Refusal): PassOverError =>
-  passOverError("E011", { message: "What the subagent changed could not be stored", cause: reason, nextStep: fix })
 
 /** Runs a pass's child to its end and stores what came of it. */
 export const createPassWork = (deps: PassWorkDeps) => {
@@ -45,7 +41,11 @@ export const createPassWork = (deps: PassWorkDeps) => {
   const attempt = (pass: LivePass): Promise<ChildEnd> => {
     const { request, subagent, originatorRules, model } = pass.prepared
     const { limits } = pass
-    const copy = pass.place && deps.relativeCopy(pass.place.copy)
+    const { place } = pass
+    const copy = place && {
+      relative: deps.relativeCopy(place.copy),
+      moved: (path: string) => redirectPath(path, place),
+    }
     return runChild(
       { sessions: childSessions, log },
       {
@@ -57,29 +57,35 @@ export const createPassWork = (deps: PassWorkDeps) => {
           originator: originatorRules,
           copy,
         }),
-        prompt: { text: renderOrder(request), context: renderContext(request), agent: subagent.name, model },
+        prompt: {
+          text: renderOrder(request),
+          context: renderContext(request, pass.leftOut),
+          agent: subagent.name,
+          model,
+        },
         signal: pass.stopping.signal,
         onSession: async (sessionID) => {
-          if (pass.childSessionID !== null) passSessions.end(pass.childSessionID)
           pass.childSessionID = sessionID
           passSessions.begin(sessionID, {
             passID: pass.id,
             limits,
             place: pass.place,
             hasReturned: false,
+            isOver: false,
             refusals: 0,
           })
           const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
-          // The originator has stopped waiting between two attempts.
+          // It was cancelled between two attempts.
           if (started.kind === "refused") pass.stopping.abort()
         },
+        onTurnOver: passSessions.end,
       },
     )
   }
 
   const readMessages = async ({ childSessionID }: LivePass): Promise<StoredMessage[]> => {
     if (childSessionID === null) return []
-    const answer = await sessions.messages(childSessionID, NEWEST_MESSAGES)
+    const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
     if (answer.kind === "answer") return answer.value.messages
     log.warn("the transcript of a pass cannot be read", { sessionID: childSessionID, reason: answer.reason })
     return []
@@ -102,13 +108,12 @@ export const createPassWork = (deps: PassWorkDeps) => {
 
   const finish = async (pass: LivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
     const { request, policy } = pass.prepared
-    if (pass.childSessionID !== null) passSessions.end(pass.childSessionID)
+    if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
     const messages = await readMessages(pass)
     const { place } = pass
     const written = place ? writtenPaths(messages).map((path) => pathInWorktree(path, place)) : []
     const toolPaths = new Set(written.filter((path) => path !== undefined))
     const changes = await worktree.withhold(pass.id, toolPaths)
-    const modifications = changes.kind === "changes" ? changes.modifications : []
     const output = buildWorkOutput({
       request,
       childSessionID: pass.childSessionID,
@@ -118,24 +123,30 @@ export const createPassWork = (deps: PassWorkDeps) => {
       returned: pass.returned,
       returnError: pass.returnError,
       messages,
-      modifications,
-      filesError: changes.kind === "refused" ? filesError(changes) : undefined,
+      changes,
+      copy: place?.copy,
       completedAt: now().toISOString(),
     })
+    const paths = changedPaths(output)
     if (pass.stopReason === "cancelled") {
       // Refused where whoever cancelled it has said so already.
       await passes.advance(pass.id, { type: "cancelled" })
-      await worktree.reject(pass.id)
+      const rejected = changes.kind === "changes" ? await worktree.reject(pass.id) : changes
+      if (rejected.kind === "refused" && rejected.code !== "unknown-pass")
+        log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
       return undefined
     }
-    const paths = modifications.map(({ path }) => path)
+    // Its originator has gone without having noted that, as at an exit: a late result, of which it is told.
+    if (!pass.isAwaited && !request.async && request.return_required)
+      await passes.advance(pass.id, { type: "timed_out" })
     const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
       return undefined
     }
-    // What came late, or from a child that failed, is for the originator to decide.
-    const isKept = policy.values.auto_apply && end.kind === "ended" && !pass.returnError && paths.length > 0
+    // What came late, or from a child that did not complete its work, is for the originator to decide.
+    const isWhole = end.kind === "ended" && output.status === "completed"
+    const isKept = policy.values.auto_apply && isWhole && paths.length > 0
     const { state } = returned.record
     return isKept && "is_late" in state && !state.is_late ? keepFiles(pass, returned.record) : returned.record
   }
@@ -148,7 +159,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       const retried = await runWithRetry({
         policy: policy.values,
         attempt: () => attempt(pass),
-        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned,
+        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned && !pass.returnError,
         onFailure: async (end) => {
           if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
         },
@@ -158,6 +169,9 @@ export const createPassWork = (deps: PassWorkDeps) => {
       return await finish(pass, end, retried.attempts)
     } catch (error) {
       log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
+      // The next start finds it open; until then nothing more may happen to its files.
+      if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
+      await worktree.withhold(pass.id)
       return undefined
     } finally {
       clearTimeout(timer)

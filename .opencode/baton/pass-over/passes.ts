@@ -1,7 +1,7 @@
 import { auditEntry, type Happening, type RefusedPass, refusedEntry } from "./audit-entry.ts"
 import type { AuditLog } from "./audit-log.ts"
 import type { PassOverRequest } from "./contract.ts"
-import { type PassOverError, passOverError } from "./errors.ts"
+import { type PassOverError, unknownPass } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"
 import { nextState, type PassEvent, SENT } from "./pass-state.ts"
 import type { PassStore } from "./pass-store.ts"
@@ -36,6 +36,8 @@ export type Passes = {
   attemptFailed(passID: string, error: PassOverError): Promise<void>
   /** @returns whether it was announced here and now; false when somebody did before. @throws when it cannot be stored */
   announce(passID: string): Promise<boolean>
+  /** Notes that the user lets the result go back. @throws when it cannot be stored */
+  release(passID: string): Promise<boolean>
 }
 
 export type PassesDeps = {
@@ -43,9 +45,6 @@ export type PassesDeps = {
   readonly audit: AuditLog
   readonly now: () => Date
 }
-
-const unknownPass = (passID: string): PassOverError =>
-  passOverError("E023", { message: `There is no pass ${JSON.stringify(passID)}`, cause: "It is not stored here" })
 
 export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
   const time = (): string => now().toISOString()
@@ -63,6 +62,20 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     void store.removeFinished(new Date(at - days * DAY_MS))
   }
 
+  /** Notes the time at which something happened for the first time. @returns whether that is now */
+  const stamp = async (passID: string, event: "announced" | "released"): Promise<boolean> => {
+    const field = `${event}_at` as const
+    let at = ""
+    let isFirst = false
+    const set = (before: PassRecord): PassRecord | undefined => {
+      at = time()
+      isFirst = before[field] === null
+      return isFirst ? { ...before, [field]: at } : undefined
+    }
+    await store.update(passID, set, (after) => note(after, { at, event }))
+    return isFirst
+  }
+
   return {
     begin: async ({ request, policy, cacheKey, audit: settings }) => {
       const at = time()
@@ -76,6 +89,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
         child_session_id: null,
         output: null,
         announced_at: null,
+        released_at: null,
         cache_key: cacheKey,
         is_audited: settings.enabled,
       }
@@ -108,7 +122,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
         }
       }
       const record = await store.update(passID, move, (moved) => note(moved, { at, event: event.type, error: why }))
-      if (!record) return { kind: "refused", error: unknownPass(passID) }
+      if (!record) return { kind: "refused", error: unknownPass(passID, "It is not stored here") }
       if (error) return { kind: "refused", error }
       if (event.type === "returned") await store.keepAnswer(record)
       return { kind: "moved", record }
@@ -119,16 +133,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
       if (record) await note(record, { at: time(), event: "attempt_failed", error })
     },
 
-    announce: async (passID) => {
-      let at = ""
-      let isFirst = false
-      const tell = (before: PassRecord): PassRecord | undefined => {
-        at = time()
-        isFirst = before.announced_at === null
-        return isFirst ? { ...before, announced_at: at } : undefined
-      }
-      await store.update(passID, tell, (told) => note(told, { at, event: "announced" }))
-      return isFirst
-    },
+    announce: (passID) => stamp(passID, "announced"),
+    release: (passID) => stamp(passID, "released"),
   }
 }

@@ -1,5 +1,5 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
-import type { PassSignal } from "./pass-event.ts"
+import type { PassSignal } from "./pass-signal.ts"
 
 type Asked = Extract<PassSignal, { kind: "asked" }>
 
@@ -12,6 +12,10 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
     },
     answered: (permissionID: string): void => {
       open.delete(permissionID)
+    },
+    /** The session is gone, and its questions with it. */
+    forget: (sessionID: string): void => {
+      for (const question of open.values()) if (question.sessionID === sessionID) open.delete(question.permissionID)
     },
     /** Answers no for a user who is not there. */
     refuse: async ({ sessionID, permissionID }: Asked): Promise<void> => {

@@ -7,8 +7,7 @@ import { loadZod, type Zod } from "../host/schema.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { type LocatedJSON, parseLocatedJSON } from "./located-json.ts"
 import { policyPartSchema } from "./policy.ts"
-
-export const POLICY_FILE = ".opencode/pass-over.json"
+import { POLICY_FILE } from "./policy-path.ts"
 
 const DEFAULT_RETENTION_DAYS = 90
 
@@ -40,7 +39,7 @@ export const policyFileSchema = (z: Zod) => {
 export type PolicyFile = Infer<ReturnType<typeof policyFileSchema>>
 
 /** What an empty file says; for one that is not there nothing has to be loaded. */
-export const NO_POLICY: PolicyFile = {
+const NO_POLICY: PolicyFile = {
   defaults: {},
   pairs: {},
   subagents: {},
@@ -118,4 +117,17 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
     return unusable(POLICY_FILE, undefined, describeError(error))
   }
   return parsePolicy(await loadZod(), text)
+}
+
+/**
+ * Reads the policy of a project that passes work over. It asked for that by the file; one that is gone meanwhile, as between
+ * two writes of an editor, is no policy that allows everything.
+ *
+ * @throws as `readPolicy`
+ */
+export const readPolicyInUse = async (projectRoot: string): Promise<PolicyRead> => {
+  const read = await readPolicy(projectRoot)
+  return read.kind === "policy" && read.isAbsent
+    ? unusable(POLICY_FILE, undefined, "It was there when OpenCode started, and is gone")
+    : read
 }

@@ -1,6 +1,7 @@
 import { type PassOverError, passOverError } from "./errors.ts"
 import { BUILT_IN_POLICY, type Policy, type PolicyKey, type PolicyPart } from "./policy.ts"
-import { POLICY_FILE, type PolicyFile } from "./policy-file.ts"
+import type { PolicyFile } from "./policy-file.ts"
+import { POLICY_FILE } from "./policy-path.ts"
 
 /** Where a value came from, the first that has one; `originator` takes away what the originator itself may not do. */
 export const POLICY_LEVELS = ["originator", "override", "pair", "subagent", "global", "built-in"] as const

@@ -21,10 +21,12 @@ export type Policy = {
   /** Whether the same question is answered by the stored output. */
   readonly cache: boolean
   readonly max_retries: number
+  /** Before the first further attempt. */
   readonly retry_delay_ms: number
   readonly backoff_multiplier: number
   /** Of a root session with all sessions below it. */
   readonly max_passes_per_session: number
+  /** Of the work context, a token being four characters. */
   readonly max_context_tokens: number
 }
 

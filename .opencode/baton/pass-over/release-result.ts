@@ -16,6 +16,8 @@ export type ReleaseDeps = {
   readonly ask: ToolContext["ask"]
   /** Whether somebody can be asked at all. */
   readonly hasUser: boolean
+  /** Stores that the result may go back. */
+  readonly noteRelease: (passID: string) => Promise<unknown>
   /** Takes back a question that nobody answered. */
   readonly withdraw: (passID: string) => Promise<void>
   readonly log: Log
@@ -24,12 +26,26 @@ export type ReleaseDeps = {
 }
 
 /** Whether a result goes back without a question: unless the user's own policy file, or the call, says otherwise. */
-export const isReleasedByPolicy = ({ policy }: Pick<PassRecord, "policy">): boolean =>
+const isReleasedByPolicy = ({ policy }: PassRecord): boolean =>
   policy.values.auto_return || policy.levels.auto_return === "built-in"
 
-/** Asks the user whether a result may go back, in OpenCode's own dialog; without an answer the result goes back, and says so. */
+/** Whether a result may go back without a question, or because it did before. */
+export const isReleased = (record: PassRecord): boolean => isReleasedByPolicy(record) || record.released_at !== null
+
+/**
+ * Asks the user whether a result may go back, in OpenCode's own dialog; without an answer the result goes back, and says so.
+ * Whoever gets a result by whatever tool gets it through here; after a yes nobody is asked again.
+ *
+ * @throws when the release cannot be stored
+ */
 export const releaseResult = async (record: PassRecord, deps: ReleaseDeps): Promise<Release> => {
-  if (isReleasedByPolicy(record)) return { kind: "released", note: undefined }
+  if (isReleased(record)) return { kind: "released", note: undefined }
+  const release = await askForRelease(record, deps)
+  if (release.kind === "released") await deps.noteRelease(record.request.pass_over_id)
+  return release
+}
+
+const askForRelease = async (record: PassRecord, deps: ReleaseDeps): Promise<Release> => {
   if (!deps.hasUser)
     return { kind: "released", note: "Nobody could be asked whether it may go back (auto_return false)." }
   const { pass_over_id: passID, subagent_id: subagent } = record.request

@@ -1,4 +1,5 @@
 import type { PassOverRequest, WorkContext } from "./contract.ts"
+import type { LeftOut } from "./worktree/worktree.ts"
 
 /** A fence that nothing in the text can close. */
 const fence = (text: string): string => {
@@ -28,9 +29,20 @@ export const renderOrder = (request: PassOverRequest): string => {
   ].join("\n")
 }
 
-/** What goes with the order; undefined when there is nothing. */
-export const renderContext = ({ work_context: work }: PassOverRequest): string | undefined => {
+/**
+ * What goes with the order; undefined when there is nothing.
+ *
+ * @param leftOut what the subagent's copy does not have
+ */
+export const renderContext = (
+  { work_context: work }: PassOverRequest,
+  leftOut: readonly LeftOut[],
+): string | undefined => {
   const lines = [
+    ...section(
+      "In the project and not in your copy of it",
+      leftOut.map(({ path, reason }) => `- ${path}: ${reason}`),
+    ),
     ...section("Task of the session", work.task ? [`${work.task.id} (${work.task.role})`, work.task.block] : []),
     ...section(
       "Todos of the originator",

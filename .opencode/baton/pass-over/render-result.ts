@@ -1,10 +1,16 @@
+import { cutText } from "../host/cut-text.ts"
 import type { Artifact, FileModification, WorkOutput } from "./contract.ts"
 import { renderError } from "./errors.ts"
 import { isOpen, type PassState } from "./pass-state.ts"
 
-const MAX_FINDINGS = 40
-const MAX_FILES = 60
-const MAX_SUMMARY_CHARACTERS = 8_000
+/** How much of a result its originator is handed; the rest is for whoever asks. */
+const SHORT = { items: 40, files: 60, summaryCharacters: 8_000 }
+const WHOLE: typeof SHORT = {
+  items: Number.POSITIVE_INFINITY,
+  files: Number.POSITIVE_INFINITY,
+  summaryCharacters: Number.POSITIVE_INFINITY,
+}
+const OBJECTIVE_CHARACTERS = 80
 
 const ofType = <Type extends Artifact["type"]>(
   artifacts: readonly Artifact[],
@@ -36,7 +42,23 @@ const renderFile = ({ path, change, previous_path, by, is_binary, is_large }: Fi
   return `${change.replace("_", " ")} ${path}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`
 }
 
-const renderFiles = (output: WorkOutput, state: PassState): string[] => {
+const renderDecided = (state: PassState): string => {
+  const [applied, rejected] = "applied" in state ? [state.applied, state.rejected] : [[], []]
+  if (applied.length > 0 && rejected.length > 0)
+    return `In the worktree: ${applied.join(", ")}. Given up: ${rejected.join(", ")}.`
+  return `They are ${applied.length > 0 ? "in the worktree" : "not in the worktree"} (${state.state}).`
+}
+
+const renderLeftOut = ({ left_out, pass_over_id: id }: WorkOutput, max: number): string[] => {
+  if (left_out.length === 0) return []
+  const lines = left_out.map(({ path, reason }) => `${path}: ${reason}`)
+  return [
+    ...listed("Not carried", lines, max),
+    `What has no other place stays in .opencode/state/pass-over/${id}/copy.`,
+  ]
+}
+
+const renderFiles = (output: WorkOutput, state: PassState, max: number): string[] => {
   const files = ofType(output.artifacts, "file_modification")
   if (files.length === 0) return ["", "Changed files: none"]
   const id = JSON.stringify({ pass_over_id: output.pass_over_id })
@@ -46,14 +68,22 @@ const renderFiles = (output: WorkOutput, state: PassState): string[] => {
         `${state.undecided.length} of them are held back and not in the worktree. Take them: pass_over_apply ${id}`,
         `Give them up: pass_over_reject ${id} (both take "artifacts": paths, for some of them).`,
       ]
-    : [
-        `They are ${"applied" in state && state.applied.length > 0 ? "in the worktree" : "not in the worktree"} (${state.state}).`,
-      ]
-  return [...listed("Changed files", files.map(renderFile), MAX_FILES), ...wait]
+    : [renderDecided(state)]
+  return [...listed("Changed files", files.map(renderFile), max), ...wait]
 }
 
-/** What the originator reads of a result: short, and enough to act on. */
-export const renderResult = (output: WorkOutput, subagent: string, state: PassState): string => {
+/**
+ * What the originator reads of a result: short, and enough to act on.
+ *
+ * @param options `isWhole`: all of it
+ */
+export const renderResult = (
+  output: WorkOutput,
+  subagent: string,
+  state: PassState,
+  { isWhole = false }: { isWhole?: boolean } = {},
+): string => {
+  const max = isWhole ? WHOLE : SHORT
   const { summary, status, metadata, child_session_id, error } = output
   const decision = summary.decision === null ? "" : `, decision: ${summary.decision}`
   const isLate = "is_late" in state && state.is_late
@@ -64,20 +94,21 @@ export const renderResult = (output: WorkOutput, subagent: string, state: PassSt
       : [`This is the stored result of ${metadata.cached_from}: same question, same files.`]),
     ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
     ...(error === null ? [] : ["", renderError(error)]),
-    ...(summary.text === "" ? [] : ["", summary.text.slice(0, MAX_SUMMARY_CHARACTERS)]),
-    ...listed("Findings", ofType(output.artifacts, "finding").map(renderFinding), MAX_FINDINGS),
+    ...(summary.text === "" ? [] : ["", cutText(summary.text, max.summaryCharacters)]),
+    ...listed("Findings", ofType(output.artifacts, "finding").map(renderFinding), max.items),
     ...listed(
       "Decisions",
       ofType(output.artifacts, "decision").map(({ question, answer }) => `${question} → ${answer}`),
-      MAX_FINDINGS,
+      max.items,
     ),
-    ...listed("Recommendations", summary.recommendations, MAX_FINDINGS),
+    ...listed("Recommendations", summary.recommendations, max.items),
     ...listed(
       "Messages",
       ofType(output.artifacts, "message").map(({ text }) => text),
-      MAX_FINDINGS,
+      max.items,
     ),
-    ...renderFiles(output, state),
+    ...renderFiles(output, state, max.files),
+    ...renderLeftOut(output, max.files),
     "",
     `Child session: ${child_session_id ?? "none was created"}`,
   ].join("\n")
@@ -95,5 +126,5 @@ export const renderPassLine = (pass: {
   const { id, subagent, objective, state, status, childSessionID } = pass
   const held = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files held` : ""
   const result = isOpen(state) ? state.state : `${state.state}${status === undefined ? "" : ` (${status})`}${held}`
-  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${objective.replaceAll(/\s+/g, " ").slice(0, 80)}`
+  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${cutText(objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)}`
 }

@@ -1,3 +1,4 @@
+import { cutText } from "../host/cut-text.ts"
 import type { Log } from "../host/log.ts"
 import type { Tui } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
@@ -11,7 +12,7 @@ const hasIssues = ({ output }: PassRecord): boolean =>
   output !== null &&
   (output.status !== "completed" || output.artifacts.some(({ type }) => type === "finding") || output.error !== null)
 
-const line = (text: string): string => text.replaceAll(/\s+/g, " ").trim().slice(0, LINE_CHARACTERS)
+const line = (text: string): string => cutText(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
 
 export type ResultNotesDeps = {
   readonly outbox: Pick<Outbox, "add">
@@ -27,7 +28,9 @@ export const createResultNotes = ({ outbox, tui, hasUser, log }: ResultNotesDeps
     if (!hasUser || notify === "never" || (notify === "only_issues" && !hasIssues(record))) return
     const { subagent_id: subagent } = record.request
     const { output } = record
-    const message = line(`${output?.status ?? ""} ${output?.summary.decision ?? ""} ${output?.summary.text ?? ""}`)
+    const decision = output?.status === "completed" ? output.summary.decision?.replaceAll("_", " ") : undefined
+    const verdict = decision ?? output?.status ?? ""
+    const message = line(`${verdict}: ${output?.summary.text ?? ""}`)
     const variant = hasIssues(record) ? "warning" : "success"
     const shown = await tui.showToast({ title: `${subagent} returned`, message, variant, durationMs: TOAST_MS })
     if (shown.kind === "failed") log.debug("toast not shown", { reason: shown.reason })

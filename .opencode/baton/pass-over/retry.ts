@@ -36,7 +36,7 @@ export type RetryDeps<Outcome> = {
 }
 
 /** Resolves after the time or at the abort, whichever is first; leaves neither timer nor listener. */
-const waitFor = (delayMs: number, signal: AbortSignal): Promise<void> =>
+const pause = (delayMs: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer)
@@ -61,6 +61,6 @@ export const runWithRetry = async <Outcome>(deps: RetryDeps<Outcome>): Promise<R
       return { kind: "ended", outcome, attempts: number }
     last = outcome
     await onFailure?.(outcome, { attempt: number, delayMs })
-    await waitFor(delayMs, signal)
+    await pause(delayMs, signal)
   }
 }

@@ -1,21 +1,24 @@
 import type { Change } from "../host/guard.ts"
+import { hideTools } from "../host/hidden-tools.ts"
 import type { Log } from "../host/log.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Announcer } from "./announcer.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
-import { readPassEvent } from "./pass-event.ts"
 import type { PassSessions } from "./pass-sessions.ts"
+import { readPassSignal } from "./pass-signal.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { createPermissionWatch } from "./permission-watch.ts"
 import { judgeToolCall } from "./tool-gate.ts"
-import { hiddenTools, hideTools } from "./tool-offers.ts"
-import { redirectText } from "./worktree/redirect.ts"
+import { hiddenTools } from "./tool-offers.ts"
+import { pathsToWrite, redirectText } from "./worktree/redirect.ts"
+import { leadsOut } from "./worktree/way-out.ts"
 
 export type SessionHooksDeps = {
   readonly passSessions: PassSessions
   readonly live: ReadonlyMap<string, LivePass>
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
+  readonly forgetTask: (sessionID: string) => Promise<void>
   readonly hasUser: boolean
   /** Ends when passes of earlier processes have been looked at. Never rejects. */
   readonly recovered: Promise<void>
@@ -30,9 +33,17 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
   const madePasses = new Map<string, Promise<boolean>>()
 
   const hasPasses = (sessionID: string): Promise<boolean> => {
-    const known = madePasses.get(sessionID) ?? store.idsOfSession(sessionID).then((ids) => ids.length > 0)
-    madePasses.set(sessionID, known)
-    return known
+    const known = madePasses.get(sessionID)
+    if (known) return known
+    const asked = store.idsOfSession(sessionID).then(
+      (ids) => ids.length > 0,
+      (error: unknown) => {
+        madePasses.delete(sessionID)
+        throw error
+      },
+    )
+    madePasses.set(sessionID, asked)
+    return asked
   }
 
   const stopBelow = (sessionID: string): void => {
@@ -54,6 +65,13 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       if (verdict.kind === "refused") {
         log.info("a tool is refused in a pass", { sessionID, pass: pass.passID, tool, reason: verdict.reason })
         throw new Error(verdict.reason)
+      }
+      const out = pathsToWrite(tool, verdict.changes).find((path) => pass.place && leadsOut(path, pass.place.copy))
+      if (out !== undefined) {
+        log.info("a tool is refused in a pass: it would write through a link", { sessionID, pass: pass.passID, tool })
+        throw new Error(
+          `${out} is reached through a link that leads out of your copy of the project: nothing is written.`,
+        )
       }
       // OpenCode hands these very arguments to the tool.
       Object.assign(args, verdict.changes)
@@ -84,15 +102,17 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     },
 
     receive: async (event: { type: string; properties?: unknown }): Promise<void> => {
-      const signal = readPassEvent(event)
+      const signal = readPassSignal(event)
       switch (signal?.kind) {
         case "created":
           return passSessions.created(signal.sessionID, signal.parentID)
         case "deleted":
           stopBelow(signal.sessionID)
           announcer.forget(signal.sessionID)
+          permissions.forget(signal.sessionID)
           madePasses.delete(signal.sessionID)
-          return passSessions.deleted(signal.sessionID)
+          passSessions.deleted(signal.sessionID)
+          return deps.forgetTask(signal.sessionID)
         case "aborted":
           return stopBelow(signal.sessionID)
         case "idle":

@@ -39,7 +39,7 @@ const nameOf = (path: string): string => {
 }
 
 /** @returns the agent that a skill asks to be, by `subagent: true` in its front matter */
-export const toSkillAgent = (path: string, { data, body }: Markdown): SkillAgent | undefined => {
+const toSkillAgent = (path: string, { data, body }: Markdown): SkillAgent | undefined => {
   if (data.subagent !== true || body === "") return undefined
   const name = typeof data.name === "string" ? data.name : nameOf(path)
   const description = typeof data.description === "string" ? data.description : `The skill ${name}`

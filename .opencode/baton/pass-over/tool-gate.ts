@@ -16,6 +16,7 @@ export const judgeToolCall = (
   pass: PassSession,
   { tool, args, isOwn }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean },
 ): ToolVerdict => {
+  if (pass.isOver) return { kind: "refused", reason: "Use no more tools and end your turn: the pass is over." }
   if (isOwn && pass.hasReturned)
     return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
   if (tool === ASKING)

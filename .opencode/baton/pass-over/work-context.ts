@@ -1,4 +1,5 @@
 import type { Part } from "@opencode-ai/sdk"
+import { cutText } from "../host/cut-text.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { collectUserText } from "../task/user-text.ts"
 import type { WorkContext } from "./contract.ts"
@@ -21,11 +22,11 @@ export type ContextParts = {
   readonly messages: readonly StoredMessage[]
   readonly todos: WorkContext["todos"]
   readonly task: WorkContext["task"]
+  /** A token is four characters here. */
   readonly maxTokens: number
 }
 
-const cut = (text: string, limit: number): string =>
-  text.length > limit ? `${text.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…` : text
+const cut = (text: string, limit: number): string => (text.length > limit ? `${cutText(text, limit)}…` : text)
 
 const readMessage = ({ info, parts }: StoredMessage): Message[] => {
   const text = collectUserText(parts).trim()

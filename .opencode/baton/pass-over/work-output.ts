@@ -1,9 +1,14 @@
 import type { StoredMessage } from "../host/sessions.ts"
 import type { ChildEnd } from "./child-run.ts"
 import { collectToolResults, lastWords } from "./child-transcript.ts"
-import type { Artifact, PassOverRequest, ReturnArguments, WorkOutput } from "./contract.ts"
+import type { PassOverRequest, ReturnArguments, WorkOutput } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { renderFinding } from "./render-result.ts"
+import { projectText } from "./worktree/redirect.ts"
+import type { Changes, Refusal } from "./worktree/worktree.ts"
+
+/** How many of a child's newest messages its result is made of. */
+export const CHILD_MESSAGES = 200
 
 /** Why this program ended the child, where it did. */
 export type StopReason = "timeout" | "max_time" | "cancelled"
@@ -19,9 +24,10 @@ export type Collected = {
   /** Of a return that was refused for good. */
   readonly returnError: PassOverError | undefined
   readonly messages: readonly StoredMessage[]
-  readonly modifications: readonly Artifact[]
-  /** Why the changed files are unknown, where they are. */
-  readonly filesError: PassOverError | undefined
+  /** What became of the files, or why that is unknown. */
+  readonly changes: Changes | Refusal
+  /** The copy whose paths in the child's words are made the worktree's. */
+  readonly copy: string | undefined
   readonly completedAt: string
 }
 
@@ -32,10 +38,17 @@ const timeoutError = (stopReason: StopReason): PassOverError =>
     nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is held.",
   })
 
+const filesError = ({ reason, fix }: Refusal): PassOverError =>
+  passOverError("E011", {
+    message: "What the subagent changed could not be stored; its copy is kept",
+    cause: reason,
+    nextStep: `${fix} Then pass_over_apply or pass_over_reject: they store it first.`,
+  })
+
 const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
-  const { end, stopReason, returned, returnError, filesError } = collected
+  const { end, stopReason, returned, returnError, changes } = collected
   if (returnError) return { status: "failed", error: returnError }
-  if (filesError) return { status: "failed", error: filesError }
+  if (changes.kind === "refused") return { status: "failed", error: filesError(changes) }
   // A child that had returned before it was ended has done its work.
   if (returned) return { status: returned.status, error: null }
   if (end.kind === "crashed") return { status: "failed", error: end.error }
@@ -45,10 +58,21 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
     : { status: "aborted", error: null }
 }
 
+/** The files that a pass changed. */
+export const changedPaths = ({ artifacts }: WorkOutput): string[] =>
+  artifacts.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
+
 /** The output of a pass: what the child returned, or else what its transcript tells; files and tools as seen by program. */
 export const buildWorkOutput = (collected: Collected): WorkOutput => {
-  const { request, returned, messages, modifications } = collected
-  const words = returned ? "" : lastWords(messages)
+  const { request, returned, messages, changes, copy } = collected
+  const modifications = changes.kind === "changes" ? changes.modifications : []
+  const shown = (text: string): string => (copy === undefined ? text : projectText(text, copy))
+  const words = returned ? "" : shown(lastWords(messages))
+  const results = collectToolResults(messages).map((result) => ({
+    ...result,
+    title: shown(result.title),
+    output: shown(result.output),
+  }))
   const findings = (returned?.findings ?? []).map((finding) => ({ type: "finding" as const, ...finding }))
   const claimed = returned?.artifacts ?? []
   const all = [...findings, ...claimed.filter((artifact) => artifact.type === "finding")]
@@ -64,7 +88,8 @@ export const buildWorkOutput = (collected: Collected): WorkOutput => {
       findings: all.map(renderFinding),
       recommendations: [...(returned?.recommendations ?? [])],
     },
-    artifacts: [...modifications, ...findings, ...claimed, ...collectToolResults(messages)],
+    artifacts: [...modifications, ...findings, ...claimed, ...results],
+    left_out: changes.kind === "changes" ? changes.leftOut : [],
     metadata: { ...request.metadata, attempts: collected.attempts, completed_at: collected.completedAt },
   }
 }

@@ -1,6 +1,8 @@
 import { isAbsolute, relative } from "node:path"
+import { isRecord } from "../host/client-call.ts"
+import { changedPaths } from "./changing-tools.ts"
 
-/** What one file went through; `how` says whether a shell command was seen to change it. */
+/** What one file went through; `byShell` says whether a shell command was seen to change it. */
 export type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }
 
 /** A command whose last run failed; `exitCode` is null when it was ended or timed out. */
@@ -24,11 +26,6 @@ export const EMPTY_ACTIVITY: Activity = { files: [], failures: [], forgottenFile
 
 /** A finished tool call as OpenCode's tool.execute.after gives it. */
 export type ToolUse = { tool: string; args: unknown; metadata: unknown }
-
-const CHANGING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "multiedit"])
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
 
 const shownPath = (path: string, root: string): string => {
   const inside = isAbsolute(path) ? relative(root, path) : path
@@ -55,23 +52,24 @@ const withCommand = (activity: Activity, command: string, exitCode: number | nul
   return { ...activity, failures: [...others, { command: shown, exitCode }].slice(-MAX_FAILURES) }
 }
 
+const withChange = (activity: Activity, path: string): Activity => {
+  const touched = touch(activity, path, (file) => ({ ...file, changes: file.changes + 1 }))
+  return { ...touched, changedSinceSnapshot: [...touched.changedSinceSnapshot, path].slice(-MAX_FILES) }
+}
+
 /** @param root the worktree; paths inside it are kept relative to it */
 export const afterToolUse = (activity: Activity, use: ToolUse, root: string): Activity => {
-  const filePath = field(use.args, "filePath")
-  const command = field(use.args, "command")
+  const { filePath, command } = isRecord(use.args) ? use.args : {}
   if (use.tool === "read" && typeof filePath === "string") {
     return touch(activity, shownPath(filePath, root), (file) => ({ ...file, reads: file.reads + 1 }))
   }
-  if (CHANGING_TOOLS.has(use.tool) && typeof filePath === "string") {
-    const path = shownPath(filePath, root)
-    const touched = touch(activity, path, (file) => ({ ...file, changes: file.changes + 1 }))
-    return { ...touched, changedSinceSnapshot: [...touched.changedSinceSnapshot, path].slice(-MAX_FILES) }
-  }
   if (use.tool === "bash" && typeof command === "string") {
-    const exit = field(use.metadata, "exit")
+    const { exit } = isRecord(use.metadata) ? use.metadata : {}
     return withCommand(activity, command, typeof exit === "number" ? exit : null)
   }
-  return activity
+  return changedPaths(use.tool, use.args)
+    .map((path) => shownPath(path, root))
+    .reduce(withChange, activity)
 }
 
 /**

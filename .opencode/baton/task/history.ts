@@ -9,8 +9,11 @@ const WIDER_PAGE_MESSAGES = 400
 
 export type HistorySearch =
   | { kind: "found"; task: ParsedTask; text: string }
-  /** Nothing in what was read; `complete` says whether that was everything. `firstText` is the oldest user text read. */
-  | { kind: "nothing"; complete: boolean; firstText?: string }
+  /**
+   * Nothing in what was read; `complete` says whether that was everything, `isCutShort` whether more could have been read,
+   * and `unread` where. `firstText` is the oldest user text read.
+   */
+  | { kind: "nothing"; complete: boolean; isCutShort: boolean; unread?: string; firstText?: string }
   | { kind: "failed"; reason: string }
 
 type Read = { task: ParsedTask; text: string } | undefined
@@ -38,13 +41,16 @@ const oldestUserText = (messages: readonly StoredMessage[]): string | undefined 
  * Finds a session's newest `Task:` line in its stored messages, page by page from the newest back, until `isOver()`.
  *
  * For a session that was running before the bundle was there. Never reads the whole history at once.
+ *
+ * @param from the `unread` of an earlier search
  */
 export const searchHistory = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
   isOver: () => boolean,
+  from?: string,
 ): Promise<HistorySearch> => {
-  let cursor: string | undefined
+  let cursor = from
   let limit = PAGE_MESSAGES
   let firstText: string | undefined
   for (;;) {
@@ -56,8 +62,15 @@ export const searchHistory = async (
     firstText = oldestUserText(messages) ?? firstText
     const complete = messages.length < limit
     const canWiden = older === undefined && cursor === undefined && limit === PAGE_MESSAGES
-    if (complete || isOver() || (older === undefined && !canWiden)) {
-      return firstText === undefined ? { kind: "nothing", complete } : { kind: "nothing", complete, firstText }
+    const isAll = complete || (older === undefined && !canWiden)
+    if (isAll || isOver()) {
+      return {
+        kind: "nothing",
+        complete,
+        isCutShort: !isAll,
+        ...(isAll || older === undefined ? {} : { unread: older }),
+        ...(firstText === undefined ? {} : { firstText }),
+      }
     }
     if (older === undefined) limit = WIDER_PAGE_MESSAGES
     else cursor = older

@@ -1,4 +1,5 @@
 import { describeError, type Log } from "../host/log.ts"
+import { createRecentMap } from "../host/recent-map.ts"
 import type { SessionStore } from "../host/session-store.ts"
 import type { Sessions } from "../host/sessions.ts"
 import { type BindingOrigin, STORED_BRIEF_CHARACTERS, type TaskBinding } from "./binding.ts"
@@ -31,14 +32,39 @@ const SEARCH_DEADLINE_MS = 5_000
 /** Deeper than any honest delegation; a cycle in damaged data ends here. */
 const MAX_ANCESTORS = 16
 
-type Known = { binding: TaskBinding | undefined }
+/** What memory has of one session; all of it can be found again. */
+type Remembered = {
+  binding?: TaskBinding
+  /** Everything was read, and no task is there. */
+  isTaskless?: true
+  /** null: it has none. */
+  parentID?: string | null
+  /** The first message of a child that was born here. */
+  brief?: string
+  searching?: Promise<TaskBinding | undefined>
+  /** Where a search of the history ran out of time: the next one goes on there. */
+  cursor?: string
+  /** One write at a time: of two at once the older binding might be the last to be renamed into place. */
+  storing?: Promise<unknown>
+}
+
+type Found =
+  | { readonly kind: "stored"; readonly binding: TaskBinding }
+  | { readonly kind: "task"; readonly task: ParsedTask; readonly text: string; readonly origin: BindingOrigin }
+  /** `isCertain`: everything that could hold a task was read. */
+  | { readonly kind: "nothing"; readonly isCertain: boolean }
 
 export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const { store, sessions, log, now, searchDeadlineMs = SEARCH_DEADLINE_MS } = deps
-  const known = new Map<string, Known>()
-  const searching = new Map<string, Promise<TaskBinding | undefined>>()
-  const parents = new Map<string, string | undefined>()
-  const briefs = new Map<string, string>()
+  const remembered = createRecentMap<Remembered>()
+
+  const recall = (sessionID: string): Remembered => {
+    const known = remembered.get(sessionID)
+    if (known) return known
+    const made: Remembered = {}
+    remembered.set(sessionID, made)
+    return made
+  }
 
   const bind = async (
     sessionID: string,
@@ -56,121 +82,137 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       origin,
       boundAt: now().toISOString(),
     }
-    known.set(sessionID, { binding })
+    const session = recall(sessionID)
+    session.binding = binding
     if (before && before.taskID !== task.taskID) {
       log.info("session changed its task", { sessionID, from: before.taskID, to: task.taskID })
     } else {
       log.info("session has a task", { sessionID, taskID: task.taskID, role: task.role, origin })
     }
-    await store.write(sessionID, binding)
+    session.storing = Promise.resolve(session.storing).then(() => store.write(sessionID, binding))
+    await session.storing
     return binding
   }
 
-  const parentOf = async (sessionID: string): Promise<string | undefined> => {
-    if (parents.has(sessionID)) return parents.get(sessionID)
+  const parentOf = async (sessionID: string): Promise<{ parentID: string | null; isCertain: boolean }> => {
+    const { parentID } = recall(sessionID)
+    if (parentID !== undefined) return { parentID, isCertain: true }
     const answer = await sessions.parent(sessionID)
     if (answer.kind === "failed") {
       log.warn("parent of the session is unknown", { sessionID, reason: answer.reason })
-      return undefined
+      return { parentID: null, isCertain: false }
     }
-    parents.set(sessionID, answer.value)
-    return answer.value
+    recall(sessionID).parentID = answer.value ?? null
+    return { parentID: answer.value ?? null, isCertain: true }
   }
 
-  const fromHistory = async (sessionID: string): Promise<TaskBinding | undefined> => {
+  const findInHistory = async (sessionID: string): Promise<Found> => {
     const over = now().getTime() + searchDeadlineMs
-    const search = await searchHistory(sessions, sessionID, () => now().getTime() >= over)
-    if (search.kind === "found") return bind(sessionID, search.task, search.text, "history")
-    if (search.kind === "failed")
+    const session = recall(sessionID)
+    const search = await searchHistory(sessions, sessionID, () => now().getTime() >= over, session.cursor)
+    if (search.kind === "found") return { kind: "task", task: search.task, text: search.text, origin: "history" }
+    if (search.kind === "failed") {
       log.warn("task not found: the history cannot be read", { sessionID, reason: search.reason })
-    else log.debug("session has no task: nothing to do", { sessionID, wholeHistoryRead: search.complete })
-    return undefined
+      return { kind: "nothing", isCertain: false }
+    }
+    log.debug("session has no task: nothing to do", { sessionID, wholeHistoryRead: search.complete })
+    if (search.unread !== undefined) session.cursor = search.unread
+    return { kind: "nothing", isCertain: !search.isCutShort }
   }
 
-  /** The session's own binding, its ancestors left aside. */
-  const findOwn = async (sessionID: string): Promise<TaskBinding | undefined> => {
-    const entry = known.get(sessionID)
-    if (entry?.binding) return entry.binding
+  const findStored = async (sessionID: string): Promise<TaskBinding | undefined> => {
     const stored = await store.read(sessionID)
-    if (!stored) return fromHistory(sessionID)
-    log.debug("task known from an earlier run", { sessionID, taskID: stored.taskID })
+    if (stored) log.debug("task known from an earlier run", { sessionID, taskID: stored.taskID })
     return stored
   }
 
-  /** The nearest ancestor's binding. */
-  const findInherited = async (sessionID: string): Promise<TaskBinding | undefined> => {
+  /** What the nearest ancestor with a task works on. */
+  const findInherited = async (sessionID: string): Promise<{ binding?: TaskBinding; isCertain: boolean }> => {
     const seen = new Set([sessionID])
-    let ancestor = await parentOf(sessionID)
-    while (ancestor !== undefined && !seen.has(ancestor) && seen.size <= MAX_ANCESTORS) {
-      const binding = await findOwn(ancestor)
-      if (binding) return binding
-      seen.add(ancestor)
-      ancestor = await parentOf(ancestor)
+    let isCertain = true
+    for (let at = sessionID; seen.size <= MAX_ANCESTORS; ) {
+      const parent = await parentOf(at)
+      isCertain &&= parent.isCertain
+      if (parent.parentID === null || seen.has(parent.parentID)) break
+      at = parent.parentID
+      seen.add(at)
+      const binding = recall(at).binding ?? (await findStored(at))
+      if (binding) return { binding, isCertain }
+      const found = recall(at).isTaskless ? undefined : await findInHistory(at)
+      if (found?.kind === "task") return { binding: await settle(at, found), isCertain }
+      if (found?.kind === "nothing") isCertain &&= found.isCertain
     }
-    return undefined
+    return { isCertain }
   }
 
-  const search = async (sessionID: string): Promise<TaskBinding | undefined> => {
-    const stored = await store.read(sessionID)
-    if (stored) {
-      log.debug("task known from an earlier run", { sessionID, taskID: stored.taskID })
-      return stored
-    }
-    const inherited = await findInherited(sessionID)
-    if (inherited) return bind(sessionID, inherited, await ownBrief(sessionID), "parent")
-    return fromHistory(sessionID)
+  const search = async (sessionID: string): Promise<Found> => {
+    const stored = await findStored(sessionID)
+    if (stored) return { kind: "stored", binding: stored }
+    const { binding, isCertain } = await findInherited(sessionID)
+    if (binding) return { kind: "task", task: binding, text: await ownBrief(sessionID), origin: "parent" }
+    const found = await findInHistory(sessionID)
+    return found.kind === "nothing" ? { kind: "nothing", isCertain: isCertain && found.isCertain } : found
   }
 
   const ownBrief = async (sessionID: string): Promise<string> => {
-    const seen = briefs.get(sessionID)
-    if (seen !== undefined) return seen
+    const { brief } = recall(sessionID)
+    if (brief !== undefined) return brief
     const page = await searchHistory(sessions, sessionID, () => true)
     return page.kind === "nothing" ? (page.firstText ?? "") : page.kind === "found" ? page.text : ""
   }
 
+  /** A message that bound the session while the search ran is newer than what the search found. */
+  const settle = async (sessionID: string, found: Extract<Found, { kind: "task" }>): Promise<TaskBinding> =>
+    recall(sessionID).binding ?? (await bind(sessionID, found.task, found.text, found.origin))
+
+  const searchOnce = async (sessionID: string, session: Remembered): Promise<TaskBinding | undefined> => {
+    const found = await search(sessionID)
+    // A session that was deleted meanwhile stays forgotten.
+    if (session.binding || remembered.get(sessionID) !== session) return session.binding
+    if (found.kind === "task") return settle(sessionID, found)
+    if (found.kind === "stored") session.binding = found.binding
+    else if (found.isCertain) session.isTaskless = true
+    return session.binding
+  }
+
   const find = (sessionID: string): Promise<TaskBinding | undefined> => {
-    const entry = known.get(sessionID)
-    if (entry) return Promise.resolve(entry.binding)
-    const running = searching.get(sessionID)
-    if (running) return running
-    const started = search(sessionID)
+    const session = recall(sessionID)
+    if (session.binding || session.isTaskless) return Promise.resolve(session.binding)
+    session.searching ??= searchOnce(sessionID, session)
       .catch((error: unknown) => {
         log.error("search for the task failed", { sessionID, error: describeError(error) })
         return undefined
       })
-      .then((binding) => {
-        searching.delete(sessionID)
-        // A message that bound the session while the search ran is newer than what the search found.
-        const current = known.get(sessionID)
-        if (current) return current.binding
-        known.set(sessionID, { binding })
-        return binding
+      .finally(() => {
+        delete session.searching
       })
-    searching.set(sessionID, started)
-    return started
+    return session.searching
   }
 
   return {
     userMessage: async (sessionID, text) => {
-      if (!briefs.has(sessionID)) briefs.set(sessionID, text.slice(0, STORED_BRIEF_CHARACTERS))
+      const session = recall(sessionID)
+      if (typeof session.parentID === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
       const task = parseTask(text)
       if (!task) {
         // In the background: a search may page through a long history, and the user's message must not wait for it.
         void find(sessionID)
         return
       }
-      const before = known.get(sessionID)?.binding ?? (await store.read(sessionID))
+      const before = session.binding ?? (await store.read(sessionID))
       const isSame = before?.taskID === task.taskID && before.role === task.role && before.origin !== "parent"
-      if (isSame) known.set(sessionID, { binding: before })
+      if (isSame) session.binding = before
       else await bind(sessionID, task, text, "message", before)
     },
     sessionCreated: (sessionID, parentID) => {
-      parents.set(sessionID, parentID)
+      recall(sessionID).parentID = parentID ?? null
     },
     find,
-    peek: (sessionID) => known.get(sessionID)?.binding,
+    peek: (sessionID) => remembered.get(sessionID)?.binding,
     forget: async (sessionID) => {
-      for (const memory of [known, searching, parents, briefs]) memory.delete(sessionID)
+      const storing = remembered.get(sessionID)?.storing
+      remembered.delete(sessionID)
+      await storing
       await store.remove(sessionID)
     },
   }

@@ -1,5 +1,5 @@
 /**
- * The `Task:` line: which text names a task, by decision 5 of the design.
+ * The `Task:` line: which text names a task (docs/prompts.md).
  *
  * A wrong task is worse than none, because its record is then written over. So a line counts only in the form the
  * role prompts use, at the first column: an indent, a `> ` or a list mark is how people quote somebody else's line.
@@ -9,16 +9,11 @@ import { trimLineEnd, userLines } from "./user-text.ts"
 /** Letters are spelled out because `i` together with `u` lets look-alikes such as U+017F through. */
 const TASK_LINE = /^Task:[ \t\u00a0]*([A-Za-z]{2,})-([0-9A-Fa-f]{4,12})(?![\p{L}\p{M}\p{N}_]|[-./][\p{L}\p{N}_])/u
 
-const BARE_ID = /^[A-Za-z]{2,}-[0-9A-Fa-f]{4,12}$/
-
 /** The prefixes prog gives to tasks and epics. No word of any language starts `ts-`. */
 const PROG_PREFIXES: ReadonlySet<string> = new Set(["ts", "ep"])
 
-/** @returns whether a whole string has the form of a task id, in either case; says nothing about its existence */
-export const isTaskID = (text: string): boolean => BARE_ID.test(text)
-
 /** prog stores ids in lower case and looks them up exactly, so that is the one form Baton keeps. */
-export const canonicalTaskID = (id: string): string => id.toLowerCase()
+const canonicalTaskID = (id: string): string => id.toLowerCase()
 
 /**
  * `re-added`, `de-faced` and `co-decade` have the form of an id. A hex part without a digit is therefore an id only
@@ -27,7 +22,7 @@ export const canonicalTaskID = (id: string): string => id.toLowerCase()
 const isWordLike = (prefix: string, hex: string): boolean => !PROG_PREFIXES.has(prefix.toLowerCase()) && !/\d/.test(hex)
 
 /** @returns the canonical id that one line names, or undefined; the line comes without its line end */
-export const parseTaskLine = (line: string): string | undefined => {
+const parseTaskLine = (line: string): string | undefined => {
   const [matched, prefix, hex] = TASK_LINE.exec(line) ?? []
   if (matched === undefined || prefix === undefined || hex === undefined) return undefined
   if (isWordLike(prefix, hex) && trimLineEnd(line).length > matched.length) return undefined

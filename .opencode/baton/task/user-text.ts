@@ -21,6 +21,12 @@ export const collectUserText = (parts: readonly TextPartLike[]): string =>
 /** `opencode run "a b"` sends an argument with a blank in it as `"a b"`; a byte order mark comes with `$(cat file)`. */
 const OPENING = /^\uFEFF?"?\uFEFF?/
 
+/** A command's arguments without the quotes that `opencode run` puts around one that has a blank in it. */
+export const unquoteArgument = (text: string): string => {
+  const [, inner] = /^"((?:\\"|[^"])*)"$/s.exec(text.trim()) ?? []
+  return inner === undefined ? text : inner.replaceAll('\\"', '"')
+}
+
 /** The lines of a text, whatever their line end: LF, CRLF or CR. */
 export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
 

@@ -22,7 +22,8 @@ export const handoffsCheck: Check = {
     }
     const all = await createHandoffRecords({ state: createStateFolder(root), log: { warn } }).list()
     const unsent = all.filter(({ arrivals }) => arrivals.length === 0)
-    const count = `${all.length} ${all.length === 1 ? "handoff" : "handoffs"}, ${unsent.length} not sent yet`
+    const waiting = unsent.length === 0 ? "" : `, ${unsent.length} not sent yet`
+    const count = `${all.length} ${all.length === 1 ? "handoff" : "handoffs"}${waiting}`
     const fix = "Delete the file if its draft is not needed; .opencode/baton/bin/baton handoffs lists the others."
     return [
       ...(all.length === 0 && unusable.length > 0 ? [] : [ok(all.length === 0 ? "no handoff was made yet" : count)]),

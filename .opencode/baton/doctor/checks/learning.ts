@@ -26,7 +26,7 @@ export const learningCheck: Check = {
     const nothing = all.length === 0 && unusable.length === 0
     const summary = nothing
       ? "nothing was learned yet"
-      : `${taught} sentences learned from, learnings given to ${given} ${given === 1 ? "session" : "sessions"}`
+      : `${taught} ${taught === 1 ? "sentence" : "sentences"} learned from, learnings given to ${given} ${given === 1 ? "session" : "sessions"}`
     return [
       ok(summary),
       ...(waiting > 0 ? [warning(`${waiting} of them wait to reach the outbox`, WAITING_FIX)] : []),

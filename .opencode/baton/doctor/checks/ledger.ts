@@ -1,12 +1,33 @@
 import { existsSync } from "node:fs"
+import type { ProcessOutcome } from "../../host/process-port.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
-import { broken, type Check, type Observation, ok, warning } from "../finding.ts"
+import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
 import { locateLedger } from "../locate-ledger.ts"
 
-const judgeProgram = ({ program }: LedgerStatus): Observation => {
+const ANSWER_DEADLINE_MS = 2_000
+const LEAVE_IT_ALONE = "Mend or remove that program, or set BATON_LEDGER=embedded to leave it alone."
+
+const describeAnswer = (outcome: ProcessOutcome): string => {
+  switch (outcome.kind) {
+    case "exited":
+      return `exited with ${outcome.exitCode} when asked for help`
+    case "timed-out":
+      return `did not answer within ${outcome.deadlineMs} ms`
+    case "not-started":
+      return `cannot be started: ${outcome.cause}`
+  }
+}
+
+const judgeReal = async (path: string, { run, scratch }: Pick<Subject, "run" | "scratch">): Promise<Observation> => {
+  const outcome = await run([path, "--help"], { cwd: scratch, deadlineMs: ANSWER_DEADLINE_MS })
+  if (outcome.kind === "exited" && outcome.exitCode === 0) return ok(`real prog (${path})`)
+  return broken(`no ledger: ${path} ${describeAnswer(outcome)}; records wait in the outbox`, LEAVE_IT_ALONE)
+}
+
+const judgeProgram = async ({ program }: LedgerStatus, subject: Subject): Promise<Observation> => {
   switch (program.kind) {
     case "real":
-      return ok(`real prog (${program.path})`)
+      return judgeReal(program.path, subject)
     case "embedded":
       return existsSync(program.path)
         ? ok("embedded ledger, since no real prog is on PATH; both keep the same database")
@@ -15,10 +36,7 @@ const judgeProgram = ({ program }: LedgerStatus): Observation => {
             "Run scripts/install again.",
           )
     case "unavailable":
-      return broken(
-        `no ledger: ${program.reason}; records wait in the outbox`,
-        "Mend or remove that program, or set BATON_LEDGER=embedded to leave it alone.",
-      )
+      return broken(`no ledger: ${program.reason}; records wait in the outbox`, LEAVE_IT_ALONE)
   }
 }
 
@@ -30,9 +48,9 @@ export const ledgerCheck: Check = {
     const foreign = status.foreign.map(({ path, reason }) =>
       warning(
         `${path} is called prog and is not the ledger: ${reason}`,
-        "Baton does not use it. In your own shell, write .opencode/baton/bin/prog, or put the real prog first on PATH.",
+        "Baton does not use it. In your own shell, write .opencode/baton/bin/prog. A script around the real prog needs a line that names github.com/baiirun/prog.",
       ),
     )
-    return [judgeProgram(status), ...foreign]
+    return [await judgeProgram(status, subject), ...foreign]
   },
 }

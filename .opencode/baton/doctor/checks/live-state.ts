@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { findPrograms, isExecutableFile } from "../../host/find-program.ts"
 import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
-import { listStates } from "../../live-state/statefiles.ts"
+import { listStates } from "../../live-state/found-states.ts"
 import { chooseWriter, WRITER_VARIABLE } from "../../live-state/writer-command.ts"
 import { type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
 
@@ -33,7 +33,10 @@ const judgeWriter = async ({ root, environment }: Subject): Promise<Observation>
 }
 
 const judgeAgents = async ({ root }: Subject): Promise<Observation> => {
-  const states = await listStates(join(root, ".opencode", "state", "live"))
+  const problems: string[] = []
+  const states = await listStates(join(root, ".opencode", "state", "live"), (problem) => problems.push(problem))
+  if (problems.length > 0)
+    return warning(`no agent is seen in ${problems.join("; ")}`, "Make it a file that can be read, or remove it.")
   const gone = states.filter(({ alive }) => !alive).length
   const count = `${states.length - gone} at work, ${gone} gone`
   return ok(gone === 0 ? `agents: ${count}` : `agents: ${count} (${PRUNE} forgets those)`)

@@ -1,5 +1,6 @@
 import { createStateFolder } from "../../host/state-folder.ts"
-import { POLICY_FILE, readPolicy } from "../../pass-over/policy-file.ts"
+import { readPolicy } from "../../pass-over/policy-file.ts"
+import { POLICY_FILE } from "../../pass-over/policy-path.ts"
 import { listPending } from "../../pass-over/worktree/restore-pass.ts"
 import type { PendingPass } from "../../pass-over/worktree/worktree.ts"
 import { broken, type Check, type Observation, ok, warning } from "../finding.ts"
@@ -7,7 +8,9 @@ import { broken, type Check, type Observation, ok, warning } from "../finding.ts
 const judgePolicy = async (root: string): Promise<Observation> => {
   const read = await readPolicy(root)
   if (read.kind === "policy")
-    return ok(read.isAbsent ? `no ${POLICY_FILE}: the built-in policy is used` : `${POLICY_FILE} is in order`)
+    return ok(
+      read.isAbsent ? `no ${POLICY_FILE}: no agent passes work over; {} in it is enough` : `${POLICY_FILE} is in order`,
+    )
   const fix = `Mend ${POLICY_FILE}; docs/pass-over-reference.md lists what it may hold. Until then nothing is passed.`
   return broken(`${read.error.message}: ${read.error.cause}`, fix)
 }

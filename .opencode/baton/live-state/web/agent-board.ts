@@ -1,5 +1,5 @@
 import type { TaskNews } from "../agent-view.ts"
-import type { FoundState } from "../statefiles.ts"
+import type { FoundState } from "../found-states.ts"
 import { type HistoryPoint, isStretch, MAX_POINTS, pointsBetween, type Sighting } from "./agent-history.ts"
 import { type PageAgent, toPageAgent, toSighting } from "./page-agent.ts"
 
@@ -37,9 +37,10 @@ type Entry = {
   agent: PageAgent
   sighting: Sighting
   points: { readonly sequence: number; readonly point: HistoryPoint }[]
-  /** Of the newest point that was let go. */
-  droppedAt: number
-  changedAt: number
+  /** The board's sequence of the newest point that was let go. */
+  droppedUpTo: number
+  /** The board's sequence of the newest change. */
+  changedIn: number
   since: number
   isSinceKnown: boolean
 }
@@ -55,11 +56,11 @@ export const createAgentBoard = (): AgentBoard => {
       if (isStretch(point)) entry.since = point.at
     }
     const excess = entry.points.splice(0, Math.max(0, entry.points.length - MAX_POINTS))
-    entry.droppedAt = excess.at(-1)?.sequence ?? entry.droppedAt
+    entry.droppedUpTo = excess.at(-1)?.sequence ?? entry.droppedUpTo
   }
 
   const toUpdate = (entry: Entry, since: number): AgentUpdate => {
-    const isWhole = entry.droppedAt > since || entry.points.every((each) => each.sequence > since)
+    const isWhole = entry.droppedUpTo > since || entry.points.every((each) => each.sequence > since)
     const points = entry.points.filter((each) => isWhole || each.sequence > since).map(({ point }) => point)
     return { ...entry.agent, since: entry.since, isSinceKnown: entry.isSinceKnown, points, isWhole }
   }
@@ -78,14 +79,14 @@ export const createAgentBoard = (): AgentBoard => {
         agent,
         sighting,
         points: [],
-        droppedAt: 0,
-        changedAt: sequence,
+        droppedUpTo: 0,
+        changedIn: sequence,
         since: sighting.at,
         isSinceKnown,
       }
       entries.set(key, entry)
       if (points.some(isStretch)) entry.isSinceKnown = isSinceKnown
-      Object.assign(entry, { agent, sighting, changedAt: sequence })
+      Object.assign(entry, { agent, sighting, changedIn: sequence })
       record(entry, points)
     },
     drop: (key) => {
@@ -93,7 +94,7 @@ export const createAgentBoard = (): AgentBoard => {
     },
     changesSince: (known) => {
       const since = known !== undefined && known >= 0 && known <= sequence ? known : -1
-      const changed = [...entries.values()].filter(({ changedAt }) => changedAt > since)
+      const changed = [...entries.values()].filter(({ changedIn }) => changedIn > since)
       return { sequence, agents: changed.map((entry) => toUpdate(entry, since)), keys: [...entries.keys()] }
     },
   }

@@ -1,6 +1,6 @@
 import { basename, join } from "node:path"
 import { taskOf } from "../agent-view.ts"
-import type { FoundState } from "../statefiles.ts"
+import type { FoundState, ReportUnreadable } from "../found-states.ts"
 import { createTaskReader } from "../task-news.ts"
 import { type AgentBoard, createAgentBoard } from "./agent-board.ts"
 import { type LedgerWatch, ledgerVersion, watchLedger } from "./ledger-watch.ts"
@@ -19,11 +19,11 @@ type Project = {
  *
  * @param roots absolute paths of the projects
  * @param onChange after each change of the board
- * @param onFailure something could not be read; it is tried again
+ * @param report takes what could not be read, at each look; it is tried again
  */
 export const watchAgents = (
   roots: readonly string[],
-  { onChange, onFailure }: { onChange: () => void; onFailure: (error: unknown) => void },
+  { onChange, report }: { onChange: () => void; report: ReportUnreadable },
 ): AgentWatch => {
   const board = createAgentBoard()
 
@@ -75,7 +75,7 @@ export const watchAgents = (
       for (const each of seen) take(each)
       if (board.sequence() !== before) onChange()
     },
-    onFailure,
+    report,
   )
   return {
     board,

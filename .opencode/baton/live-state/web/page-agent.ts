@@ -1,6 +1,6 @@
 import { type AgentView, type TaskNews, toAgentView } from "../agent-view.ts"
+import type { FoundState } from "../found-states.ts"
 import { isObject } from "../merge.ts"
-import type { FoundState } from "../statefiles.ts"
 import type { Sighting } from "./agent-history.ts"
 
 /** What an agent waits for a person to say. */

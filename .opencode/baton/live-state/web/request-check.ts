@@ -32,7 +32,7 @@ export const ASSETS: Readonly<Record<string, Asset>> = {
   ]),
 }
 
-export const EVENTS_PATH = "/events"
+const EVENTS_PATH = "/events"
 const MAX_EVENT_ID = 100
 
 /**

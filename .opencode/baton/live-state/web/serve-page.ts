@@ -31,13 +31,12 @@ export const servePage = async ({
   say: (text: string) => void
 }): Promise<ServedPage> => {
   let events: EventStream | undefined
-  let lastFailure = ""
+  const reported = new Set<string>()
   const observer = watchAgents(roots, {
     onChange: () => events?.publish(),
-    onFailure: (error) => {
-      const failure = error instanceof Error ? error.message : String(error)
-      if (failure !== lastFailure) say(`a folder cannot be read, trying again: ${failure}`)
-      lastFailure = failure
+    report: (problem) => {
+      if (!reported.has(problem)) say(`left out until it can be read: ${problem}`)
+      reported.add(problem)
     },
   })
   events = createEventStream({ board: observer.board, instance: randomBytes(6).toString("hex"), now: () => Date.now() })

@@ -1,9 +1,9 @@
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isAbsent } from "../../host/error-code.ts"
-import { isAlive } from "../../host/process-table.ts"
+import { describeError } from "../../host/log.ts"
+import { type FoundState, isAgentAlive, type ReportUnreadable, readState } from "../found-states.ts"
 import { STATEFILE_ENDING } from "../statefile.ts"
-import { type FoundState, readState } from "../statefiles.ts"
 
 export type SeenStates = {
   /** The folder that was looked into. */
@@ -30,8 +30,9 @@ type Known = { readonly stamp: string; found: FoundState | undefined }
 
 const stampOf = async (path: string): Promise<string | undefined> => {
   try {
-    const { ino, size, mtimeMs } = await stat(path)
-    return `${ino} ${size} ${mtimeMs}`
+    // The time of the last change of rights too: a file that could not be read may have become one that can.
+    const { ino, size, ctimeMs } = await stat(path)
+    return `${ino} ${size} ${ctimeMs}`
   } catch (error) {
     if (isAbsent(error)) return undefined
     throw error
@@ -48,7 +49,7 @@ const namesIn = async (folder: string): Promise<string[]> => {
 }
 
 /** Looks into one folder of statefiles and reads what has changed since it last did. */
-const createLook = (folder: string) => {
+const createLook = (folder: string, report: ReportUnreadable) => {
   const known = new Map<string, Known>()
   const lookAt = async (name: string): Promise<FoundState | undefined> => {
     const path = join(folder, name)
@@ -57,11 +58,11 @@ const createLook = (folder: string) => {
     const before = known.get(name)
     if (before?.stamp === stamp) {
       const { found } = before
-      if (!found?.alive || isAlive(Number(found.state.opencode_pid))) return undefined
+      if (!found?.alive || (await isAgentAlive(folder, name, found.state.opencode_pid))) return undefined
       before.found = { ...found, alive: false }
       return before.found
     }
-    const found = await readState(folder, name)
+    const found = await readState(folder, name, report)
     known.set(name, { stamp, found })
     return found
   }
@@ -93,42 +94,42 @@ const folderStamp = async (folder: string): Promise<number | "absent" | undefine
  * rename. The system's watchers cost more under load (docs/opencode-notes.md).
  *
  * @param onSeen after each look that found anything
- * @param onFailure a folder could not be read; it is tried again
+ * @param report takes what could not be read, at each look; it is tried again, and the rest is seen all the same
  */
 export const watchStatefiles = (
   folders: readonly string[],
   onSeen: (seen: readonly SeenStates[]) => void,
-  onFailure: (error: unknown) => void,
+  report: ReportUnreadable,
 ): StatefileWatch => {
   const projects = folders.map((folder) => {
     const state: { stamp: Awaited<ReturnType<typeof folderStamp>>; sweptAt: number } = {
       stamp: undefined,
       sweptAt: Number.NEGATIVE_INFINITY,
     }
-    return { folder, look: createLook(folder), state }
+    return { folder, look: createLook(folder, report), state }
   })
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
   const lookAgain = async ({ folder, look, state }: (typeof projects)[number]): Promise<SeenStates | undefined> => {
-    const stamp = await folderStamp(folder)
-    const isSwept = performance.now() - state.sweptAt < SWEEP_MS
-    if (isSwept && stamp !== undefined && stamp === state.stamp) return undefined
-    state.stamp = stamp
-    state.sweptAt = performance.now()
-    return look()
+    try {
+      const stamp = await folderStamp(folder)
+      const isSwept = performance.now() - state.sweptAt < SWEEP_MS
+      if (isSwept && stamp !== undefined && stamp === state.stamp) return undefined
+      state.stamp = stamp
+      state.sweptAt = performance.now()
+      return await look()
+    } catch (error) {
+      report(`${folder}: ${describeError(error)}`)
+      return undefined
+    }
   }
 
   const wake = async (): Promise<void> => {
     const startedAt = performance.now()
-    let isNew = false
-    try {
-      const seen = (await Promise.all(projects.map(lookAgain))).filter((each) => each !== undefined)
-      isNew = seen.some(({ changed, removed }) => changed.length + removed.length > 0)
-      if (isNew && !isClosed) onSeen(seen)
-    } catch (error) {
-      onFailure(error)
-    }
+    const seen = (await Promise.all(projects.map(lookAgain))).filter((each) => each !== undefined)
+    const isNew = seen.some(({ changed, removed }) => changed.length + removed.length > 0)
+    if (isNew && !isClosed) onSeen(seen)
     const tookMs = performance.now() - startedAt
     const restMs = isNew ? Math.max(LOOK_INTERVAL_MS, tookMs * REST_FACTOR) - tookMs : POLL_MS
     if (!isClosed) timer = setTimeout(() => void wake(), restMs)

@@ -7,7 +7,7 @@ import { identityOf, statIfThere } from "./disk.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import type { HeldFile, Journal, JournalEntry } from "./stored.ts"
 import { type SurveyDeps, type SurveyedFile, surveyFiles, type Write } from "./survey.ts"
-import { undoJournal } from "./undo.ts"
+import { removeUndo, undoJournal } from "./undo.ts"
 import type { FileResult } from "./worktree.ts"
 import { missingFoldersAbove, removeEmptyFoldersAbove, writeSide } from "./write-step.ts"
 
@@ -73,7 +73,7 @@ const writeGroup = async (deps: ApplyDeps, group: readonly Ready[]): Promise<str
   const { target, folder, onWritten } = deps
   const writes = removalsFirst(group.flatMap((each) => each.writes))
   const journal: Journal = { version: 1, entries: [], made_folders: [] }
-  await rm(folder.undo, { recursive: true, force: true })
+  await removeUndo(folder)
   await mkdir(folder.undo, { recursive: true })
   try {
     for (const write of writes) {
@@ -89,11 +89,11 @@ const writeGroup = async (deps: ApplyDeps, group: readonly Ready[]): Promise<str
     await onWritten(group.map(({ file }) => file))
   } catch (error) {
     const leftAlone = await undoJournal(target, folder, journal)
-    await rm(folder.undo, { recursive: true, force: true })
+    await removeUndo(folder)
     const left = leftAlone.map(({ path }) => path).join(", ")
     return `${describeError(error)}${left === "" ? "" : `; left as somebody else made them: ${left}`}`
   }
-  await rm(folder.undo, { recursive: true, force: true })
+  await removeUndo(folder)
   return undefined
 }
 

@@ -8,7 +8,7 @@ import type { PassFolder } from "./pass-folder.ts"
 import { noGit, noRepository } from "./refusal.ts"
 import { locateRepository, type Repository } from "./repository.ts"
 import { isFolder } from "./stage.ts"
-import type { PassRecord } from "./stored.ts"
+import type { CopyRecord } from "./stored.ts"
 import type { Begun, Refusal } from "./worktree.ts"
 
 /** What a copy is made of. */
@@ -55,7 +55,7 @@ export const beginPass = async ({
 }): Promise<Begun | Refusal> => {
   const { top, directory, repository } = source
   const place = join(folder.copy, relative(top, directory))
-  const record: PassRecord = {
+  const record: CopyRecord = {
     version: 1,
     began_at: now().toISOString(),
     directory: place,

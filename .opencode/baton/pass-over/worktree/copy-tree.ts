@@ -16,7 +16,7 @@ export type CopiedFile = Omit<ManifestEntry, "base"> & {
 export type CopiedTree = { readonly files: readonly CopiedFile[]; readonly leftOut: readonly LeftOut[] }
 
 /** A copy that would be larger is not made: somebody forgot a line in .gitignore. */
-export const MAX_TREE_BYTES = 2 * 1024 * 1024 * 1024
+const MAX_TREE_BYTES = 2 * 1024 * 1024 * 1024
 
 /** Two writes within the coarsest resolution of a file system's times may leave the same time. */
 const RACY_MS = 2_000

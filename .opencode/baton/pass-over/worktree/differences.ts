@@ -7,6 +7,15 @@ import { listFolder } from "./repository.ts"
 import type { ManifestEntry } from "./stored.ts"
 import type { LeftOut } from "./worktree.ts"
 
+const REPOSITORY = ".git"
+
+/** Git lists a repository within another one as a folder. */
+const isRepository = (path: string): boolean => path.endsWith("/")
+
+/** Whether something that the child made is nowhere but in its copy; a repository's own folder is none of its work. */
+export const hasUncarried = (leftOut: readonly LeftOut[]): boolean =>
+  leftOut.some(({ path }) => !path.endsWith(`/${REPOSITORY}`))
+
 /** A file that the child may have changed, made (no `began`) or removed (`isThere` false). */
 export type Candidate = { readonly path: string; readonly began: ManifestEntry | undefined; readonly isThere: boolean }
 
@@ -42,13 +51,23 @@ export const findCandidates = async ({
     return undefined
   })
 
-  const listed = await listFolder(git, folder.copy, folder.lister)
-  if ("complaint" in listed) throw new Error(`the copy of the pass could not be listed: ${listed.complaint}`)
-  for (const { path } of listed.files) {
-    if (began.has(path) || isExcluded(path)) continue
-    const reason = uncarriedReason(path)
-    if (reason !== undefined) leftOut.push({ path, reason })
-    else candidates.push({ path, began: undefined, isThere: true })
+  /** @param way of a repository that the child made in its copy, with its `/`; empty for the copy itself */
+  const listNew = async (way: string): Promise<void> => {
+    const listed = await listFolder(git, join(folder.copy, way), folder.lister)
+    if ("complaint" in listed) throw new Error(`the copy of the pass could not be listed: ${listed.complaint}`)
+    for (const file of listed.files) {
+      const path = `${way}${file.path}`
+      if (began.has(path) || isExcluded(path)) continue
+      if (isRepository(path)) {
+        leftOut.push({ path: `${path}${REPOSITORY}`, reason: "its files are carried, its history is not" })
+        await listNew(path)
+        continue
+      }
+      const reason = uncarriedReason(path)
+      if (reason !== undefined) leftOut.push({ path, reason })
+      else candidates.push({ path, began: undefined, isThere: true })
+    }
   }
+  await listNew("")
   return { candidates: candidates.sort((one, other) => (one.path < other.path ? -1 : 1)), leftOut }
 }

@@ -1,12 +1,23 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
+import { errorCode } from "../../host/error-code.ts"
 import { openBaseContents, storeContent } from "./contents.ts"
 import { findCandidates } from "./differences.ts"
 import { isSameSide } from "./disk.ts"
 import type { Git } from "./git.ts"
 import { type Difference, pairRenames } from "./modification.ts"
 import type { PassFolder } from "./pass-folder.ts"
-import type { HeldChanges, ManifestEntry } from "./stored.ts"
+import type { HeldChanges, ManifestEntry, Side } from "./stored.ts"
+
+/** What the child made of a file; one that it took its own right to read from is named like other things not carried. */
+const readNext = async (path: string, held: string): Promise<Side | undefined | "unreadable"> => {
+  try {
+    return await storeContent(path, held)
+  } catch (error) {
+    if (errorCode(error) === "EACCES") return "unreadable"
+    throw error
+  }
+}
 
 /**
  * What the child changed in its copy, with the contents before and after stored in `held`. Looks at contents of those files
@@ -38,8 +49,9 @@ export const collectChanges = async ({
   const left_out = [...leftOut]
   for (const { path, began, isThere } of candidates) {
     const base = began === undefined ? null : await bases.store(began)
-    const next = isThere ? await storeContent(join(folder.copy, path), folder.held) : null
-    if (next === undefined) left_out.push({ path, reason: "it is neither a file nor a link" })
+    const next = isThere ? await readNext(join(folder.copy, path), folder.held) : null
+    if (next === "unreadable") left_out.push({ path, reason: "it may not be read" })
+    else if (next === undefined) left_out.push({ path, reason: "it is neither a file nor a link" })
     else if (!isSameSide(base, next)) differences.push({ path, base, next, by: toolPaths.has(path) ? "tool" : "shell" })
   }
   return { version: 1, files: pairRenames(differences), left_out }

@@ -12,7 +12,7 @@ import type { ManifestEntry } from "./stored.ts"
 import type { LeftOut } from "./worktree.ts"
 
 /** Outside a repository nothing says what matters; a home folder is not a project. */
-export const MAX_FILES_OUTSIDE_GIT = 20_000
+const MAX_FILES_OUTSIDE_GIT = 20_000
 
 /** Never carried by a pass: the bundle's state, and what makes a repository, in any spelling a file system takes for it. */
 export const excluderFor =

@@ -2,7 +2,7 @@ import type { HeldFile, Side } from "./stored.ts"
 import type { FileModification } from "./worktree.ts"
 
 /** Contents above this many bytes are named and not shown; they are held and applied like any other. */
-export const LARGE_FILE_BYTES = 256 * 1024
+const LARGE_FILE_BYTES = 256 * 1024
 
 /** A file before and after, each null where there is none. */
 export type Difference = {
@@ -54,7 +54,7 @@ const changeOf = ({ previous_path, base, next }: HeldFile): FileModification["ch
 }
 
 /** Text in UTF-8 as the bytes have it, with any byte order mark; undefined for everything else. */
-export const decodeUTF8 = (bytes: Uint8Array): string | undefined => {
+const decodeUTF8 = (bytes: Uint8Array): string | undefined => {
   if (bytes.includes(0)) return undefined
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)

@@ -9,7 +9,7 @@ import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
 import { createPassLocks } from "./pass-locks.ts"
 import { busy, failed, unknownPass, wrongState } from "./refusal.ts"
 import { listPending, restoreApplying, restoreWorking } from "./restore-pass.ts"
-import { applyHeld, describeChanges, holdChanges, lookAtCopy, rejectHeld, removeCopy } from "./settle-pass.ts"
+import { applyHeld, describeChanges, holdChanges, lookAtCopy, rejectHeld, removeStoredCopy } from "./settle-pass.ts"
 import { countHeld, readStage, type Stage } from "./stage.ts"
 import type { BeginOptions, Begun, Changes, PassWorktree, Refusal, Restored } from "./worktree.ts"
 
@@ -115,13 +115,13 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
     })
 
   const withhold: PassWorktree["withhold"] = async (passID, toolPaths = NO_PATHS) => {
-    if (readOnly.has(passID)) return NO_CHANGES
+    if (readOnly.delete(passID)) return NO_CHANGES
     const held = await withPass<Changes>("storing", passID, async (folder, stage) => {
       const isDone = stage.kind !== "working"
       const changes = isDone ? stage.changes : await holdChanges({ git, folder }, stage.record, toolPaths)
       return "kind" in changes ? changes : await describeChanges(folder, changes)
     })
-    if (held.kind === "changes") await locks.letGo(passID)
+    await locks.letGo(passID)
     return held
   }
 
@@ -147,12 +147,13 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
         if (stage.kind === "applying") return interrupted()
         return stage.kind === "working" ? stillWorks() : await rejectHeld(folder, stage.changes, paths)
       }),
+    copyOf: (passID) => state.path(PASSES_FOLDER, passID, "copy"),
     pending: () => listPending(state),
     restore: (passID) =>
       withPass<Restored>("restoring", passID, async (folder, stage) => {
         if (stage.kind === "applying") return await restoreApplying(folder, stage)
         if (stage.kind === "working") return await restoreWorking({ git, folder }, stage.record)
-        await removeCopy(folder)
+        await removeStoredCopy(folder, stage.changes)
         return { kind: "restored", did: [], leftAlone: [], held: countHeld(stage.changes) }
       }),
   }

@@ -21,7 +21,8 @@ export type Redirection =
   /** A tool of a plugin or an MCP server: whoever knows its rights decides. */
   | { readonly kind: "unknown" }
 
-const FILE_TOOLS: ReadonlySet<string> = new Set(["read", "write", "edit", "multiedit", "lsp"])
+const EDITING_TOOLS = ["write", "edit", "multiedit"]
+const FILE_TOOLS: ReadonlySet<string> = new Set(["read", "lsp", ...EDITING_TOOLS])
 const FOLDER_TOOLS: ReadonlySet<string> = new Set(["glob", "grep", "list"])
 const PATCH_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "patch"])
 const OTHER_TOOLS: ReadonlySet<string> = new Set([
@@ -46,12 +47,14 @@ const inside = (folder: string, path: string): string | undefined => {
   return way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way) ? undefined : way
 }
 
+export const isInside = (folder: string, path: string): boolean => inside(folder, path) !== undefined
+
 const rootsOf = ({ worktree, spellings = [] }: Place): readonly string[] => [worktree, ...spellings]
 
 /** Where a path of the worktree is in the copy; one that lies elsewhere stays what it is. */
 export const redirectPath = (path: string, place: Place): string => {
   const named = resolve(place.directory, path)
-  if (inside(place.copy, named) !== undefined) return named
+  if (isInside(place.copy, named)) return named
   const way = rootsOf(place)
     .map((root) => inside(root, named))
     .find((found) => found !== undefined)
@@ -74,9 +77,15 @@ export const redirectText = (text: string, place: Place): string => {
 }
 
 /** Text of the child with paths in the copy as paths of the worktree: relative ones, which hold for whoever reads them. */
-export const projectText = (text: string, place: Place): string => {
-  const pattern = new RegExp(`${escapePattern(place.copy)}(?:/|(?![\\w.-]))`, "g")
+export const projectText = (text: string, copy: string): string => {
+  const pattern = new RegExp(`${escapePattern(copy)}(?:/|(?![\\w.-]))`, "g")
   return text.replaceAll(pattern, (found) => (found.endsWith("/") ? "" : "."))
+}
+
+/** The same for every text in a value that JSON can hold, at any depth. */
+export const projectValue = (value: unknown, copy: string): unknown => {
+  const text = JSON.stringify(value)
+  return text === undefined ? value : JSON.parse(projectText(text, copy))
 }
 
 /** A path as a tool was given it, relative to the worktree's top with `/`; undefined for one that lies elsewhere. */
@@ -90,6 +99,22 @@ const redirectField = (
 ): Record<string, string> => {
   const value = args[field]
   return typeof value === "string" ? { [field]: redirectPath(value, place) } : {}
+}
+
+/** OpenCode's own tools that write files. */
+export const WRITING_TOOLS: ReadonlySet<string> = new Set([...EDITING_TOOLS, ...PATCH_TOOLS])
+
+const pathOf = (value: unknown): string[] =>
+  typeof value === "object" && value !== null && "filePath" in value && typeof value.filePath === "string"
+    ? [value.filePath]
+    : []
+
+/** The files that a call of such a tool would write, as its arguments name them. */
+export const pathsToWrite = (tool: string, args: Readonly<Record<string, unknown>>): string[] => {
+  if (!WRITING_TOOLS.has(tool)) return []
+  const patch = typeof args.patchText === "string" ? args.patchText : ""
+  const edits = Array.isArray(args.edits) ? args.edits.flatMap(pathOf) : []
+  return [...pathOf(args), ...edits, ...[...patch.matchAll(PATCH_PATH)].flatMap(([, , path]) => path ?? [])]
 }
 
 /**

@@ -40,7 +40,7 @@ export type ListedFile = {
 }
 
 /** `git ls-files -z -v`: a letter, a space, the path. `H` is a file of the index without any flag. */
-export const parseListing = (stdout: string): ListedFile[] => {
+const parseListing = (stdout: string): ListedFile[] => {
   const files = new Map<string, ListedFile>()
   for (const field of parseList(stdout))
     files.set(field.slice(2), { path: field.slice(2), isIndexed: field[0] === "H" })

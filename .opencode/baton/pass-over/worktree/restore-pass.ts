@@ -6,12 +6,12 @@ import type { StateFolder } from "../../host/state-folder.ts"
 import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
 import { holdChanges, removeCopy, type SettleDeps } from "./settle-pass.ts"
 import { countHeld, isFolder, readManifest, readStage, type Stage, saveChanges, withFate } from "./stage.ts"
-import type { PassRecord } from "./stored.ts"
-import { undoJournal } from "./undo.ts"
+import type { CopyRecord } from "./stored.ts"
+import { removeUndo, undoJournal } from "./undo.ts"
 import type { PendingPass, Refusal, Restored } from "./worktree.ts"
 
 /** The ids of passes that files are, or were, kept for. */
-export const listPasses = async (state: Pick<StateFolder, "path">): Promise<string[]> => {
+const listPasses = async (state: Pick<StateFolder, "path">): Promise<string[]> => {
   try {
     const entries = await readdir(state.path(PASSES_FOLDER), { withFileTypes: true })
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
@@ -72,13 +72,13 @@ export const restoreApplying = async (
   const written = new Set(journal.entries.map(({ path }) => path))
   const again = withFate(changes, written, "held")
   await saveChanges(folder, again)
-  await rm(folder.undo, { recursive: true, force: true })
+  await removeUndo(folder)
   const did = [`took back ${journal.entries.length} writes of an apply that was interrupted`]
   return { kind: "restored", did, leftAlone, held: countHeld(again) }
 }
 
 /** Stores what the copy of a child holds whose process is gone. */
-export const restoreWorking = async (deps: SettleDeps, record: PassRecord): Promise<Restored | Refusal> => {
+export const restoreWorking = async (deps: SettleDeps, record: CopyRecord): Promise<Restored | Refusal> => {
   if ((await readManifest(deps.folder)) === undefined) {
     // The child never started, so that the copy holds nothing of anybody's.
     await removeCopy(deps.folder)

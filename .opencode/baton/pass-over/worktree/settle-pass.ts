@@ -2,6 +2,7 @@
 import { mkdir, rm } from "node:fs/promises"
 import { type ApplyDeps, applyFiles } from "./apply.ts"
 import { readContent } from "./contents.ts"
+import { hasUncarried } from "./differences.ts"
 import type { Git } from "./git.ts"
 import { collectChanges } from "./hold.ts"
 import { excluderFor } from "./make-copy.ts"
@@ -9,7 +10,7 @@ import { describeModification } from "./modification.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import { damaged, wrongState } from "./refusal.ts"
 import { countHeld, isFolder, readManifest, type Stage, saveChanges, withFate } from "./stage.ts"
-import type { HeldChanges, HeldFile, PassRecord } from "./stored.ts"
+import type { CopyRecord, HeldChanges, HeldFile } from "./stored.ts"
 import type { Applied, ApplyOptions, Changes, FileResult, Refusal, Rejected } from "./worktree.ts"
 
 export type SettleDeps = {
@@ -24,15 +25,14 @@ export type SettleDeps = {
  */
 export const lookAtCopy = async (
   { git, folder }: SettleDeps,
-  record: PassRecord,
+  record: CopyRecord,
   toolPaths: ReadonlySet<string>,
 ): Promise<HeldChanges | Refusal> => {
   const manifest = await readManifest(folder)
   if (manifest === undefined) return damaged(`the pass was never begun in full: ${folder.root} has no manifest`)
   const { target, own_folder } = record
   const isExcluded = excluderFor(own_folder)
-  const found = await collectChanges({ git, target, folder, manifest, isExcluded, toolPaths })
-  return { ...found, left_out: [...record.left_out, ...found.left_out] }
+  return await collectChanges({ git, target, folder, manifest, isExcluded, toolPaths })
 }
 
 /** The copy and what was kept to compare it with; the changes and their contents stay. */
@@ -41,16 +41,21 @@ export const removeCopy = async (folder: PassFolder): Promise<void> => {
   for (const path of [copy, base, lister, manifest, index]) await rm(path, { recursive: true, force: true })
 }
 
+/** The same where the copy has nothing that could not be stored: what is nowhere else is never deleted. */
+export const removeStoredCopy = async (folder: PassFolder, { left_out }: HeldChanges): Promise<void> => {
+  if (!hasUncarried(left_out)) await removeCopy(folder)
+}
+
 /** Stores the changes of a child that has ended, and only then removes its copy. */
 export const holdChanges = async (
   deps: SettleDeps,
-  record: PassRecord,
+  record: CopyRecord,
   toolPaths: ReadonlySet<string>,
 ): Promise<HeldChanges | Refusal> => {
   const changes = await lookAtCopy(deps, record, toolPaths)
   if ("kind" in changes) return changes
   await saveChanges(deps.folder, changes)
-  await removeCopy(deps.folder)
+  await removeStoredCopy(deps.folder, changes)
   return changes
 }
 
@@ -93,8 +98,10 @@ export const applyHeld = async (
   const selected = selectFiles(changes.files, paths)
   let current = changes
   const onWritten: ApplyDeps["onWritten"] = async (files) => {
-    current = withFate(current, new Set(files.map(({ path }) => path)), "applied")
-    await saveChanges(folder, current)
+    const next = withFate(current, new Set(files.map(({ path }) => path)), "applied")
+    await saveChanges(folder, next)
+    // Only what is stored: a group that could not be is taken back.
+    current = next
   }
   await mkdir(folder.held, { recursive: true })
   const results: FileResult[] = isRefused
@@ -102,7 +109,7 @@ export const applyHeld = async (
     : await applyFiles({ git, target, folder, merge, onWritten }, selected, { allOrNothing })
   const files = [...results, ...missing]
   // A process that ended while it removed it left it behind.
-  await removeCopy(folder)
+  await removeStoredCopy(folder, current)
   const complete = files.every(({ outcome }) => ["applied", "merged", "already-applied"].includes(outcome))
   return { kind: "applied", complete, files, held: countHeld(current) }
 }
@@ -114,7 +121,10 @@ export const rejectHeld = async (
 ): Promise<Rejected> => {
   const selected = selectFiles(changes.files, paths).map(({ path }) => path)
   const rest = withFate(changes, new Set(selected), "rejected")
+  const isNamed = ({ path }: HeldFile): boolean => paths?.includes(path) ?? selected.includes(path)
+  const named = rest.files.filter(isNamed)
+  const ofFate = (fate: HeldFile["fate"]) => named.filter((file) => file.fate === fate).map(({ path }) => path)
   await saveChanges(folder, rest)
-  await removeCopy(folder)
-  return { kind: "rejected", paths: selected, held: countHeld(rest) }
+  await removeStoredCopy(folder, rest)
+  return { kind: "rejected", paths: ofFate("rejected"), applied: ofFate("applied"), held: countHeld(rest) }
 }

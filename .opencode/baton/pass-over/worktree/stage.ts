@@ -3,13 +3,13 @@ import { isAbsent } from "../../host/error-code.ts"
 import { replaceFile } from "../../host/replace-file.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import {
+  type CopyRecord,
   changesSchema,
   type HeldChanges,
   type Journal,
   journalSchema,
   type ManifestEntry,
   manifestSchema,
-  type PassRecord,
   readStored,
   recordSchema,
 } from "./stored.ts"
@@ -18,9 +18,9 @@ import {
 export type Stage =
   | { readonly kind: "none" }
   /** The copy is made, or was being made when the process ended: then there is no manifest. */
-  | { readonly kind: "working"; readonly record: PassRecord }
-  | { readonly kind: "held"; readonly record: PassRecord; readonly changes: HeldChanges }
-  | { readonly kind: "applying"; readonly record: PassRecord; readonly changes: HeldChanges; readonly journal: Journal }
+  | { readonly kind: "working"; readonly record: CopyRecord }
+  | { readonly kind: "held"; readonly record: CopyRecord; readonly changes: HeldChanges }
+  | { readonly kind: "applying"; readonly record: CopyRecord; readonly changes: HeldChanges; readonly journal: Journal }
 
 /** @throws zod's error, or SyntaxError, for a file that is damaged */
 export const readStage = async (folder: PassFolder): Promise<Stage> => {

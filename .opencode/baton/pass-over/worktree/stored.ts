@@ -4,13 +4,14 @@ import { isAbsent } from "../../host/error-code.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 
 /** Modes as git has them: a file, an executable one, a symbolic link. */
-export const MODES = ["100644", "100755", "120000"] as const
+const MODES = ["100644", "100755", "120000"] as const
 export type Mode = (typeof MODES)[number]
 
 /** One state of a file: its content lies in the pass's `held` folder under its hash (SHA-256, hex). */
 export type Side = { readonly mode: Mode; readonly hash: string; readonly size: number }
 
-export type PassRecord = {
+/** What a copy was made of, and when. */
+export type CopyRecord = {
   version: 1
   /** ISO 8601, UTC. */
   began_at: string
@@ -20,6 +21,7 @@ export type PassRecord = {
   target: string
   /** The bundle's own folder within it, which no pass carries. */
   own_folder: string
+  /** What is not in the copy. */
   left_out: { path: string; reason: string }[]
 }
 
@@ -45,6 +47,7 @@ export type HeldFile = {
   fate: "held" | "applied" | "rejected"
 }
 
+/** `left_out`: what the child made and could not be stored. */
 export type HeldChanges = { version: 1; files: HeldFile[]; left_out: { path: string; reason: string }[] }
 
 /** One write into the worktree: what was there, what is there afterwards, and the name it is written under first. */
@@ -61,7 +64,7 @@ const modeSchema = (z: Zod) => z.enum(MODES)
 const sideFields = (z: Zod) => ({ mode: modeSchema(z), hash: z.string(), size: z.number() })
 const leftOutSchema = (z: Zod) => z.array(z.object({ path: z.string(), reason: z.string() }))
 
-export const recordSchema = (z: Zod): ZodType<PassRecord> =>
+export const recordSchema = (z: Zod): ZodType<CopyRecord> =>
   z.object({
     version: z.literal(1),
     began_at: z.string(),

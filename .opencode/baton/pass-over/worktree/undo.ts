@@ -47,6 +47,15 @@ const removeMade = async (target: string, path: string, made: readonly string[])
 }
 
 /**
+ * Removes what a journal needs to be taken back, the journal first: one that is left alone by a kill would ask for contents
+ * that are gone.
+ */
+export const removeUndo = async ({ journal, undo }: PassFolder): Promise<void> => {
+  await rm(journal, { force: true })
+  await rm(undo, { recursive: true, force: true })
+}
+
+/**
  * Takes back what a journal says was being written, the newest first. A file that is neither what was there before nor what
  * the pass wrote belongs to somebody else and is left alone.
  *

@@ -36,6 +36,7 @@ export type Begun = {
 export type Changes = {
   readonly kind: "changes"
   readonly modifications: readonly FileModification[]
+  /** What the child made and no pass can carry. The copy stays when it has the only one. */
   readonly leftOut: readonly LeftOut[]
 }
 
@@ -57,7 +58,13 @@ export type Applied = {
   readonly held: number
 }
 
-export type Rejected = { readonly kind: "rejected"; readonly paths: readonly string[]; readonly held: number }
+export type Rejected = {
+  readonly kind: "rejected"
+  readonly paths: readonly string[]
+  /** Files asked for that cannot be given up any more: they are in the worktree. */
+  readonly applied: readonly string[]
+  readonly held: number
+}
 
 export type ApplyOptions = {
   /** Only these files, as `path` of their modification says; every held one when absent. */
@@ -68,16 +75,13 @@ export type ApplyOptions = {
   readonly allOrNothing?: boolean
 }
 
-/**
- * `working`: the child has its copy. `held`: its changes are stored and wait to be applied or rejected. `applying`: files
- * are being written; found after a crash it is finished or undone by `restore`. `settled`: nothing waits any more.
- */
-export type FilesState = "working" | "held" | "applying" | "settled"
-
 export type PendingPass = {
   readonly passID: string
-  /** `damaged`: what is kept of it cannot be read, for the reason given. */
-  readonly state: Exclude<FilesState, "settled"> | "damaged"
+  /**
+   * `working`: the child has its copy. `held`: its changes are stored and wait to be applied or rejected. `applying`: files
+   * are being written; found after a crash it is undone by `restore`. `damaged`: it cannot be read, for the reason given.
+   */
+  readonly state: "working" | "held" | "applying" | "damaged"
   /** When the pass began, ISO 8601. */
   readonly since: string
   /** Whether a process that is still there works on it: then it is nobody else's to restore. */
@@ -114,7 +118,10 @@ export type PassWorktree = {
    * @param toolPaths files that the child's own tools wrote, as `by` tells; all others are changed by `shell`
    */
   changes(passID: string, toolPaths?: ReadonlySet<string>): Promise<Changes | Refusal>
-  /** The child has ended: stores its changes and removes its copy. The worktree is not touched. May be called again. */
+  /**
+   * The child has ended: stores its changes and removes its copy. The worktree is not touched. May be called again: of a
+   * refusal the copy is left, and nobody is kept from storing it.
+   */
   withhold(passID: string, toolPaths?: ReadonlySet<string>): Promise<Changes | Refusal>
   /** `withhold`, and then what can be applied or merged file by file is (`auto_apply`); conflicts stay held. */
   keep(passID: string, toolPaths?: ReadonlySet<string>): Promise<Applied | Refusal>
@@ -123,6 +130,8 @@ export type PassWorktree = {
   reject(passID: string, paths?: readonly string[]): Promise<Rejected | Refusal>
   /** Passes that are not settled, oldest first. */
   pending(): Promise<readonly PendingPass[]>
+  /** Where the copy of a pass is, or would be. */
+  copyOf(passID: string): string
   /** After a crash: stores what a dead child's copy holds, and finishes or undoes a half-done `apply`. Loses nothing. */
   restore(passID: string): Promise<Restored | Refusal>
 }

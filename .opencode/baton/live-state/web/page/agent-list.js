@@ -104,7 +104,10 @@ export const createList = (container) => {
         if (entry) rowOf(key).update(entry)
         else {
           const gone = rows.get(key)
-          if (gone) watcher.unobserve(gone.element)
+          if (gone) {
+            watcher.unobserve(gone.element)
+            visible.delete(gone.element)
+          }
           rows.delete(key)
         }
       }

@@ -49,12 +49,12 @@ export const clock = (at) => new Date(at).toLocaleTimeString("en-GB")
 
 /** @type {Readonly<Record<HistoryPoint["kind"], string>>} */
 const POINTS = {
-  permission: "waits for permission",
-  question: "asks",
-  busy: "busy",
-  idle: "idle",
-  started: "started",
-  gone: "gone",
+  permission: DOING.permission.word,
+  question: DOING.question.word,
+  busy: DOING.busy.word,
+  idle: DOING.idle.word,
+  started: DOING.started.word,
+  gone: DOING.gone.word,
   turn: "turn ended",
   compaction: "compacted",
   handoff: "handed over",

@@ -1,0 +1,59 @@
+/** How a private key begins; the lines behind it look like any other base64. */
+export const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/
+
+/**
+ * What published secrets look like, by their issuers' own documents: a fixed prefix and an alphabet. Kept in the order of
+ * the issuers' names; a new one is a line here and a line in the test.
+ */
+export const SECRET_RULES: readonly { readonly id: string; readonly pattern: RegExp }[] = [
+  { id: "1password-service-token", pattern: /\bops_eyJ[\w+/=-]{50,}/ },
+  { id: "age-secret-key", pattern: /\bAGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}/ },
+  { id: "anthropic-key", pattern: /\bsk-ant-[\w-]{20,}/ },
+  { id: "atlassian-token", pattern: /\bATATT3[\w=-]{60,}/ },
+  { id: "aws-access-key", pattern: /\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b/ },
+  { id: "azure-client-secret", pattern: /\b[\w~.]{3}\dQ~[\w~.-]{31,34}/ },
+  { id: "bearer-header", pattern: /\b(?:Bearer|Basic) [A-Za-z0-9+/_.=-]{16,}/ },
+  { id: "cloudflare-origin-key", pattern: /\bv1\.0-[0-9a-f]{24}-[0-9a-f]{100,}/ },
+  { id: "databricks-token", pattern: /\bdapi[0-9a-f]{32}\b/ },
+  { id: "digitalocean-token", pattern: /\bdo[opr]_v1_[0-9a-f]{64}\b/ },
+  { id: "discord-webhook", pattern: /discord(?:app)?\.com\/api\/webhooks\/\d+\/[\w-]{40,}/ },
+  { id: "docker-token", pattern: /\bdckr_(?:pat|oat)_[\w-]{20,}/ },
+  { id: "doppler-token", pattern: /\bdp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}/ },
+  { id: "facebook-token", pattern: /\bEAA[A-Za-z0-9]{60,}/ },
+  { id: "figma-token", pattern: /\bfig[dou]_[\w-]{30,}/ },
+  { id: "fly-token", pattern: /\bfo1_[\w-]{40,}|\bFlyV1 fm\d_[\w+/=,-]{40,}/ },
+  { id: "github-token", pattern: /\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{40,})/ },
+  { id: "gitlab-token", pattern: /\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[\w-]{20,}/ },
+  { id: "google-api-key", pattern: /\bAIza[\w-]{35}/ },
+  { id: "google-oauth-secret", pattern: /\bGOCSPX-[\w-]{28}|\bya29\.[\w-]{30,}/ },
+  { id: "grafana-token", pattern: /\bgl(?:c|sa)_[A-Za-z0-9+/_=]{32,}/ },
+  { id: "hashicorp-vault-token", pattern: /\bhv[bsr]\.[\w-]{24,}/ },
+  { id: "heroku-key", pattern: /\bHRKU-[\w-]{36,}/ },
+  { id: "hugging-face-token", pattern: /\b(?:hf|api_org)_[A-Za-z0-9]{30,}/ },
+  { id: "json-web-token", pattern: /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}/ },
+  { id: "linear-key", pattern: /\blin_(?:api|oauth)_[A-Za-z0-9]{32,}/ },
+  { id: "mailchimp-key", pattern: /\b[0-9a-f]{32}-us\d{1,2}\b/ },
+  { id: "mailgun-key", pattern: /\bkey-[0-9a-f]{32}\b/ },
+  { id: "new-relic-key", pattern: /\bNR(?:AK|JS|II)-[\w-]{19,}/ },
+  { id: "notion-token", pattern: /\b(?:ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})\b/ },
+  { id: "npm-token", pattern: /\bnpm_[A-Za-z0-9]{36}\b/ },
+  { id: "openai-key", pattern: /\bsk-(?:proj-|svcacct-|admin-)?[\w-]{20,}/ },
+  { id: "planetscale-token", pattern: /\bpscale_(?:tkn|pw|oauth)_[\w.=-]{32,}/ },
+  { id: "postman-key", pattern: /\bPMAK-[0-9a-f]{24}-[0-9a-f]{34}\b/ },
+  { id: "private-key", pattern: PRIVATE_KEY },
+  { id: "pypi-token", pattern: /\bpypi-AgE[\w-]{50,}/ },
+  { id: "sendgrid-key", pattern: /\bSG\.[\w-]{20,24}\.[\w-]{39,50}/ },
+  { id: "sentry-token", pattern: /\bsntry[su]_[\w+/=]{40,}/ },
+  { id: "shopify-token", pattern: /\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b/ },
+  { id: "slack-token", pattern: /\bxox[abeoprs]-[\w-]{10,}|\bxapp-\d-[\w-]{20,}/ },
+  { id: "slack-webhook", pattern: /hooks\.slack\.com\/(?:services|workflows)\/[\w/-]{20,}/ },
+  { id: "square-token", pattern: /\b(?:EAAA|sq0[a-z]{3}-)[\w-]{22,}/ },
+  { id: "stripe-key", pattern: /\b(?:sk|rk|pk)_(?:test|live|prod)_[A-Za-z0-9]{10,}|\bwhsec_[A-Za-z0-9+/=]{24,}/ },
+  { id: "telegram-token", pattern: /\b\d{8,10}:AA[\w-]{33}/ },
+  { id: "twilio-key", pattern: /\b(?:SK|AC)[0-9a-f]{32}\b/ },
+  { id: "url-with-password", pattern: /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@]*:[^\s/@]{3,}@/i },
+]
+
+/** A name that says what stands behind it, as in `password: hunter2` or "the password is hunter2". */
+export const NAMED_SECRET =
+  /\b(?:[\w-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|credentials?|client[_-]?secret|private[_-]?key)|pwd|pin|pass)["'`]?\s*(?:=>?|:=?|\bis(?: now)?\b(?! (?:not|an?|the|in|on|for|from|wrong|invalid|required|missing|too|used|stored|never|always|only|read|set|ok|fine)\b))\s*["'`]?(?=\S*[\d!@#$%^&*_+=-])(?!\$\{|\$\(|<|process\.|env\.|os\.)[^\s"'`,;]{4,}/i

@@ -1,0 +1,161 @@
+/** What happens in the tour: a small real project, what its user says, and what the agents do. */
+
+export const TASK = {
+  title: "Teach the parser CRLF",
+  specification: "Lines may end in CRLF. Keep LF as it is.",
+  definitionOfDone: "node --test passes with files from Windows",
+}
+
+const PARSER = `import { readWord } from "./lexer.js"
+
+/** The first word of each line. */
+export const parse = (text) => text.split("\\n").map(readWord)
+`
+
+const LEXER = `export const readWord = (line) => line.split(" ")[0]
+`
+
+const PARSER_TEST = `import assert from "node:assert/strict"
+import { test } from "node:test"
+import { parse } from "../src/parser.js"
+
+test("LF", () => assert.deepEqual(parse("a b\\nc"), ["a", "c"]))
+test("CRLF", () => assert.deepEqual(parse("a\\r\\nc"), ["a", "c"]))
+test("a lone CR ends no line", () => assert.deepEqual(parse("a\\rb"), ["a\\rb"]))
+test("the last line has no end", () => assert.deepEqual(parse("a\\r\\nb\\r"), ["a", "b"]))
+`
+
+export const FROZEN_FILE = "src/lexer.js"
+
+export const PROJECT_FILES: Readonly<Record<string, string>> = {
+  "package.json": '{\n  "name": "my-project",\n  "private": true,\n  "type": "module"\n}\n',
+  "src/parser.js": PARSER,
+  [FROZEN_FILE]: LEXER,
+  "test/parser.test.js": PARSER_TEST,
+}
+
+/** The user's own, written after the installation. */
+export const POLICY = { path: ".opencode/pass-over.json", text: "{}\n" }
+
+const FIRST = PARSER.slice(PARSER.indexOf("export"))
+const WITH_SPACES = `export const parse = (text) => {
+  const lines = text.split(/\\r?\\n/)
+  return lines.map(readWord)
+}
+`
+const WITH_TABS = WITH_SPACES.replaceAll("  ", "\t")
+const SPLIT = "text.split("
+const SPLIT_MENDED = 'text.replace(/\\r$/, "").split('
+
+/** The parser at the end, each edit of an agent's in it. */
+export const FINAL_PARSER = PARSER.replace(FIRST, WITH_TABS.replace(SPLIT, SPLIT_MENDED))
+export const RELEASE_NOTE = { path: "CHANGES.md", text: "# Changes\n\n- The parser reads files from Windows.\n" }
+/** What a subagent writes and nobody asked for. */
+export const UNWANTED = { path: "NOTES.md", text: "# Notes\n\nLine ends are a long story.\n" }
+
+export const BRIEF = `Never touch ${FROZEN_FILE}; it is frozen until Friday.`
+export const startMessage = (taskID: string): string => `Task: ${taskID}\n${BRIEF}`
+export const CORRECTION = "No, always use tabs instead of spaces here."
+export const SAID = {
+  review: "Have it reviewed.",
+  mend: "Let another agent mend it.",
+  take: "Take the parser, not the notes.",
+  test: "Now run the tests.",
+  goal: "write the release note",
+  go: "Go on.",
+  write: "Write it now.",
+  other: "Write a parser for TSV files.",
+} as const
+
+export const ANSWERS = {
+  start: "The parser splits at CRLF and at LF.",
+  corrected: "Tabs it is.",
+  reviewed: "The reviewer wants one change.",
+  mended: "Two files came back and are held.",
+  taken: "The parser is in, the notes are not.",
+  tested: "All four tests pass.",
+  handed: "The draft is ready.",
+  begun: "I have the draft and the parser.",
+  written: "The release note is written.",
+  other: "With tabs, as you always want them.",
+} as const
+
+export const REVIEW = {
+  subagent: "audit",
+  objective: "Review the CRLF change in src/parser.js for lost line ends",
+  reason: "code_review",
+  files: ["src/parser.js"],
+}
+export const FINDING = "a lone CR at the end of the text stays in the last word"
+const REVIEWED = {
+  status: "completed",
+  decision: "changes_requested",
+  summary: "One line end is lost.",
+  findings: [
+    { severity: "error", path: "src/parser.js", line: 5, message: FINDING, fix: "cut it off before the split" },
+  ],
+}
+export const MEND = {
+  subagent: "general",
+  objective: "Cut a lone CR off the end of the text in src/parser.js",
+  reason: "fix",
+  files: ["src/parser.js"],
+}
+export const HANDOFF = {
+  prompt: "Write the release note in CHANGES.md: the parser reads files from Windows now. All four tests pass.",
+  files: ["src/parser.js", "test/parser.test.js"],
+}
+
+/** By a faithful summariser, by a careless one, and none at all; the last is the new session's. */
+export const SUMMARIES = ["The parser splits at CRLF. Tests were run.", "Some work was done.", "", "It went fine."]
+
+export type Step = { tool: string; input: Record<string, unknown> }
+
+const read = (filePath: string): Step => ({ tool: "read", input: { filePath } })
+const edit = (oldString: string, newString: string): Step => ({
+  tool: "edit",
+  input: { filePath: "src/parser.js", oldString, newString },
+})
+const write = ({ path, text }: { path: string; text: string }): Step => ({
+  tool: "write",
+  input: { filePath: path, content: text },
+})
+export const RUN_TESTS: Step = { tool: "bash", input: { command: "node --test", description: "Run the tests" } }
+export const WRITE_NOTE = write(RELEASE_NOTE)
+
+/** What an agent does about what it hears, one call after the other, and what it says at the end. */
+export type Scene = { hears: string; steps: readonly Step[]; says: string }
+
+/** Those that may quote what an earlier one hears stand before it. */
+export const SCENES: readonly Scene[] = [
+  { hears: SAID.other, steps: [], says: ANSWERS.other },
+  { hears: "Hand this work over", steps: [{ tool: "handoff_session", input: HANDOFF }], says: ANSWERS.handed },
+  { hears: SAID.review, steps: [{ tool: "pass_over", input: REVIEW }], says: ANSWERS.reviewed },
+  { hears: SAID.mend, steps: [{ tool: "pass_over", input: MEND }], says: ANSWERS.mended },
+  { hears: CORRECTION, steps: [read("src/parser.js"), edit(WITH_SPACES, WITH_TABS)], says: ANSWERS.corrected },
+  { hears: BRIEF, steps: [read("src/parser.js"), edit(FIRST, WITH_SPACES)], says: ANSWERS.start },
+]
+
+export const SUBAGENT_SCENES: readonly Scene[] = [
+  { hears: REVIEW.objective, steps: [read("src/parser.js"), { tool: "pass_over_return", input: REVIEWED }], says: "" },
+  {
+    hears: MEND.objective,
+    steps: [
+      read("src/parser.js"),
+      edit(SPLIT, SPLIT_MENDED),
+      write(UNWANTED),
+      { tool: "pass_over_return", input: { status: "completed", summary: "The lone CR is cut off.", findings: [] } },
+    ],
+    says: "",
+  },
+]
+
+/** Takes the parser out of the newest pass and gives the rest up. */
+export const takeParser = (passID: string): Scene => ({
+  hears: SAID.take,
+  steps: [
+    { tool: "pass_over_apply", input: { pass_over_id: passID, artifacts: ["src/parser.js"] } },
+    { tool: "pass_over_reject", input: { pass_over_id: passID } },
+  ],
+  says: ANSWERS.taken,
+})

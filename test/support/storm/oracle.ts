@@ -1,0 +1,192 @@
+import type { Surroundings } from "./guard.ts"
+import type { Turn } from "./plan.ts"
+
+/** How one run of OpenCode ended, as its user sees it. */
+export type Ending = {
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly stdout: string
+  readonly stderr: string
+  readonly durationMs: number
+}
+
+export type SeenTurn = {
+  readonly turn: Turn
+  readonly ending: Ending
+  /** The same without the bundle and with nothing broken. */
+  readonly reference: Ending
+  /** A fault of the plan killed it. */
+  readonly wasKilled: boolean
+}
+
+/** A line that has to be in the log of the task. */
+export type OwedLog = {
+  readonly what: string
+  /** How the line begins, and what it holds besides. */
+  readonly begins: string
+  readonly holds: string
+  /** Otherwise it was being written when OpenCode was killed: it may be there or not. */
+  readonly isCertain: boolean
+}
+
+export type SeenFile = {
+  readonly path: string
+  readonly found: string | undefined
+  readonly allowed: readonly (string | undefined)[]
+}
+
+export type SeenPass = {
+  readonly id: string
+  /** undefined: there is no record of it. */
+  readonly state: string | undefined
+  readonly hasCopy: boolean
+  readonly isAudited: boolean
+}
+
+/** Everything that was seen of one run of the storm, after the clean run that followed it. */
+export type Observation = {
+  readonly turns: readonly SeenTurn[]
+  /** The run that followed; another one where the first was given up by a ledger that took too long. */
+  readonly clean: readonly Ending[]
+  /** From here on a run hangs, in milliseconds. */
+  readonly hangLimitMs: number
+  readonly owedLogs: readonly OwedLog[]
+  /** What the user said and is to be learned; what must never be stored. */
+  readonly owedLearning: string | undefined
+  readonly secrets: readonly string[]
+  readonly ledger: {
+    readonly logs: readonly string[]
+    readonly description: string
+    readonly learnings: readonly string[]
+  }
+  readonly specification: string
+  readonly waiting: readonly string[]
+  readonly parked: { readonly found: number; readonly expected: number }
+  /** Disk and ledger refused at the same time, and the log says that a record is in memory alone. */
+  readonly mayLose: boolean
+  readonly files: readonly SeenFile[]
+  readonly surroundings: Record<"before" | "after", Surroundings>
+  readonly readBaits: readonly string[]
+  readonly foreignAccesses: readonly string[]
+  /** Where a text was found that only a reader of the baits can know. */
+  readonly leaks: readonly string[]
+  readonly passes: readonly SeenPass[]
+  readonly processes: readonly string[]
+  /** Files of the bundle's state that are no whole JSON. */
+  readonly halfFiles: readonly string[]
+  readonly complaints: readonly string[]
+}
+
+const CLOSED_PASS_STATES = ["returned", "applied", "rejected", "cancelled"]
+const BUNDLE_STEPS = ["review", "code"]
+
+/** What OpenCode 1.2.15 prints at its first start in a home; a reference always is one. */
+const FIRST_START =
+  /^(?:Performing one time database migration, may take a few minutes\.\.\.|sqlite-migration:\w+|Database migration complete\.)\n/gm
+
+/** Without the numbers that say which of the storm's summaries and files it is. */
+const plain = (text: string): string =>
+  text
+    .replaceAll(FIRST_START, "")
+    .replaceAll(/Summary \d+ of storm \d+\./g, "A summary.")
+    .replaceAll(/\bwork(\/| )\d+/g, "work$1")
+
+const judgeEnding = (
+  name: string,
+  ending: Ending,
+  { exitCode, signal }: Pick<Ending, "exitCode" | "signal">,
+  limitMs: number,
+): string[] => {
+  if (ending.durationMs >= limitMs) return [`hang: ${name} had not ended after ${Math.round(ending.durationMs)} ms`]
+  if (ending.exitCode === exitCode && ending.signal === signal) return []
+  const how = `exit ${ending.exitCode ?? ending.signal}, expected ${exitCode ?? signal}`
+  return [`crash: ${name} ended with ${how}: ${ending.stderr.slice(-500)}`]
+}
+
+const judgeTurns = ({ turns, clean, hangLimitMs }: Observation): string[] => {
+  const killedAt = turns.findIndex(({ wasKilled }) => wasKilled)
+  const judged = turns.flatMap(({ turn, ending, reference, wasKilled }, index) => {
+    const name = `run ${index + 1} (${turn.kind})`
+    if (wasKilled) return judgeEnding(name, ending, { exitCode: null, signal: "SIGKILL" }, hangLimitMs)
+    const wrong = judgeEnding(name, ending, reference, hangLimitMs)
+    // What the bundle's own tools answer is not printed without it, and a killed run's work is another's.
+    const isAlike = turn.kind !== "handoff" && !turn.steps.some((step) => BUNDLE_STEPS.includes(step))
+    if (wrong.length > 0 || !isAlike || (killedAt >= 0 && killedAt < index)) return wrong
+    return (["stdout", "stderr"] as const).flatMap((stream) =>
+      plain(ending[stream]) === plain(reference[stream])
+        ? []
+        : [
+            `output: ${name} prints on ${stream} ${JSON.stringify(ending[stream])}, not ${JSON.stringify(reference[stream])}`,
+          ],
+    )
+  })
+  const expected = { exitCode: 0, signal: null }
+  return [...judged, ...clean.flatMap((ending) => judgeEnding("the clean run", ending, expected, hangLimitMs))]
+}
+
+const judgeLogs = ({ owedLogs, ledger, mayLose }: Observation): string[] =>
+  owedLogs.flatMap(({ what, begins, holds, isCertain }) => {
+    const count = ledger.logs.filter((line) => line.startsWith(begins) && line.includes(holds)).length
+    if (count > 1) return [`doubled: ${what} is in the ledger ${count} times`]
+    return count === 0 && isCertain && !mayLose ? [`lost: ${what} is not in the ledger`] : []
+  })
+
+const HANDOFF = /# Handoff after compaction \d+/g
+
+const judgeLedger = (seen: Observation): string[] => {
+  const { ledger, specification, owedLearning, waiting, parked, mayLose } = seen
+  const learned = ledger.learnings.filter((text) => text === owedLearning).length
+  const sections = ledger.description.match(HANDOFF)?.length ?? 0
+  return [
+    ...judgeLogs(seen),
+    ...(ledger.description.startsWith(specification) ? [] : ["changed: the specification is not what it was"]),
+    ...(sections > 1 ? [`doubled: the description holds ${sections} handoffs`] : []),
+    ...(owedLearning !== undefined && learned === 0 && !mayLose ? [`lost: what the user said was not learned`] : []),
+    ...(learned > 1 ? [`doubled: the learning is there ${learned} times`] : []),
+    ...(waiting.length > 0 ? [`waiting: ${waiting.length} records are still in the outbox: ${waiting.join(" ")}`] : []),
+    ...(parked.found === parked.expected ? [] : [`parked: ${parked.found} records, expected ${parked.expected}`]),
+  ]
+}
+
+const judgeFiles = ({ files, surroundings, readBaits, foreignAccesses, leaks }: Observation): string[] => {
+  const written = new Set(files.map(({ path }) => path))
+  const isNew = (path: string) => [...written].some((file) => file.startsWith(`${path}/`))
+  const { before, after } = surroundings
+  const differing = (part: keyof Surroundings): string[] =>
+    [...new Set([...Object.keys(before[part]), ...Object.keys(after[part])])].filter(
+      (path) => before[part][path] !== after[part][path],
+    )
+  return [
+    ...files
+      .filter(({ found, allowed }) => !allowed.includes(found))
+      .map(
+        ({ path, found, allowed }) => `changed: ${path} holds ${JSON.stringify(found)}, not ${JSON.stringify(allowed)}`,
+      ),
+    ...differing("project")
+      .filter((path) => !written.has(path) && !isNew(path))
+      .map((path) => `changed: ${path} was ${before.project[path]}, is ${after.project[path]}`),
+    ...differing("beside").map((path) => `outside: ${path} was ${before.beside[path]}, is ${after.beside[path]}`),
+    ...readBaits.map((path) => `outside: ${path} was read`),
+    ...foreignAccesses.map((access) => `outside: ${access}`),
+    ...leaks.map((where) => `leak: what only the baits hold is in ${where}`),
+  ]
+}
+
+const judgePass = ({ id, state, hasCopy, isAudited }: SeenPass): string[] => [
+  ...(state === undefined ? [`lost: the pass ${id} has no record`] : []),
+  ...(state === undefined || CLOSED_PASS_STATES.includes(state) ? [] : [`open: the pass ${id} is ${state}`]),
+  ...(hasCopy ? [`left: the copy of the pass ${id}`] : []),
+  ...(isAudited ? [] : [`lost: the audit does not name the pass ${id}`]),
+]
+
+/** What must hold after any plan. @returns one sentence for each thing that does not; none when all is well */
+export const judge = (seen: Observation): string[] => [
+  ...judgeTurns(seen),
+  ...judgeLedger(seen),
+  ...judgeFiles(seen),
+  ...seen.passes.flatMap(judgePass),
+  ...seen.secrets.map((where) => `secret: what is not to be learned is in ${where}`),
+  ...seen.processes.map((line) => `left: the process ${line}`),
+  ...seen.halfFiles.map((file) => `half: ${file}`),
+  ...seen.complaints,
+]

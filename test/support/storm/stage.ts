@@ -1,0 +1,176 @@
+import { existsSync, readdirSync } from "node:fs"
+import { stateFolder } from "../fault-stored-table.ts"
+import { eventually } from "../opencode-server.ts"
+import type { TaskProject } from "../task-project.ts"
+import { faultNamed } from "./catalogue.ts"
+import { createFaultClock } from "./fault-clock.ts"
+import { awaitNoProcesses, owedLogsOf, readPasses, waitingRecords } from "./observe.ts"
+import type { Ending, SeenPass } from "./oracle.ts"
+import type { StormPlan, Turn } from "./plan.ts"
+import { runTurn } from "./run-turn.ts"
+import type { Scene } from "./storm-fault.ts"
+import { correctionOf, openStormProject, type StormProject } from "./storm-project.ts"
+import { createStormScript, type Seen } from "./storm-script.ts"
+import { canTrace, tracingLauncher } from "./trace.ts"
+
+const SETTLE_DEADLINE_MS = 120_000
+const ASK_EVERY_MS = 250
+/** On a busy machine the embedded ledger may take too long and be left alone for the rest of a run. */
+const MOST_CLEAN_RUNS = 3
+
+/** The first session that OpenCode's log names; none when it was killed before it made one. */
+const rootSession = ({ project }: TaskProject): string | undefined => {
+  try {
+    return project.log().match(/\bses_[A-Za-z0-9]{20,}/)?.[0]
+  } catch {
+    // There is no log folder before the first start.
+    return undefined
+  }
+}
+
+const messageOf = (turn: Turn, { task, correction }: StormProject): string => {
+  if (turn.kind === "correction") return correction.text
+  if (turn.kind === "handoff") return "finish the parser"
+  return turn.kind === "task" ? task.message : "Go on with it."
+}
+
+/** @returns whether there was still somebody to end */
+const kill = (pid: number): boolean => {
+  try {
+    process.kill(pid, "SIGKILL")
+    return true
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ESRCH") return false
+    throw error
+  }
+}
+
+export type Stage = StormProject & {
+  readonly seen: Readonly<Seen>
+  readonly isTraced: boolean
+  /** What a fault or the storm itself found wrong. */
+  readonly complaints: readonly string[]
+  struck(): readonly string[]
+  prepare(): Promise<void>
+  /** One run of the plan, with the faults whose moment comes in it. */
+  run(turn: Turn, index: number): Promise<{ ending: Ending; wasKilled: boolean }>
+  /** Mends everything and waits until nothing runs any more. @returns processes that stay */
+  liftAll(): Promise<string[]>
+  /** Runs with nothing broken: one, and more while something waits. */
+  runClean(): Promise<{ endings: Ending[]; processes: string[] }>
+}
+
+/** Sets up project, agents and faults of a plan. */
+export const openStage = async (plan: StormPlan): Promise<Stage> => {
+  const faults = plan.faults.map(({ name }) => faultNamed(name))
+  const complaints: string[] = []
+  const followed: Promise<unknown>[] = []
+  const stops: (() => void)[] = []
+  let running: number | undefined
+  let wasKilled = false
+  let wasEverKilled = false
+
+  const agents = createStormScript({
+    seed: plan.seed,
+    child: faults.find(({ child }) => child !== undefined)?.child,
+    root: faults.find(({ root }) => root !== undefined)?.root,
+    handoffFiles: faults.flatMap(({ handoffFiles = [] }) => handoffFiles),
+    correction: correctionOf(faults).text,
+    onRequest: (turn, request) => clock.reach(turn, request),
+    settle: () => settle(),
+  })
+  const opened = await openStormProject(plan, agents.script)
+  const { task, environment } = opened
+  // What traces a program cannot be killed in its place.
+  const isTraced = plan.isTraced && canTrace() && !faults.some(({ kills }) => kills)
+  const { PATH: plannedPath, ...otherVariables } = environment
+  const launcher = [
+    ...opened.launcher,
+    ...(isTraced ? tracingLauncher(task.project) : []),
+    // The launchers themselves may not be on the PATH that OpenCode is to have.
+    ...(plannedPath === undefined ? [] : ["env", `PATH=${plannedPath}`]),
+  ]
+  const scene: Scene = {
+    task,
+    environment,
+    killOpenCode: () => {
+      wasKilled = running !== undefined && kill(running)
+    },
+    complain: (what) => complaints.push(what),
+    follow: (work) => followed.push(work),
+    onEnd: (stop) => stops.push(stop),
+  }
+  const clock = createFaultClock(plan, faults, scene)
+
+  const isSettled = async (): Promise<true | undefined> => {
+    const marks = stateFolder(task, "learning/waiting")
+    const isLearned = !existsSync(marks) || readdirSync(marks).length === 0
+    const isOpen = ({ state }: SeenPass) => state !== undefined && /wait|sent/.test(state)
+    if (waitingRecords(task).length > 0 || !isLearned) return undefined
+    if (readPasses(task, agents.seen.passes).some(isOpen)) return undefined
+    // Asked last: each question is a process.
+    const { logs } = await task.ledger.show(task.taskID)
+    const missing = owedLogsOf(agents.seen, wasEverKilled).some(
+      ({ begins, holds, isCertain }) =>
+        isCertain && !logs.some(({ message }) => message.startsWith(begins) && message.includes(holds)),
+    )
+    return missing ? undefined : true
+  }
+  // What never comes is for the oracle to tell.
+  const settle = async (): Promise<void> => {
+    await eventually("every record in the ledger", isSettled, SETTLE_DEADLINE_MS, ASK_EVERY_MS).catch(() => undefined)
+  }
+
+  const sessionArgs = (): string[] => {
+    const root = rootSession(task)
+    return root === undefined ? [] : ["--session", root]
+  }
+
+  return {
+    ...opened,
+    seen: agents.seen,
+    isTraced,
+    complaints,
+    struck: clock.struck,
+    prepare: clock.prepare,
+    run: async (turn, index) => {
+      wasKilled = false
+      agents.beginTurn(index, turn)
+      await clock.reach(index, 0)
+      const session = sessionArgs()
+      const isNew = session.length === 0
+      const ending = await runTurn(task, {
+        message: isNew ? task.message : messageOf(turn, opened),
+        args: [...session, ...(turn.kind === "handoff" && !isNew ? ["--command", "handoff"] : [])],
+        environment: otherVariables,
+        launcher,
+        onStart: (pid) => {
+          running = pid
+        },
+      })
+      running = undefined
+      agents.endTurn()
+      // It may have ended by itself in the very moment.
+      wasKilled = wasKilled && ending.signal === "SIGKILL"
+      wasEverKilled ||= wasKilled
+      return { ending, wasKilled }
+    },
+    liftAll: async () => {
+      await Promise.allSettled(followed)
+      for (const stop of stops) stop()
+      await clock.liftAll()
+      return awaitNoProcesses(task)
+    },
+    runClean: async () => {
+      agents.beginCleanRun()
+      const endings: Ending[] = []
+      const processes: string[] = []
+      while (endings.length === 0 || (endings.length < MOST_CLEAN_RUNS && waitingRecords(task).length > 0)) {
+        const args = sessionArgs()
+        endings.push(await runTurn(task, { message: args.length > 0 ? "Go on." : task.message, args }))
+        processes.push(...(await awaitNoProcesses(task)))
+      }
+      return { endings, processes }
+    },
+  }
+}

@@ -1,0 +1,107 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Hooks, PluginInput } from "@opencode-ai/plugin"
+import type { Part, TextPart, UserMessage } from "@opencode-ai/sdk"
+import { afterEach, describe, expect, test, vi } from "vitest"
+import { createLearningHooks } from "../../.opencode/baton/learning/hooks.ts"
+import { promised } from "../requirements.ts"
+import { eventually } from "../support/opencode-server.ts"
+import { temporaryFolder } from "../support/temporary-folder.ts"
+
+const SESSION = "ses_1"
+
+// A hook has a second; vitest may take longer to make modules of the files.
+await Promise.all(["feature", "tools", "first-look"].map((name) => import(`../../.opencode/baton/learning/${name}.ts`)))
+afterEach(() => vi.unstubAllEnvs())
+
+const textPart = (messageID: string, text: string): TextPart => ({
+  id: `prt_${messageID}`,
+  sessionID: SESSION,
+  messageID,
+  type: "text",
+  text,
+})
+
+const userInfo = (id: string): UserMessage => ({
+  id,
+  sessionID: SESSION,
+  role: "user",
+  time: { created: 1 },
+  agent: "build",
+  model: { providerID: "p", modelID: "m" },
+})
+
+/** The hooks in a project without a ledger, in a session that began before them unless `begin` is called. */
+const open = ({ session = {} }: { session?: object } = {}) => {
+  const directory = temporaryFolder()
+  vi.stubEnv("PATH", directory)
+  vi.stubEnv("PROG_DB", join(directory, "none.db"))
+  const logged: { level: string; message: string }[] = []
+  const client = {
+    session: { messages: async () => ({ data: [] }), ...session },
+    app: { log: async ({ body }: { body: (typeof logged)[number] }) => void logged.push(body) },
+  }
+  const input = { client, directory, worktree: directory } as unknown as PluginInput
+  const hooks = createLearningHooks(input)
+  const event = async (type: string, info: object): Promise<void> =>
+    hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
+  const say = async (messageID: string, text: string): Promise<void> => {
+    const parts: Part[] = [textPart(messageID, text)]
+    await hooks["chat.message"]?.({ sessionID: SESSION }, { message: userInfo(messageID), parts })
+  }
+  const command = async (text: string): Promise<void> => {
+    const parts: Part[] = [textPart("", text)]
+    await hooks["command.execute.before"]?.({ command: "c", sessionID: SESSION, arguments: "" }, { parts })
+  }
+  const read = (...path: string[]): string[] => {
+    const folder = join(directory, ".opencode", "state", ...path)
+    const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : []
+    return names.map((name) => readFileSync(join(folder, name), "utf8"))
+  }
+  return { hooks, event, say, command, read, logged, directory, begin: () => event("session.created", { id: SESSION }) }
+}
+
+describe("the hooks of session learning", () => {
+  test(
+    promised("learning.A1", "what a command became teaches nothing; what is typed after one that failed does"),
+    async () => {
+      const { begin, say, command, read } = open()
+      await begin()
+      await command("Always use tabs in this repo.")
+      await say("msg_1", "Always use tabs in this repo.")
+      await command("Fix the tests.")
+      await say("msg_2", "No, use pnpm instead of npm.")
+      const taught = await eventually("the record", () => read("learning", "sessions")[0])
+      expect(taught).toContain("No, use pnpm instead of npm.")
+      expect(taught).not.toContain("Always use tabs")
+    },
+  )
+
+  test(
+    promised("learning.B1", "what waits in a session that is deleted reaches the outbox before its record goes"),
+    async () => {
+      const { begin, event, say, read, hooks } = open()
+      await begin()
+      await say("msg_1", "No, use pnpm instead of npm.")
+      await eventually("the record", () => read("learning", "sessions")[0])
+      await event("session.deleted", { id: SESSION })
+      await eventually("the record's end", () => (read("learning", "sessions").length === 0 ? true : undefined))
+      expect(read("outbox").join()).toContain("No, use pnpm instead of npm.")
+      await hooks.dispose?.()
+    },
+  )
+
+  test(
+    promised("learning.C1", "a request that cannot wait for the learnings goes without them and without the tools"),
+    async () => {
+      const { hooks, logged, directory } = open({ session: { get: () => new Promise(() => {}) } })
+      mkdirSync(join(directory, ".opencode", "state", "learning"), { recursive: true })
+      await hooks.config?.({})
+      const info = userInfo("msg_1")
+      const messages = [{ info, parts: [textPart("msg_1", "Fix the parser")] }]
+      await hooks["experimental.chat.messages.transform"]?.({}, { messages })
+      expect(info.tools).toEqual({ learned: false, forget: false })
+      expect(logged.map(({ message }) => message).join()).toContain("goes without learnings")
+    },
+  )
+})
