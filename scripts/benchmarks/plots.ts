@@ -1,6 +1,7 @@
 import { renderBarPlot } from "./bar-plot.ts"
 import { renderLinePlot, type Series } from "./line-plot.ts"
 import { BENCHMARKS, type Figure, type Measurement, type Results, type RetentionRow } from "./results.ts"
+import { soakPlots } from "./soak/soak-plots.ts"
 import { formatValue } from "./table.ts"
 
 const versionsOf = (items: readonly { version: string }[]): string[] => [
@@ -107,5 +108,6 @@ export const renderPlots = ({ measurements }: Results): Record<string, string> =
     ...(all.length > 0 ? { "promises.svg": targetsPlot(all) } : {}),
     ...(measurements.hook ? { "hook.svg": hookPlot(measurements.hook.figures) } : {}),
     ...(measurements.retention?.retention ? { "retention.svg": retentionPlot(measurements.retention.retention) } : {}),
+    ...(measurements.soak?.soak ? soakPlots(measurements.soak.soak) : {}),
   }
 }

@@ -88,6 +88,7 @@ export const BENCHMARKS = [
   "learning",
   "audit",
   "pass",
+  "soak",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]
