@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { type Held, watchHeld } from "../support/held.ts"
-import { OLDEST } from "../support/opencode-binary.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually, startServer, type TestServer } from "../support/opencode-server.ts"
 import type { ModelReply, Script } from "../support/scripted-model.ts"
 import { BRIEF, closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
@@ -96,7 +96,7 @@ const filesOfSessions = ({ project }: TaskProject): string[] =>
     readdirSync(join(project.directory, ".opencode/state", folder)).map((name) => `${folder}/${name}`),
   )
 
-describe.each([OLDEST])("OpenCode $version", (binary) => {
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised(
     ["soak.B4", "soak.B5"],
     "deleted sessions leave nothing in memory or on disk, and dispose leaves no child, timer or descriptor",
