@@ -1,6 +1,6 @@
 /** Three significant digits, and whole numbers from 100 on. */
 export const formatNumber = (value: number): string =>
-  value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)))
+  Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)))
 
 export const formatValue = (value: number, unit: string): string =>
   unit === "×" ? `${formatNumber(value)}×` : `${formatNumber(value)} ${unit}`
