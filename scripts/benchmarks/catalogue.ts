@@ -14,6 +14,7 @@ import { measurePeers } from "./peers.ts"
 import { measureReferences } from "./references.ts"
 import type { BenchmarkName } from "./results.ts"
 import { measureRetentionTable } from "./retention.ts"
+import { measureSoak } from "./soak/soak.ts"
 import { measureStart } from "./start.ts"
 import { measureTokens } from "./tokens.ts"
 import { measureTranscript } from "./transcript.ts"
@@ -43,4 +44,5 @@ export const CATALOGUE: Record<BenchmarkName, Entry> = {
   learning: { requirement: "learning.A3", about: "what is learned from labelled messages", measure: measureLearning },
   audit: { requirement: "pass-over.G3", about: "a query over 100,000 lines of the audit", measure: measureAudit },
   pass: { requirement: "pass-over.G3", about: "a pass over a plain child session", measure: measurePass },
+  soak: { requirement: "soak.B3", about: "500 compactions, and 200 sessions in 20 directories", measure: measureSoak },
 }

@@ -2,6 +2,7 @@ import { renderBarPlot } from "./bar-plot.ts"
 import { renderLinePlot, type Series } from "./line-plot.ts"
 import { peerCostPlot, peerRetentionPlot } from "./peer-plots.ts"
 import { BENCHMARKS, type Figure, type Measurement, type Results, type RetentionRow } from "./results.ts"
+import { soakPlots } from "./soak/soak-plots.ts"
 import { formatValue } from "./table.ts"
 
 const versionsOf = (items: readonly { version: string }[]): string[] => [
@@ -117,5 +118,6 @@ export const renderPlots = ({ measurements }: Results): Record<string, string> =
     ...(measurements.hook ? { "hook.svg": hookPlot(measurements.hook.figures) } : {}),
     ...(measurements.retention?.retention ? { "retention.svg": retentionPlot(measurements.retention.retention) } : {}),
     ...peerPlots(measurements.peers),
+    ...(measurements.soak?.soak ? soakPlots(measurements.soak.soak) : {}),
   }
 }

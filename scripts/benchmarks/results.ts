@@ -5,7 +5,7 @@ import type { Soak } from "./soak/soak-result.ts"
 import { type Summary, summarise } from "./statistics.ts"
 import type { SubjectName } from "./subjects.ts"
 
-export type Unit = "ms" | "µs" | "×" | "characters" | "MB" | "%"
+export type Unit = "ms" | "µs" | "×" | "characters" | "KB" | "MB" | "%"
 
 /** One measured quantity. `×` is the median of the ratios of n pairs. */
 export type Figure = Summary & {
@@ -136,6 +136,7 @@ export const BENCHMARKS = [
   "learning",
   "audit",
   "pass",
+  "soak",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]

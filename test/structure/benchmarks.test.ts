@@ -14,6 +14,7 @@ import {
   type Measurement,
   type Results,
 } from "../../scripts/benchmarks/results.ts"
+import { isFlat, isWholeServer, isWholeSession } from "../../scripts/benchmarks/soak/soak-result.ts"
 import { formatAddition, formatValue } from "../../scripts/benchmarks/table.ts"
 import { promised } from "../requirements.ts"
 import { LEARNING_SETS, scoreLearningSet } from "../support/learning-sets.ts"
@@ -195,6 +196,27 @@ test(promised("learning.A3", "precision and recall are published as the sets giv
   const now = LEARNING_SETS.map((set) => ({ set, ...pick(scoreLearningSet(set)) }))
   expect(measured("learning").detection).toEqual(now)
   expect(now.filter((row) => !isPrecise(row))).toEqual([])
+})
+
+test(promised("soak.B3", "what may not grow is published against its promise, and a run that is short says so"), () => {
+  const { soak, figures } = measured("soak")
+  expect(soak?.sessions.map(({ version }) => version)).toEqual(BOTH_ENDS.map(({ version }) => version))
+  const lines = page.split("\n")
+  for (const session of soak?.sessions ?? []) {
+    const { version } = session
+    const promisedLines = session.lines.filter(({ below }) => below !== undefined)
+    expect(promisedLines.map(({ what }) => what)).toEqual(
+      expect.arrayContaining(["heap, the bundle's part", "open descriptors, the bundle's part", "child processes"]),
+    )
+    for (const line of promisedLines) {
+      const row = lines.find((each) => each.startsWith(`| ${line.what} | ${version} |`)) ?? ""
+      expect(row.includes("**missed**"), `${line.what} on ${version}`).toBe(!isFlat(session, line))
+    }
+    for (const id of ["soak.hook-ratio", "soak.turn-ratio"])
+      expect(figures.find((each) => each.id === id && each.version === version)?.below, id).toBe(1.5)
+  }
+  const isShort = !soak?.sessions.every(isWholeSession) || !soak.servers.every(isWholeServer)
+  expect(page.includes("**a short run**")).toBe(isShort)
 })
 
 test("every figure has its n, a median between its extremes, and a machine without a name or a path", () => {
