@@ -175,6 +175,8 @@ export const REQUIREMENTS = {
   "speed.G4": "An embedded log costs under three times an empty script of the same runtime.",
   "speed.G5": "The retention table is measured for plain OpenCode and Baton on both versions.",
 
+  "peers.C1":
+    "Baton is measured beside its peers in one run on the same work, and the page says in words where a peer is better.",
   "soak.B3": "Along 500 compactions and 20,000 messages of one session, memory, handles, times and files stay flat.",
   "soak.B4": "What a session makes the bundle hold, in memory and for itself on disk, goes with the session.",
   "soak.B5": "A feature that is disposed of leaves no child, no timer and no open descriptor.",

@@ -10,4 +10,4 @@ export type BenchmarkContext = {
 /** Measures one thing. @throws when the measurement itself fails: a missing figure is never left out silently */
 export type Benchmark = (
   context: BenchmarkContext,
-) => Promise<Pick<Measurement, "figures" | "retention" | "drafts" | "detection" | "soak">>
+) => Promise<Omit<Measurement, "requirement" | "takenAt" | "machine" | "load">>

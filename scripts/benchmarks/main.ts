@@ -21,7 +21,7 @@ const PAGE = join(DOCS, "benchmarks.md")
 const USAGE = `Usage: ./scripts/bench [NAME …] [--quick]
 
 Measures Baton on both supported OpenCode versions and writes docs/benchmarks/ and the tables of docs/benchmarks.md.
-All of it takes about an hour on two cores; a quiet machine is needed for figures worth keeping.
+All of it takes about an hour and a quarter on two cores; a quiet machine is needed for figures worth keeping.
 
 ${BENCHMARKS.map((name) => `  ${name.padEnd(10)} ${CATALOGUE[name].about}`).join("\n")}
 

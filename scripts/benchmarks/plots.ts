@@ -1,6 +1,8 @@
 import { renderBarPlot } from "./bar-plot.ts"
 import { renderLinePlot, type Series } from "./line-plot.ts"
+import { peerCostPlot, peerRetentionPlot } from "./peer-plots.ts"
 import { BENCHMARKS, type Figure, type Measurement, type Results, type RetentionRow } from "./results.ts"
+import { soakPlots } from "./soak/soak-plots.ts"
 import { formatValue } from "./table.ts"
 
 const versionsOf = (items: readonly { version: string }[]): string[] => [
@@ -100,6 +102,14 @@ const targetsPlot = (measurements: readonly Measurement[]): string => {
   })
 }
 
+const peerPlots = (measurement: Measurement | undefined): Record<string, string> =>
+  measurement?.peers
+    ? {
+        "peers.svg": peerCostPlot(measurement.figures, measurement.peers),
+        "peers-retention.svg": peerRetentionPlot(measurement.peers),
+      }
+    : {}
+
 /** The pictures of docs/benchmarks.md by file name, as far as there are figures for them. */
 export const renderPlots = ({ measurements }: Results): Record<string, string> => {
   const all = BENCHMARKS.flatMap((name) => measurements[name] ?? [])
@@ -107,5 +117,7 @@ export const renderPlots = ({ measurements }: Results): Record<string, string> =
     ...(all.length > 0 ? { "promises.svg": targetsPlot(all) } : {}),
     ...(measurements.hook ? { "hook.svg": hookPlot(measurements.hook.figures) } : {}),
     ...(measurements.retention?.retention ? { "retention.svg": retentionPlot(measurements.retention.retention) } : {}),
+    ...peerPlots(measurements.peers),
+    ...(measurements.soak?.soak ? soakPlots(measurements.soak.soak) : {}),
   }
 }

@@ -1,9 +1,11 @@
 import type { RequirementId } from "../../test/requirements.ts"
+import type { FeatureName, RequestName } from "../../test/support/request-scenario.ts"
 import type { Machine } from "./machine.ts"
 import type { Soak } from "./soak/soak-result.ts"
 import { type Summary, summarise } from "./statistics.ts"
+import type { SubjectName } from "./subjects.ts"
 
-export type Unit = "ms" | "µs" | "×" | "characters" | "MB" | "%"
+export type Unit = "ms" | "µs" | "×" | "characters" | "KB" | "MB" | "%"
 
 /** One measured quantity. `×` is the median of the ratios of n pairs. */
 export type Figure = Summary & {
@@ -58,6 +60,48 @@ export type DetectionRow = {
   rightType: number
 }
 
+/** One feature's plugin alone, or all of them. */
+export type AdditionColumn = FeatureName | "bundle"
+
+/** What is added to one request: see test/support/request-scenario.ts. */
+export type AdditionRow = {
+  version: string
+  request: RequestName
+  /** Characters of the request in plain OpenCode. */
+  plain: number
+  /** Characters more with a feature; one that is not named leaves the request as it is, byte for byte. */
+  added: Partial<Record<AdditionColumn, number>>
+}
+
+/** Whether a subject could be measured on a version. */
+export type PeerRow = {
+  version: string
+  subject: SubjectName
+  /** A peer's own version. */
+  release?: string
+  /** What came instead of figures; absent where it works. */
+  failure?: string
+  /** What it lacks here, so that its figures show only a part of it. */
+  lacks?: string
+}
+
+/** What the retention scenario left with one subject, in `opencode serve`. */
+export type PeerRetentionRow = {
+  version: string
+  subject: SubjectName
+  summariser: "faithful" | "careless"
+  /** Compactions asked for, and seen. */
+  compactions: number
+  compacted: number
+  factsKept: number
+  turnsKnowingTask: number
+  turns: number
+  /** How often the session stopped after a compaction and a user had to say "Go on." */
+  toldToGoOn: number
+}
+
+export type PeerResults = { subjects: PeerRow[]; retention: PeerRetentionRow[] }
+
 export type Measurement = {
   requirement: RequirementId
   /** ISO 8601, UTC. */
@@ -69,6 +113,8 @@ export type Measurement = {
   retention?: RetentionRow[]
   drafts?: DraftRow[]
   detection?: DetectionRow[]
+  additions?: AdditionRow[]
+  peers?: PeerResults
   soak?: Soak
 }
 
@@ -79,7 +125,9 @@ export const BENCHMARKS = [
   "event",
   "ledger",
   "retention",
+  "tokens",
   "additions",
+  "peers",
   "references",
   "transcript",
   "live-state",
@@ -88,6 +136,7 @@ export const BENCHMARKS = [
   "learning",
   "audit",
   "pass",
+  "soak",
 ] as const
 
 export type BenchmarkName = (typeof BENCHMARKS)[number]

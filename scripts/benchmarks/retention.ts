@@ -3,6 +3,7 @@ import { measureRetention, retentionScript } from "../../test/support/retention.
 import { openTestLedger } from "../../test/support/test-ledger.ts"
 import { withBenchProject } from "./bench-project.ts"
 import type { Benchmark } from "./benchmark.ts"
+import { inPool } from "./pool.ts"
 import type { RetentionRow } from "./results.ts"
 
 const COMPACTIONS = [1, 5, 20, 50]
@@ -51,18 +52,13 @@ export const measureRetentionTable: Benchmark = async ({ quick, say }) => {
     ),
   )
   say(`retention: ${cases.length} runs of up to ${quick ? 1 : Math.max(...COMPACTIONS)} compactions`)
-  const rows: RetentionRow[] = []
-  const waiting = cases.map((each, index) => ({ each, index }))
-  const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const row = await runCase(next.each)
-      rows[next.index] = row
-      say(
-        `  ${row.version} ${row.bundle} ${row.summariser}, ${row.compactions} compactions: ` +
-          `${row.factsKept}/${row.facts} facts, task known in ${row.turnsKnowingTask}/${row.turns} turns`,
-      )
-    }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  const rows = await inPool(cases, AT_ONCE, async (each) => {
+    const row = await runCase(each)
+    say(
+      `  ${row.version} ${row.bundle} ${row.summariser}, ${row.compactions} compactions: ` +
+        `${row.factsKept}/${row.facts} facts, task known in ${row.turnsKnowingTask}/${row.turns} turns`,
+    )
+    return row
+  })
   return { figures: [], retention: rows }
 }

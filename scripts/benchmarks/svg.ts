@@ -2,7 +2,7 @@
 export type Point = { x: number; y: number }
 
 /** Classes a mark may have: one per series, told apart by shape as well as by colour. */
-export const TONES = ["a", "b", "c", "d"] as const
+export const TONES = ["a", "b", "c", "d", "e"] as const
 export type Tone = (typeof TONES)[number]
 
 type Palette = { paper: string; ink: string; quiet: string; rule: string; limit: string } & Record<Tone, string>
@@ -17,6 +17,7 @@ const LIGHT: Palette = {
   b: "#bc4c00",
   c: "#1a7f37",
   d: "#8250df",
+  e: "#bf3989",
 }
 const DARK: Palette = {
   paper: "#0d1117",
@@ -28,6 +29,7 @@ const DARK: Palette = {
   b: "#f0883e",
   c: "#3fb950",
   d: "#bc8cff",
+  e: "#f778ba",
 }
 
 const colours = (palette: Palette): string =>
@@ -66,13 +68,14 @@ export const lineBetween = (from: Point, to: Point, className: string, dashed = 
 export const pathThrough = (points: readonly Point[], tone: Tone, dashed: boolean): string =>
   `<polyline points="${points.map(({ x, y }) => `${number(x)},${number(y)}`).join(" ")}" class="line ${tone}"${dashed ? ' stroke-dasharray="6 4"' : ""}/>`
 
-/** A series' mark: circle, square, diamond or triangle. */
+/** A series' mark: circle, square, diamond, or a triangle that stands or hangs. */
 export const markAt = ({ x, y }: Point, tone: Tone): string => {
   if (tone === "a") return `<circle cx="${number(x)}" cy="${number(y)}" r="4" class="mark a"/>`
   const shapes = {
     b: [-3.5, -3.5, 3.5, -3.5, 3.5, 3.5, -3.5, 3.5],
     c: [0, -5, 5, 0, 0, 5, -5, 0],
     d: [0, -5, 4.5, 3.5, -4.5, 3.5],
+    e: [0, 5, 4.5, -3.5, -4.5, -3.5],
   }
   const points = shapes[tone].map((offset, index) => number((index % 2 === 0 ? x : y) + offset))
   return `<polygon points="${points.join(" ")}" class="mark ${tone}"/>`

@@ -1,4 +1,7 @@
+import { ADDITIONS, FEATURE_NAMES, REQUESTS } from "../../test/support/request-scenario.ts"
+import { peerTables } from "./peer-tables.ts"
 import {
+  type AdditionRow,
   type DetectionRow,
   type DraftRow,
   type Figure,
@@ -11,7 +14,7 @@ import {
   type RetentionRow,
 } from "./results.ts"
 import { soakTables } from "./soak/soak-tables.ts"
-import { formatNumber, formatValue, table } from "./table.ts"
+import { formatAddition, formatNumber, formatValue, table } from "./table.ts"
 
 const limitOf = (figure: Figure): string => {
   if (figure.below === undefined) return ""
@@ -80,9 +83,25 @@ export const detectionTable = (rows: readonly DetectionRow[]): string =>
     }),
   )
 
+/** One row a request and version, one column a feature; "0" is a request that is the same byte for byte. */
+export const additionTable = (rows: readonly AdditionRow[]): string =>
+  table(
+    ["Request", "OpenCode", "Plain", ...FEATURE_NAMES.map((name) => ADDITIONS[name].name), "Whole bundle"],
+    rows.map(({ version, request, plain, added }) => {
+      const columns = [...FEATURE_NAMES, "bundle"] as const
+      const cells = columns.map((column) => {
+        const characters = added[column]
+        return characters === undefined ? "0" : `**${formatAddition(characters)}**`
+      })
+      return [REQUESTS[request], version, plain.toLocaleString("en"), ...cells]
+    }),
+  )
+
 /** Every table of a measurement. */
-export const tablesOf = ({ figures, retention, drafts, detection, soak }: Measurement): string[] => [
-  ...(figures.length > 0 ? [figureTable(figures)] : []),
+export const tablesOf = ({ figures, retention, drafts, detection, additions, peers, soak }: Measurement): string[] => [
+  ...(peers ? peerTables(figures, peers) : []),
+  ...(additions ? [additionTable(additions)] : []),
+  ...(figures.length > 0 && !peers ? [figureTable(figures)] : []),
   ...(retention ? [retentionTable(retention)] : []),
   ...(drafts ? [draftTable(drafts)] : []),
   ...(detection ? [detectionTable(detection)] : []),

@@ -14,10 +14,12 @@ import {
   type Measurement,
   type Results,
 } from "../../scripts/benchmarks/results.ts"
-import { formatValue } from "../../scripts/benchmarks/table.ts"
+import { isFlat, isWholeServer, isWholeSession } from "../../scripts/benchmarks/soak/soak-result.ts"
+import { formatAddition, formatValue } from "../../scripts/benchmarks/table.ts"
 import { promised } from "../requirements.ts"
 import { LEARNING_SETS, scoreLearningSet } from "../support/learning-sets.ts"
 import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
+import { FEATURE_NAMES, mayAdd, REQUEST_NAMES, REQUESTS } from "../support/request-scenario.ts"
 
 const DOCS = join(REPOSITORY, "docs")
 const FOLDER = join(DOCS, "benchmarks")
@@ -132,6 +134,34 @@ describe.each(BOTH_ENDS)("on OpenCode $version", ({ version }) => {
     for (const id of ["reader", "writer"]) isPublished(figure("pass", `pass.${id}`, version), 50, 30)
   })
 
+  test.each(REQUEST_NAMES)(
+    promised("tokens.C2", "what is added to %s is published, and it is nothing for features that it does not use"),
+    (request) => {
+      const row = measured("tokens").additions?.find((each) => each.version === version && each.request === request)
+      if (!row) throw new Error(`results.json has no ${request} for ${version}; run ./scripts/bench tokens`)
+      const features = FEATURE_NAMES.filter((feature) => mayAdd(feature, request))
+      expect(Object.keys(row.added)).toEqual([...features, ...(features.length > 0 ? ["bundle"] : [])])
+      const line = page.split("\n").find((each) => each.startsWith(`| ${REQUESTS[request]} | ${version} |`)) ?? ""
+      const cells = [...FEATURE_NAMES, "bundle" as const].map((column) => {
+        const characters = row.added[column]
+        return characters === undefined ? "0" : `**${formatAddition(characters)}**`
+      })
+      expect(line.split(" | ").slice(3).join(" | ")).toBe(`${cells.join(" | ")} |`)
+    },
+  )
+
+  test(promised("tokens.C2", "a huge task adds at most 10 % of the context and 12,000 characters"), () => {
+    for (const [context, limit] of [
+      [20_000, 8_000],
+      [200_000, 12_000],
+    ] as const)
+      for (const place of ["prompt", "turn"]) {
+        const { max, n, id } = figure("additions", `additions.${place}.${context}.huge`, version)
+        expect(n, id).toBeGreaterThanOrEqual(5)
+        expect(max, id).toBeLessThanOrEqual(limit)
+      }
+  })
+
   test.each(["faithful", "careless"] as const)(
     promised("speed.G5", "the retention table has plain OpenCode and Baton, and with a %s summariser Baton keeps all"),
     (summariser) => {
@@ -168,13 +198,34 @@ test(promised("learning.A3", "precision and recall are published as the sets giv
   expect(now.filter((row) => !isPrecise(row))).toEqual([])
 })
 
+test(promised("soak.B3", "what may not grow is published against its promise, and a run that is short says so"), () => {
+  const { soak, figures } = measured("soak")
+  expect(soak?.sessions.map(({ version }) => version)).toEqual(BOTH_ENDS.map(({ version }) => version))
+  const lines = page.split("\n")
+  for (const session of soak?.sessions ?? []) {
+    const { version } = session
+    const promisedLines = session.lines.filter(({ below }) => below !== undefined)
+    expect(promisedLines.map(({ what }) => what)).toEqual(
+      expect.arrayContaining(["heap, the bundle's part", "open descriptors, the bundle's part", "child processes"]),
+    )
+    for (const line of promisedLines) {
+      const row = lines.find((each) => each.startsWith(`| ${line.what} | ${version} |`)) ?? ""
+      expect(row.includes("**missed**"), `${line.what} on ${version}`).toBe(!isFlat(session, line))
+    }
+    for (const id of ["soak.hook-ratio", "soak.turn-ratio"])
+      expect(figures.find((each) => each.id === id && each.version === version)?.below, id).toBe(1.5)
+  }
+  const isShort = !soak?.sessions.every(isWholeSession) || !soak.servers.every(isWholeServer)
+  expect(page.includes("**a short run**")).toBe(isShort)
+})
+
 test("every figure has its n, a median between its extremes, and a machine without a name or a path", () => {
   for (const name of BENCHMARKS) {
-    const { machine, figures, retention = [], drafts = [], takenAt } = measured(name)
+    const { machine, figures, retention = [], drafts = [], additions = [], takenAt } = measured(name)
     expect(Object.keys(machine).sort()).toEqual(["cores", "cpu", "memoryGiB", "system"])
     expect(JSON.stringify(machine)).not.toMatch(/\/(?:home|root|tmp|work|Users)\b/)
     expect(Number.isNaN(Date.parse(takenAt)), takenAt).toBe(false)
-    expect(figures.length + retention.length + drafts.length, name).toBeGreaterThan(0)
+    expect(figures.length + retention.length + drafts.length + additions.length, name).toBeGreaterThan(0)
     for (const { n, median, min, max, id } of figures) {
       expect(n, id).toBeGreaterThan(0)
       expect(median, id).toBeGreaterThanOrEqual(min)

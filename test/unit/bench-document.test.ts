@@ -12,8 +12,8 @@ import {
   type RetentionRow,
   toFigure,
 } from "../../scripts/benchmarks/results.ts"
-import { formatNumber } from "../../scripts/benchmarks/table.ts"
-import { draftTable, figureTable, retentionTable } from "../../scripts/benchmarks/tables.ts"
+import { formatAddition, formatNumber } from "../../scripts/benchmarks/table.ts"
+import { additionTable, draftTable, figureTable, retentionTable } from "../../scripts/benchmarks/tables.ts"
 
 const machine = { cpu: "A processor", cores: 2, memoryGiB: 8, system: "Linux 6 x64" }
 
@@ -76,6 +76,23 @@ describe("tables", () => {
     [12_345.6, "12,346"],
   ])("write %d as %s", (value, text) => {
     expect(formatNumber(value)).toBe(text)
+  })
+
+  test.each([
+    [2293, "+2,293 (573)"],
+    [-8, "−8 (2)"],
+  ])("write %d characters more as %s", (characters, text) => {
+    expect(formatAddition(characters)).toBe(text)
+  })
+
+  test("say what each feature adds to a request, and 0 where it is the same", () => {
+    const line = additionTable([
+      { version: "1.2.15", request: "task-after", plain: 12_345, added: { compaction: 2293, bundle: 2300 } },
+    ])
+    expect(line).toContain("| Compaction | Handoff | Live state | Learning | Pass over | Whole bundle |")
+    expect(line).toContain(
+      "right after a compaction | 1.2.15 | 12,345 | **+2,293 (573)** | 0 | 0 | 0 | 0 | **+2,300 (575)** |",
+    )
   })
 
   test("set plain OpenCode beside Baton", () => {
