@@ -1,4 +1,5 @@
 import type { ModelReply, ModelRequest, Script } from "../../test/support/scripted-model.ts"
+import { LEXER, PARSER_TEST } from "./crlf-project.ts"
 
 /** The small real project of the picture, and what happens in it: half a task, a handoff, and its first answer. */
 
@@ -15,19 +16,6 @@ const PARSER = `import { readWord } from "./lexer.js"
 
 /** The words of each line. */
 export const parse = (text) => text.split("\\n").map(readWord)
-`
-
-const LEXER = `export const readWord = (line) => line.split(" ")[0]
-`
-
-const PARSER_TEST = `import assert from "node:assert/strict"
-import { test } from "node:test"
-import { parse } from "../src/parser.js"
-
-test("LF", () => assert.deepEqual(parse("a b\\nc"), ["a", "c"]))
-test("CRLF", () => assert.deepEqual(parse("a\\r\\nc"), ["a", "c"]))
-test("a lone CR ends no line", () => assert.deepEqual(parse("a\\rb"), ["a\\rb"]))
-test("the last line has no end", () => assert.deepEqual(parse("a\\r\\nb\\r"), ["a", "b"]))
 `
 
 export const PROJECT_FILES: Record<string, string> = {

@@ -1,5 +1,7 @@
 /** What happens in the tour: a small real project, what its user says, and what the agents do. */
 
+import { LEXER, PARSER_TEST } from "../crlf-project.ts"
+
 export const TASK = {
   title: "Teach the parser CRLF",
   specification: "Lines may end in CRLF. Keep LF as it is.",
@@ -10,19 +12,6 @@ const PARSER = `import { readWord } from "./lexer.js"
 
 /** The first word of each line. */
 export const parse = (text) => text.split("\\n").map(readWord)
-`
-
-const LEXER = `export const readWord = (line) => line.split(" ")[0]
-`
-
-const PARSER_TEST = `import assert from "node:assert/strict"
-import { test } from "node:test"
-import { parse } from "../src/parser.js"
-
-test("LF", () => assert.deepEqual(parse("a b\\nc"), ["a", "c"]))
-test("CRLF", () => assert.deepEqual(parse("a\\r\\nc"), ["a", "c"]))
-test("a lone CR ends no line", () => assert.deepEqual(parse("a\\rb"), ["a\\rb"]))
-test("the last line has no end", () => assert.deepEqual(parse("a\\r\\nb\\r"), ["a", "b"]))
 `
 
 export const FROZEN_FILE = "src/lexer.js"
