@@ -12,6 +12,7 @@ import type { ToolUse } from "../task/activity.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { createActivityTracker } from "./activity-tracker.ts"
+import type { PassedBy } from "./born-sessions.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
 import { type GatherDeps, type Gathered, gatherIdentityAndFacts } from "./gather.ts"
@@ -24,7 +25,6 @@ import { taskInLedger } from "./task-block.ts"
 import { createTodoLists } from "./todo-lists.ts"
 
 type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
-type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 
 export type CompactionDeps = Omit<GatherDeps, "todos"> & {
   sessions: Sessions
@@ -33,9 +33,6 @@ export type CompactionDeps = Omit<GatherDeps, "todos"> & {
   outbox: Pick<Outbox, "add" | "addUnlessKnown" | "waiting" | "flush">
   now: () => Date
 }
-
-/** OpenCode's own helpers run on models of their own; their limits say nothing about the session's. */
-const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compaction"])
 
 /** As many of the newest messages as surely hold a compaction that has just ended. */
 const NEWEST_MESSAGES = 20
@@ -56,7 +53,9 @@ const NOTE_READY_MS = 2_500
 export type Compaction = {
   /** A user's message arrived: what a compaction right at its start would have to ask for is asked for now. */
   userArrived(sessionID: string): void
-  modelUsed(request: ModelRequest): undefined
+  /** What passed by before the feature was there. */
+  passedBy(before: PassedBy): void
+  modelUsed(sessionID: string, contextTokens: number): void
   toolUsed(sessionID: string, use: ToolUse): undefined
   /** @returns the change to the compacting hook's output, or nothing for a session without a task */
   preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
@@ -117,6 +116,10 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     begun.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
 
+  const modelUsed = (sessionID: string, contextTokens: number): void => {
+    if (tasks.peek(sessionID)) void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
+  }
+
   const prepare = async (sessionID: string): Promise<void> => {
     const isTurnSeen = () => seen.get(sessionID)?.isTurnSeen === true
     if (isTurnSeen() || !(await tasks.find(sessionID))) return
@@ -128,13 +131,12 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   return {
     userArrived: (sessionID) => inBackground(sessionID, work.begin(sessionID, prepare(sessionID))),
 
-    modelUsed: ({ sessionID, agent, model }) => {
-      const agentName: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
-      const contextTokens = model.limit.context
-      if (!tasks.peek(sessionID) || HELPER_AGENTS.has(String(agentName)) || !(contextTokens > 0)) return undefined
-      void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
-      return undefined
+    passedBy: ({ sessionID, isTurnSeen, contextTokens }) => {
+      see(sessionID, { isTurnSeen })
+      if (contextTokens !== undefined) modelUsed(sessionID, contextTokens)
     },
+
+    modelUsed,
 
     toolUsed: (sessionID, use) => {
       activity.toolUsed(sessionID, use)

@@ -9,9 +9,8 @@ import { createSessions } from "../host/sessions.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createLedger } from "../ledger/client.ts"
 import { createOutbox } from "../ledger/outbox.ts"
-import { taskBindingSchema } from "../task/binding.ts"
 import { createPromptFiles } from "../task/prompt-files.ts"
-import { createTaskRegistry } from "../task/registry.ts"
+import type { TaskRegistry } from "../task/registry.ts"
 import { collectUserText } from "../task/user-text.ts"
 import { type Compaction, createCompaction } from "./compaction.ts"
 import { createJournals, journalSchema } from "./journal.ts"
@@ -25,10 +24,14 @@ export type CompactionFeature = Omit<Compaction, "stop" | "userArrived"> & {
   stop(): Promise<void>
 }
 
-/** Puts the feature together for one directory: the only place where its parts meet the host. */
+/**
+ * Puts the feature together for one directory: the only place where its parts meet the host.
+ *
+ * @param context.tasks in use before the rest of the feature is (tasks.ts)
+ */
 export const createCompactionFeature = (
   { client, directory, worktree, $ }: PluginInput,
-  { log, projectRoot, bundleRoot }: { log: Log; projectRoot: string; bundleRoot: string },
+  { log, projectRoot, bundleRoot, tasks }: { log: Log; projectRoot: string; bundleRoot: string; tasks: TaskRegistry },
 ): CompactionFeature => {
   const now = () => new Date()
   const state = createStateFolder(projectRoot)
@@ -36,12 +39,6 @@ export const createCompactionFeature = (
   const sessions = createSessions(client)
   const ledger = createLedger({ run, directory, log, state, bundleRoot })
   const outbox = createOutbox({ ledger, state, log, now })
-  const tasks = createTaskRegistry({
-    store: createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log }),
-    sessions,
-    log,
-    now,
-  })
   const journals = createJournals(createSessionStore({ state, folder: "compactions", schema: journalSchema, log }))
   const compaction = createCompaction({
     tasks,

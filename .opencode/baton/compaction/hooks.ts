@@ -1,13 +1,14 @@
 import { delimiter, join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import type { Event } from "@opencode-ai/sdk"
+import type { Event, Part } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardDispose, guardHook, guardObserver } from "../host/guard.ts"
-import { createLog } from "../host/log.ts"
+import { loadOnce } from "../host/load-once.ts"
+import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import { hasWaitingRecords } from "../ledger/waiting-records.ts"
+import { type BornSession, createBornSessions } from "./born-sessions.ts"
 import type { CompactionFeature } from "./feature.ts"
-import { createTasklessSessions } from "./taskless-sessions.ts"
 
 /** In all, for the hook that OpenCode waits on before it asks for a summary. */
 const COMPACTING_DEADLINE_MS = 3_000
@@ -23,6 +24,18 @@ const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "session.idle",
   "session.deleted",
 ])
+
+type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
+
+/** OpenCode's own helpers run on models of their own; their limits say nothing about the session's. */
+const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compaction"])
+
+/** The context of the session's own model; undefined when it is unknown, or the request a helper's. */
+const contextTokensOf = ({ agent, model }: ModelRequest): number | undefined => {
+  const name: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
+  const contextTokens = model.limit.context
+  return contextTokens > 0 && !HELPER_AGENTS.has(String(name)) ? contextTokens : undefined
+}
 
 /**
  * The compaction handoff's hooks for one directory of one OpenCode process.
@@ -40,35 +53,61 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
     log.info("two copies of the bundle are loaded: one serves the project, the other stays quiet", { serving, quiet })
   }
 
+  const born = createBornSessions()
+  const loadTasks = loadOnce(async () => {
+    const { createTasks, collectUserText } = await import("./tasks.ts")
+    return { tasks: createTasks(input, { log, projectRoot }), collectUserText }
+  })
+  /** The messages that named a task before the feature was loaded, one after the other. */
+  let bound: Promise<void> = Promise.resolve()
+  const bind = (sessionID: string, parts: readonly Part[]): void => {
+    // Other plugins may change the message after this one.
+    const asWritten = parts.map((part) => ({ ...part }))
+    bound = bound
+      .then(async () => {
+        const { tasks, collectUserText } = await loadTasks()
+        await tasks.userMessage(sessionID, collectUserText(asWritten))
+      })
+      .catch((error: unknown) => log.error("task not noted", { sessionID, error: describeError(error) }))
+  }
+  const loadFeature = loadOnce(async () => {
+    const [{ createCompactionFeature }, { tasks }] = await Promise.all([import("./feature.ts"), loadTasks()])
+    await bound
+    const feature = createCompactionFeature(input, { log, projectRoot, bundleRoot, tasks })
+    for (const session of born.handOver()) feature.passedBy(session)
+    return feature
+  })
   let loading: Promise<CompactionFeature> | undefined
   const load = (): Promise<CompactionFeature> => {
-    loading ??= import("./feature.ts").then(({ createCompactionFeature }) =>
-      createCompactionFeature(input, { log, projectRoot, bundleRoot }),
-    )
+    loading = loadFeature()
     return loading
   }
-  const taskless = createTasklessSessions()
+  const needsNothing = (is: BornSession | undefined): boolean =>
+    is === "taskless" || (is === "with a task" && loading === undefined)
   const ifHeld =
     <Input, Output>(hook: (input: Input, output: Output) => Promise<void>) =>
     async (input: Input, output: Output): Promise<void> => {
       if (claim.isHeld()) await hook(input, output)
     }
-  const isForTaskless = (event: Event): boolean => {
+  const isForNothing = (event: Event): boolean => {
     switch (event.type) {
       case "session.created": {
         const { id, parentID } = event.properties.info
-        if (!hasWaitingRecords(projectRoot)) taskless.born(id, parentID)
-        return taskless.has(id)
+        if (!hasWaitingRecords(projectRoot)) born.born(id, parentID)
+        return born.find(id) !== undefined
       }
       case "session.deleted":
-        return taskless.forget(event.properties.info.id)
-      case "message.part.updated":
-        return taskless.has(event.properties.part.sessionID)
+        return born.forget(event.properties.info.id) === "taskless"
+      case "message.part.updated": {
+        const { sessionID, type } = event.properties.part
+        return (type !== "compaction" && type !== "patch") || born.find(sessionID) === "taskless"
+      }
       case "session.compacted":
-        return taskless.isCertain(event.properties.sessionID)
+        return born.isSurelyTaskless(event.properties.sessionID)
       case "todo.updated":
+        return born.find(event.properties.sessionID) === "taskless"
       case "session.idle":
-        return taskless.has(event.properties.sessionID)
+        return loading === undefined
       default:
         return false
     }
@@ -80,8 +119,10 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "chat.message", deadlineMs: SHORT_DEADLINE_MS },
         async ({ sessionID }, { message, parts }) => {
-          if (!taskless.noteMessage(sessionID, message, parts)) return (await load()).userMessage(sessionID, parts)
-          log.debug("session has no task: nothing to do", { sessionID })
+          const is = born.noteMessage(sessionID, message, parts)
+          if (!needsNothing(is)) return (await load()).userMessage(sessionID, parts)
+          if (is === "with a task") bind(sessionID, parts)
+          else log.debug("session has no task: nothing to do", { sessionID })
           return undefined
         },
         about,
@@ -91,7 +132,14 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       guardHook(
         log,
         { name: "chat.params", deadlineMs: SHORT_DEADLINE_MS },
-        async (request) => (taskless.has(request.sessionID) ? undefined : (await load()).modelUsed(request)),
+        async (request) => {
+          const { sessionID } = request
+          const contextTokens = contextTokensOf(request)
+          if (contextTokens === undefined) return undefined
+          born.noteContext(sessionID, contextTokens)
+          if (!needsNothing(born.find(sessionID))) (await load()).modelUsed(sessionID, contextTokens)
+          return undefined
+        },
         about,
       ),
     ),
@@ -100,7 +148,9 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "tool.execute.after", deadlineMs: SHORT_DEADLINE_MS },
         async ({ sessionID, tool, args }, { metadata }) =>
-          taskless.has(sessionID) ? undefined : (await load()).toolUsed(sessionID, { tool, args, metadata }),
+          born.find(sessionID) === "taskless"
+            ? undefined
+            : (await load()).toolUsed(sessionID, { tool, args, metadata }),
         about,
       ),
     ),
@@ -110,7 +160,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         { name: "experimental.session.compacting", deadlineMs: COMPACTING_DEADLINE_MS },
         // A fork may be compacted before its first request, and then nobody heard its messages yet.
         async ({ sessionID }, output) =>
-          taskless.isCertain(sessionID) ? undefined : (await load()).preparePrompt(sessionID, output),
+          born.isSurelyTaskless(sessionID) ? undefined : (await load()).preparePrompt(sessionID, output),
         about,
       ),
     ),
@@ -119,8 +169,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "experimental.chat.messages.transform", deadlineMs: MESSAGES_DEADLINE_MS },
         async (_input, { messages }) => {
-          const isTaskless = taskless.checkFirstRequest(messages[0]?.info.sessionID ?? "", messages)
-          return isTaskless ? undefined : (await load()).remind(messages)
+          const is = born.checkFirstRequest(messages[0]?.info.sessionID ?? "", messages)
+          return needsNothing(is) ? undefined : (await load()).remind(messages)
         },
         (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
       ),
@@ -134,10 +184,11 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       }),
     ),
     event: guardObserver(log, "event", ({ event }) => {
-      if (!OBSERVED_EVENTS.has(event.type) || !claim.isHeld() || isForTaskless(event)) return undefined
+      if (!OBSERVED_EVENTS.has(event.type) || !claim.isHeld() || isForNothing(event)) return undefined
       return load().then((feature) => feature.observe(event))
     }),
     dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await bound
       await (await loading)?.stop()
     }),
   }

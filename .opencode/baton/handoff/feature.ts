@@ -7,15 +7,14 @@ import { readDirtyFiles, readGitState } from "../host/git-state.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { createSessionStore } from "../host/session-store.ts"
 import { createSessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createTui, detectInterface } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import { createOutbox } from "../ledger/outbox.ts"
-import { taskBindingSchema } from "../task/binding.ts"
 import { createTaskRegistry } from "../task/registry.ts"
+import { storedBindings } from "../task/stored-bindings.ts"
 import { createDelivery } from "./delivery.ts"
 import type { HandoffFacts } from "./handoff-facts.ts"
 import { createHandoffRecords } from "./handoff-record.ts"
@@ -59,7 +58,7 @@ export const createHandoffFeature = (
   const run = createProcessRunner({ shell: $ })
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const outbox = createOutbox({ ledger: createLedger({ run, directory, log, state, bundleRoot }), state, log, now })
-  const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  const bindings = storedBindings({ state, log })
   const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
   const records = createHandoffRecords({ state, log })
   const tui = createTui(client)

@@ -6,13 +6,12 @@ import { hideTools } from "../host/hidden-tools.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { isAlive } from "../host/process-table.ts"
-import { createSessionStore } from "../host/session-store.ts"
 import { createSessions, type StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createLedger } from "../ledger/client.ts"
 import { createOutbox } from "../ledger/outbox.ts"
-import { taskBindingSchema } from "../task/binding.ts"
+import { storedBindings } from "../task/stored-bindings.ts"
 import { collectUserText } from "../task/user-text.ts"
 import { createCapture } from "./capture.ts"
 import { findByID, retirement } from "./forgetting.ts"
@@ -72,7 +71,7 @@ export const createLearningFeature = async (
   const sessions = createSessions(client)
   const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state, bundleRoot })
   const outbox = createOutbox({ ledger, state, log, now })
-  const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  const bindings = storedBindings({ state, log })
   let isOwed = false
   const add: typeof outbox.add = async (entry) => {
     isOwed = true

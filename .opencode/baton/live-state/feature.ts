@@ -3,11 +3,10 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { withDeadline } from "../host/deadline.ts"
 import { findPrograms } from "../host/find-program.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { createSessionStore } from "../host/session-store.ts"
 import { createSessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state-folder.ts"
-import { taskBindingSchema } from "../task/binding.ts"
+import { storedBindings } from "../task/stored-bindings.ts"
 import { type Observed, type RawEvent, readEvent } from "./event-observation.ts"
 import type { StreamLine } from "./protocol.ts"
 import { createPublisher, type Publisher } from "./publisher.ts"
@@ -35,7 +34,7 @@ export const createLiveStateFeature = (
   const now = () => new Date()
   const sessions = createSessions(client)
   const state = createStateFolder(projectRoot)
-  const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  const bindings = storedBindings({ state, log })
   /** Sessions whose parent OpenCode did not tell: not asked about again before a user's next message. */
   const unanswered = new Set<string>()
   let running: Running | undefined

@@ -9,14 +9,13 @@ import { describeError, type Log } from "../host/log.ts"
 import { findMessageTarget } from "../host/message-target.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { loadZod } from "../host/schema.ts"
-import { createSessionStore } from "../host/session-store.ts"
 import { createSessions } from "../host/sessions.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createTui, detectInterface } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import { createOutbox } from "../ledger/outbox.ts"
-import { taskBindingSchema } from "../task/binding.ts"
 import { createTaskRegistry } from "../task/registry.ts"
+import { storedBindings } from "../task/stored-bindings.ts"
 import { acceptReturn } from "./accept-return.ts"
 import { createAnnouncer } from "./announcer.ts"
 import { createAuditLog } from "./audit-log.ts"
@@ -68,7 +67,7 @@ export const createPassOverFeature = (
   const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const ledger = createLedger({ run, directory, log, state, bundleRoot })
   const outbox = createOutbox({ ledger, state, log, now })
-  const bindings = createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log })
+  const bindings = storedBindings({ state, log })
   const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
   const store = createPassStore({ state, log })
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
