@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Part, TextPart, UserMessage } from "@opencode-ai/sdk"
@@ -88,6 +89,38 @@ describe("the hooks of session learning", () => {
       await eventually("the record's end", () => (read("learning", "sessions").length === 0 ? true : undefined))
       expect(read("outbox").join()).toContain("No, use pnpm instead of npm.")
       await hooks.dispose?.()
+    },
+  )
+
+  test(
+    promised(
+      "learning.E2",
+      "what an earlier process left is stored though its session goes on; what is new is not yet",
+    ),
+    async () => {
+      const { begin, say, read, directory } = open()
+      const folder = join(directory, ".opencode", "state", "learning")
+      for (const part of ["sessions", "waiting"]) mkdirSync(join(folder, part), { recursive: true })
+      const sentence = "No, use tabs instead of spaces."
+      const said = {
+        key: "a1b2c3d4e5f6",
+        type: "correction",
+        sentence,
+        messageID: "msg_0",
+        at: new Date().toISOString(),
+      }
+      const sayings = [{ ...said, state: "waiting", files: [], confirmed: false }]
+      const record = { version: 1, sessionID: SESSION, pid: spawnSync("true").pid, sayings, given: [] }
+      writeFileSync(join(folder, "sessions", `${SESSION}.json`), JSON.stringify(record))
+      writeFileSync(join(folder, "waiting", SESSION), "")
+      await begin()
+      await say("msg_1", "No, use pnpm instead of npm.")
+      await eventually("the entry", () => read("outbox").join().includes(sentence) || undefined)
+      const state = /"messageID":"(msg_\d)"[^{}]*"state":"(\w+)"/g
+      await eventually("the record", () => read("learning", "sessions").join().includes('"stored"') || undefined)
+      const states = [...read("learning", "sessions").join().matchAll(state)].map(([, id, is]) => `${id} ${is}`)
+      expect(states).toEqual(["msg_0 stored", "msg_1 waiting"])
+      expect(read("outbox").join()).not.toContain("pnpm")
     },
   )
 

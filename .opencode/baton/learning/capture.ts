@@ -38,11 +38,13 @@ export type Message = {
 export type Capture = {
   /** Keeps what the message teaches on disk, before the model is asked. Each message once. */
   look(message: Message): Promise<void>
-  /** Adds what was done around it. Asks OpenCode. */
-  gather(sessionID: string): Promise<void>
-  /** Puts what was kept into the outbox. Asks nobody but the ledger. */
-  store(sessionID: string): Promise<void>
+  /** Adds what was done around it. Asks OpenCode. @param isMeant default: all that waits */
+  gather(sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void>
+  /** Puts what was kept into the outbox. Asks nobody but the ledger. @param isMeant default: all that waits */
+  store(sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void>
 }
+
+const isAny = (): boolean => true
 
 /** As many of the newest messages as hold a turn and the one before it. */
 const NEWEST_MESSAGES = 100
@@ -108,9 +110,10 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
     },
 
-    gather: async (sessionID) => {
+    gather: async (sessionID, isMeant = isAny) => {
+      const isWanted = (saying: Saying): boolean => saying.state === "waiting" && isMeant(saying)
       const { sayings } = await records.read(sessionID)
-      if (!sayings.some(({ state }) => state === "waiting")) return
+      if (!sayings.some(isWanted)) return
       const page = await sessions.messages(sessionID, NEWEST_MESSAGES)
       if (page.kind === "failed") {
         log.warn("what was done around a learning is unknown", { sessionID, reason: page.reason })
@@ -120,15 +123,15 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       await records.update(sessionID, (record) => ({
         ...record,
         sayings: record.sayings.map((saying): Saying => {
-          const around = saying.state === "waiting" && lookAround(page.value.messages, saying.messageID, root)
+          const around = isWanted(saying) && lookAround(page.value.messages, saying.messageID, root)
           return around ? { ...saying, ...around, taskID } : saying
         }),
       }))
     },
 
-    store: async (sessionID) => {
+    store: async (sessionID, isMeant = isAny) => {
       const record = await records.read(sessionID)
-      const waiting = record.sayings.filter(({ state }) => state === "waiting")
+      const waiting = record.sayings.filter((saying) => saying.state === "waiting" && isMeant(saying))
       if (waiting.length === 0) return
       const read = await withDeadline(known.read(), KNOWN_DEADLINE_MS)
       const knownLearnings = read.kind === "done" ? read.value : []

@@ -20,7 +20,7 @@ import { findLearningProject } from "./project.ts"
 import { chooseLearnings } from "./ranking.ts"
 import { createRecall } from "./recall.ts"
 import { renderLearning } from "./rendering.ts"
-import type { SessionRecord } from "./session-record.ts"
+import type { Saying, SessionRecord } from "./session-record.ts"
 import { createSessionRecords } from "./session-records.ts"
 import { asksForLearnings, LEARNING_TOOLS } from "./tool-names.ts"
 
@@ -112,8 +112,8 @@ export const createLearningFeature = async (
     return work
   }
   /** One behind the other: what one has stored the next finds stored. */
-  const store = (sessionID: string): Promise<void> => {
-    const work = (storing.get(sessionID) ?? Promise.resolve()).then(() => capture.store(sessionID))
+  const store = (sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void> => {
+    const work = (storing.get(sessionID) ?? Promise.resolve()).then(() => capture.store(sessionID, isMeant))
     const settled = work.catch(() => {})
     storing.set(sessionID, settled)
     return work
@@ -123,14 +123,18 @@ export const createLearningFeature = async (
     timers.delete(sessionID)
   }
 
-  /** What an earlier process could not store. */
+  /** What earlier processes could not store, as it is before a message of this one adds to it. */
+  const left = records.waiting()
+  /** In a session that goes on here as well: what was said in a turn of this process is stored when that turn is over. */
   const replay = async (): Promise<void> => {
-    for (const record of await records.waiting()) {
-      const { sessionID } = record
-      if (touched.has(sessionID) || isOthers(record, now().getTime())) continue
+    for (const record of await left) {
+      const { sessionID, sayings } = record
+      if (isOthers(record, now().getTime())) continue
       log.info("an earlier process left something to be learned", { sessionID })
-      await capture.gather(sessionID)
-      await store(sessionID)
+      const messages = new Set(sayings.map(({ messageID }) => messageID))
+      const isLeft = ({ messageID }: Saying): boolean => messages.has(messageID)
+      await capture.gather(sessionID, isLeft)
+      await store(sessionID, isLeft)
     }
   }
   const replayed = inBackground("", replay())
@@ -151,6 +155,7 @@ export const createLearningFeature = async (
       if (asksForLearnings(text)) asked.add(sessionID)
       if (!(await isRoot(sessionID))) return
       touched.add(sessionID)
+      await left
       await capture.look({ sessionID, messageID, at: new Date(message.time.created), text })
     },
     beforeRequest: async (messages) => {
@@ -205,7 +210,7 @@ export const createLearningFeature = async (
       for (const sessionID of [...timers.keys()]) busy(sessionID)
       const storeAll = async (): Promise<void> => {
         await Promise.all(gathering.values())
-        await Promise.all([...[...touched].map(store), ...forgetting])
+        await Promise.all([...[...touched].map((sessionID) => store(sessionID)), ...forgetting])
       }
       const stored = await withDeadline(storeAll(), STORE_DEADLINE_MS)
       if (stored.kind !== "done") log.info("what is to be learned is kept for the next start", { how: stored.kind })
