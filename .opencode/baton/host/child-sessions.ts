@@ -20,6 +20,9 @@ export type AgentInfo = {
   readonly model?: MessageTarget["model"] | undefined
 }
 
+/** Below which session one stands (undefined for a root), and its own rules, without its agent's. */
+export type SessionStanding = { readonly parentID: string | undefined; readonly permission: readonly PermissionRule[] }
+
 export type Prompt = {
   /** What the agent is to do; plugins read it as a user's words. */
   readonly text?: string | undefined
@@ -41,8 +44,7 @@ export type ChildSessions = {
   children(sessionID: string): Promise<Answer<string[]>>
   /** Whether a model works in it. */
   isBusy(sessionID: string): Promise<Answer<boolean>>
-  /** The session's own rules, without its agent's. */
-  permission(sessionID: string): Promise<Answer<readonly PermissionRule[]>>
+  standing(sessionID: string): Promise<Answer<SessionStanding>>
   agents(): Promise<Answer<AgentInfo[]>>
   /** Refuses what OpenCode asks the user for a session. */
   refuse(sessionID: string, permissionID: string): Promise<Answer<undefined>>
@@ -142,13 +144,15 @@ export const createChildSessions = (
           return { kind: "answer", value: isRecord(status) && status.type !== "idle" }
         },
       ),
-    permission: (sessionID) =>
+    standing: (sessionID) =>
       call(
         "session.get",
         () => session.get({ path: { id: sessionID } }),
         (data) => {
-          const rules = isRecord(data) ? readRules(data.permission) : undefined
-          return rules ? { kind: "answer", value: rules } : malformed("session.get", data)
+          const permission = isRecord(data) ? readRules(data.permission) : undefined
+          if (!isRecord(data) || typeof data.id !== "string" || !permission) return malformed("session.get", data)
+          const parentID = typeof data.parentID === "string" ? data.parentID : undefined
+          return { kind: "answer", value: { parentID, permission } }
         },
       ),
     agents: () =>

@@ -19,9 +19,8 @@ import { storedBindings } from "../task/stored-bindings.ts"
 import { acceptReturn } from "./accept-return.ts"
 import { createAnnouncer } from "./announcer.ts"
 import { createAuditLog } from "./audit-log.ts"
-import type { WorkContext } from "./contract.ts"
 import { createDecisions } from "./decide-result.ts"
-import { gatherContext } from "./gather-context.ts"
+import { type GatheredContext, gatherContext } from "./gather-context.ts"
 import type { LivePass } from "./live-pass.ts"
 import { createPassOver } from "./pass-over.ts"
 import { createPassOwners } from "./pass-owners.ts"
@@ -71,7 +70,8 @@ export const createPassOverFeature = (
   const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
   const store = createPassStore({ state, log })
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
-  const files = createPassWorktree({ state, directory, run, log, now })
+  // A pass waits for some ten calls of git, and Bun's `$` takes a third longer for each.
+  const files = createPassWorktree({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
   const owners = createPassOwners(state)
   const passSessions = createPassSessions()
   const permissions = createPermissionWatch(childSessions)
@@ -105,7 +105,7 @@ export const createPassOverFeature = (
     now,
   })
 
-  const gather = (call: PassCall, maxTokens: number): Promise<WorkContext> => {
+  const gather = (call: PassCall): Promise<GatheredContext> => {
     const place = passSessions.find(call.sessionID)?.place
     return gatherContext(
       {
@@ -123,7 +123,6 @@ export const createPassOverFeature = (
         readSpecification: (taskID) => describeTask(ledger, taskID),
       },
       call,
-      maxTokens,
     )
   }
 
@@ -187,13 +186,12 @@ export const createPassOverFeature = (
     }
   }
   const recovered = recover()
-  const forgetTask = tasks.forget
   const hooks = createSessionHooks({
     passSessions,
     live,
     announcer,
     permissions,
-    forgetTask,
+    tasks,
     hasUser,
     recovered,
     store,

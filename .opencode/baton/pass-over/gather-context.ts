@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { cutText } from "../host/cut-text.ts"
 import { readProjectFile } from "../host/project-file.ts"
-import type { Answer, MessagePage, Sessions, StoredMessage } from "../host/sessions.ts"
+import type { Answer, MessagePage, MessageTarget, Sessions, StoredMessage } from "../host/sessions.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { WorkContext } from "./contract.ts"
 import type { PassOverArguments } from "./tool-arguments.ts"
@@ -33,12 +33,23 @@ const messagesOf = (page: Answer<MessagePage>, messageID: string): StoredMessage
   // The message that makes this very call says nothing that is finished.
   page.kind === "answer" ? page.value.messages.filter(({ info }) => info.id !== messageID) : []
 
-/** The work of a session as it is passed on; what cannot be read is named in it. */
+/** The work of a session as it is passed on, cut to a budget, and the model that works there. */
+export type GatheredContext = {
+  readonly toContext: (maxTokens: number) => WorkContext
+  /** undefined when the call's own message cannot be read. */
+  readonly model: MessageTarget["model"] | undefined
+}
+
+const modelOf = (page: Answer<MessagePage>, messageID: string): MessageTarget["model"] | undefined => {
+  const own = page.kind === "answer" ? page.value.messages.find(({ info }) => info.id === messageID)?.info : undefined
+  return own?.role === "assistant" ? { providerID: own.providerID, modelID: own.modelID } : undefined
+}
+
+/** Reads all that may be passed on; what cannot be read is named in it. */
 export const gatherContext = async (
   { sessions, places, locate, findTask, readSpecification }: GatherDeps,
   call: { readonly sessionID: string; readonly messageID: string; readonly args: PassOverArguments },
-  maxTokens: number,
-): Promise<WorkContext> => {
+): Promise<GatheredContext> => {
   const { sessionID, messageID, args } = call
   const count = args.messages ?? DEFAULT_MESSAGES
   const folders = await places()
@@ -50,7 +61,7 @@ export const gatherContext = async (
   ])
   const specification = binding && (await readSpecification(binding.taskID))
   const block = [specification, binding?.brief].filter((text) => text !== undefined && text !== "").join("\n\n")
-  return buildWorkContext({
+  const work = {
     objective: args.objective,
     background: args.background,
     expected: args.expected,
@@ -58,6 +69,9 @@ export const gatherContext = async (
     messages: count === 0 ? [] : messagesOf(page, messageID).slice(-count),
     todos: todos.kind === "answer" ? todos.value.map(({ content, status }) => ({ content, status })) : [],
     task: binding ? { id: binding.taskID, role: binding.role, block: cutText(block, BLOCK_CHARACTERS) } : null,
-    maxTokens,
-  })
+  }
+  return {
+    toContext: (maxTokens) => buildWorkContext({ ...work, maxTokens }),
+    model: modelOf(page, messageID),
+  }
 }

@@ -6,6 +6,7 @@ import { type ChainLink, judgeChain, unreadableChain } from "./chain-rules.ts"
 import { evaluate, type Limits } from "./child-permission.ts"
 import type { PassOverRequest, WorkContext } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
+import type { GatheredContext } from "./gather-context.ts"
 import type { BeginPass } from "./passes.ts"
 import type { readPolicy } from "./policy-file.ts"
 import { type ResolvedPolicy, resolvePolicy } from "./policy-resolution.ts"
@@ -44,12 +45,13 @@ export type Preparation =
 
 export type PrepareDeps = {
   readonly sessions: Pick<Sessions, "parent" | "messages">
-  readonly childSessions: Pick<ChildSessions, "agents" | "permission">
+  readonly childSessions: Pick<ChildSessions, "agents" | "standing">
   readonly readPolicy: () => ReturnType<typeof readPolicy>
   readonly countPasses: (rootSessionID: string) => Promise<number>
-  readonly gather: (call: PassCall, maxTokens: number) => Promise<WorkContext>
+  readonly gather: (call: PassCall) => Promise<GatheredContext>
   /** The pass that the caller itself works on, and what that allows. */
   readonly passOf: (sessionID: string) => { passID: string; limits: Limits } | undefined
+  /** The model of a session whose newest message says none. */
   readonly findModel: (sessionID: string) => Promise<MessageTarget["model"] | undefined>
   readonly now: () => Date
   readonly createID: (at: Date) => string
@@ -67,11 +69,17 @@ const readSurroundings = async (
   { readPolicy, childSessions, sessions }: PrepareDeps,
   { sessionID, agent }: PassCall,
 ) => {
+  const standing = childSessions.standing(sessionID)
+  const parent = async (id: string): ReturnType<typeof sessions.parent> => {
+    if (id !== sessionID) return sessions.parent(id)
+    const answer = await standing
+    return answer.kind === "failed" ? answer : { kind: "answer", value: answer.value.parentID }
+  }
   const [policyRead, agents, own, chain] = await Promise.all([
     readPolicy(),
     childSessions.agents(),
-    childSessions.permission(sessionID),
-    readChain(sessions, { agent, session_id: sessionID }),
+    standing,
+    readChain({ messages: sessions.messages, parent }, { agent, session_id: sessionID }),
   ])
   return { policyRead, agents, own, chain }
 }
@@ -80,8 +88,11 @@ type Surroundings = Awaited<ReturnType<typeof readSurroundings>>
 
 /** Everything that is judged before anything is made: policy, subagent, chain, permissions. */
 export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Preparation> => {
+  // Most calls are good: what is passed on is read beside what is judged.
+  const gathering = deps.gather(call)
+  gathering.catch(() => {})
   const around = await readSurroundings(deps, call)
-  const judged = await judgePass(deps, call, around)
+  const judged = await judgePass(deps, call, around, gathering)
   if (judged.kind === "ready") return judged
   const { policyRead, chain } = around
   const stack = chain.kind === "unreadable" ? [] : chain.stack
@@ -98,7 +109,12 @@ export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Pr
   return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit.enabled }
 }
 
-const judgePass = async (deps: PrepareDeps, call: PassCall, around: Surroundings): Promise<Judged> => {
+const judgePass = async (
+  deps: PrepareDeps,
+  call: PassCall,
+  around: Surroundings,
+  gathering: Promise<GatheredContext>,
+): Promise<Judged> => {
   const { args, sessionID, agent } = call
   const { policyRead, agents, own, chain } = around
   const above = deps.passOf(sessionID)
@@ -131,15 +147,15 @@ const judgePass = async (deps: PrepareDeps, call: PassCall, around: Surroundings
   const caller = agents.value.find(({ name }) => name === agent)
   if (!subagent || !caller) return refused(unreadableChain(`OpenCode does not list the agent ${agent}`))
   // The user's rules about OpenCode's own subagents hold here too. A session of a pass is denied those, and may pass.
-  const taskRules = above ? caller.permission : [...caller.permission, ...own.value]
+  const originatorRules = [...caller.permission, ...own.value.permission]
+  const taskRules = above ? caller.permission : originatorRules
   if (evaluate(taskRules, "task", subagent.name) === "deny") {
     const cause = `The permission "task" denies ${subagent.name} to ${agent}`
     return refused(passOverError("E001", { message: `${agent} may not pass work to ${subagent.name}`, cause }))
   }
-  const [context, model] = await Promise.all([
-    deps.gather(call, policy.values.max_context_tokens),
-    subagent.model ?? deps.findModel(sessionID),
-  ])
+  const gathered = await gathering
+  const context = gathered.toContext(policy.values.max_context_tokens)
+  const model = subagent.model ?? gathered.model ?? (await deps.findModel(sessionID))
   const at = deps.now()
   const request = buildRequest({ call, context, policy, root, at, id: deps.createID(at), chain: chain.stack })
   const question: Question = { subagent: subagent.name, definition: definitionOf(subagent), context }
@@ -149,7 +165,7 @@ const judgePass = async (deps: PrepareDeps, call: PassCall, around: Surroundings
       request,
       policy,
       subagent,
-      originatorRules: [...caller.permission, ...own.value],
+      originatorRules,
       model,
       cacheKey: policy.values.cache ? cacheKeyOf(question) : null,
       audit: policyRead.file.audit,

@@ -2,6 +2,7 @@ import type { Change } from "../host/guard.ts"
 import { hideTools } from "../host/hidden-tools.ts"
 import type { Log } from "../host/log.ts"
 import type { StoredMessage } from "../host/sessions.ts"
+import type { TaskRegistry } from "../task/registry.ts"
 import type { Announcer } from "./announcer.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
 import type { PassSessions } from "./pass-sessions.ts"
@@ -18,7 +19,7 @@ export type SessionHooksDeps = {
   readonly live: ReadonlyMap<string, LivePass>
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
-  readonly forgetTask: (sessionID: string) => Promise<void>
+  readonly tasks: Pick<TaskRegistry, "sessionCreated" | "forget">
   readonly hasUser: boolean
   /** Ends when passes of earlier processes have been looked at. Never rejects. */
   readonly recovered: Promise<void>
@@ -105,6 +106,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       const signal = readPassSignal(event)
       switch (signal?.kind) {
         case "created":
+          deps.tasks.sessionCreated(signal.sessionID, signal.parentID)
           return passSessions.created(signal.sessionID, signal.parentID)
         case "deleted":
           stopBelow(signal.sessionID)
@@ -112,7 +114,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
           permissions.forget(signal.sessionID)
           madePasses.delete(signal.sessionID)
           passSessions.deleted(signal.sessionID)
-          return deps.forgetTask(signal.sessionID)
+          return deps.tasks.forget(signal.sessionID)
         case "aborted":
           return stopBelow(signal.sessionID)
         case "idle":
