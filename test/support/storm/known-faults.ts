@@ -5,14 +5,13 @@ import { MACHINE_FAULTS, type MachineFault } from "../fault-machine-table.ts"
 import type { Fault } from "../fault-sequence.ts"
 import { DAMAGES, damageState, stateFolder } from "../fault-stored-table.ts"
 import { clientFault, PROJECT_FAULTS } from "../fault-table.ts"
-import { REPOSITORY } from "../opencode-binary.ts"
 import type { TaskProject } from "../task-project.ts"
 import type { StormFault } from "./storm-fault.ts"
 
-/** A `prog` on PATH that works: the bundle's own launcher under that name. */
+/** A `prog` on PATH that works: the launcher of the project's own bundle under that name. */
 const putWorkingProgram = ({ project, binary }: TaskProject): void => {
   const folder = join(project.home, "programs")
-  const launcher = join(REPOSITORY, ".opencode", "baton", "bin", "prog")
+  const launcher = join(project.directory, ".opencode", "baton", "bin", "prog")
   mkdirSync(folder, { recursive: true })
   rmSync(join(folder, "prog"), { force: true })
   const call = `BATON_LEDGER=embedded BATON_RUNTIME='${binary.path}' exec '${launcher}' "$@"`
