@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Part, TextPart, UserMessage } from "@opencode-ai/sdk"
@@ -121,6 +121,18 @@ describe("the hooks of session learning", () => {
       const states = [...read("learning", "sessions").join().matchAll(state)].map(([, id, is]) => `${id} ${is}`)
       expect(states).toEqual(["msg_0 stored", "msg_1 waiting"])
       expect(read("outbox").join()).not.toContain("pnpm")
+    },
+  )
+
+  test(
+    promised("learning.B1", "what the disk refuses goes to the outbox at once, and does not wait for the turn's end"),
+    async () => {
+      const { begin, say, read, directory } = open()
+      mkdirSync(join(directory, ".opencode", "state"), { recursive: true })
+      symlinkSync("/nowhere/at/all", join(directory, ".opencode", "state", "learning"))
+      await begin()
+      await say("msg_1", "No, use pnpm instead of npm.")
+      await eventually("the entry", () => read("outbox").join().includes("No, use pnpm instead of npm.") || undefined)
     },
   )
 

@@ -157,6 +157,8 @@ export const createLearningFeature = async (
       touched.add(sessionID)
       await left
       await capture.look({ sessionID, messageID, at: new Date(message.time.created), text })
+      // An exit has no time for what only memory has; the sentence is worth more than what will be done around it.
+      if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
     },
     beforeRequest: async (messages) => {
       const sessionID = messages[0]?.info.sessionID ?? ""

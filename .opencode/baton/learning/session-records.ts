@@ -13,6 +13,8 @@ export type SessionRecords = {
   read(sessionID: string): Promise<SessionRecord>
   /** One change after the other, on disk when it resolves. @returns the record as it is then */
   update(sessionID: string, change: (record: SessionRecord) => SessionRecord): Promise<SessionRecord>
+  /** Whether memory alone has it as it is. */
+  isUnsaved(sessionID: string): boolean
   /** Those with something that did not reach the outbox, of this process or of an earlier one. */
   waiting(): Promise<SessionRecord[]>
   all(): Promise<SessionRecord[]>
@@ -83,6 +85,7 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
         if (!isWaiting(after) && isWaiting(before)) await mark(sessionID, false)
         return after
       }),
+    isUnsaved: (sessionID) => unsaved.has(sessionID),
     waiting: async () => {
       const sessionIDs = new Set([...(await list(MARKERS)), ...unsaved.keys()])
       const records = await Promise.all([...sessionIDs].map(settled))
