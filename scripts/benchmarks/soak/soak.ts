@@ -69,8 +69,8 @@ const toSession = ({ version, messages, points, turnMs }: LongSession): SessionS
       line("`.opencode/state`, all of it", "KB", ({ state }) => state.stateBytes / KILO, STATE_KB),
       line("the ledger, which keeps a line for each compaction", "KB", ({ state }) => state.ledgerBytes / KILO),
       line("the compacting hook", "ms", (point) => median(point.with.hookMs)),
-      turns("a turn with its compaction", turnMs.with),
-      turns("the same in plain OpenCode", turnMs.without),
+      turns("a turn", turnMs.with),
+      turns("a turn in plain OpenCode", turnMs.without),
     ],
   }
 }
@@ -85,9 +85,9 @@ const toFigures = ({ version, points, turnMs }: LongSession): Figure[] => {
   return [
     toFigure({ id: "soak.hook", what: "one compacting hook", version, unit: "ms" }, hookMs),
     ratioFigure("soak.hook-ratio", "the compacting hook, last ÷ first tenth", version, hookMs, RATIO),
-    toFigure({ id: "soak.turn", what: "one turn with its compaction", version, unit: "ms" }, turnMs.with),
-    ratioFigure("soak.turn-ratio", "a turn with its compaction, last ÷ first tenth", version, turnMs.with, RATIO),
-    ratioFigure("soak.plain-ratio", "the same in plain OpenCode, last ÷ first tenth", version, turnMs.without),
+    toFigure({ id: "soak.turn", what: "one turn", version, unit: "ms" }, turnMs.with),
+    ratioFigure("soak.turn-ratio", "a turn, last ÷ first tenth", version, turnMs.with, RATIO),
+    ratioFigure("soak.plain-ratio", "a turn in plain OpenCode, last ÷ first tenth", version, turnMs.without),
   ]
 }
 
