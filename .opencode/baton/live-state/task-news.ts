@@ -1,4 +1,5 @@
 import { dirname } from "node:path"
+import { SILENT } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createLedger } from "../ledger/client.ts"
@@ -6,9 +7,6 @@ import { splitHandoff } from "../ledger/description.ts"
 import type { LedgerTask } from "../ledger/ledger.ts"
 import type { TaskNews } from "./agent-view.ts"
 import { renderHandoffHeading } from "./handoff-line.ts"
-
-/** An observer has no log of its own: what it cannot read it shows as not there. */
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 const toNews = ({ title, status, logs, description }: LedgerTask): TaskNews => {
   const { handoff } = splitHandoff(description)
@@ -26,6 +24,7 @@ export const createTaskReader = (root: string): ((taskID: string) => Promise<Tas
   const ledger = createLedger({
     run: createProcessRunner({ shell: undefined }),
     directory: root,
+    // An observer has no log of its own: what it cannot read it shows as not there.
     log: SILENT,
     state: createStateFolder(root),
     bundleRoot: dirname(import.meta.dirname),

@@ -25,11 +25,11 @@ export type PassFolder = {
 
 export const PASSES_FOLDER = "pass-over"
 
-const PASS_ID = /^[\w-]{1,100}$/
+const FOLDER_NAME = /^[\w-]{1,100}$/
 
 /** @returns undefined for an id that is none, as one that would lead out of the folder */
 export const passFolder = (state: Pick<StateFolder, "path">, passID: string): PassFolder | undefined => {
-  if (!PASS_ID.test(passID)) return undefined
+  if (!FOLDER_NAME.test(passID)) return undefined
   const root = state.path(PASSES_FOLDER, passID, "files")
   return {
     root,

@@ -3,6 +3,7 @@
  * moved, to the copy that the pass has. OpenCode gives `tool.execute.before` the very arguments that the tool gets.
  */
 import { isAbsolute, relative, resolve, sep } from "node:path"
+import { EDITING_TOOLS, PATCH_TOOLS } from "../../task/changing-tools.ts"
 
 export type Place = {
   /** OpenCode's directory, which relative paths are taken from. */
@@ -21,10 +22,8 @@ export type Redirection =
   /** A tool of a plugin or an MCP server: whoever knows its rights decides. */
   | { readonly kind: "unknown" }
 
-const EDITING_TOOLS = ["write", "edit", "multiedit"]
 const FILE_TOOLS: ReadonlySet<string> = new Set(["read", "lsp", ...EDITING_TOOLS])
 const FOLDER_TOOLS: ReadonlySet<string> = new Set(["glob", "grep", "list"])
-const PATCH_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "patch"])
 const OTHER_TOOLS: ReadonlySet<string> = new Set([
   "task",
   "todowrite",
