@@ -42,7 +42,10 @@ export const measureLoad: Benchmark = async ({ quick, say }) => {
     figures.push(
       toFigure({ id: "load.fresh", what: "import and init, in a fresh process", ...promised }, fresh.ms),
       toFigure({ id: "load.run", what: "import and init, inside `opencode run`", ...promised }, inRun),
-      toFigure({ id: "load.feature", what: "the first message, which loads the rest", ...later }, fresh.message),
+      toFigure(
+        { id: "load.feature", what: "the first message of a resumed session, which loads the rest", ...later },
+        fresh.message,
+      ),
       toFigure({ id: "load.zod", what: "zod, loaded when stored data is first read", ...later }, fresh.zod),
     )
   }
