@@ -35,7 +35,9 @@ const setUp = ({
     references,
     leftOut: [],
   }),
+  add = async () => {},
 }: {
+  add?: (entry: OutboxEntry) => Promise<void>
   records?: HandoffRecord[]
   sessions?: Map<string, FakeSession>
   load?: (references: readonly FileReference[]) => Promise<LoadedFiles>
@@ -52,7 +54,12 @@ const setUp = ({
       },
     },
     loadFiles: load,
-    outbox: { add: async (entry) => void added.push(entry) },
+    outbox: {
+      add: async (entry) => {
+        await add(entry)
+        added.push(entry)
+      },
+    },
     log: createRecordedLog(),
     now: () => new Date("2026-01-02T00:00:00.000Z"),
   })
@@ -91,6 +98,21 @@ describe("the arrival of a draft", () => {
     expect(stored.get("1")?.arrivals.map(({ sessionID }) => sessionID)).toEqual(["ses_new"])
     expect(added).toEqual([{ kind: "log", taskID: "ts-b54507", message: "Handoff to ses_new: Go on" }])
   })
+
+  test(
+    promised("handoff.B5", "the message waits for the record, since `run` may end right behind it; not for ever"),
+    async () => {
+      const slow = setUp({
+        records: [record("1", [], "ts-b54507")],
+        add: () => new Promise((resolve) => setTimeout(resolve, 50)),
+      })
+      await slow.receive(DRAFT)
+      expect(slow.added).toHaveLength(1)
+      const hanging = setUp({ records: [record("1", [], "ts-b54507")], add: () => new Promise(() => {}) })
+      expect(synthetic(await hanging.receive(DRAFT))).toHaveLength(2)
+      expect(hanging.stored.get("1")?.arrivals).toHaveLength(1)
+    },
+  )
 
   test(
     promised("handoff.B5", "of several handoffs of one session the one whose draft was sent is recorded"),

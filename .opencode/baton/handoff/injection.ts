@@ -1,6 +1,7 @@
 import type { Part, UserMessage } from "@opencode-ai/sdk"
+import { withDeadline } from "../host/deadline.ts"
 import type { Change } from "../host/guard.ts"
-import type { Log } from "../host/log.ts"
+import { describeError, type Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
 import { collectUserText } from "../task/user-text.ts"
@@ -21,9 +22,13 @@ export type InjectionDeps = {
 
 type Wanted = {
   readonly from: string
-  readonly record: HandoffRecord | undefined
   readonly references: readonly FileReference[]
+  /** Ends when record and ledger have the arrival, or cannot. */
+  readonly noted: Promise<void>
 }
+
+/** Of the second that the hook of a message has; it goes on behind that. */
+const NOTE_DEADLINE_MS = 500
 
 /** Enough to tell whether a session has a message besides the one that is arriving. */
 const FIRST_MESSAGES = 2
@@ -71,11 +76,17 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
   }
 
   const noteArrival = async (record: HandoffRecord, sessionID: string): Promise<void> => {
-    if (record.arrivals.some((arrival) => arrival.sessionID === sessionID)) return
-    await records.write({ ...record, arrivals: [...record.arrivals, { sessionID, at: now().toISOString() }] })
-    if (record.taskID === undefined) return
-    const message = `Handoff to ${sessionID}: ${goalLine(record.goal)}`
-    await outbox.add({ kind: "log", taskID: record.taskID, message })
+    const { arrivals, taskID, goal } = record
+    if (arrivals.some((arrival) => arrival.sessionID === sessionID)) return
+    const message = `Handoff to ${sessionID}: ${goalLine(goal)}`
+    try {
+      await Promise.all([
+        records.write({ ...record, arrivals: [...arrivals, { sessionID, at: now().toISOString() }] }),
+        taskID === undefined ? undefined : outbox.add({ kind: "log", taskID, message }),
+      ])
+    } catch (error) {
+      log.error("the arrival of a handoff was not noted everywhere", { sessionID, error: describeError(error) })
+    }
   }
 
   /** What a draft in this message, or one whose files did not make it in time, wants loaded. */
@@ -90,7 +101,8 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
       log.info("a draft that was sent before is only quoted here: no files added", { sessionID, from: marker.from })
       return undefined
     }
-    return { from: marker.from, record, references: parseReferences(text) }
+    const noted = record ? noteArrival(record, sessionID) : Promise.resolve()
+    return { from: marker.from, references: parseReferences(text), noted }
   }
 
   const userMessage = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {
@@ -99,6 +111,8 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     if (!wanted) return undefined
     pending.set(sessionID, wanted)
     const { blocks, leftOut } = await loadFiles(wanted.references)
+    // `run` may end right behind the message, without telling its plugins on 1.2.15.
+    await withDeadline(wanted.noted, NOTE_DEADLINE_MS)
     const texts = blocks.flatMap(({ header, content }) => [header, content])
     if (leftOut.length > 0)
       texts.push(`Not loaded with this message; read what you need with the Read tool:\n${renderLeftOut(leftOut)}`)
@@ -113,9 +127,8 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
         parts.push({ id, sessionID, messageID: message.id, type: "text", synthetic: true, text })
       }
       pending.delete(sessionID)
-      const { from, record } = wanted
+      const { from } = wanted
       log.info("files of the handoff added", { sessionID, from, files: blocks.length, leftOut: leftOut.length })
-      if (record) void noteArrival(record, sessionID)
     }
   }
 
