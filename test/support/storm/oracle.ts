@@ -85,7 +85,7 @@ const FIRST_START =
   /^(?:Performing one time database migration, may take a few minutes\.\.\.|sqlite-migration:\w+|Database migration complete\.)\n/gm
 
 /** Without the numbers that say which of the storm's summaries and files it is. */
-export const plain = (text: string): string =>
+const plain = (text: string): string =>
   text
     .replaceAll(FIRST_START, "")
     .replaceAll(/Summary \d+ of storm \d+\./g, "A summary.")

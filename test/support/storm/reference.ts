@@ -1,5 +1,5 @@
 import { faultNamed } from "./catalogue.ts"
-import { type Ending, plain } from "./oracle.ts"
+import type { Ending } from "./oracle.ts"
 import type { StormPlan, Turn } from "./plan.ts"
 import { runTurn } from "./run-turn.ts"
 import { openStormProject } from "./storm-project.ts"
@@ -31,30 +31,13 @@ const run = async (plan: StormPlan, turn: Turn): Promise<Ending> => {
   return ending
 }
 
-const ATTEMPTS = 5
-
-const isAlike = (one: Ending, other: Ending): boolean =>
-  one.exitCode === other.exitCode &&
-  plain(one.stdout) === plain(other.stdout) &&
-  plain(one.stderr) === plain(other.stderr)
-
-/** OpenCode alone may stumble on a busy machine: the reference is what two runs, one after the other, print alike. */
-const runAlike = async (plan: StormPlan, turn: Turn): Promise<Ending> => {
-  let before = await run(plan, turn)
-  for (let attempt = 1; attempt < ATTEMPTS; attempt++) {
-    const ending = await run(plan, turn)
-    if (isAlike(ending, before)) return ending
-    before = ending
-  }
-  throw new Error(`no two of ${ATTEMPTS} runs without the bundle ended alike, the last with ${JSON.stringify(before)}`)
-}
-
 /** How this run of a plan ends without the bundle and with nothing broken; runs of the same work share it. */
 export const referenceOf = (plan: StormPlan, planned: Turn): Promise<Ending> => {
   const faults = plan.faults.filter(({ name }) => faultNamed(name).options?.project?.git === false)
   const turn = withoutTools(planned)
-  const key = JSON.stringify([plan.end, turn.steps, faults.length])
-  const found = known.get(key) ?? runAlike({ ...plan, faults }, turn)
+  // A handoff calls a tool that is not there without the bundle, whatever its steps.
+  const key = JSON.stringify([plan.end, turn.kind === "handoff", turn.steps, faults.length])
+  const found = known.get(key) ?? run({ ...plan, faults }, turn)
   known.set(key, found)
   return found
 }
