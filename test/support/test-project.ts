@@ -100,6 +100,7 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
       log()
         .split("\n")
         .filter((line) => line.includes("[baton.")),
-    remove: () => rmSync(root, { recursive: true, force: true }),
+    // A `git gc` that OpenCode 1.2.15 left behind may still put its files there.
+    remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
   }
 }
