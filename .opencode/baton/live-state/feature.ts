@@ -37,6 +37,8 @@ export const createLiveStateFeature = (
   const bindings = storedBindings({ state, log })
   /** Sessions whose parent OpenCode did not tell: not asked about again before a user's next message. */
   const unanswered = new Set<string>()
+  /** The session of the newest message, while its binding is not there: its first one reaches the disk beside the message. */
+  let unbound: string | undefined
   let running: Running | undefined
   let isStopped = false
 
@@ -91,12 +93,15 @@ export const createLiveStateFeature = (
     if (unanswered.has(sessionID)) return
     const parent = await sessions.parent(sessionID)
     if (parent.kind === "answer") return publisher.learn(sessionID, parent.value)
+    // 1.14.41 tells of a session's messages behind its end.
+    if (parent.missing) return
     unanswered.add(sessionID)
     log.warn("not published: whether this session is a child is unknown", { sessionID, reason: parent.reason })
   }
 
   const learnTask = async (publisher: Publisher, sessionID: string): Promise<void> => {
     const binding = await bindings.read(sessionID)
+    unbound = binding ? undefined : sessionID
     const task = binding ? { id: binding.taskID, role: binding.role } : null
     if (task) publish(publisher.receive({ kind: "session", sessionID, seen: { kind: "task-known", task } }))
   }
@@ -108,8 +113,8 @@ export const createLiveStateFeature = (
     if (observed.kind === "spoken-to" || observed.kind === "deleted") unanswered.delete(sessionID)
     if (observed.kind !== "born" && publisher.kindOf(sessionID) === "unknown") await learn(publisher, sessionID)
     publish(publisher.receive(observed, at))
-    // The binding is on disk before OpenCode stores the message that makes it.
-    const mayBind = observed.kind === "spoken-to" || (observed.kind === "session" && observed.seen.kind === "idle")
+    const seen = observed.kind === "session" ? observed.seen.kind : undefined
+    const mayBind = observed.kind === "spoken-to" || seen === "idle" || (seen === "model-used" && unbound === sessionID)
     if (mayBind && publisher.kindOf(sessionID) === "root") await learnTask(publisher, sessionID)
   }
 
