@@ -70,7 +70,7 @@ export const createPassOverFeature = (
   const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
   const store = createPassStore({ state, log })
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
-  // A pass waits for some ten calls of git, and Bun's `$` takes a third longer for each.
+  // A pass waits for some ten calls of git, and each takes twice as long with Bun's `$` on a busy machine.
   const files = createPassWorktree({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
   const owners = createPassOwners(state)
   const passSessions = createPassSessions()
