@@ -34,6 +34,9 @@ const RETRY_MS = 60_000
 /** Far more than that brings, for a feature that cannot be loaded. */
 const MAX_EARLY_EVENTS = 1_000
 
+/** How what serves a directory ends: 1.3.2 starts its plugins anew without a word to the ones before, in the same module. */
+const endings = new Map<string, () => Promise<void>>()
+
 /** The live state's hooks for one directory of one OpenCode process. */
 export const createLiveStateHooks = (input: PluginInput): Hooks => {
   const { client, directory, worktree } = input
@@ -62,10 +65,13 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
 
   /** OpenCode starts a folder's plugins anew without its process ending: this writer must not stay beside the next one. */
   const dispose = guardDispose(log, { instance: client, claim }, async () => {
+    if (endings.get(directory) === dispose) endings.delete(directory)
     clearTimeout(timer)
     await loading
     await feature?.stop()
   })
+  void endings.get(directory)?.()
+  endings.set(directory, dispose)
 
   return {
     event: guardObserver(log, "event", ({ event }) => {
