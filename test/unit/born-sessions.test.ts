@@ -90,7 +90,7 @@ describe("a session born here whose message named a task", () => {
     const sessions = begin()
     sessions.born("ses_2", undefined)
     expect(sessions.checkFirstRequest("ses_1", [userMessage(said("Task: ts-b54507"), "msg_1")])).toBe("with a task")
-    expect(sessions.noteContext("ses_1", 200_000)).toBe(true)
+    sessions.noteContext("ses_1", 200_000)
     expect(heard(sessions, "ses_1", "Go on.", "msg_2")).toBe("with a task")
     expect(sessions.handOver()).toEqual([{ sessionID: "ses_1", isTurnSeen: true, contextTokens: 200_000 }])
     expect([sessions.handOver(), sessions.find("ses_1"), sessions.find("ses_2")]).toEqual([[], undefined, "taskless"])

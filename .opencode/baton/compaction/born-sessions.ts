@@ -43,11 +43,9 @@ export const createBornSessions = () => {
       if (born.heard !== "all") born.heard = new Set([...born.heard, id])
       return born.is
     },
-    /** @returns whether it is one of them */
-    noteContext: (sessionID: string, contextTokens: number): boolean => {
+    noteContext: (sessionID: string, contextTokens: number): void => {
       const born = sessions.get(sessionID)
       if (born) born.contextTokens = contextTokens
-      return born !== undefined
     },
     /** As far as is known: a fork counts until its first request. */
     find: (sessionID: string): BornSession | undefined => sessions.get(sessionID)?.is,

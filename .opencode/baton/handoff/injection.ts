@@ -89,7 +89,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     }
   }
 
-  /** What a draft in this message, or one whose files did not make it in time, wants loaded. */
+  /** What a draft in this message, which is noted as arrived, or one whose files did not make it in time, wants loaded. */
   const findWanted = async (message: UserMessage, text: string): Promise<Wanted | undefined> => {
     const { sessionID } = message
     const marker = findMarker(text)
