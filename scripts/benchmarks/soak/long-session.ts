@@ -11,9 +11,9 @@ import { createStoredTurns } from "./stored-turns.ts"
 /** A user's message, a tool's step, and the last words. */
 const TURN_MESSAGES = 3
 const STORED_TURNS = 12
-/** So that nothing compacts by itself. */
-const CONTEXT_TOKENS = 20_000_000
-const STEPS_EVERY = 5
+const CONTEXT_TOKENS = 200_000
+/** In a user's message: the step that follows fills the context, and OpenCode compacts behind it. */
+const FILL = "Fill the context."
 const LEARNS_EVERY = 50
 
 export type SoakPoint = { readonly compactions: number; readonly state: StateSize } & Both<Sample>
@@ -31,12 +31,15 @@ const script: Script = ({ kind, index, conversation }) => {
   if (kind === "compaction") return { text: `## Done\n- Round ${index} is done.\n\n## Next\n- Go on.\n` }
   const last = conversation.slice(conversation.lastIndexOf("[user]"))
   const isStep = last.includes("a step") && !last.includes("[tool]")
-  return isStep ? { tool: "read", input: { filePath: "README.md" } } : { text: "It is done." }
+  const step = { tool: "read", input: { filePath: "README.md" } }
+  if (last.includes(FILL)) return { ...step, promptTokens: CONTEXT_TOKENS }
+  return isStep ? step : { text: "It is done." }
 }
 
 const wordsOf = (round: number): string => {
-  if (round % LEARNS_EVERY === 0) return `No, use ${round} spaces instead of tabs in file ${round}.`
-  return round % STEPS_EVERY === 0 ? `Take a step in round ${round}.` : `Go on with round ${round}.`
+  const isTaught = round % LEARNS_EVERY === 0
+  const work = isTaught ? `No, use ${round} spaces instead of tabs in file ${round}.` : `Go on with round ${round}.`
+  return `${work} ${FILL}`
 }
 
 const openSession = async (arm: Arm) => {
@@ -55,14 +58,10 @@ const openSession = async (arm: Arm) => {
   const journal = join(arm.project.directory, ".opencode/state/compactions", `${id}.json`)
   const recorded = (): number => (existsSync(journal) ? JSON.parse(readFileSync(journal, "utf8")).count : 0)
   return {
-    /** @returns milliseconds of the turn */
+    /** @returns milliseconds of a turn with a compaction in the middle */
     cycle: async (round: number): Promise<number> => {
-      const ms = await say(wordsOf(round))
       await turns.repeat(STORED_TURNS)
-      const body = { providerID: "scripted", modelID: "model" }
-      const { error } = await client.session.summarize({ path: { id }, body })
-      if (error) throw new Error(`compaction ${round} failed: ${JSON.stringify(error)}`)
-      return ms
+      return say(wordsOf(round))
     },
     sample: async (round: number): Promise<Sample> => {
       // A compaction that could not be recorded at once is recorded by the turn after it.

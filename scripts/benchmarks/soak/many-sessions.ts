@@ -1,11 +1,13 @@
 import type { OpenCodeBinary } from "../../../test/support/opencode-binary.ts"
+import { eventually } from "../../../test/support/opencode-server.ts"
 import type { Script } from "../../../test/support/scripted-model.ts"
 import { type Arm, type Both, onBoth, untilDelivered, withArms } from "./arm.ts"
 import type { Sample } from "./sample.ts"
 import { EXTRAS, openDirectories, type SoakDirectory } from "./soak-directories.ts"
-import { measureState, type StateSize } from "./state-size.ts"
+import { hasStatefile, measureState, type StateSize } from "./state-size.ts"
 
 const CONTEXT_TOKENS = 20_000_000
+const WRITERS_MS = 60_000
 
 export type ServerPoint = { readonly sessions: number; readonly state: StateSize } & Both<Sample>
 
@@ -58,6 +60,7 @@ export const measureManySessions = (
       return { sessions, ...samples, state: measureState(arms.with.project, folders) }
     }
     await inEach(({ work }) => work(0, EXTRAS))
+    await eventually("a statefile in each directory", () => folders.every(hasStatefile) || undefined, WRITERS_MS)
     await inEach(({ deleteAll }) => deleteAll())
     const before = await look(0)
     const points: ServerPoint[] = []

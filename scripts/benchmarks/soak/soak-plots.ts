@@ -71,14 +71,15 @@ export const soakPlots = (soak: Soak): Record<string, string> => ({
     soak,
     {
       title: "Times along one session",
-      description: "The compacting hook, and a whole turn with the bundle and without it; medians of tenths.",
+      description:
+        "The compacting hook, and a turn with its compaction with the bundle and without it; medians of tenths.",
       yAxis: "ms, median",
       yMax: 10,
     },
     {
       "The compacting hook": "the compacting hook",
-      "A turn with the bundle": "a turn",
-      "A turn in plain OpenCode": "a turn in plain OpenCode",
+      "A turn with its compaction": "a turn with its compaction",
+      "The same in plain OpenCode": "the same in plain OpenCode",
     },
   ),
 })

@@ -50,10 +50,15 @@ const sessionTable = (sessions: Soak["sessions"]): string[] => [
 const serverTable = (rows: Soak["servers"]): string[] => {
   const [first] = rows
   if (!first) return []
-  const ran = `${number(first.sessions)} sessions in ${first.directories} directories`
   const whole = `${WHOLE.sessions} in ${WHOLE.directories}`
+  const perVersion = rows.filter(({ what }) => what === first.what)
   return [
-    `One server: ${size(ran, rows.every(isWholeServer), whole)}.`,
+    perVersion
+      .map((row) => {
+        const ran = `${number(row.sessions)} sessions in ${row.directories} directories`
+        return `One server of OpenCode ${row.version}: ${size(ran, isWholeServer(row), whole)}.`
+      })
+      .join(" "),
     table(
       ["Measured", "OpenCode", "Before", "All open", "All deleted", "Disposed", "Left, promised"],
       [...new Set(rows.map(({ what }) => what))].flatMap((what) =>

@@ -1,4 +1,4 @@
-import { BOTH_ENDS } from "../../../test/support/opencode-binary.ts"
+import { NEWEST, OLDEST, type OpenCodeBinary } from "../../../test/support/opencode-binary.ts"
 import type { Benchmark } from "../benchmark.ts"
 import { type Figure, toFigure } from "../results.ts"
 import { median, pairRatios } from "../statistics.ts"
@@ -6,10 +6,29 @@ import type { Both } from "./arm.ts"
 import { type LongSession, measureLongSession } from "./long-session.ts"
 import { type ManySessions, measureManySessions, type ServerPoint } from "./many-sessions.ts"
 import type { Sample } from "./sample.ts"
-import { KILO, type Line, MEGA, type ServerRow, type SessionSoak, totalDescriptors, WHOLE } from "./soak-result.ts"
+import {
+  KILO,
+  type Line,
+  MEGA,
+  type ServerRow,
+  type SessionSoak,
+  type Soak,
+  totalDescriptors,
+  WHOLE,
+} from "./soak-result.ts"
 import { firstAndLastTenth } from "./trend.ts"
 
 const SAMPLE_EVERY = 10
+
+type Extent = { readonly compactions: number; readonly directories: number; readonly each: number }
+
+const { compactions, directories, sessions } = WHOLE
+const RUNS: readonly { binary: OpenCodeBinary; extent: Extent }[] = [
+  { binary: NEWEST, extent: { compactions, directories, each: sessions / directories } },
+  // Each message of a session lengthens every later turn of plain OpenCode there: the whole would take hours.
+  { binary: OLDEST, extent: { compactions: 60, directories: 2, each: 3 } },
+]
+const QUICK: Extent = { compactions: 20, directories: 3, each: 2 }
 /** What a quantity may gain in 100 compactions; nothing that is counted may gain anything. */
 const HEAP_MB = 1
 const COUNT = 0.5
@@ -69,8 +88,8 @@ const toSession = ({ version, messages, points, turnMs }: LongSession): SessionS
       line("`.opencode/state`, all of it", "KB", ({ state }) => state.stateBytes / KILO, STATE_KB),
       line("the ledger, which keeps a line for each compaction", "KB", ({ state }) => state.ledgerBytes / KILO),
       line("the compacting hook", "ms", (point) => median(point.with.hookMs)),
-      turns("a turn", turnMs.with),
-      turns("a turn in plain OpenCode", turnMs.without),
+      turns("a turn with its compaction", turnMs.with),
+      turns("the same in plain OpenCode", turnMs.without),
     ],
   }
 }
@@ -82,12 +101,15 @@ const ratioFigure = (id: string, what: string, version: string, values: readonly
 
 const toFigures = ({ version, points, turnMs }: LongSession): Figure[] => {
   const hookMs = points.flatMap((point) => point.with.hookMs)
+  const added = turnMs.with.map((ms, round) => ms - (turnMs.without[round] ?? 0))
   return [
     toFigure({ id: "soak.hook", what: "one compacting hook", version, unit: "ms" }, hookMs),
     ratioFigure("soak.hook-ratio", "the compacting hook, last ÷ first tenth", version, hookMs, RATIO),
-    toFigure({ id: "soak.turn", what: "one turn", version, unit: "ms" }, turnMs.with),
-    ratioFigure("soak.turn-ratio", "a turn, last ÷ first tenth", version, turnMs.with, RATIO),
-    ratioFigure("soak.plain-ratio", "a turn in plain OpenCode, last ÷ first tenth", version, turnMs.without),
+    toFigure({ id: "soak.turn", what: "one turn with its compaction", version, unit: "ms" }, turnMs.with),
+    toFigure({ id: "soak.added", what: "what the bundle adds to it", version, unit: "ms" }, added),
+    ratioFigure("soak.added-ratio", "what the bundle adds, last ÷ first tenth", version, added, RATIO),
+    ratioFigure("soak.turn-ratio", "a turn with its compaction, last ÷ first tenth", version, turnMs.with),
+    ratioFigure("soak.plain-ratio", "the same in plain OpenCode, last ÷ first tenth", version, turnMs.without),
   ]
 }
 
@@ -122,18 +144,16 @@ const toRows = ({ version, directories, before, points, deleted, disposed }: Man
 
 /** What stays flat: one session through hundreds of compactions, and a server with hundreds of sessions. */
 export const measureSoak: Benchmark = async ({ quick, say }) => {
-  const rounds = quick ? 20 : WHOLE.compactions
-  const [directories, each] = quick ? [3, 2] : [WHOLE.directories, WHOLE.sessions / WHOLE.directories]
-  const sessions: SessionSoak[] = []
-  const servers: ServerRow[] = []
+  const soak: Soak = { sessions: [], servers: [] }
   const figures: Figure[] = []
-  for (const binary of BOTH_ENDS) {
+  for (const { binary, extent } of RUNS) {
+    const { compactions: rounds, directories: folders, each } = quick ? QUICK : extent
     say(`soak on ${binary.version}: one session through ${rounds} compactions`)
     const long = await measureLongSession(binary, { rounds, sampleEvery: SAMPLE_EVERY, say })
-    sessions.push(toSession(long))
+    soak.sessions.push(toSession(long))
     figures.push(...toFigures(long))
-    say(`soak on ${binary.version}: ${directories * each} sessions in ${directories} directories`)
-    servers.push(...toRows(await measureManySessions(binary, { directories, each, say })))
+    say(`soak on ${binary.version}: ${folders * each} sessions in ${folders} directories`)
+    soak.servers.push(...toRows(await measureManySessions(binary, { directories: folders, each, say })))
   }
-  return { figures, soak: { sessions, servers } }
+  return { figures, soak }
 }

@@ -24,6 +24,13 @@ const filesBelow = (folder: string): { path: string; bytes: number }[] => {
   }
 }
 
+const statefilesIn = (files: ReturnType<typeof filesBelow>) =>
+  files.filter(({ path }) => path.includes("/.opencode/state/live/") && path.endsWith(".json"))
+
+/** Whether the writer of this directory's live state has begun, which it does some seconds after the first session. */
+export const hasStatefile = (directory: string): boolean =>
+  statefilesIn(filesBelow(join(directory, ".opencode/state"))).length > 0
+
 const sum = (files: readonly { bytes: number }[]): number => files.reduce((total, { bytes }) => total + bytes, 0)
 
 /** What lies on the disk of these directories, in bytes, and the ledger they share. */
@@ -34,7 +41,7 @@ export const measureState = ({ home }: Pick<TestProject, "home">, directories: r
     stateBytes: sum(files),
     files: files.length,
     journalBytes: sum(below("compactions")),
-    statefileBytes: sum(below("live").filter(({ path }) => path.endsWith(".json"))),
+    statefileBytes: sum(statefilesIn(files)),
     ledgerBytes: sum(filesBelow(join(home, ".prog"))),
   }
 }
