@@ -5,6 +5,7 @@ import { promised } from "../requirements.ts"
 import { handoffScript } from "../support/handoff-script.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually, startServer } from "../support/opencode-server.ts"
+import type { ModelRequest } from "../support/scripted-model.ts"
 import { BRIEF, closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
 
 closeTaskProjects()
@@ -21,6 +22,10 @@ const openProject = async (binary: (typeof BOTH_ENDS)[number], script = handoffS
 }
 
 const sessionsIn = (text: string): string[] => [...new Set(text.match(/\bses_[A-Za-z0-9]{20,}/g) ?? [])]
+
+/** What the model is told of a tool's arguments. */
+const parametersOf = (request: ModelRequest | undefined, name: string): unknown =>
+  request?.body.tools?.find((tool) => tool.function.name === name)?.function.parameters
 
 /** A session on the task, its handoff in `opencode run`, and the session that was made. */
 const handOver = async (
@@ -51,7 +56,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         .received("turn")
         .find(({ conversation }) => conversation.includes("Hand this work over"))
       expect(template?.conversation).toContain("Make the tests pass on Windows")
-      expect(template?.tools).toContain("handoff_session")
+      expect(parametersOf(template, "handoff_session")).toMatchObject({
+        type: "object",
+        properties: {
+          prompt: { type: "string", description: "What the new session has to know to go on" },
+          files: { type: "array", items: { type: "string" } },
+        },
+        required: ["prompt"],
+      })
 
       const third = await task.run("READ-THE-OLD-ONE", { args: ["--session", to] })
       expect(third.exitCode, third.stderr).toBe(0)
@@ -81,7 +93,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const places = inOrder.map((text) => seen.lastIndexOf(text))
       expect(seen).not.toContain("SECRET")
       expect(places.slice(9)).toEqual(places.slice(9).toSorted((a, b) => a - b))
-      expect(turn?.tools).toContain("read_session")
+      expect(parametersOf(turn, "read_session")).toMatchObject({
+        properties: {
+          sessionID: { type: "string" },
+          limit: { type: "number" },
+          tools: { type: "string", enum: ["none", "titles", "full"] },
+          any: { type: "boolean" },
+        },
+        required: ["sessionID"],
+      })
 
       const last = task.model.received("turn").at(-1)?.conversation ?? ""
       expect(last).toContain(`## User\n# Worker\n\nTask: ${task.taskID}`)

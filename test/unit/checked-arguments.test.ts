@@ -3,8 +3,6 @@ import { describe, expect, test } from "vitest"
 import type { HandoffFeature } from "../../.opencode/baton/handoff/feature.ts"
 import { createHandoffTools } from "../../.opencode/baton/handoff/tools.ts"
 import { createUserTurns } from "../../.opencode/baton/handoff/user-turns.ts"
-import { createArgumentTypes } from "../../.opencode/baton/host/argument-types.ts"
-import { requireZodCore } from "../../.opencode/baton/host/schema.ts"
 import type { LearningFeature } from "../../.opencode/baton/learning/feature.ts"
 import { createTools as createLearningTools } from "../../.opencode/baton/learning/tools.ts"
 import { promised } from "../requirements.ts"
@@ -16,9 +14,8 @@ const setUp = () => {
     loaded.push(name)
     throw new Error(`${name} was loaded`)
   }
-  const types = createArgumentTypes(requireZodCore())
   const tools = {
-    ...createHandoffTools(types, {
+    ...createHandoffTools({
       load: refuse("handoff") as () => Promise<HandoffFeature>,
       turns: createUserTurns(),
     }),

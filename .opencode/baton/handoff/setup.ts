@@ -1,7 +1,5 @@
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
-import { createArgumentTypes } from "../host/argument-types.ts"
 import type { Log } from "../host/log.ts"
-import { requireZodCore } from "../host/schema.ts"
 import { createPromptFiles } from "../task/prompt-files.ts"
 import { registerCommand } from "./command.ts"
 import { createToolOffers, type ToolOffers } from "./tool-offers.ts"
@@ -10,7 +8,6 @@ import { createHandoffTools, type HandoffToolDeps } from "./tools.ts"
 export type HandoffSetup = {
   readonly offers: ToolOffers
   registerCommand(config: Config): void
-  /** @throws when zod cannot be loaded */
   createTools(deps: HandoffToolDeps): Record<string, ToolDefinition>
 }
 
@@ -18,5 +15,5 @@ export type HandoffSetup = {
 export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }): HandoffSetup => ({
   offers: createToolOffers(),
   registerCommand: (config) => registerCommand(config, createPromptFiles({ root: projectRoot }), log),
-  createTools: (deps) => createHandoffTools(createArgumentTypes(requireZodCore()), deps),
+  createTools: createHandoffTools,
 })

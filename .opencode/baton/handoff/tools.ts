@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
-import type { ArgumentTypes } from "../host/argument-types.ts"
+import { ARGUMENT_TYPES as types } from "../host/argument-types.ts"
 import { withCheckedArguments } from "../host/checked-arguments.ts"
 import type { Zod } from "../host/schema.ts"
 import type { HandoffFeature } from "./feature.ts"
@@ -39,10 +39,7 @@ const readArguments = (z: Zod) =>
   })
 
 /** The tools as OpenCode wants them. */
-export const createHandoffTools = (
-  types: ArgumentTypes,
-  { load, turns }: HandoffToolDeps,
-): Record<string, ToolDefinition> => ({
+export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<string, ToolDefinition> => ({
   [HANDOFF_TOOL]: {
     description: HANDOFF_DESCRIPTION,
     args: {

@@ -1,34 +1,39 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
-import type { requireZodCore } from "./schema.ts"
 
 type Argument = ToolDefinition["args"][string]
 
-/** The kinds of arguments that a tool may have, each with what it is for. */
-export type ArgumentTypes = {
-  string(description: string): Argument
-  optionalString(description: string): Argument
-  optionalStrings(description: string): Argument
-  optionalNumber(description: string): Argument
-  optionalBoolean(description: string): Argument
-  optionalChoice(choices: readonly string[], description: string): Argument
+type JSONSchema = {
+  readonly type: "string" | "number" | "boolean" | "array"
+  readonly enum?: readonly string[]
+  readonly items?: JSONSchema
 }
 
-/** What the model is told of a tool's arguments; `withCheckedArguments` checks what it then writes. */
-export const createArgumentTypes = (core: ReturnType<typeof requireZodCore>): ArgumentTypes => {
-  // OpenCode reads the description off the object; zod's own way of keeping it is not in the core.
-  const described = (type: Argument, description: string): Argument => Object.assign(type, { description })
-  const optional = (innerType: Argument, description: string): Argument =>
-    described(new core.$ZodOptional({ type: "optional", innerType }), description)
-  const text = () => new core.$ZodString({ type: "string" })
-  return {
-    string: (description) => described(text(), description),
-    optionalString: (description) => optional(text(), description),
-    optionalStrings: (description) => optional(new core.$ZodArray({ type: "array", element: text() }), description),
-    optionalNumber: (description) => optional(new core.$ZodNumber({ type: "number" }), description),
-    optionalBoolean: (description) => optional(new core.$ZodBoolean({ type: "boolean" }), description),
-    optionalChoice: (choices, description) => {
-      const entries = Object.fromEntries(choices.map((choice) => [choice, choice]))
-      return optional(new core.$ZodEnum({ type: "enum", entries }), description)
-    },
+/**
+ * An argument as OpenCode's zod wants it, without zod: OpenCode asks for a plugin's tools before the first request of every
+ * session, and loading zod's core for that took longer than all else of the bundle (docs/benchmarks.md).
+ * zod takes what carries these traits for its own, since several copies of it often meet in one program, and asks it for its
+ * JSON Schema. This one lets any value through: `withCheckedArguments` checks what a model writes.
+ */
+const argument = (schema: JSONSchema, description: string, way?: "optional"): Argument => {
+  const zod = {
+    def: { type: "unknown" },
+    traits: new Set(["$ZodType"]),
+    toJSONSchema: () => ({ ...schema, description }),
+    run: <T>(payload: T): T => payload,
+    ...(way ? { optin: way, optout: way } : {}),
   }
+  // OpenCode 1.18 reads the description off the object.
+  return { _zod: zod, description } as unknown as Argument
 }
+
+/** The kinds of arguments that a tool may have, each with what it is for; what the model is told of them. */
+export const ARGUMENT_TYPES = {
+  string: (description: string) => argument({ type: "string" }, description),
+  optionalString: (description: string) => argument({ type: "string" }, description, "optional"),
+  optionalStrings: (description: string) =>
+    argument({ type: "array", items: { type: "string" } }, description, "optional"),
+  optionalNumber: (description: string) => argument({ type: "number" }, description, "optional"),
+  optionalBoolean: (description: string) => argument({ type: "boolean" }, description, "optional"),
+  optionalChoice: (choices: readonly string[], description: string) =>
+    argument({ type: "string", enum: choices }, description, "optional"),
+} as const

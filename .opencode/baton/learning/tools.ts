@@ -1,8 +1,8 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
-import { type ArgumentTypes, createArgumentTypes } from "../host/argument-types.ts"
+import { ARGUMENT_TYPES as types } from "../host/argument-types.ts"
 import { withCheckedArguments } from "../host/checked-arguments.ts"
 import { hideTools } from "../host/hidden-tools.ts"
-import { requireZodCore, type Zod } from "../host/schema.ts"
+import type { Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { LearningFeature } from "./feature.ts"
 import { FORGET_TOOL, LEARNED_TOOL, LEARNING_TOOLS } from "./tool-names.ts"
@@ -17,10 +17,8 @@ const OFF = "Learning is switched off in this project."
 const learnedArguments = (z: Zod) => z.object({ query: z.string().optional() })
 const forgetArguments = (z: Zod) => z.object({ id: z.string(), reason: z.string() })
 
-const defineTools = (
-  types: ArgumentTypes,
-  load: () => Promise<LearningFeature | undefined>,
-): Record<string, ToolDefinition> => ({
+/** The tools as OpenCode wants them. */
+export const createTools = (load: () => Promise<LearningFeature | undefined>): Record<string, ToolDefinition> => ({
   [LEARNED_TOOL]: {
     description: LEARNED_DESCRIPTION,
     args: { query: types.optionalString("Words to look for; all when absent") },
@@ -35,10 +33,6 @@ const defineTools = (
     ),
   },
 })
-
-/** The tools as OpenCode wants them. @throws when zod cannot be loaded */
-export const createTools = (load: () => Promise<LearningFeature | undefined>): Record<string, ToolDefinition> =>
-  defineTools(createArgumentTypes(requireZodCore()), load)
 
 /** Takes them out of a request. */
 export const hideAll = (messages: readonly StoredMessage[]): void => hideTools(messages, LEARNING_TOOLS)
