@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import { BOTH_ENDS, canToolsAsk } from "../support/opencode-binary.ts"
 import { eventually } from "../support/opencode-server.ts"
 import { closePassOverServers, openPassOverProject, openPassOverServer } from "../support/pass-over-project.ts"
 import { passOver, returns } from "../support/pass-over-script.ts"
@@ -182,6 +182,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         options: { config: { permission: { edit: "allow" } } },
       })
       const opencode = await openPassOverServer(binary, task)
+      if (!canToolsAsk(binary)) {
+        await opencode.say("Go.")
+        const answers = await opencode.answers()
+        expect(answers).toHaveLength(2)
+        for (const answer of answers) expect(answer).toContain("This OpenCode cannot ask whether it may go back")
+        return
+      }
       const asked: string[] = []
       const events = await opencode.client.event.subscribe()
       const answering = (async () => {

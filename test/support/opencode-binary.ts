@@ -46,3 +46,9 @@ const matrix = readMatrix()
 
 /** Both ends of the supported range, or the versions of the matrix: every end-to-end promise is held on each. */
 export const BOTH_ENDS: readonly OpenCodeBinary[] = matrix.length > 0 ? matrix : [OLDEST, NEWEST]
+
+/** Whether a plugin's tool can ask the user there: from 1.4 to 1.15.4 OpenCode gives it an effect in place of a promise. */
+export const canToolsAsk = ({ version }: OpenCodeBinary): boolean => {
+  const [, minor = 0, patch = 0] = version.split(".").map(Number)
+  return minor < 4 || minor > 15 || (minor === 15 && patch > 4)
+}

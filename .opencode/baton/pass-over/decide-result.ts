@@ -1,6 +1,7 @@
 import type { ToolContext } from "@opencode-ai/plugin"
-import { describeError, type Log } from "../host/log.ts"
+import type { Log } from "../host/log.ts"
 import { createFilesCollector } from "./collect-files.ts"
+import type { EditPermission } from "./edit-permission.ts"
 import { type PassOverError, passOverError, renderError, unknownPass } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"
 import { isOpen } from "./pass-state.ts"
@@ -19,10 +20,11 @@ export type DecideDeps = {
   readonly worktree: Pick<PassWorktree, "apply" | "reject" | "restore" | "changes">
   /** Whether the originator may know the result, as far as the user has a say in it. */
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
+  readonly mayWrite: EditPermission
   readonly log: Log
 }
 
-type Context = Pick<ToolContext, "sessionID" | "ask">
+type Context = Pick<ToolContext, "sessionID" | "agent" | "ask">
 type Found =
   | { readonly kind: "found"; readonly record: PassRecord }
   | { readonly kind: "refused"; readonly error: PassOverError }
@@ -61,7 +63,7 @@ const renderOne = ({ request, state, output, child_session_id: childSessionID }:
   })
 
 /** The tools by which an originator decides on what a pass left. */
-export const createDecisions = ({ store, passes, worktree, release, log }: DecideDeps) => {
+export const createDecisions = ({ store, passes, worktree, release, mayWrite, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
     if (record && isOfSession(record, sessionID)) return { kind: "found", record }
@@ -91,20 +93,19 @@ export const createDecisions = ({ store, passes, worktree, release, log }: Decid
     return { kind: "held" as const, record, paths: wanted ?? undecided }
   }
 
-  const apply = async (args: ApplyArguments, { sessionID, ask }: Context): Promise<string> => {
+  const apply = async (args: ApplyArguments, context: Context): Promise<string> => {
+    const { sessionID, ask } = context
     const { pass_over_id: passID, merge = false, all_or_nothing: allOrNothing = true } = args
     const held = await findHeld(passID, sessionID, args.artifacts)
     if (held.kind === "refused") return renderError(held.error)
     if (held.paths.length === 0) return renderError(wrongState(held.record))
     if ((await release(held.record, ask)).kind === "refused") return renderUnreleased(held.record)
     const { paths } = held
-    try {
-      // Whoever may not write these files may not have them written by somebody else.
-      const patterns = [...paths, ...previousPaths(held.record, paths)]
-      await ask({ permission: "edit", patterns, always: ["*"], metadata: { pass_over_id: passID } })
-    } catch (error) {
-      log.info("applying was not permitted", { sessionID, pass: passID, error: describeError(error) })
-      return `Nothing was applied: writing ${paths.join(", ")} is not permitted here. The files stay held.`
+    // Whoever may not write these files may not have them written by somebody else.
+    const asked = await mayWrite([...paths, ...previousPaths(held.record, paths)], passID, context)
+    if (asked.kind === "refused") {
+      log.info("applying was not permitted", { sessionID, pass: passID, error: asked.reason })
+      return `Nothing was applied: writing ${paths.join(", ")} is not permitted here (${asked.reason}). The files stay held.`
     }
     const applied = await worktree.apply(passID, { paths, merge, allOrNothing })
     if (applied.kind === "refused") return renderError(refusedByFiles(passID, applied))

@@ -20,6 +20,7 @@ import { acceptReturn } from "./accept-return.ts"
 import { createAnnouncer } from "./announcer.ts"
 import { createAuditLog } from "./audit-log.ts"
 import { createDecisions } from "./decide-result.ts"
+import { createEditPermission } from "./edit-permission.ts"
 import { type GatheredContext, gatherContext } from "./gather-context.ts"
 import type { LivePass } from "./live-pass.ts"
 import { createPassOver } from "./pass-over.ts"
@@ -211,7 +212,14 @@ export const createPassOverFeature = (
       if (!session || !pass) return "No work was passed over to this session: there is nothing to return."
       return acceptReturn(await loadZod(), args, session, pass)
     },
-    ...createDecisions({ store, passes, worktree: files, release, log }),
+    ...createDecisions({
+      store,
+      passes,
+      worktree: files,
+      release,
+      mayWrite: createEditPermission({ childSessions }),
+      log,
+    }),
     ...hooks,
     stop: async (): Promise<void> => {
       // What they have done so far is kept as their result, and told at the next start: nobody is there to be given it.

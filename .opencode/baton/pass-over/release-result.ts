@@ -2,6 +2,7 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../host/deadline.ts"
 import type { Log } from "../host/log.ts"
 import { RESULT_PERMISSION } from "./agents.ts"
+import { askUser } from "./ask-user.ts"
 import type { PassRecord } from "./pass-record.ts"
 
 /** Nobody may be there: a server has no way to tell. */
@@ -49,7 +50,7 @@ const askForRelease = async (record: PassRecord, deps: ReleaseDeps): Promise<Rel
   if (!deps.hasUser)
     return { kind: "released", note: "Nobody could be asked whether it may go back (auto_return false)." }
   const { pass_over_id: passID, subagent_id: subagent } = record.request
-  const asked = deps.ask({
+  const question = {
     permission: RESULT_PERMISSION,
     patterns: [subagent],
     always: [subagent],
@@ -60,18 +61,26 @@ const askForRelease = async (record: PassRecord, deps: ReleaseDeps): Promise<Rel
       decision: record.output?.summary.decision,
       summary: record.output?.summary.text,
     },
-  })
-  const deadlineMs = deps.answerDeadlineMs ?? ANSWER_DEADLINE_MS
-  const answer = await withDeadline(asked, deadlineMs)
-  if (answer.kind === "done") return { kind: "released", note: undefined }
-  if (answer.kind === "failed") {
-    deps.log.info("a result was not released by the user", {
-      pass: passID,
-      sessionID: record.request.originating_session_id,
-    })
-    return { kind: "refused" }
   }
-  await deps.withdraw(passID)
-  const seconds = deadlineMs / 1000
-  return { kind: "released", note: `Nobody answered within ${seconds} s whether it may go back (auto_return false).` }
+  const deadlineMs = deps.answerDeadlineMs ?? ANSWER_DEADLINE_MS
+  const answer = await withDeadline(askUser(deps.ask, question), deadlineMs)
+  const context = { pass: passID, sessionID: record.request.originating_session_id }
+  switch (answer.kind === "done" ? answer.value.kind : "late") {
+    case "granted":
+      return { kind: "released", note: undefined }
+    case "refused":
+      deps.log.info("a result was not released by the user", context)
+      return { kind: "refused" }
+    case "unable":
+      deps.log.warn("this OpenCode lets no tool of a plugin ask: a result went back unasked", context)
+      return { kind: "released", note: "This OpenCode cannot ask whether it may go back (auto_return false)." }
+    case "late": {
+      await deps.withdraw(passID)
+      const seconds = deadlineMs / 1000
+      return {
+        kind: "released",
+        note: `Nobody answered within ${seconds} s whether it may go back (auto_return false).`,
+      }
+    }
+  }
 }
