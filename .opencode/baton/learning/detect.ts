@@ -43,10 +43,9 @@ const isExcluded = (text: string): boolean => EXCLUSIONS.some((pattern) => patte
 const judge = ({ text, masked }: Sentence): { type: LearningType; teaches: boolean } | undefined => {
   if (text.length > MAX_CHARACTERS) return undefined
   const plain = normalise(masked)
-  if (isExcluded(plain)) return undefined
   const bare = plain.replace(/[.!…,;:]+$/, "")
   const found = SIGNALS.find(({ pattern }) => pattern.test(bare))
-  if (!found) return undefined
+  if (!found || isExcluded(plain)) return undefined
   const words = text.split(/\s+/).length
   const teaches = words >= MIN_WORDS && words <= MAX_WORDS && contentWords(text).length > 0
   return { type: found.type, teaches }

@@ -11,10 +11,9 @@ const OTHERS =
   "och att det som för med inte den till av på är istället nej jag vi använd " +
   "nie jest się na tego tej jak ale innej innego użyj"
 
-const words = (text: string): string[] => text.split(" ")
-const SHARED = new Set(words(ENGLISH).filter((word) => words(OTHERS).includes(word)))
-const ENGLISH_WORDS = new Set(words(ENGLISH).filter((word) => !SHARED.has(word)))
-const OTHER_WORDS = new Set(words(OTHERS).filter((word) => !SHARED.has(word)))
+const ENGLISH_WORDS = new Set(ENGLISH.split(" "))
+const OTHER_WORDS = new Set(OTHERS.split(" "))
+for (const word of ENGLISH_WORDS) if (OTHER_WORDS.delete(word)) ENGLISH_WORDS.delete(word)
 
 /** Letters that English words do not have; loan words and names have one at most. */
 const FOREIGN_LETTERS = /[^\p{Script=Latin}\P{L}]|[ñãõßąćęłńśźżåæøœ¿¡]|[àâäçèéêëìíîïòóôöùúûü]/giu
