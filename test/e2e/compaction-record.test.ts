@@ -46,6 +46,40 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   test(
+    promised(
+      ["compaction.C3", "compaction.C7"],
+      "compactions in a row, with no turn between, each carry the one before on",
+    ),
+    async () => {
+      const task = await openTaskProject(binary, ({ kind, index }) => ({
+        text: kind === "compaction" ? `Row ${index + 1} of the summaries.` : "Started.",
+      }))
+      const server = await startServer(binary, task.project)
+      try {
+        const created = await server.client.session.create({ body: {} })
+        const id = created.data?.id ?? ""
+        await server.client.session.prompt({
+          path: { id },
+          body: { model: MODEL, parts: [{ type: "text", text: task.message }] },
+        })
+        for (let row = 1; row <= 3; row++) await server.client.session.summarize({ path: { id }, body: MODEL })
+        const [, second, third] = task.model.received("compaction")
+        expect(second?.conversation).toContain("Row 1 of the summaries.")
+        expect(third?.conversation).toContain("Row 2 of the summaries.")
+        const logs = await eventually("the records", async () => {
+          const { logs } = await task.ledger.show(task.taskID)
+          return logs.length > 2 ? logs : undefined
+        })
+        expect(logs.map(({ message }) => message)).toEqual(
+          [1, 2, 3].map((row) => `Compaction ${row}: Row ${row} of the summaries.`),
+        )
+      } finally {
+        await server.stop()
+      }
+    },
+  )
+
+  test(
     promised("compaction.C7", "a subagent's own compaction is recorded for the parent's task, with the child's brief"),
     async () => {
       const task = await openTaskProject(binary, ({ kind, conversation }): ModelReply => {

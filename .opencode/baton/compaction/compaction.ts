@@ -45,6 +45,8 @@ type SeenSession = {
   isTurnSeen?: boolean
   /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
   isSummaryExpected?: boolean
+  /** No turn has passed since the compacting hook: what it led to is in no conversation that was seen. */
+  hasCompacted?: boolean
 }
 
 /** Of the 3 s that the hook of a request has. */
@@ -150,9 +152,9 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const journal = await journals.load(sessionID)
       const { count, activity: done } = journal
       const found = { ...prepared.found, facts: { ...prepared.found.facts, compactions: count, activity: done } }
-      const turnSeen = seen.get(sessionID)?.isTurnSeen === true
-      const priorSummary = await priorSummaries.find(sessionID, journal, { turnSeen })
-      see(sessionID, { gathered: found, isSummaryExpected: true })
+      const { isTurnSeen: turnSeen = false, hasCompacted: isBehindAnother = false } = seen.get(sessionID) ?? {}
+      const priorSummary = await priorSummaries.find(sessionID, journal, { turnSeen, isBehindAnother })
+      see(sessionID, { gathered: found, isSummaryExpected: true, hasCompacted: true })
       const specification = originalSpecification(journal, binding.taskID, taskInLedger(found.identity)?.specification)
       await journals.update(sessionID, (current) => ({ ...current, specification }))
       // Nothing waits for the disk here: what was gathered is in memory, and the record that follows is saved in turn.
@@ -181,7 +183,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
       if (seen.get(sessionID)?.isSummaryExpected) see(sessionID, { isSummaryExpected: false })
-      else see(sessionID, { isTurnSeen: true })
+      else see(sessionID, { isTurnSeen: true, hasCompacted: false })
       const compaction = findCompletedCompaction(messages)
       if (!compaction) return undefined
       const asked = performance.now()

@@ -2,7 +2,7 @@ import { findCompletedCompaction, keepsPriorSummary } from "../host/completed-co
 import { withDeadline } from "../host/deadline.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createRecentMap } from "../host/recent-map.ts"
-import type { Sessions } from "../host/sessions.ts"
+import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { CompactionJournal } from "./journal.ts"
 
 export type PriorSummaries = {
@@ -17,9 +17,15 @@ export type PriorSummaries = {
    *
    * @param turnSeen whether this process has seen a turn of the session: a turn shows every summary there is, so that
    *   only a session resumed right into its compaction has to be searched
+   * @param isBehindAnother whether no turn has come since the last compaction, whose summary need not be recorded yet
+   *   (1.14 often compacts twice in a row)
    * @returns undefined when there is none, or when this OpenCode shows the very same one to the summariser itself
    */
-  find(sessionID: string, journal: CompactionJournal, options: { turnSeen: boolean }): Promise<string | undefined>
+  find(
+    sessionID: string,
+    journal: CompactionJournal,
+    options: { turnSeen: boolean; isBehindAnother: boolean },
+  ): Promise<string | undefined>
   forget(sessionID: string): void
 }
 
@@ -34,14 +40,12 @@ export const createPriorSummaries = ({
   sessions: Pick<Sessions, "messages">
   log: Log
 }): PriorSummaries => {
-  const isShown = async (sessionID: string): Promise<boolean> => {
-    const newest = await sessions.messages(sessionID, 1)
-    if (newest.kind === "failed") {
-      const { reason } = newest
-      log.warn("newest messages unknown: the prior summary is carried over in any case", { sessionID, reason })
-      return false
-    }
-    return keepsPriorSummary(newest.value.messages)
+  const readNewest = async (sessionID: string, count: number): Promise<readonly StoredMessage[]> => {
+    const newest = await sessions.messages(sessionID, count)
+    if (newest.kind === "answer") return newest.value.messages
+    const { reason } = newest
+    log.warn("newest messages unknown: the prior summary is carried over in any case", { sessionID, reason })
+    return []
   }
 
   const searches = createRecentMap<Promise<string | undefined>>()
@@ -71,12 +75,16 @@ export const createPriorSummaries = ({
         log.warn("search for a prior summary failed", { sessionID, error: describeError(error) }),
       )
     },
-    find: async (sessionID, journal, { turnSeen }) => {
-      const last = journal.lastHandoff
-      if (!last && (turnSeen || journal.count > 0)) return undefined
-      const isVisible = await isShown(sessionID)
+    find: async (sessionID, journal, { turnSeen, isBehindAnother }) => {
+      const recorded = journal.lastHandoff
+      if (!isBehindAnother && !recorded && (turnSeen || journal.count > 0)) return undefined
+      const newest = await readNewest(sessionID, isBehindAnother ? PAGE_MESSAGES : 1)
+      const isVisible = keepsPriorSummary(newest)
+      const before = isBehindAnother ? findCompletedCompaction(newest) : undefined
+      const last = before && before.summary !== "" ? { summaryID: before.summaryID, text: before.summary } : recorded
       if (last) {
-        if (!isVisible || journal.recorded.at(-1) !== last.summaryID) return last.text
+        const newestID = before?.summaryID ?? journal.recorded.at(-1)
+        if (!isVisible || newestID !== last.summaryID) return last.text
         log.debug("the conversation still shows the prior summary", { sessionID })
         return undefined
       }
