@@ -56,8 +56,8 @@ describe.each(BOTH_ENDS)("a tour with OpenCode $version", (binary) => {
       .filter(({ kind, conversation }) => kind === "turn" && parts.every((part) => conversation.includes(part)))
       .map(({ conversation }) => conversation)
   const turnsAfterCompactions = () =>
-    seen.requests.flatMap(({ kind }, index) =>
-      kind === "compaction" ? [seen.requests[index + 1]?.conversation ?? ""] : [],
+    seen.requests.flatMap(({ kind, conversation }, index) =>
+      kind !== "compaction" && seen.requests[index - 1]?.kind === "compaction" ? [conversation] : [],
     )
 
   beforeAll(async () => {
@@ -103,12 +103,21 @@ describe.each(BOTH_ENDS)("a tour with OpenCode $version", (binary) => {
   )
 
   test(promised("tour.A5", "three compactions are in the task's log, and the turn after each knows the task"), () => {
-    const logged = [...seen.commands.show.output.matchAll(/\] (Compaction \d: .*)/g)].map(([, message]) => message)
-    expect(logged.slice(0, 3)).toEqual([
-      "Compaction 1: The parser splits at CRLF. Tests were run.",
-      "Compaction 2: Some work was done.",
-      expect.stringMatching(/^Compaction 3: the summary was empty; known by program: /),
+    const logged = [...seen.commands.show.output.matchAll(/\] Compaction (\d): (.*)/g)]
+    const said = logged.map(([, , summary = ""]) =>
+      summary.replace(/(?<=^the summary was empty; known by program): .*/, ""),
+    )
+    // 1.14 compacts twice where the others do once.
+    const first = said.filter((summary, at) => summary !== said[at - 1]).slice(0, 3)
+    expect(first).toEqual([
+      "The parser splits at CRLF. Tests were run.",
+      "Some work was done.",
+      "the summary was empty; known by program",
     ])
+    const numbers = logged.map(([, number]) => Number(number))
+    expect(numbers.slice(0, numbers.lastIndexOf(1))).toEqual(
+      numbers.slice(0, numbers.lastIndexOf(1)).map((_, at) => at + 1),
+    )
     const after = turnsAfterCompactions().slice(0, 3)
     expect(after).toHaveLength(3)
     for (const conversation of after)
@@ -165,18 +174,20 @@ describe.each(BOTH_ENDS)("a tour with OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("tour.B1", "the page of the tour quotes its commands, with lines of what they print"), () => {
-    const ran = Object.values(seen.commands).map(({ command, output }) => [withoutIds(command), withoutIds(output)])
-    const quoted = readQuotedCommands(readFileSync(join(REPOSITORY, "docs/tour.md"), "utf8"))
-    expect(quoted.length).toBeGreaterThan(5)
-    for (const { command, lines } of quoted) {
-      const output = ran.find(([line]) => line === withoutIds(command))?.[1]
-      expect(output, command).toBeDefined()
-      let from = 0
-      for (const line of lines.map(withoutIds)) {
-        expect(output?.slice(from), command).toContain(line)
-        from = (output?.indexOf(line, from) ?? 0) + line.length
+  // The page is about the newest; 1.14, which may compact twice, prints lines of its own.
+  if (BOTH_ENDS.includes(NEWEST))
+    test(promised("tour.B1", "the page of the tour quotes its commands, with lines of what they print"), () => {
+      const ran = Object.values(seen.commands).map(({ command, output }) => [withoutIds(command), withoutIds(output)])
+      const quoted = readQuotedCommands(readFileSync(join(REPOSITORY, "docs/tour.md"), "utf8"))
+      expect(quoted.length).toBeGreaterThan(5)
+      for (const { command, lines } of quoted) {
+        const output = ran.find(([line]) => line === withoutIds(command))?.[1]
+        expect(output, command).toBeDefined()
+        let from = 0
+        for (const line of lines.map(withoutIds)) {
+          expect(output?.slice(from), command).toContain(line)
+          from = (output?.indexOf(line, from) ?? 0) + line.length
+        }
       }
-    }
-  })
+    })
 })

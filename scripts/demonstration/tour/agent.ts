@@ -42,12 +42,20 @@ const withTask = (conversation: string, says: string): ModelReply => {
  */
 export const createTourAgent = (released: Promise<void>): Script => {
   let compactions = 0
+  /** OpenCode 1.14 may compact twice before the next turn: that is told the same twice. */
+  let isAgain = false
+  const summary = (): ModelReply => {
+    if (!isAgain) compactions++
+    isAgain = true
+    return { text: SUMMARIES[compactions - 1] ?? "" }
+  }
   const afterCompaction = (conversation: string): ModelReply => {
     if (compactions < FIRST_COMPACTIONS) return { ...RUN_TESTS, promptTokens: COMPACTING_PROMPT_TOKENS }
     return withTask(conversation, compactions === FIRST_COMPACTIONS ? ANSWERS.tested : ANSWERS.written)
   }
   return async ({ kind, conversation }: ModelRequest): Promise<ModelReply> => {
-    if (kind === "compaction") return { text: SUMMARIES[compactions++] ?? "" }
+    if (kind === "compaction") return summary()
+    if (kind === "turn") isAgain = false
     if (ORDER.test(conversation.slice(0, 400))) {
       const order = conversation.slice(0, conversation.indexOf("# Context of the work"))
       const scene = SUBAGENT_SCENES.find(({ hears }) => order.includes(hears))
