@@ -84,7 +84,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
         expanded.delete(sessionID)
         if (!claim.isHeld() || (template && sharesText(template, parts))) return undefined
         // The rest is loaded for a message that teaches something, or asks for what others taught.
-        if (!mayKnow() && !(await import("./first-look.ts")).isWanted(parts)) return undefined
+        if (!mayKnow() && !(await (await import("./first-look.ts")).isWanted(parts))) return undefined
         await (await load())?.userMessage(message, parts)
         return undefined
       },
