@@ -13,7 +13,7 @@ const MESSAGES = {
 
 /** A whole `opencode run` with one turn, with and without the bundle. */
 export const measureStart: Benchmark = async ({ quick, say }) => {
-  const rounds = quick ? 2 : 16
+  const rounds = quick ? 2 : 40
   const figures = []
   for (const binary of BOTH_ENDS) {
     const { version } = binary
