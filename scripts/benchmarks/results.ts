@@ -1,4 +1,5 @@
 import type { RequirementId } from "../../test/requirements.ts"
+import type { Score } from "../../test/support/learning-sets.ts"
 import type { FeatureName, RequestName } from "../../test/support/request-scenario.ts"
 import type { Machine } from "./machine.ts"
 import type { Soak } from "./soak/soak-result.ts"
@@ -49,16 +50,7 @@ export type DraftRow = {
 }
 
 /** What the detector makes of one labelled set: see test/support/learning-sets.ts. */
-export type DetectionRow = {
-  set: string
-  messages: number
-  /** Sentences that should be stored, and those that are. */
-  labels: number
-  stored: number
-  precision: number
-  recall: number
-  rightType: number
-}
+export type DetectionRow = { set: string } & Omit<Score, "wrong" | "missed">
 
 /** One feature's plugin alone, or all of them. */
 export type AdditionColumn = FeatureName | "bundle"

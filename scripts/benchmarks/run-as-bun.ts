@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process"
+import { collectOutput } from "../../test/support/collect-output.ts"
 import type { OpenCodeBinary } from "../../test/support/opencode-binary.ts"
 
 const DEADLINE_MS = 120_000
@@ -16,22 +17,15 @@ export const runAsBun = (binary: OpenCodeBinary, script: string, args: readonly 
       stdio: ["ignore", "pipe", "pipe"],
       timeout: DEADLINE_MS,
     })
-    let stdout = ""
-    let stderr = ""
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      stdout += text
-    })
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      stderr += text
-    })
+    const printed = collectOutput(child)
     child.on("error", reject)
     child.on("close", (exitCode) => {
-      if (exitCode !== 0) reject(new Error(`${script} exited with ${exitCode}: ${stderr.slice(-500)}`))
+      if (exitCode !== 0) reject(new Error(`${script} exited with ${exitCode}: ${printed.stderr().slice(-500)}`))
       else
         try {
-          resolve(JSON.parse(stdout))
+          resolve(JSON.parse(printed.stdout()))
         } catch (cause) {
-          reject(new Error(`${script} printed no document: ${stdout.slice(0, 200)}`, { cause }))
+          reject(new Error(`${script} printed no document: ${printed.stdout().slice(0, 200)}`, { cause }))
         }
     })
   })

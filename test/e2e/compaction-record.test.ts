@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { eventually, startServer } from "../support/opencode-server.ts"
+import { eventually, startServer, type TestServer } from "../support/opencode-server.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply } from "../support/scripted-model.ts"
 import { closeTaskProjects, newestSessionID, openTaskProject, TASK, type TaskProject } from "../support/task-project.ts"
@@ -15,6 +15,15 @@ const compacting: ModelReply = {
 }
 const MODEL = { providerID: "scripted", modelID: "model" }
 
+/** A session that has had its first turn on the task. */
+const beginTask = async ({ client }: TestServer, { message }: Pick<TaskProject, "message">) => {
+  const id = (await client.session.create({ body: {} })).data?.id ?? ""
+  const say = (text: string) =>
+    client.session.prompt({ path: { id }, body: { model: MODEL, parts: [{ type: "text", text }] } })
+  await say(message)
+  return { id, say }
+}
+
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("compaction.C7", "a manual compaction that no turn follows is recorded once"), async () => {
     const task = await openTaskProject(binary, ({ kind }) => ({
@@ -22,22 +31,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     }))
     const server = await startServer(binary, task.project)
     try {
-      const created = await server.client.session.create({ body: {} })
-      const id = created.data?.id ?? ""
-      await server.client.session.prompt({
-        path: { id },
-        body: { model: MODEL, parts: [{ type: "text", text: task.message }] },
-      })
+      const { id, say } = await beginTask(server, task)
       await server.client.session.summarize({ path: { id }, body: MODEL })
       const logs = await eventually("the record", async () => {
         const { logs } = await task.ledger.show(task.taskID)
         return logs.length > 0 ? logs : undefined
       })
       expect(logs.map(({ message }) => message)).toEqual(["Compaction 1: By hand."])
-      await server.client.session.prompt({
-        path: { id },
-        body: { model: MODEL, parts: [{ type: "text", text: "go on" }] },
-      })
+      await say("go on")
       expect((await task.ledger.show(task.taskID)).logs).toHaveLength(1)
       expect(task.model.received("turn").at(-1)?.conversation).toContain(`Role: worker`)
     } finally {
@@ -56,12 +57,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       }))
       const server = await startServer(binary, task.project)
       try {
-        const created = await server.client.session.create({ body: {} })
-        const id = created.data?.id ?? ""
-        await server.client.session.prompt({
-          path: { id },
-          body: { model: MODEL, parts: [{ type: "text", text: task.message }] },
-        })
+        const { id } = await beginTask(server, task)
         for (let row = 1; row <= 3; row++) await server.client.session.summarize({ path: { id }, body: MODEL })
         const [, second, third] = task.model.received("compaction")
         expect(second?.conversation).toContain("Row 1 of the summaries.")

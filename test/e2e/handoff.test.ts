@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { handoffScript } from "../support/handoff-script.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { eventually, startServer } from "../support/opencode-server.ts"
+import { eventually, startServer, type TestServer } from "../support/opencode-server.ts"
 import type { ModelRequest } from "../support/scripted-model.ts"
 import { BRIEF, closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
 
@@ -22,6 +22,11 @@ const openProject = async (binary: (typeof BOTH_ENDS)[number], script = handoffS
 }
 
 const sessionsIn = (text: string): string[] => [...new Set(text.match(/\bses_[A-Za-z0-9]{20,}/g) ?? [])]
+
+const speakWith = (client: TestServer["client"]) => ({
+  create: async () => (await client.session.create({ body: {} })).data?.id ?? "",
+  say: (id: string, text: string) => client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } }),
+})
 
 /** What the model is told of a tool's arguments. */
 const parametersOf = (request: ModelRequest | undefined, name: string): unknown =>
@@ -133,9 +138,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const server = await startServer(binary, task.project)
       try {
         const { client } = server
-        const create = async () => (await client.session.create({ body: {} })).data?.id ?? ""
-        const say = (id: string, text: string) =>
-          client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } })
+        const { create, say } = speakWith(client)
         const from = await create()
         await say(from, task.message)
         await client.session.command({ path: { id: from }, body: { command: "handoff", arguments: "" } })
@@ -217,9 +220,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const server = await startServer(binary, task.project)
       try {
         const { client } = server
-        const create = async () => (await client.session.create({ body: {} })).data?.id ?? ""
-        const say = (id: string, text: string) =>
-          client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } })
+        const { create, say } = speakWith(client)
         const first = await create()
         await say(first, "What is the word?")
         const second = await create()

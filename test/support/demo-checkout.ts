@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } fro
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { collectOutput } from "./collect-output.ts"
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -82,17 +83,12 @@ export const createDemoCheckout = (): DemoCheckout => {
           // A group of its own, as a terminal gives a command.
           detached: true,
         })
-        let stdout = ""
-        let stderr = ""
-        child.stdout.setEncoding("utf8").on("data", (text: string) => {
-          stdout += text
-          options.onOutput?.(stdout, child.pid ?? -1)
-        })
-        child.stderr.setEncoding("utf8").on("data", (text: string) => {
-          stderr += text
-        })
+        const printed = collectOutput(child, (stdout) => options.onOutput?.(stdout, child.pid ?? -1))
         child.on("error", reject)
-        child.on("close", (exitCode) => resolve({ exitCode, stdout, stderr, lines: stdout.split("\n") }))
+        child.on("close", (exitCode) => {
+          const stdout = printed.stdout()
+          resolve({ exitCode, stdout, stderr: printed.stderr(), lines: stdout.split("\n") })
+        })
       }),
   }
 }

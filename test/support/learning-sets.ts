@@ -12,6 +12,7 @@ type Labelled = { text: string; learn: { type: LearningType; sentence: string }[
 
 export type Score = {
   messages: number
+  /** Sentences that should be stored, and those that are. */
   labels: number
   stored: number
   precision: number

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
+import { collectOutput } from "./collect-output.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { eventually } from "./opencode-server.ts"
 import { temporaryFolder } from "./temporary-folder.ts"
@@ -35,20 +36,13 @@ export const startBatonObserve = ({ binary, cwd, args = [], environment }: Start
 export const observePage = async (start: Start): Promise<ObservedPage> => {
   const child = startBatonObserve(start)
   const ended = new Promise<number | null>((resolve) => child.on("exit", resolve))
-  let stdout = ""
-  let stderr = ""
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-    stdout += text
-  })
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    stderr += text
-  })
-  const url = await eventually("the page's address", () => /http:\/\/127\.0\.0\.1:\d+\//.exec(stdout)?.[0])
+  const printed = collectOutput(child)
+  const url = await eventually("the page's address", () => /http:\/\/127\.0\.0\.1:\d+\//.exec(printed.stdout())?.[0])
   return {
     url,
     port: Number(new URL(url).port),
     pid: child.pid ?? -1,
-    stderr: () => stderr,
+    stderr: printed.stderr,
     ended,
     kill: (signal) => void child.kill(signal),
   }

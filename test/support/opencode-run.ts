@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process"
+import { collectOutput } from "./collect-output.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import type { TestProject } from "./test-project.ts"
 
@@ -36,14 +37,7 @@ export const runProgram = (
       env: { ...options.project.environment, ...options.environment },
       stdio: ["pipe", "pipe", "pipe"],
     })
-    let stdout = ""
-    let stderr = ""
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      stdout += text
-    })
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      stderr += text
-    })
+    const printed = collectOutput(child)
     child.stdin.on("error", () => {})
     child.stdin.end(options.stdin ?? "")
     const timer = setTimeout(() => child.kill("SIGKILL"), options.deadlineMs ?? RUN_DEADLINE_MS)
@@ -51,7 +45,13 @@ export const runProgram = (
     child.on("spawn", () => options.onStart?.(child.pid ?? -1))
     child.on("close", (exitCode, signal) => {
       clearTimeout(timer)
-      resolve({ exitCode, signal, stdout, stderr, durationMs: performance.now() - started })
+      resolve({
+        exitCode,
+        signal,
+        stdout: printed.stdout(),
+        stderr: printed.stderr(),
+        durationMs: performance.now() - started,
+      })
     })
   })
 
