@@ -30,6 +30,8 @@ export type PriorSummaries = {
 }
 
 const PAGE_MESSAGES = 50
+/** Between two compactions in a row there are the summary, a message to go on, and the next request. */
+const BEHIND_MESSAGES = 10
 const MAX_PAGES = 10
 const SEARCH_DEADLINE_MS = 700
 
@@ -78,7 +80,7 @@ export const createPriorSummaries = ({
     find: async (sessionID, journal, { turnSeen, isBehindAnother }) => {
       const recorded = journal.lastHandoff
       if (!isBehindAnother && !recorded && (turnSeen || journal.count > 0)) return undefined
-      const newest = await readNewest(sessionID, isBehindAnother ? PAGE_MESSAGES : 1)
+      const newest = await readNewest(sessionID, isBehindAnother ? BEHIND_MESSAGES : 1)
       const isVisible = keepsPriorSummary(newest)
       const before = isBehindAnother ? findCompletedCompaction(newest) : undefined
       const last = before && before.summary !== "" ? { summaryID: before.summaryID, text: before.summary } : recorded
