@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process"
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout as wait } from "node:timers/promises"
 import { describe, expect, test } from "vitest"
 import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
 import { createPassID, isPassID, type PassRecord } from "../../.opencode/baton/pass-over/pass-record.ts"
@@ -113,6 +114,28 @@ describe("a stored pass", () => {
       expect(await store.read(PASS_ID)).toBeUndefined()
     },
   )
+
+  test(promised("pass-over.D1", "that could not be made leaves nothing being written"), async () => {
+    const { log, root } = setUp()
+    const state = createStateFolder(root)
+    const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
+    let writing = 0
+    const store = createPassStore({
+      log,
+      state: {
+        path: state.path,
+        write: async (path, text, options) => {
+          if (path.includes("by-root")) throw full
+          writing++
+          await wait(20)
+          await state.write(path, text, options)
+          writing--
+        },
+      },
+    })
+    await expect(store.create(recordOf(PASS_ID))).rejects.toBe(full)
+    expect(writing).toBe(0)
+  })
 })
 
 describe("passes", () => {

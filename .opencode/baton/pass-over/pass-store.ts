@@ -166,11 +166,14 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
         throw new Error(`expected a pass id and session ids, received ${passID}, ${root} and ${session}`)
       }
       // Listed first: a pass that is cut off here is one too many, never one too few.
-      await Promise.all([
+      const listings = [
         index.put(passID, BY_ROOT, root),
         index.put(passID, BY_SESSION, session),
         index.put(passID, UNFINISHED),
-      ])
+      ]
+      // Nothing is being written any more when it rejects.
+      await Promise.allSettled(listings)
+      await Promise.all(listings)
       await save(record)
     },
     read,
