@@ -36,7 +36,7 @@ export const withBenchProject = async <T>(
     })
   } finally {
     await model.close()
-    project.remove()
+    await project.remove()
   }
 }
 

@@ -78,6 +78,6 @@ try {
   }
 } finally {
   await model.close()
-  project.remove()
+  await project.remove()
 }
 process.exit()

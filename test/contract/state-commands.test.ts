@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, onTestFinished, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { endWithTest } from "../support/end-with-test.ts"
 import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
 import { eventually } from "../support/opencode-server.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
@@ -30,11 +31,8 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     const baton = join(project, ".opencode/baton/bin/baton")
     const env = { PATH: process.env.PATH, HOME: project, TMPDIR: project, BATON_OPENCODE: binary.path }
     const run = (...args: string[]) => spawnSync(baton, args, { cwd: project, encoding: "utf8", env })
-    const startWriter = (): ChildProcess => {
-      const writer = spawn(baton, ["state-writer"], { cwd: project, env, stdio: ["pipe", "ignore", "pipe"] })
-      onTestFinished(() => void writer.kill("SIGKILL"))
-      return writer
-    }
+    const startWriter = (): ChildProcess =>
+      endWithTest(spawn(baton, ["state-writer"], { cwd: project, env, stdio: ["pipe", "ignore", "pipe"] }))
     const read = (name = "one.json") => JSON.parse(readFileSync(join(folder, name), "utf8"))
     const ended = (writer: ChildProcess): Promise<number | null> =>
       new Promise((resolve) => writer.on("exit", (code) => resolve(code)))

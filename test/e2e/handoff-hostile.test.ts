@@ -160,7 +160,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   afterAll(async () => {
     await server.stop()
     await model.close()
-    project.remove()
+    await project.remove()
   })
 
   test.each(HOSTILE)(

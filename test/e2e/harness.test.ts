@@ -32,7 +32,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(environment[name], name).toContain(home)
     }
     expect(home.startsWith(homedir())).toBe(false)
-    remove()
+    await remove()
     expect(existsSync(home)).toBe(false)
   })
 })

@@ -34,7 +34,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
   afterEach(async () => {
     await model.close()
-    project.remove()
+    await project.remove()
   })
 
   const install = (...args: string[]) => runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { onTestFinished } from "vitest"
 import { collectOutput } from "./collect-output.ts"
+import { endWithTest } from "./end-with-test.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { eventually } from "./opencode-server.ts"
 import { temporaryFolder } from "./temporary-folder.ts"
@@ -28,8 +28,7 @@ export const startBatonObserve = ({ binary, cwd, args = [], environment }: Start
     env: { ...environment, BATON_OPENCODE: binary.path },
     stdio: ["ignore", "pipe", "pipe"],
   })
-  onTestFinished(() => void child.kill("SIGKILL"))
-  return child
+  return endWithTest(child)
 }
 
 /** Resolves when it has said its address. */

@@ -199,6 +199,6 @@ export const recordRequests = async (
     return Object.fromEntries(recorded) as RecordedRequests
   } finally {
     await model.close()
-    project.remove()
+    await project.remove()
   }
 }

@@ -31,7 +31,7 @@ export const closeTaskProjects = (): void => {
   afterEach(async () => {
     for (const { model, project } of opened.splice(0)) {
       await model.close()
-      if (!process.env.BATON_KEEP_PROJECTS) project.remove()
+      if (!process.env.BATON_KEEP_PROJECTS) await project.remove()
     }
   })
 }

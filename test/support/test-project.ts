@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { isolatedEnvironment, linkDependencies, scriptedConfig } from "./isolated-opencode.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
+import { removeFolder } from "./remove-folder.ts"
 
 export type TestProject = {
   /** The project's folder; `home` is beside or around it, so that nothing of the machine is seen or touched. */
@@ -16,7 +17,7 @@ export type TestProject = {
   log(): string
   /** The lines of it that the bundle wrote. */
   batonLog(): string[]
-  remove(): void
+  remove(): Promise<void>
 }
 
 export type ProjectOptions = {
@@ -100,7 +101,6 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
       log()
         .split("\n")
         .filter((line) => line.includes("[baton.")),
-    // A `git gc` that OpenCode 1.2.15 left behind may still put its files there.
-    remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
+    remove: () => removeFolder(root),
   }
 }

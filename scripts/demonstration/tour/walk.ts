@@ -152,6 +152,6 @@ export const takeTour = async (options: TourOptions): Promise<TourSeen> => {
     return await walk(place, options, { requests: model.requests, release })
   } finally {
     await model.close()
-    if (!process.env.BATON_KEEP_PROJECTS) place.project.remove()
+    if (!process.env.BATON_KEEP_PROJECTS) await place.project.remove()
   }
 }

@@ -27,7 +27,7 @@ const run = async (plan: StormPlan, turn: Turn): Promise<Ending> => {
   agents.beginTurn(0, turn)
   const ending = await runTurn(task, { message: task.message, args: [] })
   await task.model.close()
-  task.project.remove()
+  await task.project.remove()
   return ending
 }
 

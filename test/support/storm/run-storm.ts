@@ -92,7 +92,7 @@ export const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise
     `storm: it broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
   ])
   await model.close()
-  if (!keep(violations)) project.remove()
+  if (!keep(violations)) await project.remove()
   const { summaries, results, handoffs, corrected, files } = stage.seen
   const owed = {
     compactions: summaries.length,
