@@ -78,23 +78,6 @@ describe("the hooks of session learning", () => {
     },
   )
 
-  test(promised("learning.A1", "what no request has followed is learned from when OpenCode ends"), async () => {
-    const { begin, say, read, hooks } = open()
-    await begin()
-    await say("msg_1", "No, use pnpm instead of npm.")
-    expect(read("learning", "sessions")).toEqual([])
-    await hooks.dispose?.()
-    expect(read("learning", "sessions").join() + read("outbox").join()).toContain("No, use pnpm instead of npm.")
-  })
-
-  test(promised("learning.A1", "what is asked for is loaded at once, with what was said before it"), async () => {
-    const { begin, say, read } = open()
-    await begin()
-    await say("msg_1", "No, use pnpm instead of npm.")
-    await say("msg_2", "Which learnings do you have?")
-    expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
-  })
-
   test(
     promised("learning.B1", "what waits in a session that is deleted reaches the outbox before its record goes"),
     async () => {

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import type { Part, UserMessage } from "@opencode-ai/sdk"
+import type { Part } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { withDeadline } from "../host/deadline.ts"
 import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../host/guard.ts"
@@ -9,15 +9,10 @@ import { loadOnce } from "../host/load-once.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
 import type { LearningFeature } from "./feature.ts"
-import { asksForLearnings } from "./tool-names.ts"
 
 const DEADLINE_MS = 1_000
 /** Within that, so that the tools are hidden in time when the learnings are not there in time. */
 const REMINDER_DEADLINE_MS = 950
-/** Between the parameters of a session's request, or of the title's before it, and the moment when OpenCode waits for the answer. */
-const ON_ITS_WAY_MS = 20
-/** No request may follow, or one that is long in coming. */
-const LATEST_MS = 1_000
 
 type ToolModule = typeof import("./tools.ts")
 
@@ -60,32 +55,6 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
     exists("baton.json") ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
 
-  const learn = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
-    if (!mayKnow()) {
-      const { isTeaching } = await import("./first-look.ts")
-      if (!(await isTeaching(parts))) return
-    }
-    await (await load())?.userMessage(message, parts)
-  }
-  /** Messages that no request waits for: nothing is known here that could be said with it. */
-  const unread: { readonly message: UserMessage; readonly parts: readonly Part[] }[] = []
-  let reading: Promise<void> = Promise.resolve()
-  /** Ends when they are read, one after the other. Never rejects. */
-  const readAll = (): Promise<void> => {
-    reading = reading.then(async () => {
-      for (const { message, parts } of unread.splice(0)) {
-        const outcome = await withDeadline(learn(message, parts), DEADLINE_MS)
-        if (outcome.kind === "done") continue
-        const error = outcome.kind === "failed" ? { error: describeError(outcome.error) } : {}
-        const { sessionID } = message
-        log.error("a message was not looked at for what it teaches", { sessionID, how: outcome.kind, ...error })
-      }
-    })
-    return reading
-  }
-
-  const readAllIn = (ms: number): void => void setTimeout(() => void readAll(), ms).unref()
-
   let toolModule: ToolModule | undefined
   const tools = guardTools(log, "learned and forget", () => toolModule?.createTools(load))
 
@@ -114,27 +83,17 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
         const template = expanded.get(sessionID)
         expanded.delete(sessionID)
         if (!claim.isHeld() || (template && sharesText(template, parts))) return undefined
-        if (mayKnow() || textsOf(parts).some(asksForLearnings)) {
-          await readAll()
-          await (await load())?.userMessage(message, parts)
-        } else {
-          // Other plugins may change the message after this one.
-          unread.push({ message: { ...message }, parts: parts.map((part) => ({ ...part })) })
-          readAllIn(LATEST_MS)
-        }
+        // The rest is loaded for a message that teaches something, or asks for what others taught.
+        if (!mayKnow() && !(await (await import("./first-look.ts")).isWanted(parts))) return undefined
+        await (await load())?.userMessage(message, parts)
         return undefined
       },
       about,
     ),
-    "chat.params": guardObserver(log, "chat.params", () => {
-      if (unread.length > 0) readAllIn(ON_ITS_WAY_MS)
-      return undefined
-    }),
     "experimental.session.compacting": guardHook(
       log,
       hook("experimental.session.compacting"),
       async ({ sessionID }) => {
-        await readAll()
         if (claim.isHeld() && mayKnow()) (await load())?.compacting(sessionID)
         return undefined
       },
@@ -168,25 +127,23 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
           parents.set(event.properties.info.id, event.properties.info.parentID)
           return undefined
         case "session.idle":
-          return readAll().then(async () => (await loading)?.idle(event.properties.sessionID))
+          return loading?.then((feature) => feature?.idle(event.properties.sessionID))
         case "session.status":
           if (event.properties.status.type === "idle") return undefined
           return loading?.then((feature) => feature?.busy(event.properties.sessionID))
         case "session.deleted": {
           const { id } = event.properties.info
+          parents.delete(id)
           expanded.delete(id)
-          return readAll().then(async () => {
-            parents.delete(id)
-            if (claim.isHeld() && (loading !== undefined || exists("state", "learning")))
-              await (await load())?.forget(id)
-          })
+          return (loading !== undefined || exists("state", "learning")) && claim.isHeld()
+            ? load().then((feature) => feature?.forget(id))
+            : undefined
         }
         default:
           return undefined
       }
     }),
     dispose: guardDispose(log, { instance: client, claim }, async () => {
-      await readAll()
       await (await loading)?.stop()
     }),
   }
