@@ -111,6 +111,12 @@ describe("a description", () => {
     expect(mergeHandoff(first, "two", quoted)).toBe(mergeHandoff(quoted, "two", quoted))
   })
 
+  test("takes nothing for a section that goes on in the last line of a known specification", () => {
+    const quoted = mergeHandoff("", "quoted")
+    const written = `Write ${quoted}`
+    expect(splitHandoff(mergeHandoff(written, "one", "Write ")).specification).toBe(written)
+  })
+
   test(promised("compaction.C7", "restores a specification that an agent's prog desc wrote over"), () => {
     const overwritten = mergeHandoff("Progress: half.", "one", "# Build\nthe thing")
     expect(splitHandoff(overwritten).specification).toBe(

@@ -42,8 +42,16 @@ export type SplitDescription = {
  * from writers that raced. Anything else with a mark in it (half a pair, a mark inside a line or quoted without a
  * digest) is the user's text and stays.
  */
-export const splitHandoff = (description: string): SplitDescription => {
-  const found = [...description.matchAll(SECTION)].map((match) => {
+export const splitHandoff = (description: string): SplitDescription => splitBehind(description, 0)
+
+/**
+ * `splitHandoff` that looks for sections only from this character on. It is given the whole description all the same:
+ * a mark counts only at the beginning of a line, and a cut would make a beginning where there is none.
+ */
+const splitBehind = (description: string, start: number): SplitDescription => {
+  const pattern = new RegExp(SECTION)
+  pattern.lastIndex = start
+  const found = [...description.matchAll(pattern)].map((match) => {
     const body = toHandoffBody(match[2] ?? "")
     return { start: match.index, end: match.index + match[0].length, body, unedited: digest(body) === match[1] }
   })
@@ -81,7 +89,7 @@ const restore = (current: string, original: string): string => {
 export const mergeHandoff = (description: string, section: string, original = ""): string => {
   // What is known to be specification is not searched for marks: it may quote some.
   const specification = description.startsWith(original)
-    ? original + splitHandoff(description.slice(original.length)).specification
+    ? splitBehind(description, original.length).specification
     : restore(splitHandoff(description).specification, original)
   return specification === "" ? renderSection(section) : `${specification}\n\n${renderSection(section)}`
 }
