@@ -11,7 +11,9 @@ import { claimStatefile, statefileName } from "../../.opencode/baton/live-state/
 import { chooseWriter } from "../../.opencode/baton/live-state/writer-command.ts"
 import { promised } from "../requirements.ts"
 
-const jsonObject = fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<Record<string, JSONValue>>
+/** Also what every object has anyway. */
+const key = fc.oneof(fc.string(), fc.constantFrom("__proto__", "constructor", "toString"))
+const jsonObject = fc.dictionary(key, fc.jsonValue()) as fc.Arbitrary<Record<string, JSONValue>>
 const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
 /** States and patches whose fields keep their kind, as the protocol's do. */
 const shaped = fc.record(

@@ -39,15 +39,15 @@ export type Difference =
  * @param whole keys whose value is given as a whole when anything in it changes: its fields mean nothing on their own
  */
 export const diffStates = (before: JSONObject, after: JSONObject, whole: ReadonlySet<string> = NO_KEYS): Difference => {
-  if (Object.keys(before).some((key) => !(key in after))) return { kind: "replaced" }
-  const patch: Record<string, JSONValue> = {}
+  if (Object.keys(before).some((key) => !Object.hasOwn(after, key))) return { kind: "replaced" }
+  const patch: Record<string, JSONValue> = Object.create(null)
   for (const [key, value] of Object.entries(after)) {
-    const old = before[key]
+    const old = Object.hasOwn(before, key) ? before[key] : undefined
     if (isObject(value) && isObject(old)) {
       const inner = diffStates(old, value, whole)
       if (inner.kind === "replaced") return inner
       if (inner.kind === "patch") patch[key] = whole.has(key) ? value : inner.patch
-    } else if (!(key in before) || JSON.stringify(old) !== JSON.stringify(value)) patch[key] = value
+    } else if (old === undefined || JSON.stringify(old) !== JSON.stringify(value)) patch[key] = value
   }
   return Object.keys(patch).length > 0 ? { kind: "patch", patch } : { kind: "none" }
 }
