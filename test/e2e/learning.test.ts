@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
@@ -75,6 +77,26 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const learning = await stored(task, "active")
       expect(learning.detail).toContain(`${first} msg_`)
       expect(await learnings(task)).toHaveLength(1)
+    },
+  )
+
+  test(
+    promised("learning.B1", "a correction whose request the provider refuses is in the first request of the next run"),
+    async () => {
+      let refuses = true
+      const task = await openTaskProject(binary, (request) => {
+        return refuses && request.kind === "turn" ? { status: 401, message: "the key is not valid" } : script(request)
+      })
+      await task.run(CORRECTION)
+      const refused = turns(task).length
+      expect(refused).toBeGreaterThan(0)
+      refuses = false
+      await say(task, RELATED)
+      expect(turns(task)[refused]?.conversation).toContain(JSON.stringify(CORRECTION))
+      expect((await stored(task, "active")).summary).toBe(CORRECTION)
+      await say(task, "Hello.")
+      expect(await learnings(task)).toHaveLength(1)
+      expect(existsSync(join(task.project.directory, ".opencode/state/unread"))).toBe(false)
     },
   )
 

@@ -51,6 +51,19 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(project.batonLog().join("\n")).toMatch(/origin=history/)
   })
 
+  test(promised("task.B2", "a session whose first request was refused knows its task in a new process"), async () => {
+    let refuses = true
+    const task = await openTaskProject(binary, (request) =>
+      refuses && request.kind === "turn" ? { status: 401, message: "the key is not valid" } : onDemand(request),
+    )
+    await task.run(task.message)
+    refuses = false
+    const resumed = await task.run("COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
+    expect(resumed.exitCode, resumed.stderr).toBe(0)
+    expect(lastTurn(task.model.received("turn"))).toContain(`Task: ${task.taskID}`)
+    expect(lastTurn(task.model.received("turn"))).toContain(BRIEF)
+  })
+
   test(promised("task.B3", "a later Task line re-binds the session, and the log says so"), async () => {
     const task = await openTaskProject(binary, onDemand)
     const other = await task.ledger.prog("add", "Another task", "-p", "demo")

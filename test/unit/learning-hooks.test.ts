@@ -33,8 +33,9 @@ const userInfo = (id: string): UserMessage => ({
 })
 
 /** The hooks in a project without a ledger, in a session that began before them unless `begin` is called. */
-const open = ({ session = {} }: { session?: object } = {}) => {
+const open = ({ session = {} }: { session?: object } = {}, prepare: (directory: string) => void = () => {}) => {
   const directory = temporaryFolder()
+  prepare(directory)
   vi.stubEnv("PATH", directory)
   vi.stubEnv("PROG_DB", join(directory, "none.db"))
   const logged: { level: string; message: string }[] = []
@@ -59,8 +60,22 @@ const open = ({ session = {} }: { session?: object } = {}) => {
     const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : []
     return names.map((name) => readFileSync(join(folder, name), "utf8"))
   }
-  return { hooks, event, say, command, read, logged, directory, begin: () => event("session.created", { id: SESSION }) }
+  /** Names of the messages that a next process would read. */
+  const unread = (): string[] => {
+    const folder = join(directory, ".opencode", "state", "unread")
+    return existsSync(folder) ? readdirSync(folder) : []
+  }
+  const begin = () => event("session.created", { id: SESSION })
+  return { hooks, event, say, command, read, unread, logged, directory, begin }
 }
+
+/** A project in which a process that is gone left a message unread. */
+const openWithUnread = (messages: () => Promise<object>) =>
+  open({ session: { messages } }, (directory) => {
+    const folder = join(directory, ".opencode", "state", "unread")
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, `${SESSION}.msg_0`), String(spawnSync("true").pid))
+  })
 
 describe("the hooks of session learning", () => {
   test(
@@ -77,6 +92,72 @@ describe("the hooks of session learning", () => {
       expect(taught).not.toContain("Always use tabs")
     },
   )
+
+  test(promised("learning.B1", "no request waits for what its message may teach, and no end loses it"), async () => {
+    const { begin, say, read, unread, hooks } = open()
+    await begin()
+    await say("msg_1", "No, use pnpm instead of npm.")
+    expect(read("learning", "sessions")).toEqual([])
+    expect(unread()).toEqual([`${SESSION}.msg_1`])
+    await hooks.dispose?.()
+    expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
+    expect(unread()).toEqual([])
+  })
+
+  test(
+    promised("learning.B1", "a message that teaches nothing leaves nothing once its request is on its way"),
+    async () => {
+      const { begin, say, unread, directory, hooks } = open()
+      await begin()
+      await say("msg_1", "Fix the parser.")
+      expect(unread()).toHaveLength(1)
+      await hooks["chat.params"]?.(...([{}, {}] as unknown as Parameters<NonNullable<Hooks["chat.params"]>>))
+      await eventually("the file's end", () => (unread().length === 0 ? true : undefined))
+      expect(readdirSync(join(directory, ".opencode", "state"))).toEqual([".gitignore"])
+    },
+  )
+
+  test(promised("learning.B1", "where no file can be made, a message is read before its request"), async () => {
+    const { begin, say, read, directory } = open()
+    mkdirSync(join(directory, ".opencode", "state"), { recursive: true })
+    writeFileSync(join(directory, ".opencode", "state", "unread"), "")
+    await begin()
+    await say("msg_1", "No, use pnpm instead of npm.")
+    expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
+  })
+
+  test(promised("learning.A1", "what is asked for is loaded at once, with what was said before it"), async () => {
+    const { begin, say, read } = open()
+    await begin()
+    await say("msg_1", "No, use pnpm instead of npm.")
+    await say("msg_2", "Which learnings do you have?")
+    expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
+  })
+
+  test(promised("learning.B1", "what a process that is gone left unread is read before the next message"), async () => {
+    const said = { info: userInfo("msg_0"), parts: [textPart("msg_0", "No, use pnpm instead of npm.")] }
+    const { begin, say, read, unread } = openWithUnread(async () => ({ data: [said] }))
+    await begin()
+    await say("msg_1", "Fix the parser.")
+    expect(read("learning", "sessions").join()).toContain('"messageID":"msg_0"')
+    expect(unread()).toEqual([])
+  })
+
+  test(promised("learning.B1", "what OpenCode cannot give now is read by a later process"), async () => {
+    const { begin, say, unread, logged } = openWithUnread(async () => ({ error: { message: "busy" } }))
+    await begin()
+    await say("msg_1", "Fix the parser.")
+    expect(unread()).toEqual([`${SESSION}.msg_0`])
+    expect(logged.map(({ message }) => message).join()).toContain("is not read yet")
+  })
+
+  test(promised("learning.B1", "what is gone with its session is forgotten"), async () => {
+    const response = new Response(null, { status: 404 })
+    const { begin, say, unread } = openWithUnread(async () => ({ error: { message: "not found" }, response }))
+    await begin()
+    await say("msg_1", "Fix the parser.")
+    expect(unread()).toEqual([])
+  })
 
   test(
     promised("learning.B1", "what waits in a session that is deleted reaches the outbox before its record goes"),

@@ -6,6 +6,7 @@ import { guardDispose, guardHook, guardObserver } from "../host/guard.ts"
 import { loadOnce } from "../host/load-once.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
+import { createPutOffWork } from "../host/put-off-work.ts"
 import { hasWaitingRecords } from "../ledger/waiting-records.ts"
 import { type BornSession, createBornSessions } from "./born-sessions.ts"
 import type { CompactionFeature } from "./feature.ts"
@@ -58,21 +59,26 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
     const { createTasks, collectUserText } = await import("./tasks.ts")
     return { tasks: createTasks(input, { log, projectRoot }), collectUserText }
   })
-  /** The messages that named a task before the feature was loaded, one after the other. */
-  let bound: Promise<void> = Promise.resolve()
-  const bind = (sessionID: string, parts: readonly Part[]): void => {
+  const putOff = createPutOffWork()
+  /**
+   * Notes the task of a message that came before the feature was loaded. No request waits for it: the message itself says
+   * which task it is, and a process that ends before this leaves it in the history, where the next one finds it.
+   */
+  const bindLater = (sessionID: string, parts: readonly Part[]): void => {
     // Other plugins may change the message after this one.
     const asWritten = parts.map((part) => ({ ...part }))
-    bound = bound
-      .then(async () => {
+    putOff.add(async () => {
+      try {
         const { tasks, collectUserText } = await loadTasks()
         await tasks.userMessage(sessionID, collectUserText(asWritten))
-      })
-      .catch((error: unknown) => log.error("task not noted", { sessionID, error: describeError(error) }))
+      } catch (error) {
+        log.error("task not noted", { sessionID, error: describeError(error) })
+      }
+    })
   }
   const loadFeature = loadOnce(async () => {
     const [{ createCompactionFeature }, { tasks }] = await Promise.all([import("./feature.ts"), loadTasks()])
-    await bound
+    await putOff.settle()
     const feature = createCompactionFeature(input, { log, projectRoot, bundleRoot, tasks })
     for (const session of born.handOver()) feature.passedBy(session)
     return feature
@@ -121,7 +127,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         async ({ sessionID }, { message, parts }) => {
           const is = born.noteMessage(sessionID, message, parts)
           if (!needsNothing(is)) return (await load()).userMessage(sessionID, parts)
-          if (is === "with a task") bind(sessionID, parts)
+          if (is === "with a task") bindLater(sessionID, parts)
           else log.debug("session has no task: nothing to do", { sessionID })
           return undefined
         },
@@ -133,6 +139,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "chat.params", deadlineMs: SHORT_DEADLINE_MS },
         async (request) => {
+          putOff.requestPrepared()
           const { sessionID } = request
           const contextTokens = contextTokensOf(request)
           if (contextTokens === undefined) return undefined
@@ -188,7 +195,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       return load().then((feature) => feature.observe(event))
     }),
     dispose: guardDispose(log, { instance: client, claim }, async () => {
-      await bound
+      await putOff.settle()
       await (await loading)?.stop()
     }),
   }

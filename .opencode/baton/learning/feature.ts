@@ -13,9 +13,10 @@ import { createLedger } from "../ledger/client.ts"
 import { createOutbox } from "../ledger/outbox.ts"
 import { storedBindings } from "../task/stored-bindings.ts"
 import { collectUserText } from "../task/user-text.ts"
-import { createCapture } from "./capture.ts"
+import { createCapture, type Message } from "./capture.ts"
 import { findByID, retirement } from "./forgetting.ts"
 import { createKnownLearnings } from "./known-learnings.ts"
+import { readLeftUnread } from "./left-unread.ts"
 import { findLearningProject } from "./project.ts"
 import { chooseLearnings } from "./ranking.ts"
 import { createRecall } from "./recall.ts"
@@ -123,8 +124,13 @@ export const createLearningFeature = async (
     timers.delete(sessionID)
   }
 
-  /** What earlier processes could not store, as it is before a message of this one adds to it. */
-  const left = records.waiting()
+  const lookInRoot = async (message: Message): Promise<void> => {
+    if (await isRoot(message.sessionID)) await capture.look(message)
+  }
+  /** What earlier processes could not read or store, as it is before a message of this one adds to it. */
+  const left = readLeftUnread({ projectRoot, sessions, look: lookInRoot, log })
+    .catch((error: unknown) => log.error("what was left unread stays so", { error: describeError(error) }))
+    .then(() => records.waiting())
   /** In a session that goes on here as well: what was said in a turn of this process is stored when that turn is over. */
   const replay = async (): Promise<void> => {
     for (const record of await left) {

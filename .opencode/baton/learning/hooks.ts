@@ -1,14 +1,17 @@
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import type { Part } from "@opencode-ai/sdk"
+import type { Part, UserMessage } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { withDeadline } from "../host/deadline.ts"
 import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { loadOnce } from "../host/load-once.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
+import { createPutOffWork } from "../host/put-off-work.ts"
 import type { LearningFeature } from "./feature.ts"
+import { asksForLearnings } from "./tool-names.ts"
+import { forgetUnread, noteUnread, unreadFolder } from "./unread.ts"
 
 const DEADLINE_MS = 1_000
 /** Within that, so that the tools are hidden in time when the learnings are not there in time. */
@@ -48,12 +51,35 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
   }
 
   const exists = (...path: string[]): boolean => existsSync(join(projectRoot, ".opencode", ...path))
+  const isAnyUnread = existsSync(unreadFolder(projectRoot))
   /** Whether something was learned here, or may have been elsewhere: in the main worktree, or under a name of the user's. */
   const mayKnow = (): boolean =>
     loading !== undefined ||
+    isAnyUnread ||
     exists("state", "learning") ||
     exists("baton.json") ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
+
+  const learnFrom = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
+    // The rest is loaded for a message that teaches something.
+    if (!mayKnow() && !(await (await import("./first-look.ts")).isTeaching(parts))) return
+    await (await load())?.userMessage(message, parts)
+  }
+  const putOff = createPutOffWork()
+  /** No request waits for this: nothing is known here that could be said with it. */
+  const learnLater = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
+    const reference = { sessionID: message.sessionID, messageID: message.id }
+    if (!noteUnread(projectRoot, reference)) return learnFrom(message, parts)
+    // Other plugins may change the message after this one.
+    const asSaid = parts.map((part) => ({ ...part }))
+    putOff.add(async () => {
+      const outcome = await withDeadline(learnFrom({ ...message }, asSaid), DEADLINE_MS)
+      if (outcome.kind === "done") return forgetUnread(projectRoot, reference)
+      const error = outcome.kind === "failed" ? { error: describeError(outcome.error) } : {}
+      log.error("a message is left for the next process to learn from", { ...reference, how: outcome.kind, ...error })
+    })
+    return undefined
+  }
 
   let toolModule: ToolModule | undefined
   const tools = guardTools(log, "learned and forget", () => toolModule?.createTools(load))
@@ -83,17 +109,23 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
         const template = expanded.get(sessionID)
         expanded.delete(sessionID)
         if (!claim.isHeld() || (template && sharesText(template, parts))) return undefined
-        // The rest is loaded for a message that teaches something, or asks for what others taught.
-        if (!mayKnow() && !(await (await import("./first-look.ts")).isWanted(parts))) return undefined
-        await (await load())?.userMessage(message, parts)
+        if (mayKnow() || textsOf(parts).some(asksForLearnings)) {
+          await putOff.settle()
+          await (await load())?.userMessage(message, parts)
+        } else await learnLater(message, parts)
         return undefined
       },
       about,
     ),
+    "chat.params": guardObserver(log, "chat.params", () => {
+      putOff.requestPrepared()
+      return undefined
+    }),
     "experimental.session.compacting": guardHook(
       log,
       hook("experimental.session.compacting"),
       async ({ sessionID }) => {
+        await putOff.settle()
         if (claim.isHeld() && mayKnow()) (await load())?.compacting(sessionID)
         return undefined
       },
@@ -127,23 +159,25 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
           parents.set(event.properties.info.id, event.properties.info.parentID)
           return undefined
         case "session.idle":
-          return loading?.then((feature) => feature?.idle(event.properties.sessionID))
+          return putOff.settle().then(async () => (await loading)?.idle(event.properties.sessionID))
         case "session.status":
           if (event.properties.status.type === "idle") return undefined
           return loading?.then((feature) => feature?.busy(event.properties.sessionID))
         case "session.deleted": {
           const { id } = event.properties.info
-          parents.delete(id)
           expanded.delete(id)
-          return (loading !== undefined || exists("state", "learning")) && claim.isHeld()
-            ? load().then((feature) => feature?.forget(id))
-            : undefined
+          return putOff.settle().then(async () => {
+            parents.delete(id)
+            if (claim.isHeld() && (loading !== undefined || exists("state", "learning")))
+              await (await load())?.forget(id)
+          })
         }
         default:
           return undefined
       }
     }),
     dispose: guardDispose(log, { instance: client, claim }, async () => {
+      await putOff.settle()
       await (await loading)?.stop()
     }),
   }

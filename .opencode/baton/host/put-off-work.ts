@@ -1,0 +1,43 @@
+/** Between the parameters of a session's request, or of the title's before it, and the moment when OpenCode waits for the answer. */
+const ON_ITS_WAY_MS = 20
+/** No request may follow, or one that is long in coming. */
+const LATEST_MS = 1_000
+
+/**
+ * Work that a user's message asks for and that its request does not need: OpenCode and its plugins share one thread, so that
+ * all that is done before the request makes the user wait.
+ *
+ * What must not be lost has to be found again by the next process: OpenCode 1.2.15 ends `opencode run` without a word to its
+ * plugins, and a request that is refused at once leaves no time.
+ */
+export type PutOffWork = {
+  /** @param work never rejects */
+  add(work: () => Promise<void>): void
+  /** A request will be on its way in a moment. */
+  requestPrepared(): void
+  /** Ends when all that was added is done, in its order. Never rejects. */
+  settle(): Promise<void>
+}
+
+export const createPutOffWork = (): PutOffWork => {
+  let waiting: (() => Promise<void>)[] = []
+  let last: Promise<void> = Promise.resolve()
+  const settle = (): Promise<void> => {
+    for (const work of waiting) last = last.then(work)
+    waiting = []
+    return last
+  }
+  const settleIn = (ms: number): void => {
+    setTimeout(() => void settle(), ms).unref()
+  }
+  return {
+    add: (work) => {
+      waiting.push(work)
+      settleIn(LATEST_MS)
+    },
+    requestPrepared: () => {
+      if (waiting.length > 0) settleIn(ON_ITS_WAY_MS)
+    },
+    settle,
+  }
+}
