@@ -13,7 +13,7 @@ export const REQUIREMENTS = {
   "task.B1":
     "A task ID and role are read only from a Task: line and a heading in user-authored text, in every form of id.",
   "task.B2":
-    "A session's task is bound as the user's message arrives, survives a restart, and is found late by bounded paging.",
+    "A session's task is bound by the user's message, survives a restart, and is found late by bounded paging.",
   "task.B3":
     "A child session inherits task and role and keeps its own brief; a later Task: line re-binds; deletion forgets.",
   "task.B4": "A session without a task sends the same requests to the model as without the bundle.",
@@ -84,7 +84,7 @@ export const REQUIREMENTS = {
   "learning.A3":
     "On labelled sets, one of them written after the rules were frozen, 95 % of what is stored is right and 60 % is found.",
   "learning.B1":
-    "Capture follows 2,000 ms of idleness, dispose and compaction; each message is looked at once, repeats count, ten a session.",
+    "Capture follows 2,000 ms of idleness, dispose and compaction; each message is looked at once however its process ends, repeats count, ten a session.",
   "learning.B2": "Learnings reach the ledger through the outbox, for one project, and secrets are never stored.",
   "learning.C1":
     "A root session's first request and the one after a compaction hold the best few matching learnings as data, in one stable place.",
