@@ -73,7 +73,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
     // Other plugins may change the message after this one.
     const asSaid = parts.map((part) => ({ ...part }))
     putOff.add(async () => {
-      const outcome = await withDeadline(learnFrom({ ...message }, asSaid), DEADLINE_MS)
+      const outcome = await withDeadline(learnFrom(message, asSaid), DEADLINE_MS)
       if (outcome.kind === "done") return forgetUnread(projectRoot, reference)
       const error = outcome.kind === "failed" ? { error: describeError(outcome.error) } : {}
       log.error("a message is left for the next process to learn from", { ...reference, how: outcome.kind, ...error })
