@@ -90,6 +90,7 @@ describe("what a soak shows", () => {
     expect(Object.keys(soakPlots({ sessions: [flat], servers: [] }))).toEqual([
       "soak-memory.svg",
       "soak-handles.svg",
+      "soak-hook.svg",
       "soak-latency.svg",
     ])
     const [memory] = Object.values(soakPlots({ sessions: [flat], servers: [] }))

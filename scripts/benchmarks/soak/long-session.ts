@@ -14,6 +14,7 @@ const STORED_TURNS = 12
 const CONTEXT_TOKENS = 200_000
 /** In a user's message: the step that follows fills the context, and OpenCode compacts behind it. */
 const FILL = "Fill the context."
+/** From the first round on, so that what learning loads is there at the first sample. */
 const LEARNS_EVERY = 50
 
 export type SoakPoint = { readonly compactions: number; readonly state: StateSize } & Both<Sample>
@@ -37,7 +38,7 @@ const script: Script = ({ kind, index, conversation }) => {
 }
 
 const wordsOf = (round: number): string => {
-  const isTaught = round % LEARNS_EVERY === 0
+  const isTaught = round % LEARNS_EVERY === 1
   const work = isTaught ? `No, use ${round} spaces instead of tabs in file ${round}.` : `Go on with round ${round}.`
   return `${work} ${FILL}`
 }

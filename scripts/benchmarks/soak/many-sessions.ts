@@ -8,13 +8,15 @@ import { hasStatefile, measureState, type StateSize } from "./state-size.ts"
 
 const CONTEXT_TOKENS = 20_000_000
 const WRITERS_MS = 60_000
+/** In the first all code is loaded; connections to the model are still opened in the second, and kept by OpenCode's runtime. */
+const WARM_UPS = 2
 
 export type ServerPoint = { readonly sessions: number; readonly state: StateSize } & Both<Sample>
 
 export type ManySessions = {
   readonly version: string
   readonly directories: number
-  /** After a session of each kind in each directory was deleted: everything is loaded, and nothing is open. */
+  /** After sessions of each kind in each directory were deleted: everything is loaded, and nothing is open. */
   readonly before: ServerPoint
   /** While more and more are open. */
   readonly points: readonly ServerPoint[]
@@ -59,9 +61,11 @@ export const measureManySessions = (
       const samples = await onBoth(arms, ask)
       return { sessions, ...samples, state: measureState(arms.with.project, folders) }
     }
-    await inEach(({ work }) => work(0, EXTRAS))
-    await eventually("a statefile in each directory", () => folders.every(hasStatefile) || undefined, WRITERS_MS)
-    await inEach(({ deleteAll }) => deleteAll())
+    for (let warmUp = 0; warmUp < WARM_UPS; warmUp++) {
+      await inEach(({ work }) => work(warmUp, EXTRAS))
+      await eventually("a statefile in each directory", () => folders.every(hasStatefile) || undefined, WRITERS_MS)
+      await inEach(({ deleteAll }) => deleteAll())
+    }
     const before = await look(0)
     const points: ServerPoint[] = []
     for (let n = 0; n < each; n++) {

@@ -67,17 +67,25 @@ export const soakPlots = (soak: Soak): Record<string, string> => ({
       "Waiting timers": "waiting timers",
     },
   ),
+  "soak-hook.svg": plot(
+    soak,
+    {
+      title: "The compacting hook along one session",
+      description: "What OpenCode waits for before it asks for a summary; medians of tenths.",
+      yAxis: "ms, median",
+      yMax: 10,
+    },
+    { "The compacting hook": "the compacting hook" },
+  ),
   "soak-latency.svg": plot(
     soak,
     {
-      title: "Times along one session",
-      description:
-        "The compacting hook, and a turn with its compaction with the bundle and without it; medians of tenths.",
+      title: "Turns along one session",
+      description: "A turn with its compaction, with the bundle and without it; medians of tenths.",
       yAxis: "ms, median",
       yMax: 10,
     },
     {
-      "The compacting hook": "the compacting hook",
       "A turn with its compaction": "a turn with its compaction",
       "The same in plain OpenCode": "the same in plain OpenCode",
     },

@@ -48,6 +48,7 @@ const bundleOnly =
 const heapMB = bundleOnly(({ heapBytes }) => heapBytes / MEGA)
 const residentMB = bundleOnly(({ residentBytes }) => residentBytes / MEGA)
 const descriptors = bundleOnly(totalDescriptors)
+const sockets = bundleOnly((sample) => sample.descriptors.socket ?? 0)
 const children = bundleOnly((sample) => sample.children)
 const timers = bundleOnly((sample) => sample.timers)
 const collections = bundleOnly((sample) => sample.collections)
@@ -134,6 +135,7 @@ const toRows = ({ version, directories, before, points, deleted, disposed }: Man
     row("resident, the bundle's part", "MB", residentMB),
     row("maps and sets, the bundle's part", "", collections, directories),
     row("open descriptors, the bundle's part", "", descriptors, 1),
+    row("of these, sockets", "", sockets),
     row("child processes", "", children, 1),
     row("waiting timers", "", timers, 1),
     row("journals", "KB", ({ state }) => state.journalBytes / KILO, LEFT_JOURNALS_KB),
