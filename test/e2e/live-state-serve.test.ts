@@ -77,6 +77,38 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
+    promised("live-state.A2", "the task of a later session is shown while the model thinks about its first answer"),
+    async () => {
+      let answer = (): void => {}
+      const thinking = new Promise<void>((resolve) => (answer = resolve))
+      const { project, taskID, message } = await openTaskProject(binary, async ({ conversation }) => {
+        if (conversation.includes("Task: ")) await thinking
+        return { text: "Done." }
+      })
+      const statefile = () => liveFiles(project.directory)[0]
+      const shown = () => JSON.parse(readFileSync(join(liveFolder(project.directory), statefile() ?? ""), "utf8")).state
+      const { client, stop } = await startServer(binary, project)
+      const open = async (text: string) => {
+        const id = (await client.session.create({ body: {} })).data?.id ?? ""
+        return client.session.prompt({ path: { id }, ...said(text) })
+      }
+      try {
+        await open("Hello.")
+        await eventually("the statefile", statefile)
+        expect(shown().extensions.task).toBeNull()
+        const prompted = open(message)
+        prompted.catch(() => {})
+        await eventually("the task", () => shown().extensions.task?.id === taskID || undefined)
+        answer()
+        await prompted
+      } finally {
+        answer()
+        await stop()
+      }
+    },
+  )
+
+  test(
     promised(
       ["live-state.A2", "live-state.A5", "live-state.D1", "live-state.D2"],
       "a server of two directories has one writer and one statefile for each, and kill -9 leaves no process",

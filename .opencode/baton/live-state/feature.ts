@@ -2,7 +2,7 @@ import { basename, join } from "node:path"
 import type { PluginInput } from "@opencode-ai/plugin"
 import { withDeadline } from "../host/deadline.ts"
 import { findPrograms } from "../host/find-program.ts"
-import { describeError, type Log } from "../host/log.ts"
+import { describeError, type Log, type LogExtra } from "../host/log.ts"
 import { createSessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state-folder.ts"
@@ -17,6 +17,8 @@ const HEARTBEAT_MS = 10_000
 /** Together within what dispose may take of a run's end: for what is still to be published, and for the writer. */
 const LAST_EVENTS_MS = 300
 const STOP_GRACE_MS = 500
+/** A task is noted a second after its message at the latest (host/put-off-work.ts). */
+const NOTED_MS = 1_200
 
 export type LiveStateFeature = {
   /** In the order in which OpenCode sends them. @param at when it came */
@@ -37,7 +39,7 @@ export const createLiveStateFeature = (
   const bindings = storedBindings({ state, log })
   /** Sessions whose parent OpenCode did not tell: not asked about again before a user's next message. */
   const unanswered = new Set<string>()
-  /** The session of the newest message, while its binding is not there: its first one reaches the disk beside the message. */
+  /** The session of the newest message, while its binding is not there: it reaches the disk when the request is on its way. */
   let unbound: string | undefined
   let running: Running | undefined
   let isStopped = false
@@ -115,22 +117,31 @@ export const createLiveStateFeature = (
     publish(publisher.receive(observed, at))
     const seen = observed.kind === "session" ? observed.seen.kind : undefined
     const mayBind = observed.kind === "spoken-to" || seen === "idle" || (seen === "model-used" && unbound === sessionID)
-    if (mayBind && publisher.kindOf(sessionID) === "root") await learnTask(publisher, sessionID)
+    if (!mayBind || publisher.kindOf(sessionID) !== "root") return
+    await learnTask(publisher, sessionID)
+    // The model may think about its first answer for long.
+    if (observed.kind === "spoken-to" && unbound === sessionID) learnTaskLater(publisher, sessionID)
+  }
+
+  const learnTaskLater = (publisher: Publisher, sessionID: string): void => {
+    const learnUnlessKnown = async (): Promise<void> => {
+      if (unbound === sessionID) await learnTask(publisher, sessionID)
+    }
+    setTimeout(() => inTurn("a task was not looked for", { sessionID }, learnUnlessKnown), NOTED_MS).unref()
   }
 
   const begun = begin()
   let queue: Promise<void> = begun.catch((error: unknown) =>
     log.error("live state could not be set up", { error: describeError(error) }),
   )
+  /** One after the other. */
+  const inTurn = (failure: string, about: LogExtra, work: () => Promise<void>): void => {
+    queue = queue.then(work).catch((error: unknown) => log.error(failure, { ...about, error: describeError(error) }))
+  }
   return {
     receive: (event, at) => {
-      for (const observed of readEvent(event)) {
-        queue = queue
-          .then(() => take(observed, at))
-          .catch((error: unknown) =>
-            log.error("an event was not published", { type: event.type, error: describeError(error) }),
-          )
-      }
+      for (const observed of readEvent(event))
+        inTurn("an event was not published", { type: event.type }, () => take(observed, at))
     },
     stop: async () => {
       await withDeadline(queue, LAST_EVENTS_MS)
