@@ -97,6 +97,18 @@ describe("what a soak shows", () => {
     expect(memory).toContain(">500</text>")
     expect(memory?.match(/<circle [^>]*class="mark a"/g)).toHaveLength(11)
   })
+
+  test("a shorter run is drawn at the compactions it had", () => {
+    const short = {
+      ...flat,
+      version: "1.18.33",
+      at: AT.slice(0, 6),
+      lines: [{ ...flat.lines[0], values: [1, 1, 1, 1, 1, 9] }],
+    }
+    const [memory] = Object.values(soakPlots({ sessions: [flat, short as SessionSoak], servers: [] }))
+    // One in the legend, one for the first tenth, one for the second.
+    expect(memory?.match(/<[a-z]+ [^>]*class="mark b"/g)).toHaveLength(3)
+  })
 })
 
 test("a line plot goes below zero where its values do", () => {

@@ -4,21 +4,29 @@ import type { SessionSoak, Soak } from "./soak-result.ts"
 
 const TENTHS = 10
 
-/** The medians of at most ten equal runs of values. */
-const byTenths = (values: readonly number[]): number[] => {
-  const count = Math.min(TENTHS, values.length)
-  return Array.from({ length: count }, (_, tenth) =>
-    median(
-      values.slice(Math.floor((tenth * values.length) / count), Math.floor(((tenth + 1) * values.length) / count)),
-    ),
+/** The compactions at which the tenths of the longest session end; sessions of other lengths have their values at the same places. */
+const tenthsOf = (sessions: readonly SessionSoak[]): number[] => {
+  const [longest = []] = sessions.map(({ at }) => at).toSorted((one, other) => other.length - one.length)
+  const count = Math.min(TENTHS, longest.length)
+  return Array.from(
+    { length: count },
+    (_, tenth) => longest[Math.floor(((tenth + 1) * longest.length) / count) - 1] ?? 0,
   )
 }
 
+/** The medians of what was seen up to each of these compactions, behind the one before; null where nothing was. */
+const mediansAt = (ends: readonly number[], at: readonly number[], values: readonly number[]): (number | null)[] =>
+  ends.map((end, index) => {
+    const begin = ends[index - 1] ?? 0
+    const seen = values.filter((_, each) => (at[each] ?? 0) > begin && (at[each] ?? 0) <= end)
+    return seen.length === 0 ? null : median(seen)
+  })
+
 const seriesOf = (sessions: readonly SessionSoak[], what: string): Series[] =>
-  sessions.map(({ version, lines }, index) => ({
+  sessions.map(({ version, at, lines }, index) => ({
     name: `OpenCode ${version}`,
     dashed: index > 0,
-    values: byTenths(lines.find((line) => line.what === what)?.values ?? []),
+    values: mediansAt(tenthsOf(sessions), at, lines.find((line) => line.what === what)?.values ?? []),
   }))
 
 const plot = (
@@ -26,14 +34,10 @@ const plot = (
   about: Pick<LinePlot, "title" | "description" | "yAxis" | "yMax">,
   panels: Record<string, string>,
 ): string => {
-  const at = sessions[0]?.at ?? []
-  const count = Math.min(TENTHS, at.length)
   return renderLinePlot({
     ...about,
     xAxis: "compactions of one session, up to",
-    xLabels: Array.from({ length: count }, (_, tenth) =>
-      String(at[Math.floor(((tenth + 1) * at.length) / count) - 1] ?? ""),
-    ),
+    xLabels: tenthsOf(sessions).map(String),
     panels: Object.entries(panels).map(([title, what]) => ({ title, series: seriesOf(sessions, what) })),
   })
 }
