@@ -1,3 +1,4 @@
+import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
@@ -77,32 +78,34 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
-    promised("live-state.A2", "the task of a later session is shown while the model thinks about its first answer"),
+    promised("live-state.A2", "the task that a later message sets is shown while the model thinks about its answer"),
     async () => {
-      let answer = (): void => {}
-      const thinking = new Promise<void>((resolve) => (answer = resolve))
+      const OTHER = "ts-0ddba11"
+      const thought = [new AbortController(), new AbortController()] as const
       const { project, taskID, message } = await openTaskProject(binary, async ({ conversation }) => {
-        if (conversation.includes("Task: ")) await thinking
+        const { signal } = thought[conversation.includes(OTHER) ? 1 : 0]
+        if (conversation.includes("Task: ") && !signal.aborted) await once(signal, "abort")
         return { text: "Done." }
       })
       const statefile = () => liveFiles(project.directory)[0]
       const shown = () => JSON.parse(readFileSync(join(liveFolder(project.directory), statefile() ?? ""), "utf8")).state
       const { client, stop } = await startServer(binary, project)
-      const open = async (text: string) => {
-        const id = (await client.session.create({ body: {} })).data?.id ?? ""
-        return client.session.prompt({ path: { id }, ...said(text) })
-      }
+      const create = async () => (await client.session.create({ body: {} })).data?.id ?? ""
+      const say = (id: string, text: string) => client.session.prompt({ path: { id }, ...said(text) })
       try {
-        await open("Hello.")
+        await say(await create(), "Hello.")
         await eventually("the statefile", statefile)
         expect(shown().extensions.task).toBeNull()
-        const prompted = open(message)
-        prompted.catch(() => {})
-        await eventually("the task", () => shown().extensions.task?.id === taskID || undefined)
-        answer()
-        await prompted
+        const session = await create()
+        for (const [index, task, text] of [[0, taskID, message] as const, [1, OTHER, `Task: ${OTHER}\n`] as const]) {
+          const answered = say(session, text)
+          answered.catch(() => {})
+          await eventually(`the task ${task}`, () => shown().extensions.task?.id === task || undefined)
+          thought[index].abort()
+          await answered
+        }
       } finally {
-        answer()
+        for (const each of thought) each.abort()
         await stop()
       }
     },

@@ -119,15 +119,15 @@ export const createLiveStateFeature = (
     const mayBind = observed.kind === "spoken-to" || seen === "idle" || (seen === "model-used" && unbound === sessionID)
     if (!mayBind || publisher.kindOf(sessionID) !== "root") return
     await learnTask(publisher, sessionID)
-    // The model may think about its first answer for long.
-    if (observed.kind === "spoken-to" && unbound === sessionID) learnTaskLater(publisher, sessionID)
+    // The message may set a task, or another one, and the model may think about its answer for long.
+    if (observed.kind === "spoken-to") learnTaskLater(publisher, sessionID)
   }
 
   const learnTaskLater = (publisher: Publisher, sessionID: string): void => {
-    const learnUnlessKnown = async (): Promise<void> => {
-      if (unbound === sessionID) await learnTask(publisher, sessionID)
+    const learnAgain = async (): Promise<void> => {
+      if (!isStopped && publisher.kindOf(sessionID) === "root") await learnTask(publisher, sessionID)
     }
-    setTimeout(() => inTurn("a task was not looked for", { sessionID }, learnUnlessKnown), NOTED_MS).unref()
+    setTimeout(() => inTurn("a task was not looked for", { sessionID }, learnAgain), NOTED_MS).unref()
   }
 
   const begun = begin()
