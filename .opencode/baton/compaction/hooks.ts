@@ -150,6 +150,18 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         about,
       ),
     ),
+    // A tool may read its session's task from the disk.
+    "tool.execute.before": ifHeld(
+      guardHook(
+        log,
+        { name: "tool.execute.before", deadlineMs: SHORT_DEADLINE_MS },
+        async () => {
+          await putOff.settle()
+          return undefined
+        },
+        about,
+      ),
+    ),
     "tool.execute.after": ifHeld(
       guardHook(
         log,
