@@ -69,12 +69,22 @@ const open = ({ session = {} }: { session?: object } = {}, prepare: (directory: 
   return { hooks, event, say, command, read, unread, logged, directory, begin }
 }
 
-/** A project in which a process that is gone left a message unread. */
-const openWithUnread = (messages: () => Promise<object>) =>
-  open({ session: { messages } }, (directory) => {
+const ROOT = { id: SESSION, title: "", projectID: "p", directory: "/" }
+
+type UnreadCase = {
+  readonly messages: () => Promise<object>
+  readonly get?: () => Promise<object>
+  /** Names and contents of the files that name messages; default: one, of a process that is gone. */
+  readonly files?: Record<string, string>
+}
+
+/** A project in which another process left messages unread. */
+const openWithUnread = ({ messages, get = async () => ({ data: ROOT }), files }: UnreadCase) =>
+  open({ session: { messages, get } }, (directory) => {
     const folder = join(directory, ".opencode", "state", "unread")
     mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, `${SESSION}.msg_0`), String(spawnSync("true").pid))
+    const left = files ?? { [`${SESSION}.msg_0`]: String(spawnSync("true").pid) }
+    for (const [name, text] of Object.entries(left)) writeFileSync(join(folder, name), text)
   })
 
 describe("the hooks of session learning", () => {
@@ -134,29 +144,87 @@ describe("the hooks of session learning", () => {
     expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
   })
 
-  test(promised("learning.B1", "what a process that is gone left unread is read before the next message"), async () => {
-    const said = { info: userInfo("msg_0"), parts: [textPart("msg_0", "No, use pnpm instead of npm.")] }
-    const { begin, say, read, unread } = openWithUnread(async () => ({ data: [said] }))
-    await begin()
-    await say("msg_1", "Fix the parser.")
-    expect(read("learning", "sessions").join()).toContain('"messageID":"msg_0"')
-    expect(unread()).toEqual([])
-  })
+  describe("of a message that an earlier process did not come to read", () => {
+    const SAID = { info: userInfo("msg_0"), parts: [textPart("msg_0", "No, use pnpm instead of npm.")] }
+    const none = (unread: () => string[]) => eventually("no file", () => unread().length === 0 || undefined)
 
-  test(promised("learning.B1", "what OpenCode cannot give now is read by a later process"), async () => {
-    const { begin, say, unread, logged } = openWithUnread(async () => ({ error: { message: "busy" } }))
-    await begin()
-    await say("msg_1", "Fix the parser.")
-    expect(unread()).toEqual([`${SESSION}.msg_0`])
-    expect(logged.map(({ message }) => message).join()).toContain("is not read yet")
-  })
+    test(promised("learning.B1", "learn before the next request, whatever stands in its file"), async () => {
+      for (const text of [String(spawnSync("true").pid), "", "no number", String(process.pid)]) {
+        const files = { [`${SESSION}.msg_0`]: text }
+        const { begin, say, read, unread, hooks } = openWithUnread({ messages: async () => ({ data: [SAID] }), files })
+        await hooks.config?.({})
+        await begin()
+        await say("msg_1", "Fix the parser.")
+        const messages = [{ info: userInfo("msg_1"), parts: [textPart("msg_1", "Fix the parser.")] }]
+        await hooks["experimental.chat.messages.transform"]?.({}, { messages })
+        expect(read("learning", "sessions").join()).toContain('"messageID":"msg_0"')
+        await none(unread)
+      }
+    })
 
-  test(promised("learning.B1", "what is gone with its session is forgotten"), async () => {
-    const response = new Response(null, { status: 404 })
-    const { begin, say, unread } = openWithUnread(async () => ({ error: { message: "not found" }, response }))
-    await begin()
-    await say("msg_1", "Fix the parser.")
-    expect(unread()).toEqual([])
+    test(promised("learning.B1", "lose nothing that is said while OpenCode does not give it"), async () => {
+      const { begin, say, read, unread } = openWithUnread({ messages: () => new Promise(() => {}) })
+      await begin()
+      await say("msg_1", "No, use tabs instead of spaces.")
+      expect(read("learning", "sessions").join()).toContain('"messageID":"msg_1"')
+      expect(unread()).toEqual([`${SESSION}.msg_0`])
+    })
+
+    test.each([
+      ["its session's messages", { messages: async () => ({ error: { message: "busy" } }) }],
+      [
+        "its session's parent",
+        { messages: async () => ({ data: [SAID] }), get: async () => ({ error: { message: "busy" } }) },
+      ],
+    ])(promised("learning.B1", "leave it to a later process when OpenCode cannot tell %s"), async (_what, given) => {
+      const { begin, say, unread, logged } = openWithUnread(given)
+      await begin()
+      await say("msg_1", "Fix the parser.")
+      await eventually("the warning", () => logged.some(({ message }) => message.includes("not read yet")) || undefined)
+      expect(unread()).toEqual([`${SESSION}.msg_0`])
+    })
+
+    test.each([
+      [
+        "is gone with its session",
+        {
+          messages: async () => ({ error: { message: "not found" }, response: new Response(null, { status: 404 }) }),
+        },
+      ],
+      [
+        "was said in a child session",
+        { messages: async () => ({ data: [SAID] }), get: async () => ({ data: { ...ROOT, parentID: "ses_0" } }) },
+      ],
+    ])(promised("learning.B1", "forget what %s"), async (_what, given) => {
+      const { begin, say, read, unread } = openWithUnread(given)
+      await begin()
+      await say("msg_1", "Fix the parser.")
+      await none(unread)
+      expect(read("learning", "sessions")).toEqual([])
+    })
+
+    test(promised("learning.B1", "leave it to the process that is about to read it"), async () => {
+      const files = { [`${SESSION}.msg_0`]: String(process.ppid) }
+      const { begin, say, read, unread } = openWithUnread({ messages: async () => ({ data: [SAID] }), files })
+      await begin()
+      await say("msg_1", "No, use tabs instead of spaces.")
+      expect(read("learning", "sessions").join()).not.toContain('"messageID":"msg_0"')
+      expect(unread()).toEqual([`${SESSION}.msg_0`])
+    })
+
+    test(promised("learning.B1", "ask OpenCode for fifty at most, however many files there are"), async () => {
+      let asked = 0
+      const files = Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`${SESSION}.msg_0${index}`, "0"]))
+      const messages = async () => {
+        asked++
+        return { data: [] }
+      }
+      const { begin, say, unread } = openWithUnread({ messages, files: { ...files, "not a name": "" } })
+      await begin()
+      await say("msg_1", "Fix the parser.")
+      await eventually("fifty fewer", () => unread().length === 31 || undefined)
+      expect(asked).toBe(50)
+    })
   })
 
   test(

@@ -1,7 +1,7 @@
 /** Between the parameters of a session's request, or of the title's before it, and the moment when OpenCode waits for the answer. */
 const ON_ITS_WAY_MS = 20
-/** No request may follow, or one that is long in coming. */
-const LATEST_MS = 1_000
+/** No request may follow, or one that is long in coming: by then the work has begun. */
+export const PUT_OFF_AT_MOST_MS = 1_000
 
 /**
  * Work that a user's message asks for and that its request does not need: OpenCode and its plugins share one thread, so that
@@ -33,7 +33,7 @@ export const createPutOffWork = (): PutOffWork => {
   return {
     add: (work) => {
       waiting.push(work)
-      settleIn(LATEST_MS)
+      settleIn(PUT_OFF_AT_MOST_MS)
     },
     requestPrepared: () => {
       if (waiting.length > 0) settleIn(ON_ITS_WAY_MS)

@@ -1,5 +1,6 @@
-import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises"
+import { mkdir, readdir, rm, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { ignoreAll } from "./ignore-all.ts"
 import { replaceFile, TEMPORARY } from "./replace-file.ts"
 
 const OPENCODE_FOLDER = ".opencode"
@@ -44,12 +45,7 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
   const swept = new Set<string>()
   const ensure = async (folder: string): Promise<void> => {
     await mkdir(folder, { recursive: true })
-    const ignore = join(root, ".gitignore")
-    const known = await stat(ignore).then(
-      () => true,
-      () => false,
-    )
-    if (!known) await writeFile(ignore, "*\n")
+    ignoreAll(root)
     if (swept.has(folder)) return
     if (swept.size >= MAX_SWEPT) swept.clear()
     swept.add(folder)

@@ -13,7 +13,7 @@ import { createLedger } from "../ledger/client.ts"
 import { createOutbox } from "../ledger/outbox.ts"
 import { storedBindings } from "../task/stored-bindings.ts"
 import { collectUserText } from "../task/user-text.ts"
-import { createCapture, type Message } from "./capture.ts"
+import { createCapture } from "./capture.ts"
 import { findByID, retirement } from "./forgetting.ts"
 import { createKnownLearnings } from "./known-learnings.ts"
 import { readLeftUnread } from "./left-unread.ts"
@@ -124,24 +124,29 @@ export const createLearningFeature = async (
     timers.delete(sessionID)
   }
 
-  const lookInRoot = async (message: Message): Promise<void> => {
-    if (await isRoot(message.sessionID)) await capture.look(message)
-  }
-  /** What earlier processes could not read or store, as it is before a message of this one adds to it. */
-  const left = readLeftUnread({ projectRoot, sessions, look: lookInRoot, log })
-    .catch((error: unknown) => log.error("what was left unread stays so", { error: describeError(error) }))
-    .then(() => records.waiting())
+  /** What earlier processes could not store, as it is before a message of this one adds to it. */
+  const left = records.waiting()
+  /** What they did not even read: OpenCode is asked for it, so that no message of this process waits for this. */
+  const read = readLeftUnread({ projectRoot, sessions, look: capture.look, log }).catch((error: unknown) => {
+    log.error("what was left unread stays so", { error: describeError(error) })
+    return []
+  })
   /** In a session that goes on here as well: what was said in a turn of this process is stored when that turn is over. */
+  const replayMessages = async (sessionID: string, messageIDs: readonly string[]): Promise<void> => {
+    const isLeft = ({ messageID }: Saying): boolean => messageIDs.includes(messageID)
+    await capture.gather(sessionID, isLeft)
+    await store(sessionID, isLeft)
+  }
   const replay = async (): Promise<void> => {
     for (const record of await left) {
-      const { sessionID, sayings } = record
       if (isOthers(record, now().getTime())) continue
-      log.info("an earlier process left something to be learned", { sessionID })
-      const messages = new Set(sayings.map(({ messageID }) => messageID))
-      const isLeft = ({ messageID }: Saying): boolean => messages.has(messageID)
-      await capture.gather(sessionID, isLeft)
-      await store(sessionID, isLeft)
+      log.info("an earlier process left something to be learned", { sessionID: record.sessionID })
+      await replayMessages(
+        record.sessionID,
+        record.sayings.map(({ messageID }) => messageID),
+      )
     }
+    for (const { sessionID, messageID } of await read) await replayMessages(sessionID, [messageID])
   }
   const replayed = inBackground("", replay())
 
@@ -168,6 +173,7 @@ export const createLearningFeature = async (
     },
     beforeRequest: async (messages) => {
       const sessionID = messages[0]?.info.sessionID ?? ""
+      await read
       const change = await recall.remind(messages)
       return () => {
         change?.()

@@ -11,7 +11,7 @@ import { findProjectRoot } from "../host/project-root.ts"
 import { createPutOffWork } from "../host/put-off-work.ts"
 import type { LearningFeature } from "./feature.ts"
 import { asksForLearnings } from "./tool-names.ts"
-import { forgetUnread, noteUnread, unreadFolder } from "./unread.ts"
+import { forgetUnread, noteUnread, unreadByOthers } from "./unread.ts"
 
 const DEADLINE_MS = 1_000
 /** Within that, so that the tools are hidden in time when the learnings are not there in time. */
@@ -51,13 +51,12 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
   }
 
   const exists = (...path: string[]): boolean => existsSync(join(projectRoot, ".opencode", ...path))
-  const isAnyUnread = existsSync(unreadFolder(projectRoot))
   /** Whether something was learned here, or may have been elsewhere: in the main worktree, or under a name of the user's. */
   const mayKnow = (): boolean =>
     loading !== undefined ||
-    isAnyUnread ||
     exists("state", "learning") ||
     exists("baton.json") ||
+    unreadByOthers(projectRoot).length > 0 ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
 
   const learnFrom = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {

@@ -1,21 +1,19 @@
-import { existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { ignoreAll } from "../host/ignore-all.ts"
 
 /** A user's message, which OpenCode itself keeps. */
 export type MessageReference = { readonly sessionID: string; readonly messageID: string }
 
 /** A session's id, a dot, a message's. */
-export const UNREAD_NAME = /^(\w+)\.(\w+)$/
+const NAME = /^(\w+)\.(\w+)$/
 
 /** The files of the messages that this process is about to read. */
 const own = new Set<string>()
 
-export const unreadFolder = (projectRoot: string): string => join(projectRoot, ".opencode", "state", "unread")
-
+const stateFolder = (projectRoot: string): string => join(projectRoot, ".opencode", "state")
+const folderIn = (projectRoot: string): string => join(stateFolder(projectRoot), "unread")
 const nameOf = ({ sessionID, messageID }: MessageReference): string => `${sessionID}.${messageID}`
-
-/** @param path of a message's file */
-export const isAboutToBeRead = (path: string): boolean => own.has(path)
 
 /**
  * Keeps in mind, however this process ends, that a message was not read yet for what it teaches. Synchronous: it is a file with
@@ -24,13 +22,12 @@ export const isAboutToBeRead = (path: string): boolean => own.has(path)
  * @returns false when that is not possible, so that the message has to be read at once
  */
 export const noteUnread = (projectRoot: string, message: MessageReference): boolean => {
-  const folder = unreadFolder(projectRoot)
+  const folder = folderIn(projectRoot)
   const path = join(folder, nameOf(message))
-  if (!UNREAD_NAME.test(nameOf(message))) return false
+  if (!NAME.test(nameOf(message))) return false
   try {
     mkdirSync(folder, { recursive: true })
-    const ignore = join(projectRoot, ".opencode", "state", ".gitignore")
-    if (!existsSync(ignore)) writeFileSync(ignore, "*\n")
+    ignoreAll(stateFolder(projectRoot))
     writeFileSync(path, String(process.pid))
     own.add(path)
     return true
@@ -41,7 +38,7 @@ export const noteUnread = (projectRoot: string, message: MessageReference): bool
 
 /** The message was read, or is gone. Throws nothing: what stays is read once more. */
 export const forgetUnread = (projectRoot: string, message: MessageReference): void => {
-  const folder = unreadFolder(projectRoot)
+  const folder = folderIn(projectRoot)
   const path = join(folder, nameOf(message))
   own.delete(path)
   try {
@@ -49,5 +46,20 @@ export const forgetUnread = (projectRoot: string, message: MessageReference): vo
     rmdirSync(folder)
   } catch {
     // Others wait there.
+  }
+}
+
+/** The messages that other processes noted and did not read yet, and their files. Throws nothing. */
+export const unreadByOthers = (projectRoot: string): (MessageReference & { readonly path: string })[] => {
+  const folder = folderIn(projectRoot)
+  if (!existsSync(folder)) return []
+  try {
+    return readdirSync(folder).flatMap((name) => {
+      const [, sessionID = "", messageID = ""] = NAME.exec(name) ?? []
+      const path = join(folder, name)
+      return messageID !== "" && !own.has(path) ? [{ sessionID, messageID, path }] : []
+    })
+  } catch {
+    return []
   }
 }

@@ -3,6 +3,7 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { withDeadline } from "../host/deadline.ts"
 import { findPrograms } from "../host/find-program.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
+import { PUT_OFF_AT_MOST_MS } from "../host/put-off-work.ts"
 import { createSessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state-folder.ts"
@@ -17,8 +18,8 @@ const HEARTBEAT_MS = 10_000
 /** Together within what dispose may take of a run's end: for what is still to be published, and for the writer. */
 const LAST_EVENTS_MS = 300
 const STOP_GRACE_MS = 500
-/** A task is noted a second after its message at the latest (host/put-off-work.ts). */
-const NOTED_MS = 1_200
+/** Behind a message: the task that it sets is noted by then. */
+const NOTED_MS = PUT_OFF_AT_MOST_MS + 200
 
 export type LiveStateFeature = {
   /** In the order in which OpenCode sends them. @param at when it came */
