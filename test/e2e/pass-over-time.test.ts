@@ -111,6 +111,84 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
+    promised(["pass-over.A1", "pass-over.G3"], "what a subagent says after its return is not waited for"),
+    async () => {
+      const gate = createGate(DONE)
+      const task = await openPassOverProject(binary, {
+        root: [passOver({ subagent: "coder", objective: "TALK-ON" }), DONE],
+        agents: {
+          "TALK-ON": [{ tool: "write", input: { filePath: "src/x.ts", content: "x\n" } }, returns(), gate.step],
+        },
+      })
+      const opencode = await openPassOverServer(binary, task)
+      await opencode.say("Go.")
+      await eventually("its closing words' request", gate.isReached)
+      const [answer = ""] = await opencode.answers()
+      expect(answer).toContain("coder → completed")
+      expect(answer).toContain("added src/x.ts")
+      gate.open()
+      const [child = ""] = await opencode.children()
+      await eventually(
+        "its closing words",
+        async () =>
+          (await opencode.messages(child)).some(
+            ({ info, parts }) =>
+              "completed" in info.time && parts.some((part) => part.type === "text" && part.text === "Done."),
+          ) || undefined,
+      )
+    },
+  )
+
+  test(
+    promised(["pass-over.A1", "pass-over.B1"], "what runs beside a return belongs to the result, and is waited for"),
+    async () => {
+      const slow = "sleep 1; echo late > src/late.ts"
+      const task = await openPassOverProject(binary, {
+        root: [passOver({ subagent: "coder", objective: "BOTH-AT-ONCE" }), DONE],
+        agents: {
+          "BOTH-AT-ONCE": [
+            {
+              tools: [
+                { tool: "bash", input: { command: slow, description: "writes late" } },
+                { tool: "pass_over_return", input: { status: "completed", summary: "Written." } },
+              ],
+            },
+            DONE,
+          ],
+        },
+      })
+      const opencode = await openPassOverServer(binary, task)
+      await opencode.say("Go.")
+      const [answer = ""] = await opencode.answers()
+      expect(answer).toContain("Written.")
+      expect(answer).toContain("added src/late.ts")
+    },
+  )
+
+  test(
+    promised(["pass-over.D2"], "aborting the originator ends a subagent, too, that has returned and still speaks"),
+    async () => {
+      const [words, next] = [createGate(DONE), createGate(DONE)]
+      const task = await openPassOverProject(binary, {
+        root: [passOver({ subagent: "audit", objective: "TALK-ON" }), next.step],
+        agents: { "TALK-ON": [returns(), words.step] },
+      })
+      const opencode = await openPassOverServer(binary, task)
+      await opencode.sayLater("Go.")
+      await eventually("the originator's next step", next.isReached)
+      await eventually("the subagent's closing words", words.isReached)
+      const [child = ""] = await opencode.children()
+      await opencode.client.session.abort({ path: { id: opencode.sessionID } })
+      await eventually("both sessions' rest", async () => {
+        const status = (await opencode.client.session.status()).data ?? {}
+        return [opencode.sessionID, child].every((id) => (status[id]?.type ?? "idle") === "idle") || undefined
+      })
+      words.open()
+      next.open()
+    },
+  )
+
+  test(
     promised(
       ["pass-over.A4", "pass-over.G1"],
       "an asynchronous result is announced once, with a compaction in between",

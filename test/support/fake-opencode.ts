@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import type { PluginInput } from "@opencode-ai/plugin"
-import type { Message, Part } from "@opencode-ai/sdk"
+import type { Part } from "@opencode-ai/sdk"
 import type { PermissionRule } from "../../.opencode/baton/host/child-sessions.ts"
 import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
 import { assistantMessage, completedTool, toolPart, userMessage } from "./stored-messages.ts"
@@ -28,7 +28,7 @@ export type FakeAgent = (turn: AgentTurn) => Promise<void>
 
 /** The hooks that OpenCode would call. */
 type Host = {
-  beforeTool(sessionID: string, tool: string, output: { args: unknown }): void
+  beforeTool(call: { sessionID: string; tool: string; callID: string }, output: { args: unknown }): void
   return(args: unknown, context: { sessionID: string }): Promise<string>
   receive(event: { type: string; properties?: unknown }): Promise<void>
 }
@@ -59,6 +59,7 @@ export const createFakeOpenCode = (given: {
   let host: Host | undefined
   let count = 0
   let turns = 0
+  let calls = 0
 
   const open = (parentID?: string, permission: readonly PermissionRule[] = []): Session => {
     const session: Session = { id: `ses_fake${++count}`, ...(parentID ? { parentID } : {}), permission, messages: [] }
@@ -91,13 +92,16 @@ export const createFakeOpenCode = (given: {
     turns++
     const turn = new AbortController()
     session.turn = turn
-    const parts: Part[] = []
-    const move = (tool: string, filePath: string): string => {
-      const args = { filePath }
-      host?.beforeTool(session.id, tool, { args })
-      parts.push(toolPart(tool, completedTool("", "", { filePath: args.filePath })))
-      return args.filePath
+    const message = assistantMessage(undefined, { mode: agent })
+    const { info, parts } = message
+    session.messages.push(message)
+    const use = <T extends Record<string, unknown>>(tool: string, args: T): T => {
+      const callID = `call_${++calls}`
+      host?.beforeTool({ sessionID: session.id, tool, callID }, { args })
+      parts.push(toolPart(tool, completedTool("", "", args), callID))
+      return args
     }
+    const move = (tool: string, filePath: string): string => use(tool, { filePath }).filePath
     let error: { name: string; data: { message: string } } | undefined
     try {
       await agents[agent]?.({
@@ -112,10 +116,7 @@ export const createFakeOpenCode = (given: {
         },
         remove: (path) => rmSync(move("write", `${directory}/${path}`)),
         read: (path) => readFileSync(move("read", `${directory}/${path}`), "utf8"),
-        use: (tool, args) => {
-          host?.beforeTool(session.id, tool, { args })
-          return args
-        },
+        use,
         giveBack: async (args) => (await host?.return(args, { sessionID: session.id })) ?? "",
         say: (words) => parts.push({ id: "prt", sessionID: session.id, messageID: "m", type: "text", text: words }),
       })
@@ -124,11 +125,8 @@ export const createFakeOpenCode = (given: {
     }
     delete session.turn
     if (turn.signal.aborted) error = { name: "MessageAbortedError", data: { message: "aborted" } }
-    const message = assistantMessage(undefined, { mode: agent, ...(error ? { error } : {}) } as Partial<
-      Message & { role: "assistant" }
-    >)
-    session.messages.push({ info: message.info, parts })
-    return { info: message.info, parts }
+    if (error) Object.assign(info, { error })
+    return message
   }
 
   const client = {

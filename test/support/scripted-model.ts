@@ -23,6 +23,8 @@ export type ModelRequest = {
 export type ModelReply =
   | { text: string; promptTokens?: number }
   | { tool: string; input: Record<string, unknown>; text?: string; promptTokens?: number }
+  /** Several in one step, which OpenCode runs side by side. */
+  | { tools: readonly { tool: string; input: Record<string, unknown> }[] }
   | { status: number; message: string }
 
 export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>
@@ -91,9 +93,14 @@ export const startScriptedModel = async (
     if (kind === "title") return { content: "A scripted title", usage: usage() }
     const reply = await script(request)
     if ("status" in reply) return { error: { message: reply.message, type: "scripted" }, status: reply.status }
+    const toCall = ({ tool, input }: { tool: string; input: Record<string, unknown> }) => ({
+      id: `call_${++toolCalls}`,
+      name: tool,
+      arguments: JSON.stringify(input),
+    })
+    if ("tools" in reply) return { toolCalls: reply.tools.map(toCall), usage: usage(), finishReason: "tool_calls" }
     if ("tool" in reply) {
-      const call = { id: `call_${++toolCalls}`, name: reply.tool, arguments: JSON.stringify(reply.input) }
-      const answer = { toolCalls: [call], usage: usage(reply.promptTokens), finishReason: "tool_calls" }
+      const answer = { toolCalls: [toCall(reply)], usage: usage(reply.promptTokens), finishReason: "tool_calls" }
       return reply.text === undefined ? answer : { ...answer, content: reply.text }
     }
     return { content: reply.text, usage: usage(reply.promptTokens) }

@@ -22,10 +22,10 @@ export const filePart = (file: Partial<Pick<FilePart, "filename" | "url" | "mime
 
 export const compactionPart = (): Part => ({ ...IDS, type: "compaction", auto: true })
 
-export const toolPart = (tool: string, state: ToolState): Part => ({
+export const toolPart = (tool: string, state: ToolState, callID = "call_1"): Part => ({
   ...IDS,
   type: "tool",
-  callID: "call_1",
+  callID,
   tool,
   state,
 })

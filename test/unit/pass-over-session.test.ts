@@ -17,6 +17,9 @@ const pass = (extra: Partial<PassSession> = {}): PassSession => ({
   hasReturned: false,
   isOver: false,
   refusals: 0,
+  begun: new Set(),
+  above: [],
+  stop: () => {},
   ...extra,
 })
 

@@ -1,15 +1,19 @@
 import type { ChildSessions, PermissionRule, Prompt } from "../host/child-sessions.ts"
 import { withDeadline } from "../host/deadline.ts"
+import { createDeferred } from "../host/deferred.ts"
 import type { Log } from "../host/log.ts"
+import type { Answer, StoredMessage } from "../host/sessions.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { abortTree } from "./session-tree.ts"
 
 /** How long a child that was told to stop may take for it, and how often it is told. */
 const STOP_GRACE_MS = 5_000
 const STOP_AGAIN_MS = 250
+/** How long a child may speak on after its work is over. */
+const CLOSING_MS = 60_000
 
 export type ChildEnd =
-  /** It ended its turn by itself. */
+  /** Its work is over by itself. */
   | { readonly kind: "ended" }
   | { readonly kind: "crashed"; readonly error: PassOverError }
   /** It was aborted, by the pass or by a person. */
@@ -20,6 +24,8 @@ export type ChildOrder = {
   readonly title: string
   readonly permission: readonly PermissionRule[]
   readonly prompt: Prompt
+  /** Its work is over before its turn is: what it says from then on is not waited for. */
+  readonly atRest: Promise<unknown>
   /** Ends the child and everything below it. */
   readonly signal: AbortSignal
   /** Called before the child begins to work; it works while what this stores is being stored. */
@@ -53,7 +59,34 @@ const endTurn = async (
   log.warn("a child session did not end when it was told to", { sessionID })
 }
 
-/** Creates a child session, lets its agent work, and waits for the end of its turn. Never throws. */
+/** Whatever comes first: one of these, or the abort. */
+const firstOf = async <T>(promises: readonly Promise<T>[], signal: AbortSignal): Promise<T | { kind: "stopped" }> => {
+  const stopped = createDeferred<{ kind: "stopped" }>()
+  const stop = (): void => stopped.resolve({ kind: "stopped" })
+  signal.addEventListener("abort", stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    return await Promise.race([...promises, stopped.promise])
+  } finally {
+    signal.removeEventListener("abort", stop)
+  }
+}
+
+/** A child at rest ends its turn by itself, or is ended like one at work. */
+const letSpeak = async (
+  deps: { sessions: ChildSessions; log: Log },
+  { sessionID, turn, signal }: { sessionID: string; turn: Promise<unknown>; signal: AbortSignal },
+): Promise<void> => {
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(), CLOSING_MS)
+  timer.unref()
+  const over = turn.then(() => ({ kind: "over" as const }))
+  const first = await firstOf([over], AbortSignal.any([signal, limit.signal]))
+  clearTimeout(timer)
+  if (first.kind === "stopped") await endTurn(deps, sessionID, turn)
+}
+
+/** Creates a child session, lets its agent work, and waits for the end of its work. Never throws. */
 export const runChild = async (
   { sessions, log }: { sessions: ChildSessions; log: Log },
   order: ChildOrder,
@@ -72,18 +105,19 @@ export const runChild = async (
     await endTurn({ sessions, log }, sessionID, turn)
     throw error
   }
-  let stop: (() => void) | undefined
-  const stopped = new Promise<undefined>((resolve) => {
-    stop = () => resolve(undefined)
-    signal.addEventListener("abort", stop, { once: true })
-    if (signal.aborted) stop()
-  })
-  const answer = await Promise.race([turn, stopped])
-  if (stop) signal.removeEventListener("abort", stop)
-  if (answer === undefined) {
+  const first = await firstOf<{ kind: "over"; answer: Answer<StoredMessage> } | { kind: "at-rest" }>(
+    [turn.then((answer) => ({ kind: "over", answer })), order.atRest.then(() => ({ kind: "at-rest" }))],
+    signal,
+  )
+  if (first.kind === "stopped") {
     await endTurn({ sessions, log }, sessionID, turn)
     return { kind: "stopped" }
   }
+  if (first.kind === "at-rest") {
+    void letSpeak({ sessions, log }, { sessionID, turn, signal })
+    return { kind: "ended" }
+  }
+  const { answer } = first
   if (answer.kind === "failed") return crashed("The subagent's turn failed", answer.reason)
   const { info } = answer.value
   const error = info.role === "assistant" ? info.error : undefined

@@ -2,6 +2,7 @@ import type { ToolPart } from "@opencode-ai/sdk"
 import { cutText } from "../host/cut-text.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Artifact } from "./contract.ts"
+import { RETURN_TOOL } from "./tool-names.ts"
 import { readToolResult } from "./work-context.ts"
 import { WRITING_TOOLS } from "./worktree/redirect.ts"
 
@@ -13,6 +14,18 @@ type ToolResult = Extract<Artifact, { type: "tool_result" }>
 
 const toolParts = (messages: readonly StoredMessage[]): ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part) => part.type === "tool"))
+
+/**
+ * Whether a child that has returned does nothing any more: no tool of it is at work but the one that returns.
+ *
+ * @param begun calls of the step it is at; one that the transcript does not have yet is at work
+ */
+export const isAtRest = (messages: readonly StoredMessage[], begun: ReadonlySet<string>): boolean => {
+  const parts = toolParts(messages).filter(({ tool }) => tool !== RETURN_TOOL)
+  const ended = parts.filter(({ state }) => state.status === "completed" || state.status === "error")
+  const known = new Set(ended.map(({ callID }) => callID))
+  return ended.length === parts.length && [...begun].every((callID) => known.has(callID))
+}
 
 const exitCodeOf = ({ state }: ToolPart): number | null => {
   const exit = state.status === "completed" ? state.metadata.exit : undefined

@@ -23,6 +23,7 @@ import { createDecisions } from "./decide-result.ts"
 import { createEditPermission } from "./edit-permission.ts"
 import { type GatheredContext, gatherContext } from "./gather-context.ts"
 import type { LivePass } from "./live-pass.ts"
+import { noteRest } from "./note-rest.ts"
 import { createPassOver } from "./pass-over.ts"
 import { createPassOwners } from "./pass-owners.ts"
 import { createPassID, isUntold, type PassRecord } from "./pass-record.ts"
@@ -210,7 +211,9 @@ export const createPassOverFeature = (
       const session = passSessions.own(sessionID)
       const pass = session && live.get(session.passID)
       if (!session || !pass) return "No work was passed over to this session: there is nothing to return."
-      return acceptReturn(await loadZod(), args, session, pass)
+      const answer = acceptReturn(await loadZod(), args, session, pass)
+      if (session.hasReturned) void noteRest({ sessions, log }, session, pass)
+      return answer
     },
     ...createDecisions({
       store,

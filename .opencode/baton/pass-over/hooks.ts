@@ -50,8 +50,8 @@ export const createPassOverHooks = (input: PluginInput): Hooks => {
       return tools
     },
     // No guard: to refuse a tool is to throw, and an error in judging a session of a pass refuses as well.
-    "tool.execute.before": async ({ tool, sessionID }, output) => {
-      if (feature) feature.beforeTool(sessionID, tool, output)
+    "tool.execute.before": async (call, output) => {
+      if (feature) feature.beforeTool(call, output)
     },
     "experimental.chat.messages.transform": guardHook(
       log,

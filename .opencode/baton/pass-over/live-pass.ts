@@ -1,3 +1,5 @@
+import type { Deferred } from "../host/deferred.ts"
+import type { StoredMessage } from "../host/sessions.ts"
 import type { Limits } from "./child-permission.ts"
 import type { ReturnArguments } from "./contract.ts"
 import type { PassOverError } from "./errors.ts"
@@ -19,6 +21,10 @@ export type LivePass = {
   readonly stopping: AbortController
   stopReason: StopReason | undefined
   childSessionID: string | null
+  /** Ends when the child has returned and does nothing any more; its turn goes on with words that nobody waits for. */
+  readonly rest: Deferred<void>
+  /** What the child had said and done by then. */
+  transcript: readonly StoredMessage[] | undefined
   returned: ReturnArguments | undefined
   returnError: PassOverError | undefined
   /** Whether the originator still waits; once it has gone on it has to be told. */

@@ -1,3 +1,4 @@
+import { createDeferred } from "../host/deferred.ts"
 import { describeError } from "../host/log.ts"
 import { isReader } from "./child-permission.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
@@ -102,6 +103,8 @@ export const createPassBeginning = (deps: PassBeginningDeps) => {
       stopping: new AbortController(),
       stopReason: undefined,
       childSessionID: null,
+      rest: createDeferred<void>(),
+      transcript: undefined,
       returned: undefined,
       returnError: undefined,
       isAwaited: true,

@@ -13,6 +13,12 @@ export type PassSession = {
   isOver: boolean
   /** Refused returns so far. */
   refusals: number
+  /** Calls of its own tools, by their ids, that began in the step it is at; its return is none of them. */
+  readonly begun: Set<string>
+  /** The sessions from the root down to its originator. */
+  readonly above: readonly string[]
+  /** Ends its turn and everything below it. */
+  readonly stop: () => void
 }
 
 /** Which sessions of this process work on a pass. */
@@ -50,6 +56,8 @@ export const createPassSessions = () => {
       return undefined
     },
     isAny: (): boolean => working.size > 0,
+    /** Those whose result is taken while their turn still goes on. */
+    closing: (): PassSession[] => [...working.values()].filter(({ isOver }) => isOver),
     deleted: (sessionID: string): void => {
       parents.delete(sessionID)
       working.delete(sessionID)

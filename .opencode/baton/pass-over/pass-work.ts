@@ -63,6 +63,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
           agent: subagent.name,
           model,
         },
+        atRest: pass.rest.promise,
         signal: pass.stopping.signal,
         onSession: async (sessionID) => {
           pass.childSessionID = sessionID
@@ -73,6 +74,9 @@ export const createPassWork = (deps: PassWorkDeps) => {
             hasReturned: false,
             isOver: false,
             refusals: 0,
+            begun: new Set(),
+            above: request.metadata.origination_chain.map((link) => link.session_id),
+            stop: () => pass.stopping.abort(),
           })
           const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
           // It was cancelled between two attempts.
@@ -83,7 +87,8 @@ export const createPassWork = (deps: PassWorkDeps) => {
     )
   }
 
-  const readMessages = async ({ childSessionID }: LivePass): Promise<StoredMessage[]> => {
+  const readMessages = async ({ childSessionID, transcript }: LivePass): Promise<readonly StoredMessage[]> => {
+    if (transcript) return transcript
     if (childSessionID === null) return []
     const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
     if (answer.kind === "answer") return answer.value.messages

@@ -10,6 +10,7 @@ import { readPassSignal } from "./pass-signal.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { createPermissionWatch } from "./permission-watch.ts"
 import { judgeToolCall } from "./tool-gate.ts"
+import { RETURN_TOOL } from "./tool-names.ts"
 import { hiddenTools } from "./tool-offers.ts"
 import { pathsToWrite, redirectText } from "./worktree/redirect.ts"
 import { leadsOut } from "./worktree/way-out.ts"
@@ -26,6 +27,8 @@ export type SessionHooksDeps = {
   readonly store: Pick<PassStore, "idsOfSession">
   readonly log: Log
 }
+
+type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 
 /** What the feature does in OpenCode's hooks, for sessions that pass work over and for those that work on it. */
 export const createSessionHooks = (deps: SessionHooksDeps) => {
@@ -53,11 +56,12 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       log.info("a pass is cancelled: its originator was aborted", { sessionID, pass: pass.id })
       stopPass(pass, "cancelled")
     }
+    for (const { above, stop } of passSessions.closing()) if (above.includes(sessionID)) stop()
   }
 
   return {
     /** @throws Error for the model, when a session of a pass may not use a tool so */
-    beforeTool: (sessionID: string, tool: string, output: { args: unknown }): void => {
+    beforeTool: ({ sessionID, tool, callID }: ToolCall, output: { args: unknown }): void => {
       const pass = passSessions.find(sessionID)
       if (!pass) return
       const args = typeof output.args === "object" && output.args !== null ? output.args : {}
@@ -76,12 +80,15 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       }
       // OpenCode hands these very arguments to the tool.
       Object.assign(args, verdict.changes)
+      if (isOwn && tool !== RETURN_TOOL) pass.begun.add(callID)
     },
 
     offerTools: async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
-      const worksOnPass = passSessions.own(sessionID) !== undefined
+      const own = passSessions.own(sessionID)
+      // A step begins when all that the one before has begun is over.
+      own?.begun.clear()
       const hidden = hiddenTools({
-        worksOnPass,
+        worksOnPass: own !== undefined,
         hasPasses: await hasPasses(sessionID),
         limits: passSessions.find(sessionID)?.limits,
       })

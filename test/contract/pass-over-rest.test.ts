@@ -1,0 +1,96 @@
+import { describe, expect, test, vi } from "vitest"
+import { promised } from "../requirements.ts"
+import type { AgentTurn } from "../support/fake-opencode.ts"
+import { openFeaturePasses, toolContextOf } from "../support/feature-passes.ts"
+
+const RETURN = { status: "completed", summary: "Done." }
+
+/** Speaks on until somebody ends its turn. */
+const speakOn = ({ signal }: AgentTurn): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))
+
+const aborted = (sessionID: string) => ({
+  type: "session.error",
+  properties: { sessionID, error: { name: "MessageAbortedError" } },
+})
+
+describe("a subagent that has returned and speaks on", () => {
+  test(
+    promised(["pass-over.A1", "pass-over.B1"], "keeps nobody waiting, and its files are in the result"),
+    async () => {
+      const passes = openFeaturePasses({
+        agents: {
+          coder: async (turn) => {
+            turn.write("b.txt", "b\n")
+            await turn.giveBack(RETURN)
+            await speakOn(turn)
+          },
+        },
+      })
+      const answer = await passes.pass()
+      expect(answer).toContain("added b.txt")
+      expect(passes.opencode.isBusy()).toBe(true)
+      await passes.feature.receive(aborted(passes.opencode.rootID))
+      await vi.waitFor(() => expect(passes.opencode.isBusy()).toBe(false))
+    },
+  )
+
+  test(promised("pass-over.C3", "may use no tool any more"), async () => {
+    const refusals: string[] = []
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          await turn.giveBack(RETURN)
+          await vi.waitFor(() => expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("returned"))
+          try {
+            turn.use("bash", { command: "true" })
+          } catch (error) {
+            refusals.push(String(error))
+          }
+        },
+      },
+    })
+    await passes.pass()
+    await vi.waitFor(() => expect(refusals).toEqual([expect.stringContaining("the pass is over")]))
+  })
+
+  test(promised("pass-over.D2", "is ended by an abort of any session above it"), async () => {
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          await passes.pass({ subagent: "second" }, toolContextOf(turn.sessionID, "coder"))
+          await turn.giveBack(RETURN)
+        },
+        second: async (turn) => {
+          await turn.giveBack(RETURN)
+          await speakOn(turn)
+        },
+      },
+    })
+    await passes.pass()
+    expect(passes.opencode.isBusy()).toBe(true)
+    await passes.feature.receive(aborted(passes.opencode.rootID))
+    await vi.waitFor(() => expect(passes.opencode.isBusy()).toBe(false))
+  })
+})
+
+test(
+  promised("pass-over.B1", "a subagent whose transcript cannot be read when it returns is waited for to its end"),
+  async () => {
+    let isOver = false
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          turn.write("b.txt", "b\n")
+          await turn.giveBack(RETURN)
+          await new Promise((resolve) => setTimeout(resolve, 50))
+          isOver = true
+        },
+      },
+      faults: (call) => (call === "messages" && !isOver ? "Unreadable" : undefined),
+    })
+    const answer = await passes.pass()
+    expect(isOver).toBe(true)
+    expect(answer).toContain("added b.txt")
+  },
+)
