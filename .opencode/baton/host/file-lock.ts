@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { readlinkSync } from "node:fs"
-import { link, readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
+import { linkSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { errorCode } from "./error-code.ts"
 import { isAlive } from "./process-table.ts"
@@ -45,9 +44,10 @@ const readHost = (): string => {
   }
 }
 
-const readOwner = async (path: string): Promise<{ owner: Owner; touchedAt: number } | undefined> => {
+const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefined => {
   try {
-    const [text, { mtimeMs }] = await Promise.all([readFile(path, "utf8"), stat(path)])
+    const text = readFileSync(path, "utf8")
+    const { mtimeMs } = statSync(path)
     const [token = "", pid = "", host = ""] = text.split("\n")
     // Cut short by a crash in the middle of its creation: known by its age alone.
     const owner = host === "" ? { token: `cut-${mtimeMs}`, pid: 0, host: "" } : { token, pid: Number(pid), host }
@@ -61,31 +61,31 @@ const readOwner = async (path: string): Promise<{ owner: Owner; touchedAt: numbe
 /** File systems that know no hard links say one of these. */
 const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"])
 
-const writeExclusively = async (path: string, text: string): Promise<boolean> => {
+const writeExclusively = (path: string, text: string): boolean => {
   try {
-    await writeFile(path, text, { flag: "wx" })
+    writeFileSync(path, text, { flag: "wx" })
     return true
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false
     // Created, then not filled: on a full disk it would stand in everybody's way.
-    if (errorCode(error) === "ENOSPC") await rm(path, { force: true })
+    if (errorCode(error) === "ENOSPC") rmSync(path, { force: true })
     throw error
   }
 }
 
 /** The file is there with its whole text or not at all, also when this process is killed in the middle. */
-const createExclusively = async (path: string, text: string): Promise<boolean> => {
+const createExclusively = (path: string, text: string): boolean => {
   const whole = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
   try {
-    await writeExclusively(whole, text)
-    await link(whole, path)
+    writeExclusively(whole, text)
+    linkSync(whole, path)
     return true
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false
     if (NO_LINKS.has(errorCode(error) ?? "")) return writeExclusively(path, text)
     throw error
   } finally {
-    await rm(whole, { force: true })
+    rmSync(whole, { force: true })
   }
 }
 
@@ -93,7 +93,8 @@ const createExclusively = async (path: string, text: string): Promise<boolean> =
  * A lock between processes, as a file. A holder that died is found at once by its pid; one whose pid belongs to somebody
  * else by now, or that lives in another container, by its silence. Taking over is a claim on the dead holder's token, so
  * that of two who try, one succeeds, and neither removes a lock that is newer than the one it judged. A claim is a lock like
- * any other, so that a claimant that died in the middle is found in the same way.
+ * any other, so that a claimant that died in the middle is found in the same way. Its few bytes are read and written without
+ * waiting, like a small file's (replace-file.ts).
  */
 export const createFileLock = (deps: FileLockDeps): FileLock => {
   const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
@@ -108,54 +109,56 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
   }
 
   /** @param levels how many dead claimants of claims may be found on top of each other */
-  const acquire = async (place: string, text: string, levels: number): Promise<boolean> => {
-    if (await createExclusively(place, text)) return true
-    const current = await readOwner(place)
+  const acquire = (place: string, text: string, levels: number): boolean => {
+    if (createExclusively(place, text)) return true
+    const current = readOwner(place)
     if (current && !isStale(current)) return false
     if (current && levels === 0) return false
-    if (current) await removeStale(place, current.owner.token, text, levels - 1)
+    if (current) removeStale(place, current.owner.token, text, levels - 1)
     return createExclusively(place, text)
   }
 
-  const removeStale = async (place: string, token: string, text: string, levels: number): Promise<void> => {
+  const removeStale = (place: string, token: string, text: string, levels: number): void => {
     // Named like a half-written file, so that one which a kill left behind is swept with those.
     const claim = `${place}.${token}.claim${TEMPORARY}`
-    if (!(await acquire(claim, text, levels))) return
+    if (!acquire(claim, text, levels)) return
     try {
-      const current = await readOwner(place)
-      if (current?.owner.token === token) await rm(place, { force: true })
+      if (readOwner(place)?.owner.token === token) rmSync(place, { force: true })
     } finally {
-      await rm(claim, { force: true })
+      rmSync(claim, { force: true })
     }
   }
 
   const hold = (token: string): HeldLock => {
-    const isHeld = async (): Promise<boolean> => (await readOwner(path))?.owner.token === token
-    const beat = async (): Promise<void> => {
+    const isHeld = (): boolean => readOwner(path)?.owner.token === token
+    const beat = (): void => {
       const time = new Date(now())
-      if (await isHeld()) await utimes(path, time, time)
+      try {
+        if (isHeld()) utimesSync(path, time, time)
+      } catch {
+        // A beat that fails makes the lock look older than it is, and `isHeld` tells when that has cost it.
+      }
     }
-    // A beat that fails makes the lock look older than it is, and `isHeld` tells when that has cost it.
-    const timer = setInterval(() => void beat().catch(() => {}), heartbeatMs)
+    const timer = setInterval(beat, heartbeatMs)
     timer.unref()
     return {
-      isHeld,
+      isHeld: async () => isHeld(),
       release: async () => {
         clearInterval(timer)
-        if (await isHeld()) await rm(path, { force: true })
+        if (isHeld()) rmSync(path, { force: true })
       },
     }
   }
 
   return {
     isTaken: async () => {
-      const current = await readOwner(path)
+      const current = readOwner(path)
       return current !== undefined && !isStale(current)
     },
     tryAcquire: async () => {
       const token = randomBytes(8).toString("hex")
       const text = `${token}\n${process.pid}\n${host}\n`
-      return (await acquire(path, text, MAX_LEVELS)) ? hold(token) : undefined
+      return acquire(path, text, MAX_LEVELS) ? hold(token) : undefined
     },
   }
 }

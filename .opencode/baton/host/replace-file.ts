@@ -1,11 +1,15 @@
 import { randomBytes } from "node:crypto"
-import { open, rename, rm } from "node:fs/promises"
+import { closeSync, fsync, openSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { promisify } from "node:util"
 
 /** What the name of a half-written file ends in. */
 export const TEMPORARY = ".tmp"
 
+const flush = promisify(fsync)
+
 /**
- * Writes by unique temporary file and rename: a reader sees the old text or the new one, never a half.
+ * Writes by unique temporary file and rename: a reader sees the old text or the new one, never a half. Only the flush is waited
+ * for: each step takes microseconds, and waiting for one costs a turn of OpenCode's event loop, milliseconds while it is busy.
  *
  * @param options `isDurable`: on the disk, not only in its cache, before the old text is gone (default true)
  * @throws the file system's own error (EACCES, EROFS, ENOSPC, …); nothing is left behind then
@@ -17,16 +21,16 @@ export const replaceFile = async (
 ): Promise<void> => {
   const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
   try {
-    const file = await open(temporary, "wx", mode)
+    const file = openSync(temporary, "wx", mode)
     try {
-      await file.writeFile(text)
-      if (isDurable) await file.sync()
+      writeFileSync(file, text)
+      if (isDurable) await flush(file)
     } finally {
-      await file.close()
+      closeSync(file)
     }
-    await rename(temporary, path)
+    renameSync(temporary, path)
   } catch (error) {
-    await rm(temporary, { force: true })
+    rmSync(temporary, { force: true })
     throw error
   }
 }

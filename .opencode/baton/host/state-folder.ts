@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat } from "node:fs/promises"
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { ignoreAll } from "./ignore-all.ts"
 import { replaceFile, TEMPORARY } from "./replace-file.ts"
@@ -12,12 +12,18 @@ const ABANDONED_MS = 10 * 60_000
 const MAX_SWEPT = 100
 
 /** Removes what killed processes left half-written in a folder. What cannot be removed stays. */
-const sweep = async (folder: string): Promise<void> => {
-  for (const name of await readdir(folder).catch(() => [])) {
-    if (!name.endsWith(TEMPORARY)) continue
-    const path = join(folder, name)
-    const found = await stat(path).catch(() => undefined)
-    if (found && Date.now() - found.mtimeMs > ABANDONED_MS) await rm(path, { force: true }).catch(() => {})
+const sweep = (folder: string): void => {
+  const removeIfOld = (path: string): void => {
+    try {
+      if (Date.now() - statSync(path).mtimeMs > ABANDONED_MS) rmSync(path, { force: true })
+    } catch {
+      // It is gone by now, or nobody may remove it.
+    }
+  }
+  try {
+    for (const name of readdirSync(folder)) if (name.endsWith(TEMPORARY)) removeIfOld(join(folder, name))
+  } catch {
+    // A folder that cannot be listed can be written to all the same.
   }
 }
 
@@ -43,20 +49,20 @@ export type StateFolder = {
 export const createStateFolder = (projectRoot: string): StateFolder => {
   const root = join(projectRoot, OPENCODE_FOLDER, "state")
   const swept = new Set<string>()
-  const ensure = async (folder: string): Promise<void> => {
-    await mkdir(folder, { recursive: true })
+  const ensure = (folder: string): void => {
+    mkdirSync(folder, { recursive: true })
     ignoreAll(root)
     if (swept.has(folder)) return
     if (swept.size >= MAX_SWEPT) swept.clear()
     swept.add(folder)
-    await sweep(folder)
+    sweep(folder)
   }
   return {
     root,
     path: (...segments) => join(root, ...segments),
-    prepare: (...segments) => ensure(join(root, ...segments)),
+    prepare: async (...segments) => ensure(join(root, ...segments)),
     write: async (path, text, options = {}) => {
-      await ensure(dirname(path))
+      ensure(dirname(path))
       await replaceFile(path, text, options)
     },
   }

@@ -1,4 +1,5 @@
-import { mkdir, open, readdir, rm, rmdir, stat, writeFile } from "node:fs/promises"
+import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs"
+import { readdir, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { errorCode, isAbsent } from "../host/error-code.ts"
 import { describeError, type Log } from "../host/log.ts"
@@ -22,16 +23,16 @@ export type AuditLog = {
 }
 
 /** A line in one write behind a whole line: a crash in the middle of an earlier one costs that one alone. */
-const appendLine = async (path: string, line: string): Promise<void> => {
-  const file = await open(path, "a+", PRIVATE)
+const appendLine = (path: string, line: string): void => {
+  const file = openSync(path, "a+", PRIVATE)
   try {
-    const { size } = await file.stat()
+    const { size } = fstatSync(file)
     const last = Buffer.alloc(1)
-    if (size > 0) await file.read(last, 0, 1, size - 1)
+    if (size > 0) readSync(file, last, 0, 1, size - 1)
     const isCutOff = size > 0 && last[0] !== LINE_END
-    await file.appendFile(`${isCutOff ? "\n" : ""}${line}\n`)
+    writeFileSync(file, `${isCutOff ? "\n" : ""}${line}\n`)
   } finally {
-    await file.close()
+    closeSync(file)
   }
 }
 
@@ -47,22 +48,24 @@ const monthFolders = async (folder: string): Promise<string[]> => {
 /** @param projectRoot absolute path of the folder that holds `.opencode` */
 export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log: Pick<Log, "warn"> }): AuditLog => {
   const folder = join(projectRoot, AUDIT_FOLDER)
-  let writing: Promise<unknown> = Promise.resolve()
 
-  const ensure = async (month: string): Promise<void> => {
-    await mkdir(join(folder, month), { recursive: true })
-    await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" }).catch((error: unknown) => {
+  const ensure = (month: string): void => {
+    mkdirSync(join(folder, month), { recursive: true })
+    try {
+      writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
+    } catch (error) {
       if (errorCode(error) !== "EEXIST") throw error
-    })
+    }
   }
 
-  const write = async (entry: AuditEntry): Promise<boolean> => {
+  /** Without waiting, so that lines stand in the order of the changes. */
+  const write = (entry: AuditEntry): boolean => {
     const month = entry.at.slice(0, 7)
     const name = `session-${entry.root_session_id}-passes.jsonl`
     try {
       if (!AUDIT_MONTH.test(month) || !AUDIT_FILE.test(name)) throw new Error(`no name for a file: ${month}/${name}`)
-      await ensure(month)
-      await appendLine(join(folder, month, name), JSON.stringify(entry))
+      ensure(month)
+      appendLine(join(folder, month, name), JSON.stringify(entry))
       return true
     } catch (error) {
       const { pass_over_id: passID, event } = entry
@@ -83,11 +86,7 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
   }
 
   return {
-    append: (entry) => {
-      const written = writing.then(() => write(entry))
-      writing = written
-      return written
-    },
+    append: async (entry) => write(entry),
     prune: async (retentionDays, now) => {
       try {
         for (const month of await monthFolders(folder)) await pruneMonth(month, now - retentionDays * DAY_MS)

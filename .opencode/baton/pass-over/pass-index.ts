@@ -1,4 +1,5 @@
-import { readdir, rm } from "node:fs/promises"
+import { rmSync } from "node:fs"
+import { readdir } from "node:fs/promises"
 import { errorCode } from "../host/error-code.ts"
 import type { StateFolder } from "../host/state-folder.ts"
 import { isPassID } from "./pass-record.ts"
@@ -14,7 +15,7 @@ export type PassIndex = {
 /** @param folder the folder of the lists, inside the state folder */
 export const createPassIndex = (state: Pick<StateFolder, "path" | "write">, folder: string): PassIndex => ({
   put: (passID, ...list) => state.write(state.path(folder, ...list, passID), "", { isDurable: false }),
-  drop: (passID, ...list) => rm(state.path(folder, ...list, passID), { force: true }),
+  drop: async (passID, ...list) => rmSync(state.path(folder, ...list, passID), { force: true }),
   ids: async (...list) => {
     try {
       return (await readdir(state.path(folder, ...list))).filter(isPassID).sort()

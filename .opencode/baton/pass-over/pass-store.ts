@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { readFile, rm } from "node:fs/promises"
 import { setTimeout as wait } from "node:timers/promises"
 import type { ZodType } from "zod"
@@ -86,7 +86,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     if (!isPassID(passID)) return undefined
     const path = pathOf(passID)
     try {
-      const text = await readFile(path, "utf8")
+      const text = readFileSync(path, "utf8")
       schema ??= passRecordSchema(await loadZod())
       return schema.parse(JSON.parse(text))
     } catch (error) {
