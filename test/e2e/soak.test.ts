@@ -62,7 +62,8 @@ const liveAndDie = async (server: TestServer, { message, model }: TaskProject): 
   const removed = await remove(server)
   const worker = await opened(server)
   await say(server, worker, message)
-  expect(model.received("turn").at(-1)?.conversation).toContain("audit → completed")
+  const told = model.received("turn").map(({ conversation }) => conversation)
+  expect(told.find((text) => text.includes("audit → completed"))).toBeDefined()
   await say(server, worker, "No, use tabs instead of spaces in the formatter.")
   await client.session.command({ path: { id: worker }, body: { command: "handoff", arguments: "finish" } })
   const answered = model.received("turn").at(-1)?.conversation ?? ""

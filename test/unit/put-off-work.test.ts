@@ -43,3 +43,23 @@ test("whoever needs the work waits for all of it, also for what has begun", asyn
   await settled
   expect(done).toEqual(["two", "settled"])
 })
+
+test("no timer waits for work that is done", async () => {
+  const { putOff, done, add } = open()
+  add("one")
+  putOff.requestPrepared()
+  await putOff.settle()
+  expect(done).toEqual(["one"])
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test("a request may be given longer to be on its way", async () => {
+  const putOff = createPutOffWork({ onItsWayMs: 200 })
+  const done: string[] = []
+  putOff.add(async () => void done.push("one"))
+  putOff.requestPrepared()
+  await vi.advanceTimersByTimeAsync(100)
+  expect(done).toEqual([])
+  await vi.advanceTimersByTimeAsync(150)
+  expect(done).toEqual(["one"])
+})

@@ -19,16 +19,22 @@ export type PutOffWork = {
   settle(): Promise<void>
 }
 
-export const createPutOffWork = (): PutOffWork => {
+/** @param options `onItsWayMs`: how long after its parameters a request is taken to be on its way (default 20) */
+export const createPutOffWork = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs?: number } = {}): PutOffWork => {
   let waiting: (() => Promise<void>)[] = []
   let last: Promise<void> = Promise.resolve()
+  const timers = new Set<ReturnType<typeof setTimeout>>()
   const settle = (): Promise<void> => {
     for (const work of waiting) last = last.then(work)
     waiting = []
+    for (const timer of timers) clearTimeout(timer)
+    timers.clear()
     return last
   }
   const settleIn = (ms: number): void => {
-    setTimeout(() => void settle(), ms).unref()
+    const timer = setTimeout(() => void settle(), ms)
+    timer.unref()
+    timers.add(timer)
   }
   return {
     add: (work) => {
@@ -36,7 +42,7 @@ export const createPutOffWork = (): PutOffWork => {
       settleIn(PUT_OFF_AT_MOST_MS)
     },
     requestPrepared: () => {
-      if (waiting.length > 0) settleIn(ON_ITS_WAY_MS)
+      if (waiting.length > 0) settleIn(onItsWayMs)
     },
     settle,
   }

@@ -42,6 +42,8 @@ export const createLiveStateFeature = (
   const unanswered = new Set<string>()
   /** The session of the newest message, while its binding is not there: it reaches the disk when the request is on its way. */
   let unbound: string | undefined
+  /** Until the task of a message is looked for again. */
+  const looking = new Set<ReturnType<typeof setTimeout>>()
   let running: Running | undefined
   let isStopped = false
 
@@ -128,7 +130,12 @@ export const createLiveStateFeature = (
     const learnAgain = async (): Promise<void> => {
       if (!isStopped && publisher.kindOf(sessionID) === "root") await learnTask(publisher, sessionID)
     }
-    setTimeout(() => inTurn("a task was not looked for", { sessionID }, learnAgain), NOTED_MS).unref()
+    const timer = setTimeout(() => {
+      looking.delete(timer)
+      inTurn("a task was not looked for", { sessionID }, learnAgain)
+    }, NOTED_MS)
+    timer.unref()
+    looking.add(timer)
   }
 
   const begun = begin()
@@ -147,6 +154,7 @@ export const createLiveStateFeature = (
     stop: async () => {
       await withDeadline(queue, LAST_EVENTS_MS)
       isStopped = true
+      for (const timer of looking) clearTimeout(timer)
       clearInterval(running?.heartbeat)
       await running?.writer.stop(STOP_GRACE_MS)
     },
