@@ -18,7 +18,7 @@ describe("what a child changed", () => {
       defaults: { auto_apply: true },
       agents: {
         coder: async ({ write, giveBack }) => {
-          write("made.txt", "made\n")
+          await write("made.txt", "made\n")
           await giveBack({ status, summary: "So far." })
         },
       },
@@ -35,7 +35,7 @@ describe("a pass that OpenCode's exit ends", () => {
     const passes = openFeaturePasses({
       agents: {
         coder: async ({ write, signal }) => {
-          write("half.txt", "half\n")
+          await write("half.txt", "half\n")
           await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
         },
       },
@@ -72,8 +72,8 @@ test(
     const passes = openFeaturePasses({
       agents: {
         coder: async ({ write, remove, giveBack }) => {
-          remove("a.txt")
-          write("moved/a.txt", "a\n")
+          await remove("a.txt")
+          await write("moved/a.txt", "a\n")
           await giveBack(DONE)
         },
       },

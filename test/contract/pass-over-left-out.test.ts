@@ -2,15 +2,15 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { fakeToolContext } from "../support/fake-opencode.ts"
+import { type AgentTurn, fakeToolContext } from "../support/fake-opencode.ts"
 import { openFeaturePasses } from "../support/feature-passes.ts"
 import { gitIn, readIn, writeFiles } from "../support/pass-project.ts"
 
 const DONE = { status: "completed", summary: "Done." }
 
 /** The copy that a child works in, as its tools are moved there. */
-const copyOf = (use: (tool: string, args: Record<string, unknown>) => Record<string, unknown>, root: string): string =>
-  dirname(String(use("read", { filePath: join(root, "a.txt") }).filePath))
+const copyOf = async (use: AgentTurn["use"], root: string): Promise<string> =>
+  dirname(String((await use("read", { filePath: join(root, "a.txt") })).filePath))
 
 describe("what a pass cannot carry", () => {
   test(
@@ -19,7 +19,7 @@ describe("what a pass cannot carry", () => {
       const passes = openFeaturePasses({
         agents: {
           coder: async ({ use, giveBack }) => {
-            const app = join(copyOf(use, passes.root), "app")
+            const app = join(await copyOf(use, passes.root), "app")
             writeFiles(app, { "index.ts": "1\n", ".gitignore": "built\n", "built/x": "x", "lib/deep.ts": "2\n" })
             gitIn(app, "init", "-q")
             gitIn(app, "add", "index.ts")
@@ -48,9 +48,9 @@ describe("what a pass cannot carry", () => {
       const passes = openFeaturePasses({
         agents: {
           coder: async ({ use, write, giveBack }) => {
-            const copy = copyOf(use, passes.root)
+            const copy = await copyOf(use, passes.root)
             writeFileSync(Buffer.concat([Buffer.from(`${copy}/`), Buffer.from([0xff, 0xfe]), Buffer.from(".txt")]), "x")
-            write("named.txt", "n\n")
+            await write("named.txt", "n\n")
             await giveBack(DONE)
           },
         },

@@ -19,7 +19,7 @@ describe("a pass made from within a pass", () => {
             await giveBack(DONE)
           },
           second: async ({ write, giveBack }) => {
-            write("inner.txt", "inner\n")
+            await write("inner.txt", "inner\n")
             await giveBack(DONE)
           },
         },
@@ -28,7 +28,7 @@ describe("a pass made from within a pass", () => {
       expect(answer).toContain("coder → completed")
       expect(inner).toContain("second → completed")
       expect(inner).toContain("added inner.txt")
-      expect(passes.opencode.isBusy()).toBe(false)
+      await expect.poll(() => passes.opencode.isBusy()).toBe(false)
       await passes.feature.stop()
     },
   )
@@ -69,7 +69,7 @@ test(promised(
       coder: async ({ write }) => {
         await held
         try {
-          write("escaped.txt", "out\n")
+          await write("escaped.txt", "out\n")
         } catch (error) {
           refusal = error
         }
@@ -102,7 +102,7 @@ test(
           ]
           for (const [tool, args] of calls) {
             try {
-              use(tool, args)
+              await use(tool, args)
             } catch (error) {
               refused.push(`${tool}: ${String(error)}`)
             }
@@ -127,7 +127,7 @@ test(promised("pass-over.B3", "a pass within a pass is given the files as its or
   const passes = openFeaturePasses({
     agents: {
       coder: async ({ sessionID, write, giveBack }) => {
-        write("a.txt", "changed by the coder\n")
+        await write("a.txt", "changed by the coder\n")
         for (const file of ["a.txt", join(passes.root, "a.txt")]) {
           const args = { subagent: "second", objective: "Look", reason: "test", messages: 0, files: [file] }
           await passes.feature.pass(args, toolContextOf(sessionID, "coder"))

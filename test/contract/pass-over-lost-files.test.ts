@@ -16,9 +16,9 @@ const returnWithoutGit = async () => {
   const passes = openFeaturePasses({
     agents: {
       coder: async ({ write, giveBack }) => {
-        write("made.txt", "made\n")
-        await giveBack({ status: "completed", summary: "Done." })
+        await write("made.txt", "made\n")
         process.env.PATH = "/nowhere"
+        await giveBack({ status: "completed", summary: "Done." })
       },
     },
   })
@@ -63,8 +63,8 @@ test(promised("pass-over.A3", "a file that was applied and not noted as such is 
   const passes = openFeaturePasses({
     agents: {
       coder: async ({ write, giveBack }) => {
-        write("one.txt", "1\n")
-        write("two.txt", "2\n")
+        await write("one.txt", "1\n")
+        await write("two.txt", "2\n")
         await giveBack({ status: "completed", summary: "Done." })
       },
     },

@@ -58,10 +58,11 @@ test(promised(
     const [, number = "", fault = ""] = /WORK (\d+) (\S+)/.exec(text) ?? []
     const shared = SHARED[Number(number) % SHARED.length] ?? ""
     if (fault === "crash") throw new Error("the model fails")
-    write(shared, `changed by ${number}\n`)
-    write(`own/${number}.txt`, `made by ${number}\n`)
+    await write(shared, `changed by ${number}\n`)
+    await write(`own/${number}.txt`, `made by ${number}\n`)
     if (fault === "crash-late") throw new Error("the model fails")
-    if (fault === "hang") await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
+    if (fault === "hang" && !signal.aborted)
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
     if (fault === "prose") return say("I am done, more or less.")
     for (const _ of [1, 2, 3]) if (fault === "wrong-return") await giveBack({ status: "great" })
     await giveBack({ status: "completed", summary: `Work ${number}` })
@@ -124,7 +125,8 @@ test(promised(
     )
   }
 
-  expect(opencode.isBusy()).toBe(false)
+  // A result comes back at the return, and the turn ends behind it.
+  await expect.poll(() => opencode.isBusy()).toBe(false)
   const passes = join(root, ".opencode", "state", "pass-over")
   const ids = readdirSync(passes).filter((name) => name.startsWith("pass_"))
   const states = ids.map((id) => JSON.parse(readFileSync(join(passes, id, "pass.json"), "utf8")).state.state)

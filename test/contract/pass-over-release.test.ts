@@ -11,7 +11,7 @@ const openAsking = () => {
     defaults: { auto_return: false },
     agents: {
       coder: async ({ write, giveBack }) => {
-        write("made.txt", "made\n")
+        await write("made.txt", "made\n")
         await giveBack({ status: "completed", summary: SECRET })
       },
     },

@@ -21,7 +21,7 @@ describe("a subagent that has returned and speaks on", () => {
       const passes = openFeaturePasses({
         agents: {
           coder: async (turn) => {
-            turn.write("b.txt", "b\n")
+            await turn.write("b.txt", "b\n")
             await turn.giveBack(RETURN)
             await speakOn(turn)
           },
@@ -43,7 +43,7 @@ describe("a subagent that has returned and speaks on", () => {
           await turn.giveBack(RETURN)
           await vi.waitFor(() => expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("returned"))
           try {
-            turn.use("bash", { command: "true" })
+            await turn.use("bash", { command: "true" })
           } catch (error) {
             refusals.push(String(error))
           }
@@ -52,6 +52,37 @@ describe("a subagent that has returned and speaks on", () => {
     })
     await passes.pass()
     await vi.waitFor(() => expect(refusals).toEqual([expect.stringContaining("the pass is over")]))
+  })
+
+  test(promised("pass-over.G3", "asks its model after its originator has asked its own"), async () => {
+    const order: string[] = []
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          await turn.giveBack(RETURN)
+          await passes.feature.offerTools(turn.sessionID, [])
+          order.push("subagent")
+        },
+      },
+    })
+    await passes.pass()
+    order.push("originator")
+    passes.feature.requestPrepared(passes.opencode.rootID)
+    await vi.waitFor(() => expect(passes.opencode.isBusy()).toBe(false))
+    expect(order).toEqual(["originator", "subagent"])
+  })
+
+  test(promised("pass-over.G3", "does not wait for an originator that does not go on"), async () => {
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          await turn.giveBack(RETURN)
+          await passes.feature.offerTools(turn.sessionID, [])
+        },
+      },
+    })
+    await passes.pass()
+    await vi.waitFor(() => expect(passes.opencode.isBusy()).toBe(false), { timeout: 5_000 })
   })
 
   test(promised("pass-over.D2", "is ended by an abort of any session above it"), async () => {
@@ -81,7 +112,7 @@ test(
     const passes = openFeaturePasses({
       agents: {
         coder: async (turn) => {
-          turn.write("b.txt", "b\n")
+          await turn.write("b.txt", "b\n")
           await turn.giveBack(RETURN)
           await new Promise((resolve) => setTimeout(resolve, 50))
           isOver = true

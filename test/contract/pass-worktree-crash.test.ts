@@ -54,6 +54,7 @@ describe.each(BOTH_ENDS)("in the runtime of OpenCode $version", (binary) => {
     expect(said.split("\n").filter((line) => line !== "")).toEqual([
       "started",
       "begun",
+      "entered",
       "edited",
       "withheld",
       "applied",
@@ -70,7 +71,7 @@ describe.each(BOTH_ENDS)("in the runtime of OpenCode $version", (binary) => {
     "kill -9 at any moment leaves the worktree as it was or can be restored to that, and no change is lost",
   ), async () => {
     const whole = await appliedTree(binary)
-    const kills = ["started", "begun", "edited", "withheld", "withheld", "withheld", "withheld"]
+    const kills = ["started", "begun", "entered", "edited", "withheld", "withheld", "withheld", "withheld"]
     for (const [round, step] of kills.entries()) {
       const project = createPassProject({ files })
       const before = withoutGit(project)

@@ -83,6 +83,7 @@ describe("the copy of a pass", () => {
     const { root, connect } = createPassProject()
     const passes = connect(join(root, "src"))
     const begun = succeed(await passes.begin("p1", { canModify: true }))
+    expect(await passes.enter("p1")).toBeUndefined()
     expect(begun.directory).toBe(join(begun.copy ?? "", "src"))
     writeFiles(begun.copy ?? "", { "src/b.txt": "x", "a.txt": "y" })
     expect(summary(succeed(await passes.withhold("p1")))).toEqual({ "a.txt": "modified", "src/b.txt": "modified" })

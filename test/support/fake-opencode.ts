@@ -13,11 +13,11 @@ export type AgentTurn = {
   /** What goes with the text. */
   context: string
   signal: AbortSignal
-  write(path: string, content: string): void
-  remove(path: string): void
-  read(path: string): string
+  write(path: string, content: string): Promise<void>
+  remove(path: string): Promise<void>
+  read(path: string): Promise<string>
   /** Has a tool call judged and moved as OpenCode would. @returns its arguments then */
-  use(tool: string, args: Record<string, unknown>): Record<string, unknown>
+  use(tool: string, args: Record<string, unknown>): Promise<Record<string, unknown>>
   /** Calls pass_over_return. */
   giveBack(args: unknown): Promise<string>
   say(text: string): void
@@ -28,7 +28,7 @@ export type FakeAgent = (turn: AgentTurn) => Promise<void>
 
 /** The hooks that OpenCode would call. */
 type Host = {
-  beforeTool(call: { sessionID: string; tool: string; callID: string }, output: { args: unknown }): void
+  beforeTool(call: { sessionID: string; tool: string; callID: string }, output: { args: unknown }): Promise<void>
   return(args: unknown, context: { sessionID: string }): Promise<string>
   receive(event: { type: string; properties?: unknown }): Promise<void>
 }
@@ -95,13 +95,13 @@ export const createFakeOpenCode = (given: {
     const message = assistantMessage(undefined, { mode: agent })
     const { info, parts } = message
     session.messages.push(message)
-    const use = <T extends Record<string, unknown>>(tool: string, args: T): T => {
+    const use = async <T extends Record<string, unknown>>(tool: string, args: T): Promise<T> => {
       const callID = `call_${++calls}`
-      host?.beforeTool({ sessionID: session.id, tool, callID }, { args })
+      await host?.beforeTool({ sessionID: session.id, tool, callID }, { args })
       parts.push(toolPart(tool, completedTool("", "", args), callID))
       return args
     }
-    const move = (tool: string, filePath: string): string => use(tool, { filePath }).filePath
+    const move = async (tool: string, filePath: string): Promise<string> => (await use(tool, { filePath })).filePath
     let error: { name: string; data: { message: string } } | undefined
     try {
       await agents[agent]?.({
@@ -109,13 +109,13 @@ export const createFakeOpenCode = (given: {
         text,
         context,
         signal: turn.signal,
-        write: (path, content) => {
-          const place = move("write", `${directory}/${path}`)
+        write: async (path, content) => {
+          const place = await move("write", `${directory}/${path}`)
           mkdirSync(dirname(place), { recursive: true })
           writeFileSync(place, content)
         },
-        remove: (path) => rmSync(move("write", `${directory}/${path}`)),
-        read: (path) => readFileSync(move("read", `${directory}/${path}`), "utf8"),
+        remove: async (path) => rmSync(await move("write", `${directory}/${path}`)),
+        read: async (path) => readFileSync(await move("read", `${directory}/${path}`), "utf8"),
         use,
         giveBack: async (args) => (await host?.return(args, { sessionID: session.id })) ?? "",
         say: (words) => parts.push({ id: "prt", sessionID: session.id, messageID: "m", type: "text", text: words }),

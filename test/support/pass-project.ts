@@ -77,6 +77,8 @@ export const createPassProject = ({
     begin: async (passID, { parent, passes: other = passes } = {}) => {
       const begun = await other.begin(passID, { canModify: true, ...(parent === undefined ? {} : { parent }) })
       if (begun.kind === "refused" || begun.copy === undefined) throw new Error(JSON.stringify(begun))
+      const missing = await other.enter(passID)
+      if (missing) throw new Error(JSON.stringify(missing))
       return { ...begun, copy: begun.copy }
     },
   }

@@ -43,7 +43,14 @@ const setUp = (prepared: Prepared, change: Partial<PassOverDeps> = {}) => {
     },
     store: { findAnswer: async () => undefined },
     worktree: {
-      begin: async () => ({ kind: "begun", directory: "/p", copy: undefined, leftOut: [] }),
+      begin: async () => ({
+        kind: "begun",
+        directory: "/p",
+        copy: undefined,
+        leftOut: [],
+        made: Promise.resolve(undefined),
+      }),
+      complete: async () => {},
       withhold: async () => ({ kind: "changes", modifications: [], leftOut: [] }),
     },
     toPlace: async () => ({ directory: "/p", worktree: "/p", copy: "/c" }),

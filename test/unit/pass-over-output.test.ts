@@ -16,6 +16,7 @@ const collected = (change: Partial<Collected> = {}): Collected => ({
   end: { kind: "ended" },
   stopReason: undefined,
   returned: undefined,
+  setUpError: undefined,
   returnError: undefined,
   messages: [],
   changes: { kind: "changes", modifications: [], leftOut: [] },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { createDeferred } from "../../.opencode/baton/host/deferred.ts"
 import { createPassSessions, type PassSession } from "../../.opencode/baton/pass-over/pass-sessions.ts"
 import { readPassSignal } from "../../.opencode/baton/pass-over/pass-signal.ts"
 import { toPlace } from "../../.opencode/baton/pass-over/place.ts"
@@ -19,6 +20,7 @@ const pass = (extra: Partial<PassSession> = {}): PassSession => ({
   refusals: 0,
   begun: new Set(),
   above: [],
+  originatorWentOn: createDeferred(),
   stop: () => {},
   ...extra,
 })

@@ -194,6 +194,8 @@ export const createPassOverFeature = (
     announcer,
     permissions,
     tasks,
+    enterFiles: files.enter,
+    requestPrepared: files.requestPrepared,
     hasUser,
     recovered,
     store,
@@ -205,6 +207,9 @@ export const createPassOverFeature = (
       await recovered
       const { sessionID, messageID, agent } = context
       await hooks.passMade(sessionID)
+      // What is passed on from within a pass lies in that one's copy.
+      const above = passSessions.find(sessionID)
+      if (above) await files.enter(above.passID)
       return passOver({ sessionID, messageID, agent, args }, context)
     },
     return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {
@@ -212,7 +217,7 @@ export const createPassOverFeature = (
       const pass = session && live.get(session.passID)
       if (!session || !pass) return "No work was passed over to this session: there is nothing to return."
       const answer = acceptReturn(await loadZod(), args, session, pass)
-      if (session.hasReturned) void noteRest({ sessions, log }, session, pass)
+      if (session.hasReturned) await noteRest({ sessions, log }, session, pass)
       return answer
     },
     ...createDecisions({

@@ -51,7 +51,7 @@ export const createPassOverHooks = (input: PluginInput): Hooks => {
     },
     // No guard: to refuse a tool is to throw, and an error in judging a session of a pass refuses as well.
     "tool.execute.before": async (call, output) => {
-      if (feature) feature.beforeTool(call, output)
+      await feature?.beforeTool(call, output)
     },
     "experimental.chat.messages.transform": guardHook(
       log,
@@ -68,6 +68,15 @@ export const createPassOverHooks = (input: PluginInput): Hooks => {
       { name: "experimental.chat.system.transform", deadlineMs: TRANSFORM_DEADLINE_MS },
       async ({ sessionID }, output) =>
         sessionID === undefined ? undefined : feature?.placeSystemPrompt(sessionID, output),
+      ({ sessionID }) => ({ sessionID }),
+    ),
+    "chat.params": guardHook(
+      log,
+      { name: "chat.params", deadlineMs: TRANSFORM_DEADLINE_MS },
+      async ({ sessionID }) => {
+        feature?.requestPrepared(sessionID)
+        return undefined
+      },
       ({ sessionID }) => ({ sessionID }),
     ),
     event: guardObserver(log, "event", ({ event }) => {

@@ -7,7 +7,7 @@ import type { PassRecord } from "./pass-record.ts"
 import type { Prepared } from "./prepare-pass.ts"
 import type { StopReason } from "./work-output.ts"
 import type { Place } from "./worktree/redirect.ts"
-import type { LeftOut } from "./worktree/worktree.ts"
+import type { Begun, LeftOut } from "./worktree/worktree.ts"
 
 /** A pass that this process works on. */
 export type LivePass = {
@@ -16,6 +16,10 @@ export type LivePass = {
   readonly place: Place | undefined
   /** What the child's copy does not have. */
   readonly leftOut: readonly LeftOut[]
+  /** Ends when the child's copy is there, or cannot be made. Never rejects. */
+  readonly made: Begun["made"]
+  /** Why there is no copy to work in. */
+  setUpError: PassOverError | undefined
   readonly limits: Limits
   /** Ends the child and everything below it. */
   readonly stopping: AbortController

@@ -8,14 +8,14 @@ import type { PassRecord } from "./pass-record.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { Advanced, Passes } from "./passes.ts"
 import type { Prepared } from "./prepare-pass.ts"
-import { reuseOutput } from "./work-output.ts"
+import { reuseOutput, setUpError } from "./work-output.ts"
 import type { Place } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
 export type PassBeginningDeps = {
   readonly passes: Pick<Passes, "begin" | "advance">
   readonly store: Pick<PassStore, "findAnswer">
-  readonly worktree: Pick<PassWorktree, "begin" | "withhold">
+  readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete">
   readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Notes a result where people look. */
@@ -55,9 +55,9 @@ export const createPassBeginning = (deps: PassBeginningDeps) => {
     onRecorded()
     const begun = await copying
     if (begun.kind === "refused") return begun
-    const { copy, leftOut } = begun
+    const { copy, leftOut, made } = begun
     const place = copy === undefined ? undefined : await deps.toPlace(copy, prepared.request.originating_session_id)
-    return { kind: "entered" as const, place, leftOut }
+    return { kind: "entered" as const, place, leftOut, made }
   }
 
   /**
@@ -89,8 +89,7 @@ export const createPassBeginning = (deps: PassBeginningDeps) => {
       throw error
     })
     if (entered.kind === "refused") {
-      const { reason: cause, fix: nextStep } = entered
-      const error = passOverError("E011", { message: "The subagent's files could not be set up", cause, nextStep })
+      const error = setUpError(entered)
       await giveUp(error)
       return renderError(error)
     }
@@ -99,6 +98,8 @@ export const createPassBeginning = (deps: PassBeginningDeps) => {
       prepared,
       place: entered.place,
       leftOut: entered.leftOut,
+      made: entered.made,
+      setUpError: undefined,
       limits: { can_modify_files: canModify, can_run_tools },
       stopping: new AbortController(),
       stopReason: undefined,

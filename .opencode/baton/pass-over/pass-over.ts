@@ -95,6 +95,12 @@ export const createPassOver = (deps: PassOverDeps) => {
     return release.note === undefined ? text : `${text}\n${release.note}`
   }
 
+  /** The originator goes on, and may change files then: the child's are what they are now. */
+  const letGoOn = async (pass: LivePass): Promise<void> => {
+    pass.isAwaited = false
+    await deps.worktree.complete(pass.id)
+  }
+
   const endInTime = async (pass: LivePass, ask: ToolContext["ask"]): Promise<string> => {
     const timedOut = await passes.advance(pass.id, { type: "timed_out" }).catch((error: unknown) => {
       pass.isAwaited = false
@@ -107,7 +113,7 @@ export const createPassOver = (deps: PassOverDeps) => {
     }
     const { policy, request } = pass.prepared
     if (policy.values.on_timeout === "continue" && deps.canGoOn(request.originating_session_id)) {
-      pass.isAwaited = false
+      await letGoOn(pass)
       const { timeout_ms: timeoutMs } = policy.values
       const error = passOverError("E010", {
         message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
@@ -158,7 +164,7 @@ export const createPassOver = (deps: PassOverDeps) => {
     if (typeof pass === "string") return pass
     const { policy, request } = pass.prepared
     if ((request.async || !request.return_required) && deps.canGoOn(call.sessionID)) {
-      pass.isAwaited = false
+      await letGoOn(pass)
       return renderGoingOn(pass, "is at work.")
     }
     const waited = await waitFor(pass, policy.values.timeout_ms, abort)

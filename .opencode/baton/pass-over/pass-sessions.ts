@@ -1,3 +1,4 @@
+import type { Deferred } from "../host/deferred.ts"
 import type { Limits } from "./child-permission.ts"
 import type { Place } from "./worktree/redirect.ts"
 
@@ -17,6 +18,8 @@ export type PassSession = {
   readonly begun: Set<string>
   /** The sessions from the root down to its originator. */
   readonly above: readonly string[]
+  /** Its originator has its result and has asked its model again. */
+  readonly originatorWentOn: Deferred<void>
   /** Ends its turn and everything below it. */
   readonly stop: () => void
 }

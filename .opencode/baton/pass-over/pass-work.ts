@@ -1,5 +1,6 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
 import { cutText } from "../host/cut-text.ts"
+import { createDeferred } from "../host/deferred.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import { childRules } from "./child-permission.ts"
@@ -11,7 +12,7 @@ import type { PassSessions } from "./pass-sessions.ts"
 import type { Passes } from "./passes.ts"
 import { renderContext, renderOrder } from "./render-context.ts"
 import { runWithRetry } from "./retry.ts"
-import { buildWorkOutput, CHILD_MESSAGES, changedPaths } from "./work-output.ts"
+import { buildWorkOutput, CHILD_MESSAGES, changedPaths, setUpError } from "./work-output.ts"
 import { pathInWorktree, redirectPath } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
@@ -76,6 +77,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
             refusals: 0,
             begun: new Set(),
             above: request.metadata.origination_chain.map((link) => link.session_id),
+            originatorWentOn: createDeferred(),
             stop: () => pass.stopping.abort(),
           })
           const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
@@ -126,6 +128,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       end,
       stopReason: pass.stopReason,
       returned: pass.returned,
+      setUpError: pass.setUpError,
       returnError: pass.returnError,
       messages,
       changes,
@@ -160,6 +163,11 @@ export const createPassWork = (deps: PassWorkDeps) => {
     const { policy } = pass.prepared
     const timer = setTimeout(() => stopPass(pass, "max_time"), policy.values.max_time_ms)
     timer.unref()
+    void pass.made.then((refusal) => {
+      if (!refusal) return
+      pass.setUpError = setUpError(refusal)
+      pass.stopping.abort()
+    })
     try {
       const retried = await runWithRetry({
         policy: policy.values,

@@ -85,6 +85,7 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
     end: { kind: "crashed", error: INTERRUPTED },
     stopReason: undefined,
     returned: await findReturned(messages, copy),
+    setUpError: undefined,
     returnError: undefined,
     messages,
     changes,

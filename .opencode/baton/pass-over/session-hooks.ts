@@ -1,3 +1,4 @@
+import { withDeadline } from "../host/deadline.ts"
 import type { Change } from "../host/guard.ts"
 import { hideTools } from "../host/hidden-tools.ts"
 import type { Log } from "../host/log.ts"
@@ -5,22 +6,23 @@ import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import type { Announcer } from "./announcer.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
+import { createPassGate, type PassGateDeps } from "./pass-gate.ts"
 import type { PassSessions } from "./pass-sessions.ts"
 import { readPassSignal } from "./pass-signal.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { createPermissionWatch } from "./permission-watch.ts"
-import { judgeToolCall } from "./tool-gate.ts"
-import { RETURN_TOOL } from "./tool-names.ts"
 import { hiddenTools } from "./tool-offers.ts"
-import { pathsToWrite, redirectText } from "./worktree/redirect.ts"
-import { leadsOut } from "./worktree/way-out.ts"
+import { redirectText } from "./worktree/redirect.ts"
+import type { PassWorktree } from "./worktree/worktree.ts"
 
-export type SessionHooksDeps = {
+export type SessionHooksDeps = PassGateDeps & {
   readonly passSessions: PassSessions
   readonly live: ReadonlyMap<string, LivePass>
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
   readonly tasks: Pick<TaskRegistry, "sessionCreated" | "forget">
+  /** A child's request will be on its way in a moment. */
+  readonly requestPrepared: PassWorktree["requestPrepared"]
   readonly hasUser: boolean
   /** Ends when passes of earlier processes have been looked at. Never rejects. */
   readonly recovered: Promise<void>
@@ -28,7 +30,8 @@ export type SessionHooksDeps = {
   readonly log: Log
 }
 
-type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
+/** How long closing words wait for an originator that may not go on so soon. */
+const ORIGINATOR_FIRST_MS = 300
 
 /** What the feature does in OpenCode's hooks, for sessions that pass work over and for those that work on it. */
 export const createSessionHooks = (deps: SessionHooksDeps) => {
@@ -61,32 +64,21 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
 
   return {
     /** @throws Error for the model, when a session of a pass may not use a tool so */
-    beforeTool: ({ sessionID, tool, callID }: ToolCall, output: { args: unknown }): void => {
-      const pass = passSessions.find(sessionID)
-      if (!pass) return
-      const args = typeof output.args === "object" && output.args !== null ? output.args : {}
-      const isOwn = passSessions.own(sessionID) === pass
-      const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn })
-      if (verdict.kind === "refused") {
-        log.info("a tool is refused in a pass", { sessionID, pass: pass.passID, tool, reason: verdict.reason })
-        throw new Error(verdict.reason)
-      }
-      const out = pathsToWrite(tool, verdict.changes).find((path) => pass.place && leadsOut(path, pass.place.copy))
-      if (out !== undefined) {
-        log.info("a tool is refused in a pass: it would write through a link", { sessionID, pass: pass.passID, tool })
-        throw new Error(
-          `${out} is reached through a link that leads out of your copy of the project: nothing is written.`,
-        )
-      }
-      // OpenCode hands these very arguments to the tool.
-      Object.assign(args, verdict.changes)
-      if (isOwn && tool !== RETURN_TOOL) pass.begun.add(callID)
+    beforeTool: createPassGate(deps),
+
+    requestPrepared: (sessionID: string): void => {
+      const pass = passSessions.own(sessionID)
+      if (pass) deps.requestPrepared(pass.passID)
+      for (const { above, originatorWentOn } of passSessions.closing())
+        if (above.at(-1) === sessionID) originatorWentOn.resolve()
     },
 
     offerTools: async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
       const own = passSessions.own(sessionID)
       // A step begins when all that the one before has begun is over.
       own?.begun.clear()
+      // Its closing words come after the originator's next step: the two share a thread.
+      if (own?.hasReturned) await withDeadline(own.originatorWentOn.promise, ORIGINATOR_FIRST_MS)
       const hidden = hiddenTools({
         worksOnPass: own !== undefined,
         hasPasses: await hasPasses(sessionID),

@@ -8,6 +8,8 @@ export type ToolVerdict =
   /** A sentence for the model. */
   | { readonly kind: "refused"; readonly reason: string }
 
+export const PASS_IS_OVER = "Use no more tools and end your turn: the pass is over."
+
 /** Tools that wait for a person, whom a subagent must not keep. */
 const ASKING = "question"
 
@@ -16,7 +18,7 @@ export const judgeToolCall = (
   pass: PassSession,
   { tool, args, isOwn }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean },
 ): ToolVerdict => {
-  if (pass.isOver) return { kind: "refused", reason: "Use no more tools and end your turn: the pass is over." }
+  if (pass.isOver) return { kind: "refused", reason: PASS_IS_OVER }
   if (isOwn && pass.hasReturned)
     return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
   if (tool === ASKING)

@@ -21,6 +21,8 @@ export type Collected = {
   readonly stopReason: StopReason | undefined
   /** What the child returned, in paths of the worktree. */
   readonly returned: ReturnArguments | undefined
+  /** Of files that the child was to have. */
+  readonly setUpError: PassOverError | undefined
   /** Of a return that was refused for good. */
   readonly returnError: PassOverError | undefined
   readonly messages: readonly StoredMessage[]
@@ -38,6 +40,10 @@ const timeoutError = (stopReason: StopReason): PassOverError =>
     nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is held.",
   })
 
+/** What an originator is told of files that a child cannot have. */
+export const setUpError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
+  passOverError("E011", { message: "The subagent's files could not be set up", cause, nextStep })
+
 const filesError = ({ reason, fix }: Refusal): PassOverError =>
   passOverError("E011", {
     message: "What the subagent changed could not be stored; its copy is kept",
@@ -46,7 +52,8 @@ const filesError = ({ reason, fix }: Refusal): PassOverError =>
   })
 
 const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
-  const { end, stopReason, returned, returnError, changes } = collected
+  const { end, stopReason, returned, setUpError, returnError, changes } = collected
+  if (setUpError) return { status: "failed", error: setUpError }
   if (returnError) return { status: "failed", error: returnError }
   if (changes.kind === "refused") return { status: "failed", error: filesError(changes) }
   // A child that had returned before it was ended has done its work.

@@ -1,15 +1,15 @@
 import { realpath, rm } from "node:fs/promises"
 import { homedir } from "node:os"
-import { join, relative } from "node:path"
+import { join, relative, sep } from "node:path"
 import { replaceFile } from "../../host/replace-file.ts"
+import type { SeenTree } from "./copy-tree.ts"
 import type { Git } from "./git.ts"
-import { excluderFor, makeCopy } from "./make-copy.ts"
+import { excluderFor, makeCopy, seeSource } from "./make-copy.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import { noGit, noRepository } from "./refusal.ts"
 import { locateRepository, type Repository } from "./repository.ts"
-import { isFolder } from "./stage.ts"
 import type { CopyRecord } from "./stored.ts"
-import type { Begun, Refusal } from "./worktree.ts"
+import type { LeftOut, Refusal } from "./worktree.ts"
 
 /** What a copy is made of. */
 export type Source = {
@@ -39,7 +39,29 @@ export const findSource = async (git: Git, directory: string, copy?: string): Pr
   return noRepository(`${real} is no git repository (${why}) and too large to be copied`)
 }
 
-/** Makes the copy for a child and leaves a record of it; without success nothing of it stays. */
+/** Whether a folder of it will be there. @param folder relative to its top */
+const holds = ({ files, folders }: SeenTree, folder: string): boolean => {
+  const way = folder.split(sep).join("/")
+  return way === "" || folders.includes(way) || files.some(({ path }) => path.startsWith(`${way}/`))
+}
+
+/** Nothing of a pass's files stays. */
+export const removeFiles = async (folder: PassFolder): Promise<void> => {
+  await rm(folder.copy, { recursive: true, force: true })
+  await rm(folder.root, { recursive: true, force: true })
+}
+
+/** A copy that can be made: what it will not have is known already. */
+export type Beginning = {
+  readonly kind: "begins"
+  readonly directory: string
+  readonly copy: string
+  readonly leftOut: readonly LeftOut[]
+  /** Makes it; without success nothing of it stays. @throws the reason of `signal`, or what copying throws */
+  readonly make: (signal: AbortSignal) => Promise<void>
+}
+
+/** Looks at what a copy is made of and leaves a record of it; without success nothing of it stays. */
 export const beginPass = async ({
   git,
   source,
@@ -52,7 +74,7 @@ export const beginPass = async ({
   folder: PassFolder
   ownFolder: string
   now: () => Date
-}): Promise<Begun | Refusal> => {
+}): Promise<Beginning | Refusal> => {
   const { top, directory, repository } = source
   const place = join(folder.copy, relative(top, directory))
   const record: CopyRecord = {
@@ -63,26 +85,33 @@ export const beginPass = async ({
     own_folder: ownFolder,
     left_out: [],
   }
-  const giveUp = async (): Promise<void> => {
-    await rm(folder.copy, { recursive: true, force: true })
-    await rm(folder.root, { recursive: true, force: true })
-  }
-  try {
-    await replaceFile(folder.record, JSON.stringify(record), { isDurable: false })
-    const made = await makeCopy({ git, from: top, repository, folder, isExcluded: excluderFor(ownFolder) })
-    if (made.kind === "too-many") {
-      await giveUp()
-      return noRepository(`${top} is no git repository and has ${made.found} files, which is more than a pass copies`)
+  const save = (leftOut: readonly LeftOut[]): Promise<void> =>
+    replaceFile(folder.record, JSON.stringify({ ...record, left_out: leftOut }), { isDurable: false })
+  const orGiveUp = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      await removeFiles(folder)
+      throw error
     }
-    if (made.kind === "unlisted") throw new Error(made.complaint)
-    if (!(await isFolder(place))) throw new Error(`${directory} holds no file that git does not ignore`)
-    const leftOut = [...made.leftOut]
-    if (leftOut.length > 0) {
-      await replaceFile(folder.record, JSON.stringify({ ...record, left_out: leftOut }), { isDurable: false })
-    }
-    return { kind: "begun", directory: place, copy: folder.copy, leftOut }
-  } catch (error) {
-    await giveUp()
-    throw error
   }
+  const what = { git, from: top, repository, folder, isExcluded: excluderFor(ownFolder) }
+  return await orGiveUp(async () => {
+    await save([])
+    const seen = await seeSource(what)
+    if (seen.kind === "too-many") {
+      await removeFiles(folder)
+      return noRepository(`${top} is no git repository and has ${seen.found} files, which is more than a pass copies`)
+    }
+    if (seen.kind === "unlisted") throw new Error(seen.complaint)
+    const { tree } = seen
+    if (!holds(tree, relative(top, directory))) throw new Error(`${directory} holds no file that git does not ignore`)
+    if (tree.leftOut.length > 0) await save(tree.leftOut)
+    const make = (signal: AbortSignal): Promise<void> =>
+      orGiveUp(async () => {
+        const lost = await makeCopy(what, tree, signal)
+        if (lost.length > 0) await save([...tree.leftOut, ...lost])
+      })
+    return { kind: "begins", directory: place, copy: folder.copy, leftOut: tree.leftOut, make }
+  })
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readlinkSync, type Stats, symlinkSync, utimesSync } from "node:fs"
+import { accessSync, constants, mkdirSync, readlinkSync, type Stats, symlinkSync, utimesSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { errorCode, isAbsent } from "../../host/error-code.ts"
 import { copyContent, createWayCheck, forEachItem, identityOf, modeOf, statIfThere } from "./disk.ts"
@@ -26,23 +26,85 @@ export const uncarriedReason = (path: string): string | undefined => {
   return path.endsWith("/") ? "it is a git repository of its own" : undefined
 }
 
-/** @throws RangeError for a tree that is too large; the file system's own error when the copy cannot be written */
-export const copyTree = async ({
+const UNREADABLE = "it may not be read"
+
+/** What a copy is to have, seen before it is made. */
+export type SeenTree = {
+  readonly files: readonly ListedFile[]
+  /** Of submodules, which stay empty. */
+  readonly folders: readonly string[]
+  readonly leftOut: readonly LeftOut[]
+}
+
+/** @throws RangeError for a tree that is too large */
+export const lookAtTree = async ({
   from,
-  to,
   files,
   isExcluded,
 }: {
   from: string
-  to: string
   files: readonly ListedFile[]
   isExcluded: (path: string) => boolean
+}): Promise<SeenTree> => {
+  const seen: ListedFile[] = []
+  const folders: string[] = []
+  const leftOut: LeftOut[] = []
+  const isOnRealWay = createWayCheck(from)
+  let total = 0
+
+  const look = (file: ListedFile): void => {
+    const { path } = file
+    const reason = uncarriedReason(path)
+    if (reason !== undefined) {
+      leftOut.push({ path, reason })
+      return
+    }
+    // Git calls a file behind a link deleted, too.
+    const found = isExcluded(path) || !isOnRealWay(path) ? undefined : statIfThere(join(from, path))
+    if (found === undefined) return
+    const mode = modeOf(found)
+    if (mode === undefined) {
+      leftOut.push({ path, reason: found.isDirectory() ? "it is a submodule" : "it is neither a file nor a link" })
+      if (found.isDirectory()) folders.push(path)
+      return
+    }
+    total += found.size
+    if (total > MAX_TREE_BYTES) throw new RangeError(`the files that git does not ignore have more than 2 GB (${path})`)
+    if (mode !== "120000") accessSync(join(from, path), constants.R_OK)
+    seen.push(file)
+  }
+
+  await forEachItem(files, (file) => {
+    try {
+      look(file)
+    } catch (error) {
+      if (errorCode(error) === "EACCES") leftOut.push({ path: file.path, reason: UNREADABLE })
+      else if (!isAbsent(error)) throw error
+    }
+    return undefined
+  })
+  return { files: seen, folders, leftOut }
+}
+
+/**
+ * @param tree as it was seen; what is gone by now is not in the copy
+ * @throws the reason of `signal`; the file system's own error when the copy cannot be written
+ */
+export const copyTree = async ({
+  from,
+  to,
+  tree,
+  signal,
+}: {
+  from: string
+  to: string
+  tree: SeenTree
+  signal: AbortSignal
 }): Promise<CopiedTree> => {
   const copied: CopiedFile[] = []
   const leftOut: LeftOut[] = []
   const isOnRealWay = createWayCheck(from)
   const madeFolders = new Set<string>()
-  let total = 0
 
   const makeFolder = (path: string): void => {
     const folder = dirname(path)
@@ -76,17 +138,9 @@ export const copyTree = async ({
   const copyOne = (file: ListedFile): Promise<void> | undefined => {
     const { path } = file
     const [source, target] = [join(from, path), join(to, path)]
-    // Git calls a file behind a link deleted, too.
-    const found = isExcluded(path) || !isOnRealWay(path) ? undefined : statIfThere(source)
+    const found = isOnRealWay(path) ? statIfThere(source) : undefined
     const mode = found && modeOf(found)
-    if (found === undefined) return undefined
-    if (mode === undefined) {
-      leftOut.push({ path, reason: found.isDirectory() ? "it is a submodule" : "it is neither a file nor a link" })
-      if (found.isDirectory()) mkdirSync(target, { recursive: true })
-      return undefined
-    }
-    total += found.size
-    if (total > MAX_TREE_BYTES) throw new RangeError(`the files that git does not ignore have more than 2 GB (${path})`)
+    if (found === undefined || mode === undefined) return undefined
     makeFolder(path)
     if (mode === "120000") {
       const link = readlinkSync(source)
@@ -103,16 +157,13 @@ export const copyTree = async ({
   const leave = (path: string, error: unknown): void => {
     if (isAbsent(error)) return
     if (errorCode(error) !== "EACCES") throw error
-    leftOut.push({ path, reason: "it may not be read" })
+    leftOut.push({ path, reason: UNREADABLE })
   }
 
-  await forEachItem(files, (file) => {
+  for (const folder of tree.folders) mkdirSync(join(to, folder), { recursive: true })
+  await forEachItem(tree.files, (file) => {
+    signal.throwIfAborted()
     const { path } = file
-    const reason = uncarriedReason(path)
-    if (reason !== undefined) {
-      leftOut.push({ path, reason })
-      return undefined
-    }
     try {
       return copyOne(file)?.catch((error: unknown) => leave(path, error))
     } catch (error) {

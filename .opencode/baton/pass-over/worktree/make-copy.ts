@@ -3,7 +3,7 @@ import { dirname, join } from "node:path"
 import { isAbsent } from "../../host/error-code.ts"
 import { replaceFile } from "../../host/replace-file.ts"
 import { copyIndex, createCopyRepository, createEmptyRepository } from "./copy-repository.ts"
-import { copyTree } from "./copy-tree.ts"
+import { copyTree, lookAtTree, type SeenTree } from "./copy-tree.ts"
 import { copyContent, forEachItem } from "./disk.ts"
 import type { Git } from "./git.ts"
 import type { PassFolder } from "./pass-folder.ts"
@@ -20,12 +20,12 @@ export const excluderFor =
   (path: string): boolean =>
     path.startsWith(`${ownFolder}/`) || path.split("/").some((part) => part.toLowerCase() === ".git")
 
-export type MadeCopy =
-  | { readonly kind: "made"; readonly manifest: readonly ManifestEntry[]; readonly leftOut: readonly LeftOut[] }
+export type SeenSource =
+  | { readonly kind: "seen"; readonly tree: SeenTree }
   | { readonly kind: "too-many"; readonly found: number }
   | { readonly kind: "unlisted"; readonly complaint: string }
 
-export type MakeCopy = {
+export type CopySource = {
   readonly git: Git
   /** Top folder of what is copied. */
   readonly from: string
@@ -35,13 +35,8 @@ export type MakeCopy = {
   readonly isExcluded: (path: string) => boolean
 }
 
-/**
- * Makes the copy of a pass and keeps what git would not give back: contents that are in no index, as of changed and
- * untracked files. That is asked after the copy is made, so that a file changed meanwhile is kept as the child got it.
- *
- * @throws what copying throws
- */
-export const makeCopy = async ({ git, from, repository, folder, isExcluded }: MakeCopy): Promise<MadeCopy> => {
+/** Tells what a copy is to have. @throws what looking throws */
+export const seeSource = async ({ git, from, repository, folder, isExcluded }: CopySource): Promise<SeenSource> => {
   await createEmptyRepository(folder.lister)
   if (repository) {
     await copyFile(repository.exclude, join(folder.lister, "info", "exclude")).catch((error: unknown) => {
@@ -49,22 +44,38 @@ export const makeCopy = async ({ git, from, repository, folder, isExcluded }: Ma
     })
   }
   if (repository) await copyIndex(repository, dirname(folder.index))
-  const { index } = folder
-  const own = join(folder.copy, ".git")
-  await mkdir(folder.copy, { recursive: true })
-  const [listed] = await Promise.all([
-    repository ? listRepository(git, repository, index) : listFolder(git, from, folder.lister),
-    repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own),
-  ])
+  const listed = await (repository
+    ? listRepository(git, repository, folder.index)
+    : listFolder(git, from, folder.lister))
   if ("complaint" in listed) return { kind: "unlisted", complaint: listed.complaint }
   const found = listed.files.length
   if (!repository && found > MAX_FILES_OUTSIDE_GIT) return { kind: "too-many", found }
+  return { kind: "seen", tree: await lookAtTree({ from, files: listed.files, isExcluded }) }
+}
 
-  const tree = await copyTree({ from, to: folder.copy, files: listed.files, isExcluded })
-  const stale = repository ? await listStale(git, repository, index) : undefined
+/**
+ * Makes the copy of a pass and keeps what git would not give back: contents that are in no index, as of changed and
+ * untracked files. That is asked after the copy is made, so that a file changed meanwhile is kept as the child got it.
+ *
+ * @returns what could not be copied after all
+ * @throws the reason of `signal`, or what copying throws
+ */
+export const makeCopy = async (
+  { git, from, repository, folder }: CopySource,
+  tree: SeenTree,
+  signal: AbortSignal,
+): Promise<readonly LeftOut[]> => {
+  const own = join(folder.copy, ".git")
+  await mkdir(folder.copy, { recursive: true })
+  const [copied] = await Promise.all([
+    copyTree({ from, to: folder.copy, tree, signal }),
+    repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own),
+  ])
+  const stale = repository ? await listStale(git, repository, folder.index) : undefined
   await mkdir(folder.base, { recursive: true })
   const manifest: ManifestEntry[] = []
-  await forEachItem(tree.files, ({ isIndexed, link, size, ...entry }, at) => {
+  await forEachItem(copied.files, ({ isIndexed, link, size, ...entry }, at) => {
+    signal.throwIfAborted()
     const isKept = isIndexed && !entry.is_racy && stale !== undefined && !stale.has(entry.path)
     const stored = link === undefined && !isKept ? String(at) : undefined
     const base = link === undefined ? (stored === undefined ? ("index" as const) : { stored }) : { link }
@@ -74,5 +85,5 @@ export const makeCopy = async ({ git, from, repository, folder, isExcluded }: Ma
   })
   // A child that has not started has nothing to lose, and a flush would wait for thousands of new files.
   await replaceFile(folder.manifest, JSON.stringify(manifest), { isDurable: false })
-  return { kind: "made", manifest, leftOut: tree.leftOut }
+  return copied.leftOut
 }

@@ -3,7 +3,8 @@ import { relative, sep } from "node:path"
 import { describeError, type Log } from "../../host/log.ts"
 import type { RunProcess } from "../../host/process.ts"
 import type { StateFolder } from "../../host/state-folder.ts"
-import { beginPass, findSource } from "./begin-pass.ts"
+import { type Beginning, beginPass, findSource, removeFiles } from "./begin-pass.ts"
+import { createCopiesInMaking } from "./copies-in-making.ts"
 import { createGit } from "./git.ts"
 import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
 import { createPassLocks } from "./pass-locks.ts"
@@ -26,6 +27,7 @@ export type PassWorktreeDeps = {
 
 const LOCK_WAIT_MS = 10_000
 const NO_PATHS: ReadonlySet<string> = new Set()
+const MADE = Promise.resolve(undefined)
 const NO_CHANGES: Changes = { kind: "changes", modifications: [], leftOut: [] }
 
 const stillWorks = () => wrongState("the child still works", "Wait until the pass has returned.")
@@ -38,6 +40,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
   const { state, directory, run, log, now, lockWaitMs = LOCK_WAIT_MS } = deps
   const git = createGit(run)
   const locks = createPassLocks({ waitMs: lockWaitMs })
+  const copies = createCopiesInMaking()
   const applyLock = state.path(PASSES_FOLDER, "apply.lock")
   /** Passes that may change nothing: there is nothing to keep of them. */
   const readOnly = new Map<string, Origin>()
@@ -76,6 +79,18 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
     return { directory: stage.record.directory, copy: above.copy }
   }
 
+  const makeCopy = async (passID: string, make: Beginning["make"], signal: AbortSignal) => {
+    const made = await guarded("copying", passID, async () => {
+      try {
+        await make(signal)
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+    })
+    if (made !== undefined) await locks.letGo(passID)
+    return made ?? undefined
+  }
+
   const begin = async (passID: string, { canModify, parent }: BeginOptions): Promise<Begun | Refusal> => {
     const folder = passFolder(state, passID)
     const origin = await originOf(parent)
@@ -83,7 +98,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
     if ("kind" in origin) return origin
     if (!canModify) {
       readOnly.set(passID, origin)
-      return { kind: "begun", directory: origin.directory, copy: origin.copy, leftOut: [] }
+      return { kind: "begun", directory: origin.directory, copy: origin.copy, leftOut: [], made: MADE }
     }
     const source = await findSource(git, origin.directory, origin.copy)
     if ("kind" in source) return source
@@ -97,9 +112,13 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
       const top = origin.copy === undefined ? source.top : undefined
       const own = top === undefined ? ".opencode/state" : relative(top, await realpath(state.root))
       const begun = await beginPass({ git, source, folder, ownFolder: own.split(sep).join("/"), now })
-      if (begun.kind === "refused") await locks.letGo(passID)
       log.debug("the files of a pass are begun", { passID, outcome: begun.kind })
-      return begun
+      if (begun.kind === "refused") {
+        await locks.letGo(passID)
+        return begun
+      }
+      const { make, ...known } = begun
+      return { ...known, kind: "begun", made: copies.begin(passID, (signal) => makeCopy(passID, make, signal)) }
     } catch (error) {
       await locks.letGo(passID)
       throw error
@@ -114,8 +133,17 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
       return done === "busy" ? busy("another pass is being applied") : done
     })
 
+  /** Nobody worked in it, so that nothing can have changed. */
+  const dropUntouched = async (passID: string): Promise<Changes | Refusal> => {
+    const folder = passFolder(state, passID)
+    const removed = await guarded("removing", passID, async () => folder && (await removeFiles(folder)))
+    await locks.letGo(passID)
+    return removed ?? NO_CHANGES
+  }
+
   const withhold: PassWorktree["withhold"] = async (passID, toolPaths = NO_PATHS) => {
     if (readOnly.delete(passID)) return NO_CHANGES
+    if ((await copies.leave(passID)) === "untouched") return await dropUntouched(passID)
     const held = await withPass<Changes>("storing", passID, async (folder, stage) => {
       const isDone = stage.kind !== "working"
       const changes = isDone ? stage.changes : await holdChanges({ git, folder }, stage.record, toolPaths)
@@ -127,8 +155,12 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
 
   return {
     begin: (passID, options) => guarded("beginning", passID, () => begin(passID, options)),
+    requestPrepared: copies.requestPrepared,
+    enter: copies.enter,
+    complete: copies.complete,
     changes: async (passID, toolPaths = NO_PATHS) => {
       if (readOnly.has(passID)) return NO_CHANGES
+      await copies.complete(passID)
       return await withPass<Changes>("reading", passID, async (folder, stage) => {
         const isDone = stage.kind !== "working"
         const changes = isDone ? stage.changes : await lookAtCopy({ git, folder }, stage.record, toolPaths)

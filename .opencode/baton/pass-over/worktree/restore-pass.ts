@@ -80,7 +80,7 @@ export const restoreApplying = async (
 /** Stores what the copy of a child holds whose process is gone. */
 export const restoreWorking = async (deps: SettleDeps, record: CopyRecord): Promise<Restored | Refusal> => {
   if ((await readManifest(deps.folder)) === undefined) {
-    // The child never started, so that the copy holds nothing of anybody's.
+    // No tool of the child was let in, so that the copy holds nothing of anybody's.
     await removeCopy(deps.folder)
     await rm(deps.folder.root, { recursive: true, force: true })
     return { kind: "restored", did: ["removed a copy that was never finished"], leftAlone: [], held: 0 }

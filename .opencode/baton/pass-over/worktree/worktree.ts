@@ -31,6 +31,8 @@ export type Begun = {
   readonly copy: string | undefined
   /** Submodules, nested repositories, sockets and the like, which are not in the copy. */
   readonly leftOut: readonly LeftOut[]
+  /** Ends when the copy is made; with a refusal when it cannot be, and nothing of it stays then. Never rejects. */
+  readonly made: Promise<Refusal | undefined>
 }
 
 export type Changes = {
@@ -106,12 +108,19 @@ export type Restored = {
  */
 export type PassWorktree = {
   /**
-   * Makes the copy: what is on the disk now, uncommitted and untracked files too, ignored ones not.
+   * Begins the copy: what is on the disk, uncommitted and untracked files too, ignored ones not. It is made while the child is
+   * asked for its first step.
    *
    * @param options `parent`: the pass that the originator itself works in. The copy is then made of the parent's copy, and
    *   `apply` writes there, so that a chain of passes hands its work on step by step.
    */
   begin(passID: string, options: BeginOptions): Promise<Begun | Refusal>
+  /** The child's request will be on its way in a moment: its copy is made while the model thinks, 1 s later at the latest. */
+  requestPrepared(passID: string): void
+  /** Makes the copy now: its originator goes on, and may change files. */
+  complete(passID: string): Promise<void>
+  /** Lets a tool of the child, or of a session below it, work: ends when the copy is there. @returns why it cannot be */
+  enter(passID: string): Promise<Refusal | undefined>
   /**
    * What differs from what the child began with. While the child works this looks at its copy; afterwards it is what is held.
    *
@@ -119,8 +128,8 @@ export type PassWorktree = {
    */
   changes(passID: string, toolPaths?: ReadonlySet<string>): Promise<Changes | Refusal>
   /**
-   * The child has ended: stores its changes and removes its copy. The worktree is not touched. May be called again: of a
-   * refusal the copy is left, and nobody is kept from storing it.
+   * The child has ended: stores its changes and removes its copy, where it was let in at all. The worktree is not touched. May be
+   * called again: of a refusal the copy is left, and nobody is kept from storing it.
    */
   withhold(passID: string, toolPaths?: ReadonlySet<string>): Promise<Changes | Refusal>
   /** `withhold`, and then what can be applied or merged file by file is (`auto_apply`); conflicts stay held. */
