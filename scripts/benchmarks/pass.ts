@@ -1,5 +1,7 @@
 import { join } from "node:path"
+import { setTimeout as wait } from "node:timers/promises"
 import { BOTH_ENDS, REPOSITORY } from "../../test/support/opencode-binary.ts"
+import { eventually, type TestServer } from "../../test/support/opencode-server.ts"
 import { START } from "../../test/support/pass-over-script.ts"
 import type { ModelReply, Script } from "../../test/support/scripted-model.ts"
 import { type BenchProject, withBenchProject, withServer } from "./bench-project.ts"
@@ -9,29 +11,75 @@ import { type Figure, toFigure } from "./results.ts"
 
 const OVERHEAD_MS = 50
 
-const passTo = (subagent: string): ModelReply => ({
+const LOOK = "PASSED-LOOK"
+const WRITE = "PASSED-WRITE"
+
+const passTo = (subagent: string, objective: string): ModelReply => ({
   tool: "pass_over",
-  input: { subagent, objective: "PASSED-WORK", reason: "bench", messages: 0 },
+  input: { subagent, objective, reason: "bench", messages: 0 },
 })
 
 const WAYS = {
-  plain: { call: { tool: "plain_child", input: {} }, what: "a plain child session" },
-  reader: { call: passTo("audit"), what: "a pass to a reader" },
-  writer: { call: passTo("general"), what: "a pass to an agent that may change files" },
-} as const satisfies Record<string, { call: ModelReply; what: string }>
+  plain: { tool: "plain_child", input: {} },
+  reader: passTo("audit", LOOK),
+  talker: passTo("general", LOOK),
+  "plain-writer": { tool: "plain_writer", input: {} },
+  writer: passTo("general", WRITE),
+  "thinking-plain-writer": { tool: "plain_writer", input: {} },
+  "thinking-writer": passTo("general", WRITE),
+} as const satisfies Record<string, ModelReply>
 
 type Way = keyof typeof WAYS
 
-/** In each way the root asks the model twice and the child twice: a tool, and closing words. */
-const script: Script = ({ kind, conversation }) => {
+const OVER: readonly { readonly way: Way; readonly plain: Way; readonly what: string }[] = [
+  { way: "reader", plain: "plain", what: "a pass to a reader, over that" },
+  { way: "talker", plain: "plain", what: "a pass to an agent that may change files and changes none, over that" },
+  { way: "writer", plain: "plain-writer", what: "a pass to an agent that writes a file, over a plain child that does" },
+  {
+    way: "thinking-writer",
+    plain: "thinking-plain-writer",
+    what: "the same, with a model that takes half a second for an answer",
+  },
+]
+
+/** Soon, for a model. */
+const THINKING_MS = 500
+
+const RETURN: ModelReply = {
+  tool: "pass_over_return",
+  input: { status: "completed", summary: "Looked at.", decision: "approved" },
+}
+const NOTE: ModelReply = { tool: "plain_note", input: {} }
+const DONE: ModelReply = { text: "Done." }
+
+const writeFile = (conversation: string): ModelReply => ({
+  tool: "write",
+  input: {
+    filePath: `written/${conversation.length}-${Math.random().toString(36).slice(2)}.txt`,
+    content: "written\n",
+  },
+})
+
+/** What a child does, step by step; in a way and its plain one as often. */
+const CHILDREN: Readonly<Record<string, readonly ((conversation: string) => ModelReply)[]>> = {
+  "PLAIN-LOOK": [() => NOTE, () => DONE],
+  [LOOK]: [() => RETURN, () => DONE],
+  "PLAIN-WRITE": [writeFile, () => NOTE, () => DONE],
+  [WRITE]: [writeFile, () => RETURN, () => DONE],
+}
+
+/** Of the way that is measured. */
+let thinksFor = 0
+
+const script: Script = async ({ kind, conversation }) => {
   if (kind === "compaction") return { text: "A summary." }
+  if (thinksFor > 0) await wait(thinksFor)
   const last = conversation.slice(conversation.lastIndexOf("[user]"))
-  if (last.includes("[tool]")) return { text: "Done." }
-  if (last.includes("PLAIN-WORK")) return { tool: "plain_note", input: {} }
-  if (last.includes("PASSED-WORK"))
-    return { tool: "pass_over_return", input: { status: "completed", summary: "Looked at.", decision: "approved" } }
-  const way = (Object.keys(WAYS) as Way[]).find((each) => last.includes(`${START} ${each}`))
-  return way ? WAYS[way].call : { text: "Noted." }
+  const steps = last.match(/^\[tool\] /gm)?.length ?? 0
+  const way = (Object.keys(WAYS) as Way[]).find((each) => last.includes(`${START} ${each}.`))
+  if (way) return steps === 0 ? WAYS[way] : DONE
+  const child = Object.keys(CHILDREN).find((word) => last.includes(word))
+  return (child === undefined ? undefined : CHILDREN[child]?.[steps]?.(conversation)) ?? DONE
 }
 
 const openProject = ({ project }: BenchProject): void => {
@@ -40,9 +88,18 @@ const openProject = ({ project }: BenchProject): void => {
   project.write(".opencode/pass-over.json", JSON.stringify({ defaults: { max_passes_per_session: 10_000 } }))
 }
 
+/** What a turn has set going behind its end, such as a subagent's closing words, is over. */
+const isQuiet = async (client: TestServer["client"]): Promise<boolean> => {
+  const status = (await client.session.status()).data ?? {}
+  return Object.values(status).every(({ type }) => type === "idle")
+}
+
+const REST_MS = 100
+
 /**
  * What a pass costs over a plain child session, from the user's message to the end of the turn, in `opencode serve`; each round has
- * one of each in a new session, and the difference is taken within the round.
+ * one of each in a new session, none begins before everything of the one before has ended, and the difference is taken within the
+ * round.
  */
 export const measurePass: Benchmark = async ({ quick, say }) => {
   const rounds = quick ? 3 : 30
@@ -53,36 +110,33 @@ export const measurePass: Benchmark = async ({ quick, say }) => {
       openProject(bench)
       return withServer(bench, {}, async ({ client }) => {
         const once = async (way: Way): Promise<number> => {
+          thinksFor = way.startsWith("thinking-") ? THINKING_MS : 0
           const id = (await client.session.create({ body: { title: way } })).data?.id ?? ""
           const started = performance.now()
-          await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text: `${START} ${way}` }] } })
+          await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text: `${START} ${way}.` }] } })
           const ms = performance.now() - started
+          await eventually("the end of all turns", async () => (await isQuiet(client)) || undefined)
+          await wait(REST_MS)
           const children = (await client.session.children({ path: { id } })).data ?? []
           if (children.length === 1) return ms
           const messages = (await client.session.messages({ path: { id } })).data ?? []
           throw new Error(`${way}: expected one child session, received ${JSON.stringify(messages).slice(-1_500)}`)
         }
-        const ways = { plain: () => once("plain"), reader: () => once("reader"), writer: () => once("writer") }
+        const ways = Object.fromEntries((Object.keys(WAYS) as Way[]).map((way) => [way, () => once(way)])) as Record<
+          Way,
+          () => Promise<number>
+        >
         // The first of each loads what the others find loaded.
         await interleave(ways, 2)
         return interleave(ways, rounds)
       })
     })
-    const over = (way: Way): number[] => values[way].map((ms, round) => ms - (values.plain[round] ?? 0))
     const about = { version: binary.version, unit: "ms" } as const
-    figures.push(toFigure({ id: "pass.plain", what: WAYS.plain.what, ...about }, values.plain))
-    figures.push(
-      toFigure(
-        { id: "pass.reader", what: `${WAYS.reader.what}, over that`, ...about, below: OVERHEAD_MS },
-        over("reader"),
-      ),
-    )
-    figures.push(
-      toFigure(
-        { id: "pass.writer", what: `${WAYS.writer.what}, over that`, ...about, below: OVERHEAD_MS },
-        over("writer"),
-      ),
-    )
+    figures.push(toFigure({ id: "pass.plain", what: "a plain child session", ...about }, values.plain))
+    for (const { way, plain, what } of OVER) {
+      const over = values[way].map((ms, round) => ms - (values[plain][round] ?? 0))
+      figures.push(toFigure({ id: `pass.${way}`, what, ...about, below: OVERHEAD_MS }, over))
+    }
   }
   return { figures }
 }
