@@ -37,9 +37,11 @@ export const describeFaults = (
         expect(step?.knewTask, "the next turn was told the task").toBe(true)
         const record = recordOf(fault, faults.indexOf(fault))
         const { ledger, outbox } = run.records
-        // On a busy machine the ledger may be given up for a while and the record wait where it is safe.
-        const found = fault.record === "ledger" ? [...ledger, ...outbox] : outbox
-        expect(found.filter((message) => message === record)).toEqual([record])
+        // On a busy machine the ledger may be given up for a while and the record wait where it is safe. Of one that was given up
+        // too soon the next delivery finds that the ledger has it.
+        for (const place of [ledger, outbox])
+          expect(place.filter((message) => message === record).length).toBeLessThanOrEqual(1)
+        expect(fault.record === "ledger" ? [...ledger, ...outbox] : outbox).toContain(record)
       },
     )
 
