@@ -27,13 +27,15 @@ const RIGHT = 110
 const TOP = 76
 const BAR_HEIGHT = 20
 const TICK = 0.25
+/** Whatever is further beyond the limit would make all others too small to be compared. */
+const LARGEST = 3
 
-/** Horizontal bars against a common limit, as the text of an SVG file. */
+/** Horizontal bars against a common limit, from nothing to three times that, as the text of an SVG file. */
 export const renderBarPlot = ({ title, description, xAxis, groups, bars }: BarPlot): string => {
-  const largest = Math.max(1, ...bars.map(({ value, high = value }) => Math.max(value, high)))
+  const largest = Math.min(LARGEST, Math.max(1, ...bars.map(({ value, high = value }) => Math.max(value, high))))
   const end = Math.ceil(largest / TICK) * TICK
   const step = end > 2 ? Math.ceil(end / 8 / TICK) * TICK : TICK
-  const xOf = (value: number) => LEFT + (value / end) * (WIDTH - LEFT - RIGHT)
+  const xOf = (value: number) => LEFT + (Math.min(Math.max(value, 0), end) / end) * (WIDTH - LEFT - RIGHT)
   const lower = TOP + bars.length * BAR_HEIGHT + 6
   const ticks = Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, index) => index * step)
   const toneOf = (group: number) => TONES[group % TONES.length] ?? "a"
@@ -57,7 +59,11 @@ export const renderBarPlot = ({ title, description, xAxis, groups, bars }: BarPl
         textAt({ x: LEFT - 8, y: y + 12 }, name, { anchor: "end" }),
         `<rect x="${LEFT}" y="${y + 2}" width="${Math.max(xOf(value) - LEFT, 1).toFixed(1)}" height="12" class="mark ${toneOf(group)}"/>`,
         ...(high > low ? [lineBetween({ x: xOf(low), y: middle }, { x: xOf(high), y: middle }, "whisker")] : []),
-        textAt({ x: Math.max(xOf(value), xOf(high)) + 6, y: y + 12 }, label, { className: "quiet" }),
+        textAt(
+          { x: Math.max(xOf(value), xOf(high)) + 6, y: y + 12 },
+          value > end ? `${label} (${value.toFixed(1)}×)` : label,
+          { className: "quiet" },
+        ),
       ]
     }),
     lineBetween({ x: xOf(1), y: TOP - 4 }, { x: xOf(1), y: lower }, "limit", true),

@@ -33,12 +33,12 @@ type Way = keyof typeof WAYS
 
 const OVER: readonly { readonly way: Way; readonly plain: Way; readonly what: string }[] = [
   { way: "reader", plain: "plain", what: "a pass to a reader, over that" },
-  { way: "talker", plain: "plain", what: "a pass to an agent that may change files and changes none, over that" },
-  { way: "writer", plain: "plain-writer", what: "a pass to an agent that writes a file, over a plain child that does" },
+  { way: "talker", plain: "plain", what: "one that may change files (and does not), over that" },
+  { way: "writer", plain: "plain-writer", what: "one that writes a file, over a child that does" },
   {
     way: "thinking-writer",
     plain: "thinking-plain-writer",
-    what: "the same, with a model that takes half a second for an answer",
+    what: "the same, with a model that takes half a second",
   },
 ]
 

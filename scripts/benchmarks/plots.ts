@@ -89,7 +89,8 @@ const targetsPlot = (measurements: readonly Measurement[]): string => {
   const versions = versionsOf(figures)
   return renderBarPlot({
     title: "Promised speed: median as a share of its limit",
-    description: "Each bar is a measured median divided by what is promised; whiskers are 95 % intervals.",
+    description:
+      "Each bar is a measured median divided by what is promised, up to three times that; whiskers are 95 % intervals.",
     xAxis: "share of the limit (left of the line: promise kept)",
     groups: versions.map((version) => `OpenCode ${version}`),
     bars: figures.map(({ what, version, unit, median, low, high, below }) => ({

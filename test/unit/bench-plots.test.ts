@@ -128,3 +128,19 @@ describe("renderBarPlot", () => {
     expect(svg.match(/class="whisker"/g)).toHaveLength(1)
   })
 })
+
+test("a bar plot leaves out what is below nothing and cuts off what is far beyond the limit, and says so", () => {
+  const bars = [
+    { name: "won", value: -7, low: -9, high: -5, label: "-350 ms", group: 0 },
+    { name: "far", value: 14, label: "700 ms", group: 0 },
+    { name: "half", value: 0.5, label: "25 ms", group: 0 },
+  ]
+  const svg = renderBarPlot({ ...BARS, bars })
+  const widths = [...svg.matchAll(/width="([\d.]+)" height="12" class="mark/g)]
+    .map(([, width]) => Number(width))
+    .slice(-3)
+  expect(widths[0]).toBe(1)
+  expect((widths[1] ?? 0) / (widths[2] ?? 1)).toBeCloseTo(6, 1)
+  expect(svg).toContain("700 ms (14.0×)")
+  expect(svg).not.toMatch(/ (?:x\d?|width)="-/)
+})
