@@ -127,6 +127,25 @@ describe("the hooks of session learning", () => {
     },
   )
 
+  test.each(["at its first message", "when something is known already"])(
+    promised(
+      "learning.B1",
+      "what is said while OpenCode does not tell whose session it is waits for the next process, %s",
+    ),
+    async (when) => {
+      const failing = { get: async () => ({ error: { name: "Broken" } }) }
+      const { say, read, unread, hooks } = open({ session: failing }, (directory) => {
+        if (when !== "at its first message")
+          mkdirSync(join(directory, ".opencode", "state", "learning"), { recursive: true })
+      })
+      await say("msg_1", "No, use pnpm instead of npm.")
+      await say("msg_2", "Fix the parser.")
+      await hooks.dispose?.()
+      expect(read("learning", "sessions")).toEqual([])
+      expect(unread()).toEqual([`${SESSION}.msg_1`])
+    },
+  )
+
   test(promised("learning.B1", "where no file can be made, a message is read before its request"), async () => {
     const { begin, say, read, directory } = open()
     mkdirSync(join(directory, ".opencode", "state"), { recursive: true })

@@ -34,7 +34,8 @@ const OWNED_MS = 10 * 60_000
 const LISTED = 30
 
 export type LearningFeature = {
-  userMessage(message: UserMessage, parts: readonly Part[]): Promise<void>
+  /** @returns "unread" when it cannot be told whether a user said it */
+  userMessage(message: UserMessage, parts: readonly Part[]): Promise<"read" | "unread">
   beforeRequest(messages: StoredMessage[]): Promise<Change>
   idle(sessionID: string): void
   busy(sessionID: string): void
@@ -87,15 +88,19 @@ export const createLearningFeature = async (
   const capture = createCapture({ records, known, outbox: { add }, sessions, project, findTask, root, log })
 
   const roots = new Map<string, boolean>()
-  const isRoot = async (sessionID: string): Promise<boolean> => {
+  /** @returns undefined when OpenCode does not tell */
+  const findIsRoot = async (sessionID: string): Promise<boolean | undefined> => {
     const seen = parents.has(sessionID) ? parents.get(sessionID) === undefined : roots.get(sessionID)
     if (seen !== undefined) return seen
     const parent = await sessions.parent(sessionID)
-    if (parent.kind === "failed")
+    if (parent.kind === "failed") {
       log.warn("whether the session is a child is unknown", { sessionID, reason: parent.reason })
-    else roots.set(sessionID, parent.value === undefined)
-    return parent.kind === "answer" && parent.value === undefined
+      return undefined
+    }
+    roots.set(sessionID, parent.value === undefined)
+    return parent.value === undefined
   }
+  const isRoot = async (sessionID: string): Promise<boolean> => (await findIsRoot(sessionID)) ?? false
   const recall = createRecall({ known, records, isRoot, log, now })
 
   const inBackground = (sessionID: string, work: Promise<void>): Promise<void> =>
@@ -164,12 +169,15 @@ export const createLearningFeature = async (
       busy(sessionID)
       const text = collectUserText(parts)
       if (asksForLearnings(text)) asked.add(sessionID)
-      if (!(await isRoot(sessionID))) return
+      const isUsers = await findIsRoot(sessionID)
+      if (isUsers === undefined) return "unread"
+      if (!isUsers) return "read"
       touched.add(sessionID)
       await left
       await capture.look({ sessionID, messageID, at: new Date(message.time.created), text })
       // An exit has no time for what only memory has; the sentence is worth more than what will be done around it.
       if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
+      return "read"
     },
     beforeRequest: async (messages) => {
       const sessionID = messages[0]?.info.sessionID ?? ""

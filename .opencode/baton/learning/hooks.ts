@@ -59,23 +59,39 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
     unreadByOthers(projectRoot).length > 0 ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
 
-  const learnFrom = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
+  const isTeaching = async (parts: readonly Part[]): Promise<boolean> =>
+    (await import("./first-look.ts")).isTeaching(parts)
+  /** What teaches something and cannot be learned now is "unread". */
+  const learn = async (message: UserMessage, parts: readonly Part[]): Promise<"read" | "unread"> => {
+    const outcome = await (await load())?.userMessage(message, parts)
+    return outcome === "unread" && (await isTeaching(parts)) ? "unread" : "read"
+  }
+  const learnFrom = async (message: UserMessage, parts: readonly Part[]): Promise<"read" | "unread"> =>
     // The rest is loaded for a message that teaches something.
-    if (!mayKnow() && !(await (await import("./first-look.ts")).isTeaching(parts))) return
-    await (await load())?.userMessage(message, parts)
+    mayKnow() || (await isTeaching(parts)) ? await learn(message, parts) : "read"
+  const learnNow = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
+    if ((await learn(message, parts)) === "unread")
+      noteUnread(projectRoot, { sessionID: message.sessionID, messageID: message.id })
   }
   const putOff = createPutOffWork()
   /** No request waits for this: nothing is known here that could be said with it. */
   const learnLater = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
     const reference = { sessionID: message.sessionID, messageID: message.id }
-    if (!noteUnread(projectRoot, reference)) return learnFrom(message, parts)
+    if (!noteUnread(projectRoot, reference)) {
+      await learnFrom(message, parts)
+      return
+    }
     // Other plugins may change the message after this one.
     const asSaid = parts.map((part) => ({ ...part }))
     putOff.add(async () => {
       const outcome = await withDeadline(learnFrom(message, asSaid), DEADLINE_MS)
-      if (outcome.kind === "done") return forgetUnread(projectRoot, reference)
+      if (outcome.kind === "done" && outcome.value === "read") return forgetUnread(projectRoot, reference)
       const error = outcome.kind === "failed" ? { error: describeError(outcome.error) } : {}
-      log.error("a message is left for the next process to learn from", { ...reference, how: outcome.kind, ...error })
+      log.error("a message is left for the next process to learn from", {
+        ...reference,
+        how: outcome.kind === "done" ? outcome.value : outcome.kind,
+        ...error,
+      })
     })
     return undefined
   }
@@ -110,7 +126,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
         if (!claim.isHeld() || (template && sharesText(template, parts))) return undefined
         if (mayKnow() || textsOf(parts).some(asksForLearnings)) {
           await putOff.settle()
-          await (await load())?.userMessage(message, parts)
+          await learnNow(message, parts)
         } else await learnLater(message, parts)
         return undefined
       },
