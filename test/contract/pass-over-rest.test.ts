@@ -54,35 +54,33 @@ describe("a subagent that has returned and speaks on", () => {
     await vi.waitFor(() => expect(refusals).toEqual([expect.stringContaining("the pass is over")]))
   })
 
-  test(promised("pass-over.G3", "asks its model after its originator has asked its own"), async () => {
-    const order: string[] = []
+  /** A pass that came back, whose subagent is about to ask for its closing words. @param said called when it may */
+  const comeBack = async (said: () => void) => {
     const passes = openFeaturePasses({
       agents: {
         coder: async (turn) => {
           await turn.giveBack(RETURN)
           await passes.feature.offerTools(turn.sessionID, [])
-          order.push("subagent")
+          said()
         },
       },
     })
     await passes.pass()
+    return passes
+  }
+
+  test(promised("pass-over.G3", "asks its model after its originator has asked its own"), async () => {
+    const order: string[] = []
+    const { feature, opencode } = await comeBack(() => order.push("subagent"))
     order.push("originator")
-    passes.feature.requestPrepared(passes.opencode.rootID)
-    await vi.waitFor(() => expect(passes.opencode.isBusy()).toBe(false))
-    expect(order).toEqual(["originator", "subagent"])
+    feature.requestPrepared(opencode.rootID)
+    await vi.waitFor(() => expect(order).toEqual(["originator", "subagent"]))
   })
 
   test(promised("pass-over.G3", "does not wait for an originator that does not go on"), async () => {
-    const passes = openFeaturePasses({
-      agents: {
-        coder: async (turn) => {
-          await turn.giveBack(RETURN)
-          await passes.feature.offerTools(turn.sessionID, [])
-        },
-      },
-    })
-    await passes.pass()
-    await vi.waitFor(() => expect(passes.opencode.isBusy()).toBe(false), { timeout: 5_000 })
+    const said = vi.fn()
+    await comeBack(said)
+    await vi.waitFor(() => expect(said).toHaveBeenCalled(), { timeout: 5_000 })
   })
 
   test(promised("pass-over.D2", "is ended by an abort of any session above it"), async () => {
@@ -108,20 +106,27 @@ describe("a subagent that has returned and speaks on", () => {
 test(
   promised("pass-over.B1", "a subagent whose transcript cannot be read when it returns is waited for to its end"),
   async () => {
-    let isOver = false
+    let isReadable = false
+    let [returned, end] = [false, (): void => {}]
     const passes = openFeaturePasses({
       agents: {
         coder: async (turn) => {
           await turn.write("b.txt", "b\n")
           await turn.giveBack(RETURN)
-          await new Promise((resolve) => setTimeout(resolve, 50))
-          isOver = true
+          returned = true
+          await new Promise<void>((resolve) => {
+            end = resolve
+          })
         },
       },
-      faults: (call) => (call === "messages" && !isOver ? "Unreadable" : undefined),
+      faults: (call) => (call === "messages" && !isReadable ? "Unreadable" : undefined),
     })
-    const answer = await passes.pass()
-    expect(isOver).toBe(true)
-    expect(answer).toContain("added b.txt")
+    const answer = passes.pass()
+    // At rest its return would have ended behind its result.
+    await vi.waitFor(() => expect(returned).toBe(true))
+    expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("waiting_for_return")
+    isReadable = true
+    end()
+    expect(await answer).toContain("added b.txt")
   },
 )

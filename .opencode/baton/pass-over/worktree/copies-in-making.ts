@@ -24,7 +24,7 @@ export type CopiesInMaking = {
   leave(passID: string): Promise<LeftCopy>
 }
 
-/** No model answers sooner, and a child that only answers needs no copy. */
+/** Hardly a model answers sooner, and a child that only answers needs no copy. */
 const FIRST_THOUGHT_MS = 100
 
 type Making = {

@@ -67,10 +67,11 @@ export const makeCopy = async (
 ): Promise<readonly LeftOut[]> => {
   const own = join(folder.copy, ".git")
   await mkdir(folder.copy, { recursive: true })
-  const [copied] = await Promise.all([
-    copyTree({ from, to: folder.copy, tree, signal }),
-    repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own),
-  ])
+  const copying = copyTree({ from, to: folder.copy, tree, signal })
+  const preparing = repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own)
+  // Nothing is being written any more when it rejects.
+  await Promise.allSettled([copying, preparing])
+  const [copied] = await Promise.all([copying, preparing])
   const stale = repository ? await listStale(git, repository, folder.index) : undefined
   await mkdir(folder.base, { recursive: true })
   const manifest: ManifestEntry[] = []
