@@ -33,10 +33,8 @@ export const createPassGate =
     const isOwn = passSessions.own(sessionID) === pass
     const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn })
     if (verdict.kind === "refused") return refuse(verdict.reason)
-    if (tool === RETURN_TOOL) {
-      Object.assign(args, verdict.changes)
-      return
-    }
+    // It touches no file, and nobody waits for a copy to give something back.
+    if (tool === RETURN_TOOL) return
     if (isOwn) pass.begun.add(callID)
     const missing = await enterFiles(pass.passID)
     if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)

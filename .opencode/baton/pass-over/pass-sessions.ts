@@ -58,7 +58,6 @@ export const createPassSessions = () => {
       }
       return undefined
     },
-    isAny: (): boolean => working.size > 0,
     /** Those whose result is taken while their turn still goes on. */
     closing: (): PassSession[] => [...working.values()].filter(({ isOver }) => isOver),
     deleted: (sessionID: string): void => {
