@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, test, vi } from "vitest"
@@ -278,6 +278,72 @@ describe("the outbox", () => {
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
+  test(promised("ledger.D2", "keeps the order when the disk refuses while earlier records wait on it"), async () => {
+    const set = setUp()
+    const { disk, state } = refusingDisk(set.state)
+    disk.full = false
+    set.script.readable = false
+    const outbox = set.open({ state })
+    await outbox.add(entry("saved"))
+    await outbox.add(handoff("saved"))
+    await outbox.flush(5000)
+    disk.full = true
+    set.script.readable = true
+    await outbox.add(entry("direct"))
+    await outbox.add(handoff("direct"))
+    expect(set.task().messages).toEqual(["saved", "direct"])
+    disk.full = false
+    await outbox.flush(5000)
+    expect(set.task().messages).toEqual(["saved", "direct"])
+    expect(splitHandoff(set.task().description).handoff).toBe("direct")
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+  })
+
+  test("keeps the order also when a file stands where the folder was", async () => {
+    const { open, script, task, folder, files } = setUp()
+    script.readable = false
+    const outbox = open()
+    await outbox.add(entry("saved"))
+    await outbox.flush(5000)
+    const place = join(folder, ".opencode", "state")
+    renameSync(place, `${place}-away`)
+    writeFileSync(place, "in the way")
+    script.readable = true
+    await outbox.add(entry("direct"))
+    expect(task().messages).toEqual(["saved", "direct"])
+    rmSync(place)
+    renameSync(`${place}-away`, place)
+    expect(files()).toHaveLength(1)
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["saved", "direct"])
+    expect(files()).toEqual([])
+  })
+
+  test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
+    const set = setUp()
+    const { disk, state } = refusingDisk(set.state)
+    disk.full = false
+    let release = () => {}
+    const reached = new Promise<void>((tell) => {
+      set.script.gate = () => {
+        tell()
+        return new Promise<void>((resolve) => (release = resolve))
+      }
+    })
+    const outbox = set.open({ state })
+    await outbox.add(entry("slow"))
+    await reached
+    disk.full = true
+    const added = outbox.add(entry("direct"))
+    set.script.gate = async () => {}
+    await vi.waitFor(() => expect(set.log.lines.map(({ level }) => level)).toContain("warn"), 5000)
+    for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+    expect(set.task().messages).toEqual([])
+    release()
+    await added
+    expect(set.task().messages).toEqual(["slow", "direct"])
+  })
+
   test("works without its folder when a file stands in the way", async () => {
     const { open, folder, task, log } = setUp()
     mkdirSync(join(folder, ".opencode", "state"), { recursive: true })
@@ -386,34 +452,45 @@ describe("the outbox", () => {
     expect(task().description).toContain("Progress: half.")
   })
 
-  test(promised("ledger.D2", "writes every record once and in order, however calls fail"), async () => {
+  test(promised(
+    "ledger.D2",
+    "writes every record once and in order, however calls fail and the disk comes and goes",
+  ), async () => {
     const fault = fc.constantFrom<Fault>("none", "none", "refused", "unavailable", "written-unheard")
     const message = fc.record({ id: fc.constantFrom(TASK, OTHER), text: fc.constantFrom("a", "b", "c") })
-    const plan = fc.array(fc.record({ message, faults: fc.array(fault, { maxLength: 3 }), restart: fc.boolean() }), {
-      maxLength: 12,
-    })
+    const disks = fc.array(fc.boolean(), { maxLength: 3 })
+    const step = fc.record({ message, faults: fc.array(fault, { maxLength: 3 }), disks, restart: fc.boolean() })
     await fc.assert(
-      fc.asyncProperty(plan, async (steps) => {
-        const { open, script, task } = setUp()
-        const faults = steps.flatMap((step) => step.faults)
-        script.fault = () => faults.shift() ?? "none"
-        let outbox = open()
-        for (const { message, restart } of steps) {
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const set = setUp()
+        const { disk, state } = refusingDisk(set.state)
+        const faults = steps.flatMap((one) => one.faults)
+        set.script.fault = () => faults.shift() ?? "none"
+        let outbox = set.open({ state })
+        for (const { message, disks, restart } of steps) {
+          for (const full of disks) {
+            disk.full = full
+            await outbox.drain()
+          }
           await outbox.add(entry(message.text, message.id))
           if (restart) {
+            // What is only in memory ends with the process, so that the disk is back before: for more than a pass that had begun.
+            disk.full = false
+            await outbox.drain()
             await outbox.flush(5000)
             outbox.stop()
-            outbox = open()
+            outbox = set.open({ state })
           }
         }
+        disk.full = false
         while ((await outbox.status()).waiting > 0) await outbox.drain()
         outbox.stop()
         for (const id of [TASK, OTHER]) {
-          const expected = steps.filter((step) => step.message.id === id).map((step) => step.message.text)
-          expect(task(id).messages).toEqual(expected)
+          const expected = steps.filter((one) => one.message.id === id).map((one) => one.message.text)
+          expect(set.task(id).messages).toEqual(expected)
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 200 },
     )
   }, 60_000)
 })

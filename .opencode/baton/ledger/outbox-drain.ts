@@ -5,6 +5,7 @@ import type { createDelivery, KnownLogs } from "./outbox-delivery.ts"
 import { aboutEntry, subjectOf } from "./outbox-entry.ts"
 import type { OutboxFiles } from "./outbox-files.ts"
 import type { OutboxRecord } from "./outbox-record.ts"
+import type { UnsavedRecords } from "./outbox-unsaved.ts"
 
 /**
  * What one pass over the outbox came to. `reason` is there when something is left, `forMs` when nothing is to be tried
@@ -14,6 +15,7 @@ export type Drained = { readonly reason?: string; readonly delivered: number; re
 
 export type DrainDeps = {
   readonly files: OutboxFiles
+  readonly unsaved: Pick<UnsavedRecords, "isAheadOf" | "wasDelivered" | "withAttempt" | "forget">
   readonly tryLock: () => Promise<HeldLock | undefined>
   readonly deliver: ReturnType<typeof createDelivery>
   readonly log: Log
@@ -28,7 +30,7 @@ type Pass = { readonly known: KnownLogs; readonly blocked: Map<string, string> }
 type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string; readonly forMs?: number }
 
 /** One delivery of all that waits, in order: per task without exception, and among tasks as far as they are accepted. */
-export const createDrain = ({ files, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
+export const createDrain = ({ files, unsaved, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
   const park = async (name: string, reason: string, extra: Record<string, unknown> = {}): Promise<Step> => {
     await files.park(name, reason, new Date(now()).toISOString())
     log.warn("a record cannot be delivered and is parked", { name, reason, ...extra })
@@ -38,8 +40,13 @@ export const createDrain = ({ files, tryLock, deliver, log, now, isStopped }: Dr
   const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked }: Pass): Promise<Step> => {
     const about = aboutEntry(record.entry)
     const subject = subjectOf(record.entry)
+    if (!blocked.has(subject) && unsaved.isAheadOf(name, subject))
+      blocked.set(subject, "an earlier record is only in memory")
     if (blocked.has(subject)) return "refused"
-    const delivery = await deliver(record, known, (attempt) => files.write(name, { ...record, attempt }))
+    const delivery = await deliver(record, known, async (attempt) => {
+      await files.write(name, { ...record, attempt })
+      unsaved.forget(name)
+    })
     switch (delivery.kind) {
       case "delivered":
         await files.remove(name)
@@ -58,6 +65,11 @@ export const createDrain = ({ files, tryLock, deliver, log, now, isStopped }: Dr
   }
 
   const step = async (name: string, pass: Pass): Promise<Step> => {
+    if (unsaved.wasDelivered(name)) {
+      await files.remove(name)
+      unsaved.forget(name)
+      return "gone"
+    }
     const parsed = await files.read(name)
     if (parsed.kind === "gone") return "gone"
     if (parsed.kind === "unreadable") {
@@ -65,7 +77,7 @@ export const createDrain = ({ files, tryLock, deliver, log, now, isStopped }: Dr
       return "refused"
     }
     if (parsed.kind === "malformed") return await park(name, parsed.reason)
-    return await deliverRecord(name, parsed.record, pass)
+    return await deliverRecord(name, unsaved.withAttempt(name, parsed.record), pass)
   }
 
   const drainLocked = async (lock: HeldLock): Promise<Drained> => {

@@ -52,6 +52,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   let stopped = false
   const drainFiles = createDrain({
     files,
+    unsaved,
     tryLock: () => createFileLock({ path: files.lockPath }).tryAcquire(),
     deliver,
     log,
@@ -112,6 +113,8 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
         ...aboutEntry(entry),
         reason: describeError(error),
       })
+      // What is being delivered from the disk may be ahead of this one.
+      while (running !== undefined) await running
       await unsaved.add(name, record)
     }
   }
