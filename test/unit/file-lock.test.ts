@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test, vi } from "vitest"
 import { createFileLock } from "../../.opencode/baton/host/file-lock.ts"
@@ -34,6 +34,19 @@ describe("the lock", () => {
     await held?.release()
     expect(readdirSync(folder)).toEqual([])
     expect(await lock().tryAcquire()).toBeDefined()
+  })
+
+  test("is free to its holder when its folder comes back that was away at its release", async () => {
+    const { folder, lock } = setUp()
+    const own = lock()
+    const held = await own.tryAcquire()
+    renameSync(folder, `${folder}-away`)
+    writeFileSync(folder, "in the way")
+    await held?.release()
+    rmSync(folder)
+    renameSync(`${folder}-away`, folder)
+    expect(await lock().tryAcquire(), "another one waits until it is silent").toBeUndefined()
+    expect(await own.tryAcquire()).toBeDefined()
   })
 
   test("goes to exactly one of many who ask at once, also when its holder is dead", async () => {

@@ -319,6 +319,33 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
+  test("goes on at once when its folder was away in the middle of a delivery", async () => {
+    const { open, script, task, folder, files } = setUp()
+    let release = () => {}
+    const reached = new Promise<void>((tell) => {
+      script.gate = () => {
+        tell()
+        return new Promise<void>((resolve) => (release = resolve))
+      }
+    })
+    const outbox = open()
+    await outbox.add(entry("slow"))
+    await reached
+    const place = join(folder, ".opencode", "state")
+    renameSync(place, `${place}-away`)
+    writeFileSync(place, "in the way")
+    script.gate = async () => {}
+    release()
+    await outbox.drain()
+    rmSync(place)
+    renameSync(`${place}-away`, place)
+    expect(files()).toHaveLength(1)
+    await outbox.add(entry("next"))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["slow", "next"])
+    expect(files()).toEqual([])
+  })
+
   test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
     const set = setUp()
     const { disk, state } = refusingDisk(set.state)

@@ -3,7 +3,7 @@ import { linkSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, wri
 import { hostname } from "node:os"
 import { errorCode } from "./error-code.ts"
 import { isAlive } from "./process-table.ts"
-import { TEMPORARY } from "./replace-file.ts"
+import { removeTemporary, TEMPORARY } from "./replace-file.ts"
 
 /** How often a holder says that it is there, and after how long a silent one is taken for dead. */
 const HEARTBEAT_MS = 5000
@@ -16,6 +16,7 @@ const CLOCK_SLACK_MS = 2000
 export type HeldLock = {
   /** Whether it is still ours: a process that was suspended for long may have lost it. */
   isHeld(): Promise<boolean>
+  /** Never rejects: a lock whose file cannot be removed now is free to whoever took it, and to others once it is silent. */
   release(): Promise<void>
 }
 
@@ -68,7 +69,7 @@ const writeExclusively = (path: string, text: string): boolean => {
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false
     // Created, then not filled: on a full disk it would stand in everybody's way.
-    if (errorCode(error) === "ENOSPC") rmSync(path, { force: true })
+    if (errorCode(error) === "ENOSPC") removeTemporary(path)
     throw error
   }
 }
@@ -85,7 +86,7 @@ const createExclusively = (path: string, text: string): boolean => {
     if (NO_LINKS.has(errorCode(error) ?? "")) return writeExclusively(path, text)
     throw error
   } finally {
-    rmSync(whole, { force: true })
+    removeTemporary(whole)
   }
 }
 
@@ -99,8 +100,11 @@ const createExclusively = (path: string, text: string): boolean => {
 export const createFileLock = (deps: FileLockDeps): FileLock => {
   const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
   const host = readHost()
+  /** The token of a lock that was released while its file could not be removed: the folder may have been away. */
+  let released: string | undefined
 
   const isStale = ({ owner, touchedAt }: { owner: Owner; touchedAt: number }): boolean => {
+    if (owner.token === released) return true
     if (now() - touchedAt > staleAfterMs) return true
     if (owner.host !== host) return false
     // In a container a restarted process often has the pid of the one before.
@@ -145,7 +149,12 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
       isHeld: async () => isHeld(),
       release: async () => {
         clearInterval(timer)
-        if (isHeld()) rmSync(path, { force: true })
+        released = token
+        try {
+          if (isHeld()) rmSync(path, { force: true })
+        } catch {
+          // The folder is away, or nothing in it may be changed.
+        }
       },
     }
   }

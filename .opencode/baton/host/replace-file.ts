@@ -7,6 +7,15 @@ export const TEMPORARY = ".tmp"
 
 const flush = promisify(fsync)
 
+/** Never throws: the error that led here is the one to tell, and what stays is swept later. */
+export const removeTemporary = (path: string): void => {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // Where its folder went, it went too.
+  }
+}
+
 /**
  * Writes by unique temporary file and rename: a reader sees the old text or the new one, never a half. Only the flush is waited
  * for: each step takes microseconds, and waiting for one costs a turn of OpenCode's event loop, milliseconds while it is busy.
@@ -30,7 +39,7 @@ export const replaceFile = async (
     }
     renameSync(temporary, path)
   } catch (error) {
-    rmSync(temporary, { force: true })
+    removeTemporary(temporary)
     throw error
   }
 }

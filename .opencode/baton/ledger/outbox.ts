@@ -49,11 +49,12 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   const files = createOutboxFiles(state)
   const deliver = createDelivery({ ledger, now, self, orphanGraceMs })
   const unsaved = createUnsavedRecords({ files, deliver, log })
+  const lock = createFileLock({ path: files.lockPath })
   let stopped = false
   const drainFiles = createDrain({
     files,
     unsaved,
-    tryLock: () => createFileLock({ path: files.lockPath }).tryAcquire(),
+    tryLock: () => lock.tryAcquire(),
     deliver,
     log,
     now,
