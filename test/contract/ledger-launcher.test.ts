@@ -108,8 +108,34 @@ describe("the launcher", () => {
       const none = await launch(["x"], { environment: gone })
       expect(none.exitCode).toBe(127)
       expect(none.stderr).toBe(
-        `Error: the ledger needs prog, OpenCode or Bun on PATH, or the OpenCode binary's path in BATON_RUNTIME (it is "/nowhere/opencode")\n`,
+        `Error: the ledger needs prog, OpenCode or Bun on PATH, or the OpenCode binary's path in BATON_OPENCODE (it is "", and BATON_RUNTIME is "/nowhere/opencode")\n`,
       )
+    },
+  )
+
+  test(
+    promised(
+      "ledger.D4",
+      "the OpenCode that runs goes first, then the one named, then PATH, then its installer's place",
+    ),
+    async () => {
+      const printed = (name: string) => `#!/bin/sh\necho ${name}\n`
+      const [running, named, onPath] = ["running", "named", "on PATH"].map((name) =>
+        folderWith("opencode", printed(name)),
+      )
+      const home = temporaryFolder()
+      mkdirSync(join(home, ".opencode", "bin"), { recursive: true })
+      writeProgram(join(home, ".opencode", "bin", "opencode"), printed("installed"))
+      const run = async (path: string | undefined, environment: Record<string, string>): Promise<string> => {
+        const PATH = [path, SYSTEM_PATH].filter((folder) => folder !== undefined).join(":")
+        const command = { command: LAUNCHER, environment: { PATH, ...environment } }
+        return (await runProgram(command, { home })(["x"])).stdout
+      }
+      const BATON_OPENCODE = `${named}/opencode`
+      expect(await run(onPath, { BATON_RUNTIME: `${running}/opencode`, BATON_OPENCODE })).toBe("running\n")
+      expect(await run(onPath, { BATON_OPENCODE })).toBe("named\n")
+      expect(await run(onPath, { BATON_OPENCODE: "/nowhere/opencode" })).toBe("on PATH\n")
+      expect(await run(undefined, {})).toBe("installed\n")
     },
   )
 
