@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs"
+import { existsSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
@@ -78,4 +78,39 @@ test(promised("pass-over.A3", "a file that was applied and not noted as such is 
   expect(answer).toContain("one.txt had been applied before")
   expect(recordOf(id).state).toMatchObject({ state: "applied", applied: ["one.txt"], rejected: ["two.txt"] })
   await feature.stop()
+})
+
+describe("a copy that somebody deleted", () => {
+  test(
+    promised(["pass-over.B1", "pass-over.B3"], "is said to be gone in the result, and nothing waits for it"),
+    async () => {
+      const passes = openFeaturePasses({
+        agents: {
+          coder: async ({ write, giveBack }) => {
+            await write("made.txt", "made\n")
+            const [id = ""] = passes.ids()
+            rmSync(join(passes.folder, id, "copy"), { recursive: true })
+            await giveBack({ status: "completed", summary: "Made it." })
+          },
+        },
+      })
+      const answer = await passes.pass()
+      expect(answer).toContain("the copy in which the subagent worked was deleted")
+      expect(answer).not.toContain("could not be stored")
+      expect(await connectPassWorktree(passes.root).pending()).toEqual([])
+      await passes.feature.stop()
+    },
+  )
+
+  test(
+    promised(["pass-over.A3", "pass-over.B3"], "after files could not be stored can still be given up"),
+    async () => {
+      const { feature, id, context, folder, root } = await returnWithoutGit()
+      rmSync(join(folder, id, "copy"), { recursive: true })
+      expect(await restoreFiles(root, id, createRecordedLog())).toMatchObject({ kind: "restored", held: 0 })
+      expect(await feature.reject({ pass_over_id: id }, context)).not.toContain("failed")
+      expect(await connectPassWorktree(root).pending()).toEqual([])
+      await feature.stop()
+    },
+  )
 })

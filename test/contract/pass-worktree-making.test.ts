@@ -1,7 +1,11 @@
-import { existsSync, mkdirSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
+import { passFolder } from "../../.opencode/baton/pass-over/worktree/pass-folder.ts"
+import { removeFiles } from "../../.opencode/baton/pass-over/worktree/remove-copy.ts"
 import { promised } from "../requirements.ts"
+import { openFeaturePasses } from "../support/feature-passes.ts"
 import { createPassProject, readIn, succeed, writeFiles } from "../support/pass-project.ts"
 
 const NOTHING = { kind: "changes", modifications: [], leftOut: [] }
@@ -63,6 +67,59 @@ describe("the copy of a pass is made while its child is asked for its first step
       expect(await begun.made).toMatchObject(refusal)
       expect(await connect().pending()).toEqual([])
       expect(succeed(await connect().begin("p1", CAN_MODIFY)).kind).toBe("begun")
+    },
+  )
+})
+
+const asideOf = (root: string): string => join(root, ".opencode", "state", "pass-over", ".removed")
+const leftAside = (root: string): string[] => (existsSync(asideOf(root)) ? readdirSync(asideOf(root)) : [])
+
+const changeAndEnd = async ({ root, passes, begin }: ReturnType<typeof createPassProject>) => {
+  const { copy } = await begin("p1")
+  writeFiles(copy, { "src/b.txt": "the child's\n" })
+  expect(succeed(await passes.withhold("p1")).modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
+  return [stateOf(root, "copy"), stateOf(root, "files", "manifest.json"), stateOf(root, "files", "base")].filter(
+    (path) => existsSync(path),
+  )
+}
+
+describe("the copy of a pass that is over", () => {
+  test(
+    promised("pass-over.B2", "is gone from its place with the result, and from the disk soon after, changes stay"),
+    async () => {
+      const project = createPassProject()
+      expect(await changeAndEnd(project)).toEqual([])
+      await expect.poll(() => leftAside(project.root)).toEqual([])
+      const { modifications } = succeed(await project.connect().changes("p1"))
+      expect(modifications).toMatchObject([{ path: "src/b.txt", new_content: "the child's\n" }])
+    },
+  )
+
+  test(promised("pass-over.B2", "is deleted in its place where it cannot be put aside"), async () => {
+    const project = createPassProject()
+    writeFiles(join(asideOf(project.root), ".."), { ".removed": "in the way" })
+    expect(await changeAndEnd(project)).toEqual([])
+    expect(readIn(asideOf(project.root), "")).toBe("in the way")
+  })
+
+  test(promised("pass-over.B3", "is deleted by the next start where its process had no time to"), async () => {
+    const passes = openFeaturePasses({ agents: {} })
+    writeFiles(asideOf(passes.root), { "copy-1/copy/src/b.txt": "bee\n", "copy-1/manifest.json": "[]" })
+    passes.start()
+    await expect.poll(() => existsSync(asideOf(passes.root))).toBe(false)
+  })
+
+  test(
+    promised("pass-over.B3", "goes behind its list, so that an end in between leaves none whose files look deleted"),
+    async () => {
+      const { root, passes } = createPassProject()
+      const { made } = succeed(await passes.begin("p1", CAN_MODIFY))
+      await made
+      const folder = passFolder(createStateFolder(root), "p1")
+      expect(existsSync(folder?.manifest ?? "")).toBe(true)
+      // Nothing can be put aside, and the removal ends at the copy.
+      if (folder) await expect(removeFiles({ ...folder, aside: "\0", copy: "\0" })).rejects.toThrow("null bytes")
+      expect(existsSync(folder?.manifest ?? "")).toBe(false)
     },
   )
 })

@@ -188,6 +188,7 @@ export const createPassOverFeature = (
     }
   }
   const recovered = recover()
+  void recovered.then(() => files.sweep())
   const hooks = createSessionHooks({
     passSessions,
     live,

@@ -75,7 +75,7 @@ const stateFiles = (task: TaskProject): string[] => {
   const folder = stateFolder(task, "")
   if (!existsSync(folder)) return []
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".json") && !/^outbox\/parked\/|\/copy\//.test(path))
+    .filter((path) => path.endsWith(".json") && !/^outbox\/parked\/|\/copy\/|\/\.removed\//.test(path))
     .map((path) => join(folder, path))
 }
 

@@ -1,4 +1,4 @@
-import { realpath, rm } from "node:fs/promises"
+import { realpath } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join, relative, sep } from "node:path"
 import { replaceFile } from "../../host/replace-file.ts"
@@ -7,6 +7,7 @@ import type { Git } from "./git.ts"
 import { excluderFor, makeCopy, seeSource } from "./make-copy.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import { noGit, noRepository } from "./refusal.ts"
+import { removeFiles } from "./remove-copy.ts"
 import { locateRepository, type Repository } from "./repository.ts"
 import type { CopyRecord } from "./stored.ts"
 import type { LeftOut, Refusal } from "./worktree.ts"
@@ -43,12 +44,6 @@ export const findSource = async (git: Git, directory: string, copy?: string): Pr
 const holds = ({ files, folders }: SeenTree, folder: string): boolean => {
   const way = folder.split(sep).join("/")
   return way === "" || folders.includes(way) || files.some(({ path }) => path.startsWith(`${way}/`))
-}
-
-/** Nothing of a pass's files stays. */
-export const removeFiles = async (folder: PassFolder): Promise<void> => {
-  await rm(folder.copy, { recursive: true, force: true })
-  await rm(folder.root, { recursive: true, force: true })
 }
 
 /** A copy that can be made: what it will not have is known already. */

@@ -21,9 +21,16 @@ export type PassFolder = {
   readonly journal: string
   readonly lock: string
   readonly copy: string
+  /** Where the copies of all passes go to be deleted; on the same file system. */
+  readonly aside: string
 }
 
 export const PASSES_FOLDER = "pass-over"
+
+/** No name of a pass. */
+const ASIDE_FOLDER = ".removed"
+
+export const asideFolder = (state: Pick<StateFolder, "path">): string => state.path(PASSES_FOLDER, ASIDE_FOLDER)
 
 const FOLDER_NAME = /^[\w-]{1,100}$/
 
@@ -44,5 +51,6 @@ export const passFolder = (state: Pick<StateFolder, "path">, passID: string): Pa
     journal: join(root, "undo", "journal.json"),
     lock: join(root, "lock"),
     copy: state.path(PASSES_FOLDER, passID, "copy"),
+    aside: asideFolder(state),
   }
 }

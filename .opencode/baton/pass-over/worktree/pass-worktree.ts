@@ -3,12 +3,13 @@ import { relative, sep } from "node:path"
 import { describeError, type Log } from "../../host/log.ts"
 import type { RunProcess } from "../../host/process.ts"
 import type { StateFolder } from "../../host/state-folder.ts"
-import { type Beginning, beginPass, findSource, removeFiles } from "./begin-pass.ts"
+import { type Beginning, beginPass, findSource } from "./begin-pass.ts"
 import { createCopiesInMaking } from "./copies-in-making.ts"
 import { createGit } from "./git.ts"
 import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
 import { createPassLocks } from "./pass-locks.ts"
 import { busy, failed, unknownPass, wrongState } from "./refusal.ts"
+import { removeAside, removeFiles } from "./remove-copy.ts"
 import { listPending, restoreApplying, restoreWorking } from "./restore-pass.ts"
 import { applyHeld, describeChanges, holdChanges, lookAtCopy, rejectHeld, removeStoredCopy } from "./settle-pass.ts"
 import { countHeld, readStage, type Stage } from "./stage.ts"
@@ -188,5 +189,12 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
         await removeStoredCopy(folder, stage.changes)
         return { kind: "restored", did: [], leftAlone: [], held: countHeld(stage.changes) }
       }),
+    sweep: async () => {
+      try {
+        await removeAside(state)
+      } catch (error) {
+        log.warn("copies of earlier passes could not be deleted", { error: describeError(error) })
+      }
+    },
   }
 }

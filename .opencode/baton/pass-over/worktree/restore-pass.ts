@@ -1,10 +1,11 @@
-import { readdir, rm } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { isAbsent } from "../../host/error-code.ts"
 import { createFileLock } from "../../host/file-lock.ts"
 import { describeError } from "../../host/log.ts"
 import type { StateFolder } from "../../host/state-folder.ts"
 import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
-import { holdChanges, removeCopy, type SettleDeps } from "./settle-pass.ts"
+import { removeFiles } from "./remove-copy.ts"
+import { holdChanges, type SettleDeps } from "./settle-pass.ts"
 import { countHeld, isFolder, readManifest, readStage, type Stage, saveChanges, withFate } from "./stage.ts"
 import type { CopyRecord } from "./stored.ts"
 import { removeUndo, undoJournal } from "./undo.ts"
@@ -81,8 +82,7 @@ export const restoreApplying = async (
 export const restoreWorking = async (deps: SettleDeps, record: CopyRecord): Promise<Restored | Refusal> => {
   if ((await readManifest(deps.folder)) === undefined) {
     // No tool of the child was let in, so that the copy holds nothing of anybody's.
-    await removeCopy(deps.folder)
-    await rm(deps.folder.root, { recursive: true, force: true })
+    await removeFiles(deps.folder)
     return { kind: "restored", did: ["removed a copy that was never finished"], leftAlone: [], held: 0 }
   }
   const changes = await holdChanges(deps, record, new Set())

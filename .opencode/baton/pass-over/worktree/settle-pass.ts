@@ -1,5 +1,5 @@
 /** What becomes of a pass's changes once its child has ended: stored, applied, rejected. */
-import { mkdir, rm } from "node:fs/promises"
+import { mkdir } from "node:fs/promises"
 import { type ApplyDeps, applyFiles } from "./apply.ts"
 import { readContent } from "./contents.ts"
 import { hasUncarried } from "./differences.ts"
@@ -9,6 +9,7 @@ import { excluderFor } from "./make-copy.ts"
 import { describeModification } from "./modification.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import { damaged, wrongState } from "./refusal.ts"
+import { removeCopy } from "./remove-copy.ts"
 import { countHeld, isFolder, readManifest, type Stage, saveChanges, withFate } from "./stage.ts"
 import type { CopyRecord, HeldChanges, HeldFile } from "./stored.ts"
 import type { Applied, ApplyOptions, Changes, FileResult, Refusal, Rejected } from "./worktree.ts"
@@ -16,6 +17,15 @@ import type { Applied, ApplyOptions, Changes, FileResult, Refusal, Rejected } fr
 export type SettleDeps = {
   readonly git: Git
   readonly folder: PassFolder
+}
+
+/** Somebody deleted it: nothing is left to be stored, and nobody is to wait for it. */
+const COPY_IS_GONE: HeldChanges = {
+  version: 1,
+  files: [],
+  left_out: [
+    { path: ".", reason: "the copy in which the subagent worked was deleted, and what it changed there with it" },
+  ],
 }
 
 /**
@@ -30,18 +40,13 @@ export const lookAtCopy = async (
 ): Promise<HeldChanges | Refusal> => {
   const manifest = await readManifest(folder)
   if (manifest === undefined) return damaged(`the pass was never begun in full: ${folder.root} has no manifest`)
+  if (!(await isFolder(folder.copy))) return COPY_IS_GONE
   const { target, own_folder } = record
   const isExcluded = excluderFor(own_folder)
   return await collectChanges({ git, target, folder, manifest, isExcluded, toolPaths })
 }
 
-/** The copy and what was kept to compare it with; the changes and their contents stay. */
-export const removeCopy = async (folder: PassFolder): Promise<void> => {
-  const { copy, base, lister, manifest, index } = folder
-  for (const path of [copy, base, lister, manifest, index]) await rm(path, { recursive: true, force: true })
-}
-
-/** The same where the copy has nothing that could not be stored: what is nowhere else is never deleted. */
+/** Removes the copy where it has nothing that could not be stored: what is nowhere else is never deleted. */
 export const removeStoredCopy = async (folder: PassFolder, { left_out }: HeldChanges): Promise<void> => {
   if (!hasUncarried(left_out)) await removeCopy(folder)
 }

@@ -143,4 +143,6 @@ export type PassWorktree = {
   copyOf(passID: string): string
   /** After a crash: stores what a dead child's copy holds, and finishes or undoes a half-done `apply`. Loses nothing. */
   restore(passID: string): Promise<Restored | Refusal>
+  /** Deletes what earlier processes had no time to delete of copies that are over. Never rejects. */
+  sweep(): Promise<void>
 }
