@@ -2,6 +2,9 @@ import { createHash } from "node:crypto"
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 import { join } from "node:path"
 
+/** Where copies of passes are on their way off the disk: they go while somebody looks, and are no part of anything. */
+const VANISHING = ".removed"
+
 /** What a path is and holds, without times: reading a file is no change. */
 const describe = (path: string): string => {
   const found = lstatSync(path)
@@ -12,13 +15,15 @@ const describe = (path: string): string => {
   return `file ${mode} ${createHash("sha256").update(readFileSync(path)).digest("hex")}`
 }
 
-/** Everything below a folder by its relative path, links not followed; equal snapshots are equal trees, byte for byte. */
-export const snapshotTree = (root: string, below = ""): Record<string, string> => {
-  const tree: Record<string, string> = {}
-  for (const entry of readdirSync(join(root, below), { withFileTypes: true })) {
-    const path = join(below, entry.name)
-    tree[path] = describe(join(root, path))
-    if (entry.isDirectory()) Object.assign(tree, snapshotTree(root, path))
-  }
-  return tree
-}
+/** The relative paths of everything below a folder, links not followed. */
+export const listTree = (root: string, below = ""): string[] =>
+  readdirSync(join(root, below), { withFileTypes: true })
+    .filter(({ name }) => name !== VANISHING)
+    .flatMap((entry) => {
+      const path = join(below, entry.name)
+      return entry.isDirectory() ? [path, ...listTree(root, path)] : [path]
+    })
+
+/** Everything below a folder by its relative path; equal snapshots are equal trees, byte for byte. */
+export const snapshotTree = (root: string): Record<string, string> =>
+  Object.fromEntries(listTree(root).map((path) => [path, describe(join(root, path))]))

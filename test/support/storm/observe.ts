@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { findProcessesOf } from "../fault-leftovers.ts"
 import { DAMAGES, stateFolder } from "../fault-stored-table.ts"
+import { listTree } from "../folder-tree.ts"
 import { eventually } from "../opencode-server.ts"
 import { TASK, type TaskProject } from "../task-project.ts"
 import type { Observation, OwedLog, SeenFile, SeenPass } from "./oracle.ts"
@@ -74,8 +75,8 @@ export const readFiles = (task: TaskProject, files: Seen["files"]): SeenFile[] =
 const stateFiles = (task: TaskProject): string[] => {
   const folder = stateFolder(task, "")
   if (!existsSync(folder)) return []
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".json") && !/^outbox\/parked\/|\/copy\/|\/\.removed\//.test(path))
+  return listTree(folder)
+    .filter((path) => path.endsWith(".json") && !/^outbox\/parked\/|\/copy\//.test(path))
     .map((path) => join(folder, path))
 }
 
