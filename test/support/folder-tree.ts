@@ -3,7 +3,7 @@ import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 import { join } from "node:path"
 
 /** Where copies of passes are on their way off the disk: they go while somebody looks, and are no part of anything. */
-const VANISHING = ".removed"
+const VANISHING = /(?:^|\/)pass-over\/\.removed$/
 
 /** What a path is and holds, without times: reading a file is no change. */
 const describe = (path: string): string => {
@@ -17,12 +17,11 @@ const describe = (path: string): string => {
 
 /** The relative paths of everything below a folder, links not followed. */
 export const listTree = (root: string, below = ""): string[] =>
-  readdirSync(join(root, below), { withFileTypes: true })
-    .filter(({ name }) => name !== VANISHING)
-    .flatMap((entry) => {
-      const path = join(below, entry.name)
-      return entry.isDirectory() ? [path, ...listTree(root, path)] : [path]
-    })
+  readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(below, entry.name)
+    if (VANISHING.test(path)) return []
+    return entry.isDirectory() ? [path, ...listTree(root, path)] : [path]
+  })
 
 /** Everything below a folder by its relative path; equal snapshots are equal trees, byte for byte. */
 export const snapshotTree = (root: string): Record<string, string> =>

@@ -54,7 +54,7 @@ const renderLeftOut = ({ left_out, pass_over_id: id }: WorkOutput, max: number):
   const lines = left_out.map(({ path, reason }) => `${path}: ${reason}`)
   return [
     ...listed("Not carried", lines, max),
-    `What has no other place stays in .opencode/state/pass-over/${id}/copy.`,
+    `What has no other place stays in .opencode/state/pass-over/${id}/copy while that is there.`,
   ]
 }
 
