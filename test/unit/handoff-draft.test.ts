@@ -54,7 +54,7 @@ describe("a draft", () => {
         const prompt = said.replaceAll("@evil.ts", "@named.ts")
         const draft = renderDraft({ ...PARTS, prompt, facts })
         expect(findMarker(draft)).toEqual({ from: SESSION, isFirst: true })
-        expect(parseTask(draft)).toEqual({ taskID: "ts-b54507", role: "worker" })
+        expect(parseTask(draft)).toMatchObject({ taskID: "ts-b54507", role: "worker" })
         const references = parseReferences(draft)
         expect(references.slice(0, 2)).toEqual(PARTS.files)
         expect(references.map(({ path }) => path)).not.toContain("evil.ts")

@@ -4,7 +4,7 @@ import { parseTask } from "../../.opencode/baton/task/parse.ts"
 import { parseRole, type Role } from "../../.opencode/baton/task/role.ts"
 import { promised } from "../requirements.ts"
 
-const CASES: readonly (readonly [why: string, text: string, role: Role])[] = [
+const CASES: readonly (readonly [why: string, text: string, role: Role | undefined])[] = [
   ["the heading", "# Planner\n\nTask: ts-b54507", "planner"],
   ["the other heading", "# Worker\n\nTask: ts-b54507", "worker"],
   ["a heading below the task", "Task: ts-b54507\n\n# Planner\n", "planner"],
@@ -19,20 +19,20 @@ const CASES: readonly (readonly [why: string, text: string, role: Role])[] = [
   ["a heading after a fence", "```\nTask: ts-b54507\n```\n# Planner", "planner"],
   ["a heading after a longer fence", "````\n```\n# Worker\n````\n# Planner", "planner"],
   ["a heading after code in a line", "```x``` is code\n# Planner", "planner"],
-  ["no heading", "Task: ts-b54507", "worker"],
-  ["a second-level heading", "## Planner\n", "worker"],
-  ["no blank after the mark", "#Planner\n", "worker"],
-  ["another case", "# planner\n", "worker"],
-  ["the title of a document", "# Planner for the release\n", "worker"],
-  ["a longer word", "# Planners\n", "worker"],
-  ["a heading within a line", "see # Planner\n", "worker"],
-  ["a quoted heading", "> # Planner\n", "worker"],
-  ["an indented heading", "  # Planner\n", "worker"],
-  ["a fenced heading", "```\n# Planner\n```\n", "worker"],
-  ["a heading fenced by tildes", "~~~md\n# Planner\n~~~\n", "worker"],
-  ["a fence with an info string does not close", "```\n```js\n# Planner\n", "worker"],
-  ["a shorter fence does not close", "````\n```\n# Planner\n", "worker"],
-  ["another fence does not close", "~~~\n```\n# Planner\n", "worker"],
+  ["no heading", "Task: ts-b54507", undefined],
+  ["a second-level heading", "## Planner\n", undefined],
+  ["no blank after the mark", "#Planner\n", undefined],
+  ["another case", "# planner\n", undefined],
+  ["the title of a document", "# Planner for the release\n", undefined],
+  ["a longer word", "# Planners\n", undefined],
+  ["a heading within a line", "see # Planner\n", undefined],
+  ["a quoted heading", "> # Planner\n", undefined],
+  ["an indented heading", "  # Planner\n", undefined],
+  ["a fenced heading", "```\n# Planner\n```\n", undefined],
+  ["a heading fenced by tildes", "~~~md\n# Planner\n~~~\n", undefined],
+  ["a fence with an info string does not close", "```\n```js\n# Planner\n", undefined],
+  ["a shorter fence does not close", "````\n```\n# Planner\n", undefined],
+  ["another fence does not close", "~~~\n```\n# Planner\n", undefined],
 ]
 
 describe("the role heading", () => {
@@ -41,7 +41,9 @@ describe("the role heading", () => {
   })
 
   test(promised("task.B1", "gives task and role together, and no role without a task"), () => {
-    expect(parseTask("# Planner\n\n```\nTask: EP-82985B\n```")).toEqual({ taskID: "ep-82985b", role: "planner" })
+    const planner = { taskID: "ep-82985b", role: "planner", hasRoleHeading: true }
+    expect(parseTask("# Planner\n\n```\nTask: EP-82985B\n```")).toEqual(planner)
+    expect(parseTask("Task: ts-b54507")).toEqual({ taskID: "ts-b54507", role: "worker", hasRoleHeading: false })
     expect(parseTask("# Planner\n")).toBeUndefined()
   })
 
@@ -51,7 +53,7 @@ describe("the role heading", () => {
       .map(([mark, length]) => mark.repeat(length))
     fc.assert(
       fc.property(fence, (mark) => {
-        expect(parseRole(`${mark}\n# Planner\n${mark}\n`)).toBe("worker")
+        expect(parseRole(`${mark}\n# Planner\n${mark}\n`)).toBeUndefined()
         expect(parseRole(`${mark}\n${mark}\n# Planner`)).toBe("planner")
       }),
     )

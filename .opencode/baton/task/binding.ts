@@ -11,6 +11,8 @@ export type TaskBinding = {
   sessionID: string
   taskID: string
   role: Role
+  /** The user's text states the role, and with it asks for the role's protocol. */
+  hasRoleHeading: boolean
   /** The user's message that set the work, verbatim; for a child session its own first message. */
   brief: string
   origin: BindingOrigin
@@ -27,6 +29,8 @@ export const taskBindingSchema = (z: Zod): ZodType<TaskBinding> =>
     sessionID: z.string(),
     taskID: z.string(),
     role: z.enum(ROLES),
+    // Baton 0.1.0 gave every task the protocol.
+    hasRoleHeading: z.boolean().default(true),
     brief: z.string(),
     origin: z.enum(["message", "parent", "history"]),
     boundAt: z.string(),

@@ -1,8 +1,13 @@
-import { parseRole, type Role } from "./role.ts"
+import { DEFAULT_ROLE, parseRole, type Role } from "./role.ts"
 import { parseTaskID } from "./task-line.ts"
 
 /** What a user's message says about itself: the task it is about, and the role in which to work on it. */
-export type ParsedTask = { readonly taskID: string; readonly role: Role }
+export type ParsedTask = {
+  readonly taskID: string
+  readonly role: Role
+  /** A heading states the role; without one it is the default, and no protocol is asked for. */
+  readonly hasRoleHeading: boolean
+}
 
 /**
  * Reads task and role out of a user's text. The contract with the prompts: docs/prompts.md.
@@ -12,5 +17,7 @@ export type ParsedTask = { readonly taskID: string; readonly role: Role }
  */
 export const parseTask = (text: string): ParsedTask | undefined => {
   const taskID = parseTaskID(text)
-  return taskID === undefined ? undefined : { taskID, role: parseRole(text) }
+  if (taskID === undefined) return undefined
+  const role = parseRole(text)
+  return { taskID, role: role ?? DEFAULT_ROLE, hasRoleHeading: role !== undefined }
 }

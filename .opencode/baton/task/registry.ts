@@ -78,6 +78,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       sessionID,
       taskID: task.taskID,
       role: task.role,
+      hasRoleHeading: task.hasRoleHeading,
       brief: extractBrief(brief).slice(0, STORED_BRIEF_CHARACTERS),
       origin,
       boundAt: now().toISOString(),
@@ -149,7 +150,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     const stored = await findStored(sessionID)
     if (stored) return { kind: "stored", binding: stored }
     const { binding, isCertain } = await findInherited(sessionID)
-    if (binding) return { kind: "task", task: binding, text: await ownBrief(sessionID), origin: "parent" }
+    if (binding) {
+      const task = { ...binding, hasRoleHeading: false }
+      return { kind: "task", task, text: await ownBrief(sessionID), origin: "parent" }
+    }
     const found = await findInHistory(sessionID)
     return found.kind === "nothing" ? { kind: "nothing", isCertain: isCertain && found.isCertain } : found
   }
@@ -200,7 +204,11 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
         return
       }
       const before = session.binding ?? (await store.read(sessionID))
-      const isSame = before?.taskID === task.taskID && before.role === task.role && before.origin !== "parent"
+      const isSame =
+        before?.taskID === task.taskID &&
+        before.origin !== "parent" &&
+        // A line that names the task again, without a heading, leaves the role as it is.
+        (!task.hasRoleHeading || (before.hasRoleHeading && before.role === task.role))
       if (isSame) session.binding = before
       else await bind(sessionID, task, text, "message", before)
     },

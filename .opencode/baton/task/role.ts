@@ -7,7 +7,7 @@ export const ROLES = ["worker", "planner"] as const
 export type Role = (typeof ROLES)[number]
 
 /** The role of a task whose text has no role heading. */
-const DEFAULT_ROLE: Role = "worker"
+export const DEFAULT_ROLE: Role = "worker"
 
 /** `# Planner` or `# Planner Agent` and nothing else: `# Planner for the release` is the title of a document. */
 const ROLE_HEADING = /^#[ \t]+(Worker|Planner)(?:[ \t]+[Aa]gent)?(?:[ \t]+#+)?$/
@@ -20,16 +20,16 @@ export const parseRoleHeading = (line: string): Role | undefined => {
 
 /**
  * The role that a user's text states: its first role heading at the start of a line and outside code fences.
- * `DEFAULT_ROLE` when there is none. Linear in the length of the text.
+ * Undefined when there is none. Linear in the length of the text.
  *
  * @param text user-authored text, as `collectUserText` gives it
  */
-export const parseRole = (text: string): Role => {
+export const parseRole = (text: string): Role | undefined => {
   let fence = ""
   for (const line of userLines(text)) {
     const role = fence === "" ? parseRoleHeading(line) : undefined
     if (role !== undefined) return role
     fence = fenceAfter(line, fence)
   }
-  return DEFAULT_ROLE
+  return undefined
 }
