@@ -35,6 +35,9 @@ export const REQUIREMENTS = {
   "compaction.C9": "Every branch is logged with its session and reason.",
   "compaction.C10": "The role prompts and the plugin keep one contract, held from both sides.",
 
+  "start.A4":
+    "A prompt file counts as Baton's only with its contract comment; a project's own of that name is left alone, and said so once.",
+
   "handoff.A1":
     "OpenCode finds the handoff plugin by itself; /handoff is registered with the template of prompts/handoff-command.md.",
   "handoff.A2":

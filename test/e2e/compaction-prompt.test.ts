@@ -23,6 +23,8 @@ export const Probe = async ({ directory }) => ({
 })
 `
 
+const CONTRACT_COMMENT = "<!-- baton:handoff -->"
+
 const occurrences = (text: string, part: string): number => text.split(part).length - 1
 
 const bash = (command: string, promptTokens?: number): ModelReply => ({
@@ -36,19 +38,63 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     let step = 0
     const task: TaskProject = await openTaskProject(binary, ({ kind, index }) => {
       if (kind === "compaction") {
-        task.project.write("prompts/handoff.md", `Edited after compaction ${index}.\n`)
+        task.project.write("prompts/handoff.md", `${CONTRACT_COMMENT}\nEdited after compaction ${index}.\n`)
         return { text: "A summary." }
       }
       return step++ < 2 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
     })
-    task.project.write("prompts/handoff.md", "The first wording.\n")
+    task.project.write("prompts/handoff.md", `${CONTRACT_COMMENT}\nThe first wording.\n`)
     const result = await task.run(task.message)
     expect(result.exitCode, result.stderr).toBe(0)
     const [first, second] = task.model.received("compaction")
     expect(first?.conversation).toContain("The first wording.")
     expect(second?.conversation).toContain("Edited after compaction 0.")
     expect(second?.conversation).not.toContain("The first wording.")
+    expect(second?.conversation).not.toContain("baton:handoff -->")
   })
+
+  test(
+    promised("start.A4", "a project's own prompts/handoff.md is no prompt of Baton's, and one line says so"),
+    async () => {
+      let step = 0
+      const task: TaskProject = await openTaskProject(binary, ({ kind }) => {
+        if (kind === "compaction") return { text: "A summary." }
+        return step++ < 1 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
+      })
+      const mail = "# The handoff to sales\n\nDear {{customer}},\nyour new contact is {{name}}.\n"
+      task.project.write("prompts/handoff.md", mail)
+      const result = await task.run(task.message)
+      expect(result.exitCode, result.stderr).toBe(0)
+      const received = task.model.received("compaction")
+      expect(received).toHaveLength(1)
+      expect(received[0]?.conversation).toContain("# Write the handoff")
+      expect(received[0]?.conversation).not.toContain("{{customer}}")
+      expect(task.project.read("prompts/handoff.md")).toBe(mail)
+      const lines = task.project.batonLog().filter((line) => line.includes("prompts/handoff.md"))
+      expect(lines).toHaveLength(1)
+      expect(lines[0]).toContain("prompts/handoff.md is the project's own (no contract comment): built-in text used")
+      expect(lines[0]).toContain("INFO")
+    },
+  )
+
+  test(
+    promised("start.A4", "beside a project's own file the prompt of .opencode/prompts is used, silently"),
+    async () => {
+      let step = 0
+      const task: TaskProject = await openTaskProject(binary, ({ kind }) => {
+        if (kind === "compaction") return { text: "A summary." }
+        return step++ < 1 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
+      })
+      task.project.write("prompts/handoff.md", "Dear {{customer}},\n")
+      task.project.write(".opencode/prompts/handoff.md", `${CONTRACT_COMMENT}\nThe wording beside it.\n`)
+      const result = await task.run(task.message)
+      expect(result.exitCode, result.stderr).toBe(0)
+      const received = task.model.received("compaction")
+      expect(received[0]?.conversation).toContain("The wording beside it.")
+      expect(received[0]?.conversation).not.toContain("{{customer}}")
+      expect(task.project.batonLog().filter((line) => line.includes("handoff.md"))).toEqual([])
+    },
+  )
 
   test(promised("compaction.C3", "killed in a summary and resumed, it carries the prior one on"), async () => {
     let steps = 2

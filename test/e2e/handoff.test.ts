@@ -195,9 +195,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const templates = Object.fromEntries(commands.map(({ name, template }) => [name, template]))
       expect(templates.handoff).toContain("Mine:")
       expect(templates["baton-handoff"]).toContain("Hand this work over")
-      task.project.write("prompts/handoff-command.md", "EDITED $ARGUMENTS handoff_session\n")
+      const comment = "<!-- baton:handoff-command -->"
+      task.project.write("prompts/handoff-command.md", `${comment}\nEDITED $ARGUMENTS handoff_session\n`)
       const edited = (await server.client.command.list()).data ?? []
-      expect(edited.find(({ name }) => name === "baton-handoff")?.template).toContain("EDITED")
+      expect(edited.find(({ name }) => name === "baton-handoff")?.template).toMatch(/^EDITED/)
       await eventually("the log line", () =>
         task.project.batonLog().find((line) => line.includes("/baton-handoff is registered instead")),
       )

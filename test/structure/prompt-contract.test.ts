@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest"
 import { BUILT_IN_HANDOFF_PROMPT } from "../../.opencode/baton/compaction/built-in-handoff.ts"
 import { extractBrief } from "../../.opencode/baton/task/brief.ts"
 import { parseTask } from "../../.opencode/baton/task/parse.ts"
-import { createPromptFiles } from "../../.opencode/baton/task/prompt-files.ts"
+import { createPromptFiles, type PromptName } from "../../.opencode/baton/task/prompt-files.ts"
 import { extractProtocol, fillTaskID } from "../../.opencode/baton/task/protocol.ts"
 import { ROLES, type Role } from "../../.opencode/baton/task/role.ts"
 import { promised } from "../requirements.ts"
@@ -106,7 +106,8 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
   })
 
   test(promised("compaction.C10", "is read whole by the reader of prompts"), async () => {
-    expect(await createPromptFiles({ root: ROOT }).read(role)).toEqual({ kind: "text", text: prompt(role) })
+    const read = await createPromptFiles({ root: ROOT }).read(role)
+    expect(read).toEqual({ kind: "text", path: `prompts/${role}.md`, text: prompt(role) })
   })
 })
 
@@ -147,6 +148,17 @@ describe("prompts/handoff.md", () => {
     expect(BUILT_IN_HANDOFF_PROMPT.length).toBeLessThan(prompt("handoff").length)
   })
 })
+
+test.each<PromptName>(["handoff", "handoff-command"])(
+  promised("start.A4", "prompts/%s.md has its contract comment alone on its line, and the model gets the rest"),
+  async (name) => {
+    const [comment = "", ...rest] = prompt(name).split("\n")
+    expect(comment).toMatch(new RegExp(`^<!-- baton:${name}: .* -->$`))
+    const read = await createPromptFiles({ root: ROOT }).read(name)
+    expect(read).toEqual({ kind: "text", path: `prompts/${name}.md`, text: rest.join("\n") })
+    expect(rest[0]).toMatch(/^# /)
+  },
+)
 
 test(promised("compaction.C10", "a prompt with a task line is a role prompt, and every role has one"), () => {
   const files = readdirSync(join(ROOT, "prompts")).filter((file) => file.endsWith(".md"))

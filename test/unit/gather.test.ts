@@ -1,23 +1,26 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { BUILT_IN_HANDOFF_PROMPT } from "../../.opencode/baton/compaction/built-in-handoff.ts"
 import { type GatherDeps, gatherIdentityAndFacts, readInstructions } from "../../.opencode/baton/compaction/gather.ts"
 import { EMPTY_JOURNAL } from "../../.opencode/baton/compaction/journal.ts"
 import type { ProcessOutcome } from "../../.opencode/baton/host/process.ts"
-import type { PromptFile } from "../../.opencode/baton/task/prompt-files.ts"
+import type { PromptFile, PromptName } from "../../.opencode/baton/task/prompt-files.ts"
+import { builtInProtocol } from "../../.opencode/baton/task/protocol.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { BINDING } from "../support/task-binding.ts"
 
+const PROMPT: PromptFile = { kind: "text", path: "prompts/handoff.md", text: "The user's wording." }
+
+type Given = { promptAfterMs: number; git: ProcessOutcome; prompt?: (name: PromptName) => PromptFile }
+
 /** @param promptAfterMs how long a prompt file takes to read */
-const setUp = ({ promptAfterMs, git }: { promptAfterMs: number; git: ProcessOutcome }) => {
+const setUp = ({ promptAfterMs, git, prompt = () => PROMPT }: Given) => {
   const log = createRecordedLog()
   const deps: GatherDeps = {
     todos: { find: async () => ({ kind: "answer", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: {
-      read: () =>
-        new Promise<PromptFile>((resolve) =>
-          setTimeout(() => resolve({ kind: "text", text: "The user's wording." }), promptAfterMs),
-        ),
+      read: (name) => new Promise<PromptFile>((resolve) => setTimeout(() => resolve(prompt(name)), promptAfterMs)),
     },
     run: async () => git,
     root: "/project",
@@ -69,6 +72,19 @@ describe("what a compaction gathers", () => {
       ])
     },
   )
+
+  test(promised("start.A4", "the project's own prompts are named in one line each, and used nowhere"), async () => {
+    const prompt = (name: PromptName): PromptFile => ({ kind: "foreign", path: `prompts/${name}.md` })
+    const { deps, log } = setUp({ promptAfterMs: 0, git: REPOSITORY_FOUND, prompt })
+    expect(await settle(readInstructions(deps, BINDING.sessionID))).toBe(BUILT_IN_HANDOFF_PROMPT)
+    const { identity } = await settle(gatherIdentityAndFacts(deps, BINDING, EMPTY_JOURNAL))
+    expect(identity.protocol).toBe(builtInProtocol("worker", BINDING))
+    const lines = log.lines.filter(({ message }) => message.includes("the project's own"))
+    expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+      "info prompts/handoff.md is the project's own (no contract comment): built-in text used",
+      "info prompts/worker.md is the project's own (no contract comment): built-in protocol used",
+    ])
+  })
 
   test.each<[string, ProcessOutcome, string]>([
     ["no git", { kind: "not-started", cause: "git is not on PATH" }, "git is not on PATH"],

@@ -16,11 +16,13 @@ import { createFakeSessions } from "../support/fake-sessions.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { assistantMessage, textPart, userMessage } from "../support/stored-messages.ts"
 
+const COMMAND_PATH = "prompts/handoff-command.md"
+
 describe("the command", () => {
   const setUp = (command: Record<string, { template: string }> = {}) => {
     const log = createRecordedLog()
     const config = { command }
-    let file: PromptFile = { kind: "text", text: "One $ARGUMENTS" }
+    let file: PromptFile = { kind: "text", path: COMMAND_PATH, text: "One $ARGUMENTS" }
     registerCommand(config, { readNow: () => file }, log)
     return { config, log, write: (next: PromptFile) => (file = next) }
   }
@@ -28,16 +30,24 @@ describe("the command", () => {
   test(promised("handoff.A1", "its template is what the file holds when it is asked for"), () => {
     const { config, write } = setUp()
     expect(config.command.handoff?.template).toBe("One $ARGUMENTS")
-    write({ kind: "text", text: "Two" })
+    write({ kind: "text", path: COMMAND_PATH, text: "Two" })
     expect(config.command.handoff?.template).toBe("Two")
   })
 
   test(promised("handoff.A1", "without the file it is the built-in one, with one warning"), () => {
     const { config, log, write } = setUp()
-    write({ kind: "unusable", path: "prompts/handoff-command.md", reason: "it does not exist" })
+    write({ kind: "unusable", path: COMMAND_PATH, reason: "it does not exist" })
     for (let asked = 0; asked < 3; asked++) expect(config.command.handoff?.template).toContain("$ARGUMENTS")
     expect(log.lines).toHaveLength(1)
-    expect(log.lines[0]?.extra).toEqual({ path: "prompts/handoff-command.md", reason: "it does not exist" })
+    expect(log.lines[0]?.extra).toEqual({ path: COMMAND_PATH, reason: "it does not exist" })
+  })
+
+  test(promised("start.A4", "where the file is the project's own it is the built-in one, with one line"), () => {
+    const { config, log, write } = setUp()
+    write({ kind: "foreign", path: COMMAND_PATH })
+    for (let asked = 0; asked < 3; asked++) expect(config.command.handoff?.template).toContain("$ARGUMENTS")
+    const message = `${COMMAND_PATH} is the project's own (no contract comment): built-in text used`
+    expect(log.lines).toMatchObject([{ level: "info", message }])
   })
 
   test(promised("handoff.A1", "a name that is taken is left alone, both names too"), () => {

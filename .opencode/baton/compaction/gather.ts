@@ -59,6 +59,8 @@ const readProtocol = async (deps: GatherDeps, { taskID, role, sessionID }: TaskB
     const protocol = extractProtocol(file.text, { taskID })
     if (protocol !== undefined) return protocol
     deps.log.warn("role prompt has no protocol section: built-in text used", { sessionID, role })
+  } else if (file.kind === "foreign") {
+    deps.log.info(`${file.path} is the project's own (no contract comment): built-in protocol used`, { sessionID })
   } else {
     deps.log.warn("role prompt unusable: built-in protocol used", { sessionID, path: file.path, reason: file.reason })
   }
@@ -109,13 +111,19 @@ export const gatherIdentityAndFacts = async (
   }
 }
 
-/** prompts/handoff.md as it is now, or the built-in text with one warning that names the file and the reason. */
+/** prompts/handoff.md as it is now, or the built-in text with one log line that names the file and the reason. */
 export const readInstructions = async (deps: GatherDeps, sessionID: string): Promise<string> => {
   const read = await withDeadline(deps.prompts.read("handoff"), PROMPT_FILE_DEADLINE_MS)
-  if (read.kind === "done" && read.value.kind === "text") return read.value.text
-  const unusable = read.kind === "done" && read.value.kind === "unusable" ? read.value : undefined
-  const path = unusable?.path ?? "prompts/handoff.md"
-  const reason = unusable?.reason ?? NOT_READ_IN_TIME
-  deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason })
+  const file =
+    read.kind === "done"
+      ? read.value
+      : { kind: "unusable" as const, path: "prompts/handoff.md", reason: NOT_READ_IN_TIME }
+  if (file.kind === "text") return file.text
+  const { path } = file
+  if (file.kind === "foreign") {
+    deps.log.info(`${path} is the project's own (no contract comment): built-in text used`, { sessionID })
+  } else {
+    deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason: file.reason })
+  }
   return BUILT_IN_HANDOFF_PROMPT
 }

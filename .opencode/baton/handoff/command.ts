@@ -1,6 +1,6 @@
 import type { Config } from "@opencode-ai/plugin"
 import type { Log } from "../host/log.ts"
-import type { PromptFiles } from "../task/prompt-files.ts"
+import type { PromptFile, PromptFiles } from "../task/prompt-files.ts"
 import { BUILT_IN_COMMAND } from "./built-in-command.ts"
 
 const COMMAND_NAME = "handoff"
@@ -22,19 +22,23 @@ export const registerCommand = (config: Config, prompts: Pick<PromptFiles, "read
     return
   }
   if (name !== COMMAND_NAME) log.info("there is a command named handoff already: /baton-handoff is registered instead")
-  let warned: string | undefined
+  const tell = (file: Exclude<PromptFile, { kind: "text" }>): void => {
+    if (file.kind === "foreign") log.info(`${file.path} is the project's own (no contract comment): built-in text used`)
+    else log.warn("handoff command prompt unusable: built-in text used", { path: file.path, reason: file.reason })
+  }
+  let told: string | undefined
   config.command[name] = {
     description: DESCRIPTION,
     get template() {
       const file = prompts.readNow("handoff-command")
       if (file.kind === "text") {
-        warned = undefined
+        told = undefined
         return file.text
       }
       // OpenCode asks at each listing of the commands too; once is enough.
-      if (warned !== file.reason)
-        log.warn("handoff command prompt unusable: built-in text used", { path: file.path, reason: file.reason })
-      warned = file.reason
+      const reason = file.kind === "foreign" ? "foreign" : file.reason
+      if (told !== reason) tell(file)
+      told = reason
       return BUILT_IN_COMMAND
     },
   }

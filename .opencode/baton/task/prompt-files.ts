@@ -1,11 +1,16 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs"
 import { type FileHandle, open, stat } from "node:fs/promises"
 import { join } from "node:path"
+import { errorCode } from "../host/error-code.ts"
 
 export type PromptName = "handoff" | "handoff-command" | "worker" | "planner"
 
+/** Paths are relative to the project, with slashes. */
 export type PromptFile =
-  | { readonly kind: "text"; readonly text: string }
+  /** `foreign` is a file of that name that would come first and is the project's own. */
+  | { readonly kind: "text"; readonly path: string; readonly text: string; readonly foreign?: string }
+  /** The project's own: it has no contract comment. */
+  | { readonly kind: "foreign"; readonly path: string }
   /** `reason` is a clause for a person: what was found and what was expected. */
   | { readonly kind: "unusable"; readonly path: string; readonly reason: string }
 
@@ -19,7 +24,15 @@ export type PromptFiles = {
 /** More than this is not a prompt but an accident. */
 export const PROMPT_LIMIT_BYTES = 65_536
 
-const PROMPTS_FOLDER = "prompts"
+/** Where a prompt is looked for, in this order. */
+const FOLDERS = ["prompts", ".opencode/prompts"] as const
+
+/** The second form is that of the role prompts that came with 0.1.0; docs/prompts.md. */
+const CONTRACT_COMMENT = /^<!--[ \t]*(?:baton:|Machine-read by \.opencode\/plugins\/)/m
+/** It tells Baton whose the file is; the model needs none of it. */
+const HANDOFF_COMMENT_LINES = /^<!--[ \t]*baton:handoff\b.*-->[ \t]*(?:\n|$)/gm
+
+const ABSENT = "it does not exist"
 
 /** Without O_NONBLOCK, opening a named pipe waits for a writer. Windows has neither. */
 const READ_WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
@@ -87,19 +100,51 @@ const decodePrompt = (bytes: Uint8Array): string => {
     throw new UnusablePrompt("it is not UTF-8 text", { cause })
   }
   if (text.includes("\0")) throw new UnusablePrompt("it holds NUL bytes, so it is not text")
-  if (text.trim() === "") throw new UnusablePrompt("it is empty")
   return text.replace(/\r\n?/g, "\n")
+}
+
+const requireWords = (text: string): string => {
+  if (text.trim() === "") throw new UnusablePrompt("it is empty")
+  return text
+}
+
+/** Whether a text with LF line ends is Baton's prompt, and not a file of the project's that has the same name. */
+export const hasContractComment = (text: string): boolean => CONTRACT_COMMENT.test(text)
+
+const judge = (name: PromptName, path: string, bytes: Uint8Array): PromptFile => {
+  const text = requireWords(decodePrompt(bytes))
+  if (!hasContractComment(text)) return { kind: "foreign", path }
+  const sent = name.startsWith("handoff") ? requireWords(text.replace(HANDOFF_COMMENT_LINES, "")) : text
+  return { kind: "text", path, text: sent }
 }
 
 const describeReason = (error: unknown): string => {
   if (error instanceof UnusablePrompt) return error.message
-  const code = error instanceof Error && "code" in error ? String(error.code) : ""
-  if (code === "ENOENT") return "it does not exist"
-  return `it cannot be read: ${code || String(error)}`
+  const code = errorCode(error)
+  return code === "ENOENT" ? ABSENT : `it cannot be read: ${code ?? String(error)}`
+}
+
+const refuse = (path: string, error: unknown): PromptFile => ({
+  kind: "unusable",
+  path,
+  reason: describeReason(error),
+})
+
+/** Of two files that are both no prompt of Baton's, the one to tell of: a broken one, then one of the project's. */
+const worthTelling = (first: PromptFile, second: PromptFile): PromptFile => {
+  const files = [first, second]
+  const isBroken = (file: PromptFile) => file.kind === "unusable" && file.reason !== ABSENT
+  return files.find(isBroken) ?? files.find(({ kind }) => kind === "foreign") ?? first
+}
+
+const choose = (first: PromptFile, second: PromptFile): PromptFile => {
+  if (second.kind !== "text") return worthTelling(first, second)
+  return first.kind === "foreign" ? { ...second, foreign: first.path } : second
 }
 
 /**
- * The prompts a user may edit, in the folder `prompts` of a project.
+ * The prompts a user may edit, in the folder `prompts` of a project, or in `.opencode/prompts` where the project has
+ * its own files in the first.
  *
  * A file is read up to `PROMPT_LIMIT_BYTES`, a named pipe or device is refused without being read, and a symbolic
  * link is followed: sharing prompts between projects is the user's own choice. A deadline is the caller's.
@@ -107,23 +152,31 @@ const describeReason = (error: unknown): string => {
  * @param root absolute path of the folder that holds `.opencode` and `prompts`
  */
 export const createPromptFiles = ({ root }: { root: string }): PromptFiles => {
-  const pathOf = (name: PromptName) => join(root, PROMPTS_FOLDER, `${name}.md`)
+  const [first, second] = FOLDERS
+  const readAt = async (folder: string, name: PromptName): Promise<PromptFile> => {
+    const path = `${folder}/${name}.md`
+    try {
+      return judge(name, path, await readRegularFile(join(root, path)))
+    } catch (error) {
+      return refuse(path, error)
+    }
+  }
+  const readNowAt = (folder: string, name: PromptName): PromptFile => {
+    const path = `${folder}/${name}.md`
+    try {
+      return judge(name, path, readRegularFileNow(join(root, path)))
+    } catch (error) {
+      return refuse(path, error)
+    }
+  }
   return {
     read: async (name) => {
-      const path = pathOf(name)
-      try {
-        return { kind: "text", text: decodePrompt(await readRegularFile(path)) }
-      } catch (error) {
-        return { kind: "unusable", path, reason: describeReason(error) }
-      }
+      const file = await readAt(first, name)
+      return file.kind === "text" ? file : choose(file, await readAt(second, name))
     },
     readNow: (name) => {
-      const path = pathOf(name)
-      try {
-        return { kind: "text", text: decodePrompt(readRegularFileNow(path)) }
-      } catch (error) {
-        return { kind: "unusable", path, reason: describeReason(error) }
-      }
+      const file = readNowAt(first, name)
+      return file.kind === "text" ? file : choose(file, readNowAt(second, name))
     },
   }
 }

@@ -1,5 +1,5 @@
 import { parseTask } from "../../task/parse.ts"
-import { createPromptFiles, type PromptName } from "../../task/prompt-files.ts"
+import { createPromptFiles, type PromptFile, type PromptName } from "../../task/prompt-files.ts"
 import { extractProtocol, fillTaskID } from "../../task/protocol.ts"
 import { ROLES, type Role } from "../../task/role.ts"
 import { broken, type Check, type Observation, ok, warning } from "../finding.ts"
@@ -7,8 +7,7 @@ import { broken, type Check, type Observation, ok, warning } from "../finding.ts
 const EXAMPLE_ID = "ts-0a1b2c"
 
 /** Both sides of docs/prompts.md: what a role prompt must hold so that Baton finds task, role and protocol in it. */
-export const judgeRolePrompt = (role: Role, text: string): readonly Observation[] => {
-  const file = `prompts/${role}.md`
+const judgeRolePrompt = (role: Role, file: string, text: string): readonly Observation[] => {
   const task = parseTask(fillTaskID(text, EXAMPLE_ID))
   const found: Observation[] = []
   if (task?.taskID !== EXAMPLE_ID) {
@@ -28,14 +27,8 @@ export const judgeRolePrompt = (role: Role, text: string): readonly Observation[
   return found.length > 0 ? found : [ok(`${file} states task, role and protocol`)]
 }
 
-const judgeUnusable = (name: PromptName, path: string, reason: string): Observation => {
-  const instead = name.startsWith("handoff") ? "the built-in prompt is used" : "the built-in protocol is used"
-  return warning(`${path} cannot be used: ${reason}; ${instead}`, "Mend the file, or run scripts/install again.")
-}
-
 /** Without `$ARGUMENTS` OpenCode puts the goal at the end; without the tool's name the model may only talk. */
-export const judgeCommandPrompt = (text: string): Observation => {
-  const file = "prompts/handoff-command.md"
+const judgeCommandPrompt = (file: string, text: string): Observation => {
   const missing = ["$ARGUMENTS", "handoff_session"].filter((word) => !text.includes(word))
   if (missing.length === 0) return ok(`${file} is the template of /handoff`)
   return warning(
@@ -44,24 +37,35 @@ export const judgeCommandPrompt = (text: string): Observation => {
   )
 }
 
+const judgeText = (name: PromptName, path: string, text: string): readonly Observation[] => {
+  if (name === "handoff") return [ok(`${path} is the prompt of every compaction`)]
+  return name === "handoff-command" ? [judgeCommandPrompt(path, text)] : judgeRolePrompt(name, path, text)
+}
+
+/** A project's own file is no fault of Baton's prompts, whatever it holds. */
+const leftAlone = (name: PromptName, path: string, used: string): Observation =>
+  ok(
+    `${path} is the project's own file and is left alone; Baton uses ${used}. ` +
+      `To make it Baton's, add the line <!-- baton:${name} -->`,
+  )
+
+const judge = (name: PromptName, file: PromptFile): readonly Observation[] => {
+  const builtIn = name.startsWith("handoff") ? "built-in prompt" : "built-in protocol"
+  if (file.kind === "foreign") return [leftAlone(name, file.path, `its ${builtIn}`)]
+  if (file.kind === "unusable") {
+    const message = `${file.path} cannot be used: ${file.reason}; the ${builtIn} is used`
+    return [warning(message, "Mend the file, or run scripts/install again.")]
+  }
+  const judged = judgeText(name, file.path, file.text)
+  return file.foreign === undefined ? judged : [leftAlone(name, file.foreign, file.path), ...judged]
+}
+
 export const promptsCheck: Check = {
   id: "prompts",
   needsBundle: true,
   examine: async ({ root }) => {
     const prompts = createPromptFiles({ root })
-    const handoff = await prompts.read("handoff")
-    const command = await prompts.read("handoff-command")
-    const roles = await Promise.all(ROLES.map(async (role) => ({ role, file: await prompts.read(role) })))
-    return [
-      handoff.kind === "text"
-        ? ok("prompts/handoff.md is the prompt of every compaction")
-        : judgeUnusable("handoff", handoff.path, handoff.reason),
-      command.kind === "text"
-        ? judgeCommandPrompt(command.text)
-        : judgeUnusable("handoff-command", command.path, command.reason),
-      ...roles.flatMap(({ role, file }) =>
-        file.kind === "text" ? judgeRolePrompt(role, file.text) : [judgeUnusable(role, file.path, file.reason)],
-      ),
-    ]
+    const names: readonly PromptName[] = ["handoff", "handoff-command", ...ROLES]
+    return (await Promise.all(names.map(async (name) => judge(name, await prompts.read(name))))).flat()
   },
 }
