@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { afterEach, beforeEach, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { createPatient, type Patient } from "../support/doctor-patient.ts"
 import { runScript } from "../support/small-checkout.ts"
@@ -39,6 +39,14 @@ const outside = (path: string, text: string | Buffer) => {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text)
 }
+/** What an installation of 0.1.0 did about a file that was there before it. */
+const layBeside = (path: string, own: string) => {
+  const manifest = ".opencode/baton/.manifest"
+  patient.write(`${path}.baton-new`, patient.read(path))
+  patient.write(path, own)
+  const kept = patient.read(manifest).replaceAll(`\t${path}\n`, `\t${path}.baton-new\n`)
+  patient.write(manifest, kept)
+}
 /** The first 100 bytes of an SQLite file, the schema version at offset 60. */
 const database = (version: number): Buffer => {
   const header = Buffer.alloc(100)
@@ -62,8 +70,19 @@ harm("a file of the bundle that is gone", "broken", "files", /missing: \.opencod
 )
 harm("a prompt that is gone", "warning", "files", /prompts\/planner\.md/, () => patient.delete("prompts/planner.md"))
 harm("a newer version beside an own file", "warning", "files", /handoff\.md\.baton-new/, () => {
-  patient.write("prompts/handoff.md", "mine\n")
+  patient.write("prompts/handoff.md", "<!-- baton:handoff -->\nmine\n")
   patient.install()
+})
+harm(
+  "a version of Baton's beside the project's file",
+  "warning",
+  "files",
+  /beside the project's own file: .*handoff/,
+  () => layBeside("prompts/handoff.md", "Dear {{customer}},\n"),
+)
+harm("a second place's prompt that is gone", "warning", "files", /removed: \.opencode\/prompts\/worker\.md/, () => {
+  const path = ".opencode/baton/.manifest"
+  patient.write(path, `${patient.read(path)}1\t1\t.opencode/prompts/worker.md\n`)
 })
 harm("an installation that was interrupted", "broken", "files", /interrupted/, () => {
   const path = ".opencode/baton/.manifest"
@@ -104,13 +123,13 @@ harm("an empty handoff prompt", "warning", "prompts", /handoff\.md cannot be use
   patient.write("prompts/handoff.md", " \n"),
 )
 harm("a worker prompt without its Task line", "broken", "prompts", /worker\.md has no line 'Task: /, () =>
-  patient.write("prompts/worker.md", "# Worker\n\n  Task: {{task_id}}\n"),
+  patient.write("prompts/worker.md", "# Worker\n\n  Task: {{task_id}}\n\n<!-- baton:brief -->\n"),
 )
 harm("a planner prompt with another heading", "broken", "prompts", /planner\.md is read as .* worker/, () =>
   patient.write("prompts/planner.md", patient.read("prompts/planner.md").replace("# Planner", "# Plan")),
 )
 harm("a worker prompt without its protocol", "warning", "prompts", /no protocol section/, () =>
-  patient.write("prompts/worker.md", "# Worker\n\nTask: {{task_id}}\n"),
+  patient.write("prompts/worker.md", "# Worker\n\nTask: {{task_id}}\n\n<!-- baton:brief -->\n"),
 )
 
 harm(
@@ -118,7 +137,7 @@ harm(
   "warning",
   "prompts",
   /handoff-command\.md does not mention \$ARGUMENTS/,
-  () => patient.write("prompts/handoff-command.md", "Call handoff_session.\n"),
+  () => patient.write("prompts/handoff-command.md", "<!-- baton:handoff-command -->\nCall handoff_session.\n"),
 )
 harm("settings that are not valid", "warning", "settings", /baton\.json cannot be used: /, () =>
   patient.write(".opencode/baton.json", '{"handoff":{"maxFiles":-1}}\n'),
@@ -218,6 +237,64 @@ test(promised("install.E2", "a file the user changed is told and is no fault"), 
   expect(exitCode).toBe(0)
   const [files] = report.findings.filter(({ id }) => id === "files")
   expect(files).toMatchObject({ status: "ok", message: expect.stringContaining("installation: prompts/handoff.md") })
+})
+
+describe("a project's own file with the name of a prompt", () => {
+  const OWN = "# Worker\n\nOur crew at {{site}}.\n"
+  const NAMES = ["handoff", "handoff-command", "worker", "planner"]
+  const aboutPrompts = () => {
+    const { exitCode, report } = patient.examine()
+    expect(exitCode).toBe(0)
+    expect(JSON.stringify(report)).not.toMatch(/rename it over|Put the line back|does not mention/)
+    return report.findings.filter(({ id }) => id === "prompts")
+  }
+
+  test.each(NAMES)(
+    promised("start.A4", "prompts/%s.md is left alone in one plain line that says how to change that"),
+    (name) => {
+      patient.write(`prompts/${name}.md`, OWN)
+      const told = aboutPrompts().filter(({ message }) => message.includes(`prompts/${name}.md`))
+      expect(told).toEqual([
+        {
+          id: "prompts",
+          status: "ok",
+          message: expect.stringMatching(
+            new RegExp(
+              `^prompts/${name}\\.md is the project's own file and is left alone; Baton uses its built-in (prompt|protocol)\\. ` +
+                `To make it Baton's, add the line <!-- baton:${name} -->$`,
+            ),
+          ),
+        },
+      ])
+      patient.write(`prompts/${name}.md`, `<!-- baton:${name} -->\n${OWN}`)
+      const { report } = patient.examine()
+      expect(JSON.stringify(report)).not.toContain("the project's own file")
+    },
+  )
+
+  test(promised("start.A4", "beside it the prompt of .opencode/prompts is judged"), () => {
+    for (const name of NAMES) {
+      patient.write(`.opencode/prompts/${name}.md`, patient.read(`prompts/${name}.md`))
+      patient.write(`prompts/${name}.md`, OWN)
+    }
+    const found = aboutPrompts()
+    expect(found.map(({ status }) => status)).toEqual(found.map(() => "ok"))
+    const messages = found.map(({ message }) => message)
+    for (const name of NAMES) {
+      const used = `Baton uses .opencode/prompts/${name}.md`
+      expect(messages).toContainEqual(expect.stringContaining(`prompts/${name}.md is the project's own file`))
+      expect(messages).toContainEqual(expect.stringContaining(used))
+    }
+    expect(messages).toContain(".opencode/prompts/worker.md states task, role and protocol")
+    patient.write(".opencode/prompts/worker.md", "# Worker\n<!-- baton:brief -->\n")
+    const [broken] = patient.examine().report.findings.filter(({ status }) => status === "broken")
+    expect(broken?.message).toContain(".opencode/prompts/worker.md has no line 'Task: ")
+  })
+
+  test(promised("start.A4", "a version that lies beside it is never to be renamed over it"), () => {
+    layBeside("prompts/handoff.md", OWN)
+    aboutPrompts()
+  })
 })
 
 test(promised("install.E2", "a ledger of the known schema and a linked home are no fault"), () => {

@@ -28,6 +28,8 @@ export const createPatient = (): Patient => {
   const programs = join(root, "programs")
   const temporary = join(root, "temporary")
   for (const folder of [home, programs, temporary]) mkdirSync(folder)
+  checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\n")
+  checkout.ship("prompts/handoff-command.md", "<!-- baton:handoff-command -->\nCall handoff_session: $ARGUMENTS\n")
   checkout.install()
   checkout.write(".opencode/node_modules/@opencode-ai/plugin/package.json", "{}\n")
   const program = (name: string, script: string) =>

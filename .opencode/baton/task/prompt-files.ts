@@ -108,7 +108,7 @@ const requireWords = (text: string): string => {
   return text
 }
 
-/** Whether a text with LF line ends is Baton's prompt, and not a file of the project's that has the same name. */
+/** Whether a text is Baton's prompt, and not a file of the project's that has the same name. */
 export const hasContractComment = (text: string): boolean => CONTRACT_COMMENT.test(text)
 
 const judge = (name: PromptName, path: string, bytes: Uint8Array): PromptFile => {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isAbsent } from "../../host/error-code.ts"
+import { hasContractComment } from "../../task/prompt-files.ts"
 import { posixChecksum } from "../checksum.ts"
 import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
 import { type Manifest, readManifest } from "../manifest.ts"
@@ -9,6 +10,7 @@ import { type Manifest, readManifest } from "../manifest.ts"
 type State = "as installed" | "changed" | "missing"
 
 const PENDING = /\.baton-new$/
+const PROMPT = /^(?:\.opencode\/)?prompts\//
 const REINSTALL = "Run scripts/install again from a checkout of Baton"
 
 const stateOf = async (path: string, sums: readonly { crc: number; size: number }[]): Promise<State> => {
@@ -26,13 +28,48 @@ const stateOf = async (path: string, sums: readonly { crc: number; size: number 
 const name = (paths: readonly string[]): string =>
   paths.length <= 5 ? paths.join(", ") : `${paths.slice(0, 5).join(", ")} and ${paths.length - 5} more`
 
+/** A file in a folder of prompts, without the comment that makes it Baton's. */
+const isProjectsOwn = async (root: string, path: string): Promise<boolean> => {
+  if (!PROMPT.test(path)) return false
+  try {
+    return !hasContractComment(await readFile(join(root, path), "utf8"))
+  } catch {
+    // Gone or unreadable, so nobody's words are lost; the check of prompts tells of it.
+    return false
+  }
+}
+
+const judgePending = async (root: string, pending: readonly string[]): Promise<readonly Observation[]> => {
+  const own = await Promise.all(pending.map((path) => isProjectsOwn(root, path.replace(PENDING, ""))))
+  const besideOwn = pending.filter((_, index) => own[index])
+  const newer = pending.filter((_, index) => !own[index])
+  return [
+    ...(newer.length > 0
+      ? [
+          warning(
+            `a newer version waits beside your own file: ${name(newer)}`,
+            "Merge it into your file and delete it, or rename it over yours.",
+          ),
+        ]
+      : []),
+    ...(besideOwn.length > 0
+      ? [
+          warning(
+            `a version of Baton's lies beside the project's own file: ${name(besideOwn)}`,
+            "Delete it: your file is left alone. If that is meant for Baton, take over what is new first, its comment too.",
+          ),
+        ]
+      : []),
+  ]
+}
+
 const compare = async (root: string, manifest: Manifest): Promise<readonly Observation[]> => {
   const paths = [...manifest.files.keys()]
   const states = await Promise.all(paths.map((path) => stateOf(join(root, path), manifest.files.get(path) ?? [])))
   const inState = (state: State) => paths.filter((_, index) => states[index] === state)
   const missing = inState("missing").filter((path) => !PENDING.test(path))
-  const code = missing.filter((path) => path.startsWith(".opencode/"))
-  const prompts = missing.filter((path) => !path.startsWith(".opencode/"))
+  const code = missing.filter((path) => !PROMPT.test(path))
+  const prompts = missing.filter((path) => PROMPT.test(path))
   const pending = paths.filter((path) => PENDING.test(path) && existsSync(join(root, path)))
   const changed = inState("changed").filter((path) => !PENDING.test(path))
   const halfway = paths.some((path) => (manifest.files.get(path)?.length ?? 0) > 1)
@@ -45,14 +82,7 @@ const compare = async (root: string, manifest: Manifest): Promise<readonly Obser
     ...(prompts.length > 0
       ? [warning(`prompts were removed: ${name(prompts)}`, `${REINSTALL} to have them back.`)]
       : []),
-    ...(pending.length > 0
-      ? [
-          warning(
-            `a newer version waits beside your own file: ${name(pending)}`,
-            "Merge it into your file and delete it, or rename it over yours.",
-          ),
-        ]
-      : []),
+    ...(await judgePending(root, pending)),
     ok(changed.length > 0 ? `${version}; changed since the installation: ${name(changed)}` : `${version}, unchanged`),
   ]
 }
