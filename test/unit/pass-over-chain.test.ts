@@ -7,7 +7,7 @@ import {
   renderChain,
   unreadableChain,
 } from "../../.opencode/baton/pass-over/chain-rules.ts"
-import { nearestNames } from "../../.opencode/baton/pass-over/nearest-names.ts"
+import { nearestNames } from "../../.opencode/baton/task/nearest-names.ts"
 import { promised } from "../requirements.ts"
 
 const AGENTS = ["alice", "audit", "scout", "inspector", "validator", "skill/review"]

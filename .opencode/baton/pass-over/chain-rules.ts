@@ -1,5 +1,5 @@
+import { nearestNames } from "../task/nearest-names.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
-import { nearestNames } from "./nearest-names.ts"
 
 /** An agent at work, in the session it works in. */
 export type ChainLink = { readonly agent: string; readonly session_id: string }
