@@ -18,6 +18,15 @@ export const REQUIREMENTS = {
     "A child session inherits task and role and keeps its own brief; a later Task: line re-binds; deletion forgets.",
   "task.B4": "A session without a task sends the same requests to the model as without the bundle.",
 
+  "start.A1":
+    "Each request of a session with a task holds the task, the same from turn to turn, within the budget; a child is told its parent's.",
+  "start.A2":
+    "The first request of a new session on a task holds the last handoff, the last log lines and where the work stood.",
+  "start.A3": "A task that is unknown, done or canceled is said to the model and to the user, once.",
+  "start.A5":
+    "The task is bound before the request is sent; a ledger that does not answer is said, and the request goes on.",
+  "start.A6": "The demo's agent knows only what its requests hold, and goes on in a new session after a crash.",
+
   "compaction.C1":
     "OpenCode finds the compaction plugin by itself, and its hook answers experimental.session.compacting.",
   "compaction.C2":
@@ -161,6 +170,8 @@ export const REQUIREMENTS = {
   "install.E2": "doctor finds what is broken, says how to mend it, and changes nothing.",
   "install.E3": "demo runs real compactions, shows what an observer sees, and fails when a claim of its own fails.",
   "install.E4": "An agent's searches find the user's project and not the installed bundle.",
+  "install.E5": "install runs on OpenCode, Bun or Node 20, whichever is there alone, and says so when none is.",
+  "install.E6": "install says what to do in git and where the tasks are; uninstall, that they stay and how to read them.",
 
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",

@@ -78,8 +78,8 @@ describe("boundaries", () => {
     expect(offenders.map(({ path }) => path)).toEqual([])
   })
 
-  test(promised("repo.A1", "no file is longer than 250 lines, and every room of the design is there"), () => {
-    const long = sources.filter(({ text }) => text.split("\n").length > 251)
+  test(promised("repo.A1", "no file is longer than 400 lines, and every room of the design is there"), () => {
+    const long = sources.filter(({ text }) => text.split("\n").length > 401)
     expect(long.map(({ path }) => path)).toEqual([])
     for (const room of ["plugins", "baton/host", "baton/task", "baton/ledger", "baton/compaction", "baton/bin"]) {
       expect(existsSync(join(REPOSITORY, ".opencode", room)), room).toBe(true)

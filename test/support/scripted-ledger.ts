@@ -45,6 +45,7 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
       const found: LedgerTask = { id, title: id, status: "open", type: "task", project: "p", ...task, logs }
       return { kind: "found", task: found }
     },
+    listTasks: async () => [...tasks.keys()].map((id) => ({ id, title: id, status: "open" })),
     appendLog: (id, message) => {
       calls.push(`log ${id} ${message}`)
       return write(id, message, (task) => task.messages.push(message))

@@ -14,16 +14,16 @@ describe("a session that surely has no task", () => {
     const sessions = createBornSessions()
     sessions.born("ses_1", undefined)
     expect(heard(sessions, "ses_1", "Hello.")).toBe("taskless")
-    expect(sessions.checkFirstRequest("ses_1", [userMessage(said("Hello."))])).toBe("taskless")
+    expect(sessions.checkFirstRequest("ses_1", [userMessage(said("Hello."))])).toBe(true)
     // After a compaction there are user messages that nobody wrote; what was whole stays whole.
-    expect(sessions.checkFirstRequest("ses_1", [userMessage([]), userMessage([]), userMessage([])])).toBe("taskless")
-    expect([sessions.find("ses_1"), sessions.isSurelyTaskless("ses_1")]).toEqual(["taskless", true])
+    expect(sessions.checkFirstRequest("ses_1", [userMessage([]), userMessage([]), userMessage([])])).toBe(true)
+    expect([sessions.isTaskless("ses_1"), sessions.isSurelyTaskless("ses_1")]).toEqual([true, true])
   })
 
   test(promised("task.B2", "is none that was there before, such as a resumed one"), () => {
     const sessions = createBornSessions()
     expect(heard(sessions, "ses_1", "Hello.")).toBeUndefined()
-    expect(sessions.checkFirstRequest("ses_1", [userMessage(said("Hello."))])).toBeUndefined()
+    expect(sessions.checkFirstRequest("ses_1", [userMessage(said("Hello."))])).toBe(false)
   })
 
   test(promised("task.B2", "is no fork, which begins with messages that were not heard"), () => {
@@ -31,8 +31,8 @@ describe("a session that surely has no task", () => {
     sessions.born("ses_1", undefined)
     heard(sessions, "ses_1", "Go on.")
     const messages = [userMessage(said("Task: ts-b54507"), "msg_old"), assistantMessage(), userMessage(said("Go on."))]
-    expect(sessions.checkFirstRequest("ses_1", messages)).toBeUndefined()
-    expect(sessions.find("ses_1")).toBeUndefined()
+    expect(sessions.checkFirstRequest("ses_1", messages)).toBe(false)
+    expect(sessions.isTaskless("ses_1")).toBe(false)
   })
 
   test(promised("task.B2", "is no fork whose older messages alone are on their way to a summariser"), () => {
@@ -40,17 +40,13 @@ describe("a session that surely has no task", () => {
     sessions.born("ses_1", undefined)
     heard(sessions, "ses_1", "Go on.")
     expect(sessions.isSurelyTaskless("ses_1")).toBe(false)
-    expect(sessions.checkFirstRequest("ses_1", [userMessage(said("Task: ts-b54507"), "msg_old")])).toBeUndefined()
+    expect(sessions.checkFirstRequest("ses_1", [userMessage(said("Task: ts-b54507"), "msg_old")])).toBe(false)
   })
 
   test("are bounded: the oldest is looked up like any other again", () => {
     const sessions = createBornSessions()
     for (let at = 0; at <= 1_000; at++) sessions.born(`ses_${at}`, undefined)
-    expect([sessions.find("ses_0"), sessions.find("ses_1"), sessions.find("ses_1000")]).toEqual([
-      undefined,
-      "taskless",
-      "taskless",
-    ])
+    expect(["ses_0", "ses_1", "ses_1000"].map(sessions.isTaskless)).toEqual([false, true, true])
   })
 
   test(promised("task.B3", "is a child only when its parent is"), () => {
@@ -58,10 +54,10 @@ describe("a session that surely has no task", () => {
     sessions.born("ses_1", undefined)
     sessions.born("ses_2", "ses_1")
     sessions.born("ses_3", "ses_unknown")
-    expect([sessions.find("ses_2"), sessions.find("ses_3")]).toEqual(["taskless", undefined])
+    expect(["ses_2", "ses_3"].map(sessions.isTaskless)).toEqual([true, false])
     heard(sessions, "ses_1", "Task: ts-b54507")
     sessions.born("ses_4", "ses_1")
-    expect(sessions.find("ses_4")).toBeUndefined()
+    expect(sessions.isTaskless("ses_4")).toBe(false)
   })
 
   test(promised("task.B1", "is none as soon as a text names a task, in whatever form the parser takes"), () => {
@@ -72,45 +68,15 @@ describe("a session that surely has no task", () => {
         fc.pre(parseTask(before + task) !== undefined)
         const sessions = createBornSessions()
         sessions.born("ses_1", undefined)
-        expect(heard(sessions, "ses_1", before + task)).toBe("with a task")
+        expect(heard(sessions, "ses_1", before + task)).toBe("named a task")
+        expect(sessions.isTaskless("ses_1")).toBe(false)
       }),
     )
   })
 })
 
-describe("a session born here whose message named a task", () => {
-  const begin = () => {
-    const sessions = createBornSessions()
-    sessions.born("ses_1", undefined)
-    heard(sessions, "ses_1", "Task: ts-b54507", "msg_1")
-    return sessions
-  }
-
-  test(promised("task.B2", "is handed over once, with what passed by before the feature was loaded"), () => {
-    const sessions = begin()
-    sessions.born("ses_2", undefined)
-    expect(sessions.checkFirstRequest("ses_1", [userMessage(said("Task: ts-b54507"), "msg_1")])).toBe("with a task")
-    sessions.noteContext("ses_1", 200_000)
-    expect(heard(sessions, "ses_1", "Go on.", "msg_2")).toBe("with a task")
-    expect(sessions.handOver()).toEqual([{ sessionID: "ses_1", isTurnSeen: true, contextTokens: 200_000 }])
-    expect([sessions.handOver(), sessions.find("ses_1"), sessions.find("ses_2")]).toEqual([[], undefined, "taskless"])
-  })
-
-  test(promised("task.B2", "is handed over without a turn before its first request"), () => {
-    expect(begin().handOver()).toEqual([{ sessionID: "ses_1", isTurnSeen: false }])
-  })
-
-  test(promised("task.B2", "is none when it is a fork, whose older messages nobody heard"), () => {
-    const sessions = begin()
-    const messages = [userMessage(said("Hello."), "msg_0"), userMessage(said("Task: ts-b54507"), "msg_1")]
-    expect(sessions.checkFirstRequest("ses_1", messages)).toBeUndefined()
-    expect(sessions.handOver()).toEqual([])
-  })
-
-  test(promised("task.B3", "leaves its children to be looked up, and is told apart when it is forgotten"), () => {
-    const sessions = begin()
-    sessions.born("ses_2", "ses_1")
-    expect([sessions.find("ses_2"), sessions.isSurelyTaskless("ses_1")]).toEqual([undefined, false])
-    expect([sessions.forget("ses_1"), sessions.forget("ses_1")]).toEqual(["with a task", undefined])
-  })
+test(promised("task.B3", "forgetting tells whether the session was taskless"), () => {
+  const sessions = createBornSessions()
+  sessions.born("ses_1", undefined)
+  expect([sessions.forget("ses_1"), sessions.forget("ses_1")]).toEqual([true, false])
 })

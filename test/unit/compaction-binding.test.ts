@@ -5,13 +5,12 @@ import type { TextPart, UserMessage } from "@opencode-ai/sdk"
 import { expect, test } from "vitest"
 import { createCompactionHooks } from "../../.opencode/baton/compaction/hooks.ts"
 import { promised } from "../requirements.ts"
-import { eventually } from "../support/opencode-server.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
 const SESSION = "ses_1"
 
 // A hook has a second; vitest may take longer to make modules of the files.
-await import("../../.opencode/baton/compaction/tasks.ts")
+await import("../../.opencode/baton/compaction/feature.ts")
 
 /** The hooks in a project in which a session has begun with a message that names a task. */
 const open = async () => {
@@ -31,22 +30,10 @@ const open = async () => {
   const part: TextPart = { id: "prt_1", sessionID: SESSION, messageID: "msg_1", type: "text", text: "Task: ts-b54507" }
   await hooks["chat.message"]?.({ sessionID: SESSION }, { message, parts: [part] })
   const file = join(directory, ".opencode", "state", "tasks", `${SESSION}.json`)
-  return { hooks, stored: () => (existsSync(file) ? readFileSync(file, "utf8") : undefined) }
+  return { stored: () => (existsSync(file) ? readFileSync(file, "utf8") : undefined) }
 }
 
-test(promised("task.B2", "no request waits for its session's task being noted, and every tool does"), async () => {
-  const { hooks, stored } = await open()
-  expect(stored()).toBeUndefined()
-  await hooks["tool.execute.before"]?.({ tool: "pass_over", sessionID: SESSION, callID: "call_1" }, { args: {} })
+test(promised(["task.B2", "start.A5"], "the task is on disk before OpenCode makes the request"), async () => {
+  const { stored } = await open()
   expect(stored()).toContain("ts-b54507")
-})
-
-test(promised("task.B2", "the task is noted when the request is on its way, and when OpenCode ends"), async () => {
-  const first = await open()
-  const request = { sessionID: SESSION, agent: "title", model: { limit: { context: 0 } } }
-  await first.hooks["chat.params"]?.(...([request, {}] as unknown as Parameters<NonNullable<Hooks["chat.params"]>>))
-  expect(await eventually("the binding", first.stored)).toContain("ts-b54507")
-  const second = await open()
-  await second.hooks.dispose?.()
-  expect(second.stored()).toContain("ts-b54507")
 })

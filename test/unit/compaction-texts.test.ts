@@ -12,6 +12,7 @@ const IDENTITY: TaskIdentity = {
   role: "worker",
   brief: "Never touch the lexer.",
   protocol: "orient → land",
+  isChild: false,
   ledger: { title: "Teach CRLF", status: "in_progress", definitionOfDone: "tests pass", specification: "CRLF counts." },
 }
 const FACTS: Facts = { compactions: 2, activity: EMPTY_ACTIVITY, todos: [] }

@@ -35,11 +35,13 @@ const setUp = ({
   records = [handoff(OLD, READER)],
   others = {},
   cursors = true,
+  isSameTask = false,
 }: {
   messages?: FakeSession["messages"] & object
   records?: HandoffRecord[]
   others?: Record<string, FakeSession>
   cursors?: boolean
+  isSameTask?: boolean
 } = {}) => {
   const sessions = new Map<string, FakeSession>([
     [READER, { messages: [] }],
@@ -48,6 +50,7 @@ const setUp = ({
   ])
   const fake = createFakeSessions(sessions, { cursors })
   const read = createReadSession({
+    isSameTask: async () => isSameTask,
     sessions: fake,
     records: async () => records,
     log: createRecordedLog(),
@@ -104,6 +107,12 @@ describe("read_session", () => {
     }
     const { output } = await setUp({ others }).ask({ sessionID: "ses_else", any: true })
     expect(output).toContain("it belongs to another project")
+  })
+
+  test(promised("start.A2", "a session on the same task is read without more ado"), async () => {
+    const others = { ses_earlier: { messages: conversation(1) } }
+    const { output } = await setUp({ others, isSameTask: true }).ask({ sessionID: "ses_earlier" })
+    expect(output).toBe("## User\nQuestion 0.\n\n(End of session - 1 messages)")
   })
 
   test(promised("handoff.D2", "any: true reads a stranger and says so"), async () => {

@@ -53,6 +53,7 @@ const setUp = (
         role,
         brief,
         protocol: "",
+        isChild: false,
         ...(known.isSilent
           ? {}
           : { ledger: { title: "T", status: "open", specification: `The specification of ${taskID}.` } }),

@@ -3,20 +3,24 @@ import type { Event } from "@opencode-ai/sdk"
 import { findCompletedCompaction, isAwaitingSummary } from "../host/completed-compaction.ts"
 import { withDeadline } from "../host/deadline.ts"
 import type { Change } from "../host/guard.ts"
+import { showTool } from "../host/hidden-tools.ts"
 import { describeError } from "../host/log.ts"
+import type { ModelName } from "../host/model-context.ts"
 import { createRecentMap } from "../host/recent-map.ts"
-import { withNote } from "../host/request-note.ts"
+import { noteTextOf, withNote } from "../host/request-note.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
 import type { ToolUse } from "../task/activity.ts"
 import type { TaskBinding } from "../task/binding.ts"
+import { parseTask } from "../task/parse.ts"
 import type { TaskRegistry } from "../task/registry.ts"
+import { collectUserText } from "../task/user-text.ts"
 import { createActivityTracker } from "./activity-tracker.ts"
-import type { PassedBy } from "./born-sessions.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
 import { type GatherDeps, type Gathered, gatherIdentityAndFacts } from "./gather.ts"
 import { type CompactionJournal, type Journals, originalSpecification } from "./journal.ts"
+import type { Openings } from "./openings.ts"
 import { createPreparations } from "./preparations.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
 import { createRecorder } from "./recorder.ts"
@@ -31,6 +35,7 @@ export type CompactionDeps = Omit<GatherDeps, "todos"> & {
   tasks: TaskRegistry
   journals: Journals
   outbox: Pick<Outbox, "add" | "addUnlessKnown" | "waiting" | "flush">
+  openings: Openings
   now: () => Date
 }
 
@@ -51,12 +56,19 @@ type SeenSession = {
 
 /** Of the 3 s that the hook of a request has. */
 const NOTE_READY_MS = 2_500
+const TASK_DEADLINE_MS = 1_000
+
+/** The tool that an earlier session can be read with. */
+const READ_TOOL = "read_session"
 
 export type Compaction = {
-  /** A user's message arrived: what a compaction right at its start would have to ask for is asked for now. */
-  userArrived(sessionID: string): void
-  /** What passed by before the feature was there. */
-  passedBy(before: PassedBy): void
+  /**
+   * A user's message arrived, and the session's task is known where the message names it: what its request needs is asked
+   * for now.
+   *
+   * @param isNew the session began in this process, so that there is nothing from before
+   */
+  userArrived(sessionID: string, model: ModelName, isNew: boolean): void
   modelUsed(sessionID: string, contextTokens: number): void
   toolUsed(sessionID: string, use: ToolUse): undefined
   /** @returns the change to the compacting hook's output, or nothing for a session without a task */
@@ -93,6 +105,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     activity.forget(sessionID)
     seen.delete(sessionID)
     preparations.forget(sessionID)
+    deps.openings.forget(sessionID)
     todos.forget(sessionID)
     priorSummaries.forget(sessionID)
     await tasks.forget(sessionID)
@@ -122,21 +135,43 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     if (tasks.peek(sessionID)) void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
   }
 
-  const prepare = async (sessionID: string): Promise<void> => {
+  const prepare = async (sessionID: string, model: ModelName, isNew: boolean): Promise<void> => {
+    const binding = tasks.peek(sessionID) ?? (await tasks.find(sessionID))
+    if (binding) deps.openings.begin(binding, model)
     const isTurnSeen = () => seen.get(sessionID)?.isTurnSeen === true
-    if (isTurnSeen() || !(await tasks.find(sessionID))) return
+    if (!binding || isNew || isTurnSeen()) return
     const { count, lastHandoff } = await journals.load(sessionID)
     if (count === 0 && !lastHandoff) priorSummaries.prepare(sessionID, isTurnSeen)
     await todos.find(sessionID)
   }
 
-  return {
-    userArrived: (sessionID) => inBackground(sessionID, work.begin(sessionID, prepare(sessionID))),
+  /**
+   * The user's message that names the session's task, else the first. A message that is changed breaks the provider's cache
+   * from there on, so that it is the same one in each request.
+   */
+  const findAnchor = (messages: readonly StoredMessage[], { taskID }: TaskBinding): StoredMessage | undefined => {
+    const users = messages.filter(({ info }) => info.role === "user")
+    return users.find(({ parts }) => parseTask(collectUserText(parts))?.taskID === taskID) ?? users[0]
+  }
 
-    passedBy: ({ sessionID, isTurnSeen, contextTokens }) => {
-      see(sessionID, { isTurnSeen })
-      if (contextTokens !== undefined) modelUsed(sessionID, contextTokens)
-    },
+  const addOpening = async (sessionID: string, messages: StoredMessage[]): Promise<Change | undefined> => {
+    const found = await withDeadline(tasks.find(sessionID), TASK_DEADLINE_MS)
+    const binding = found.kind === "done" ? found.value : undefined
+    const anchor = binding && findAnchor(messages, binding)
+    if (!binding || anchor?.info.role !== "user") return undefined
+    const texts = anchor.parts.flatMap((part) =>
+      part.type === "text" && noteTextOf(part) === undefined ? [part.text] : [],
+    )
+    const { text } = await deps.openings.find(binding, anchor.info.model, texts.join("\n"))
+    return () => {
+      withNote(messages, anchor.info.id, text)
+      if (text.includes(READ_TOOL)) showTool(messages, READ_TOOL)
+    }
+  }
+
+  return {
+    userArrived: (sessionID, model, isNew) =>
+      inBackground(sessionID, work.begin(sessionID, prepare(sessionID, model, isNew))),
 
     modelUsed,
 
@@ -182,10 +217,11 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     remind: async (messages) => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
-      if (seen.get(sessionID)?.isSummaryExpected) see(sessionID, { isSummaryExpected: false })
+      const isSummaryExpected = seen.get(sessionID)?.isSummaryExpected === true
+      if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
       else see(sessionID, { isTurnSeen: true, hasCompacted: false })
       const compaction = findCompletedCompaction(messages)
-      if (!compaction) return undefined
+      if (!compaction) return isSummaryExpected ? undefined : addOpening(sessionID, messages)
       const asked = performance.now()
       const binding = await tasks.find(sessionID)
       if (!binding) return undefined

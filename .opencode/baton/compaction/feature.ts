@@ -1,37 +1,38 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import type { Part } from "@opencode-ai/sdk"
+import type { Part, UserMessage } from "@opencode-ai/sdk"
 import { withDeadline } from "../host/deadline.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
+import { createModelContext } from "../host/model-context.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { createSessionStore } from "../host/session-store.ts"
 import { createSessions } from "../host/sessions.ts"
 import { createStateFolder } from "../host/state-folder.ts"
+import { createTui } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import { createOutbox } from "../ledger/outbox.ts"
 import { createPromptFiles } from "../task/prompt-files.ts"
-import type { TaskRegistry } from "../task/registry.ts"
+import { createTaskRegistry } from "../task/registry.ts"
+import { storedBindings } from "../task/stored-bindings.ts"
 import { collectUserText } from "../task/user-text.ts"
 import { type Compaction, createCompaction } from "./compaction.ts"
 import { createJournals, journalSchema } from "./journal.ts"
+import { createOpenings } from "./openings.ts"
 
 /** As long as `guardDispose` waits. */
 const FLUSH_DEADLINE_MS = 700
 
 export type CompactionFeature = Omit<Compaction, "stop" | "userArrived"> & {
-  userMessage(sessionID: string, parts: readonly Part[]): Promise<Change | undefined>
+  /** @param isNew the session began in this process */
+  userMessage(message: UserMessage, parts: readonly Part[], isNew: boolean): Promise<Change | undefined>
   /** Saves what is unsaved and delivers what can be delivered in 700 ms; the rest waits in the outbox. */
   stop(): Promise<void>
 }
 
-/**
- * Puts the feature together for one directory: the only place where its parts meet the host.
- *
- * @param context.tasks in use before the rest of the feature is (tasks.ts)
- */
+/** Puts the feature together for one directory: the only place where its parts meet the host. */
 export const createCompactionFeature = (
   { client, directory, worktree, $ }: PluginInput,
-  { log, projectRoot, bundleRoot, tasks }: { log: Log; projectRoot: string; bundleRoot: string; tasks: TaskRegistry },
+  { log, projectRoot, bundleRoot }: { log: Log; projectRoot: string; bundleRoot: string },
 ): CompactionFeature => {
   const now = () => new Date()
   const state = createStateFolder(projectRoot)
@@ -40,16 +41,24 @@ export const createCompactionFeature = (
   const ledger = createLedger({ run, directory, log, state, bundleRoot })
   const outbox = createOutbox({ ledger, state, log, now })
   const journals = createJournals(createSessionStore({ state, folder: "compactions", schema: journalSchema, log }))
+  const bindings = storedBindings({ state, log })
+  const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
+  const prompts = createPromptFiles({ root: projectRoot })
+  // Outside git OpenCode calls the file system's root the worktree.
+  const root = worktree === "/" ? directory : worktree
+  const modelContext = createModelContext(client)
+  const tui = createTui(client)
+  const openings = createOpenings({ ledger, journals, bindings, modelContext, tui, prompts, run, root, log })
   const compaction = createCompaction({
     tasks,
     journals,
     outbox,
+    openings,
     ledger,
-    prompts: createPromptFiles({ root: projectRoot }),
+    prompts,
     sessions,
     run,
-    // Outside git OpenCode calls the file system's root the worktree.
-    root: worktree === "/" ? directory : worktree,
+    root,
     log,
     now,
   })
@@ -58,9 +67,10 @@ export const createCompactionFeature = (
   const { userArrived, ...hooks } = compaction
   return {
     ...hooks,
-    userMessage: async (sessionID, parts) => {
+    userMessage: async ({ sessionID, model }, parts, isNew) => {
+      // Bound before the request is sent, and on disk.
       await tasks.userMessage(sessionID, collectUserText(parts))
-      userArrived(sessionID)
+      userArrived(sessionID, model, isNew)
       return undefined
     },
     stop: async () => {

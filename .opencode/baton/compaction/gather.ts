@@ -3,7 +3,7 @@ import { readGitState } from "../host/git-state.ts"
 import type { Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
 import { splitHandoff } from "../ledger/description.ts"
-import type { Ledger, LedgerTask } from "../ledger/ledger.ts"
+import type { Ledger, LedgerTask, TaskRead } from "../ledger/ledger.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import type { Facts } from "../task/facts.ts"
 import type { PromptFiles } from "../task/prompt-files.ts"
@@ -38,18 +38,24 @@ const LEDGER_DEADLINE_MS = 2_000
 const PROMPT_FILE_DEADLINE_MS = 1_500
 const NOT_READ_IN_TIME = `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
 
+type IdentityDeps = Pick<GatherDeps, "ledger" | "prompts" | "log">
+
 const readLedgerTask = async (
-  deps: GatherDeps,
+  deps: IdentityDeps,
   { taskID, sessionID }: TaskBinding,
-): Promise<LedgerTask | "unknown" | undefined> => {
-  const read = await deps.ledger.readTask(taskID, { deadlineMs: LEDGER_DEADLINE_MS })
-  if (read.kind === "found") return read.task
+  deadlineMs: number,
+): Promise<TaskRead> => {
+  const read = await deps.ledger.readTask(taskID, { deadlineMs })
+  if (read.kind === "found") return read
   const reason = read.kind === "unknown" ? `the ledger has no task ${taskID}` : read.reason
   deps.log.warn("task not read from the ledger", { sessionID, taskID, reason })
-  return read.kind === "unknown" ? "unknown" : undefined
+  return read
 }
 
-const readProtocol = async (deps: GatherDeps, { taskID, role, sessionID }: TaskBinding): Promise<string> => {
+/** The protocol comes with the role's heading, and not otherwise. */
+const readProtocol = async (deps: IdentityDeps, binding: TaskBinding): Promise<string> => {
+  const { taskID, role, hasRoleHeading, sessionID } = binding
+  if (!hasRoleHeading) return ""
   const read = await withDeadline(deps.prompts.read(role), PROMPT_FILE_DEADLINE_MS)
   const file =
     read.kind === "done"
@@ -81,31 +87,47 @@ const readGit = async (deps: GatherDeps, sessionID: string): Promise<Facts["git"
   return undefined
 }
 
+/** A session's task as ledger and prompts have it. */
+export type KnownTask = {
+  identity: TaskIdentity
+  /** The handoff section that stands in the task's description. */
+  handoff?: string
+  logs: LedgerTask["logs"]
+  /** Why the ledger could not be asked. */
+  failure?: string
+}
+
+/** Reads ledger and protocol side by side. */
+export const readKnownTask = async (
+  deps: IdentityDeps,
+  binding: TaskBinding,
+  deadlineMs = LEDGER_DEADLINE_MS,
+): Promise<KnownTask> => {
+  const [read, protocol] = await Promise.all([readLedgerTask(deps, binding, deadlineMs), readProtocol(deps, binding)])
+  const { taskID, role, brief, origin } = binding
+  const known = { taskID, role, brief, protocol, isChild: origin === "parent" }
+  if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, logs: [] }
+  if (read.kind === "unavailable") return { identity: known, logs: [], failure: read.reason }
+  const { title, status, definitionOfDone, description, logs } = read.task
+  const { specification, handoff } = splitHandoff(description)
+  const ledger = { title, status, ...(definitionOfDone === undefined ? {} : { definitionOfDone }), specification }
+  return { identity: { ...known, ledger }, logs, ...(handoff === undefined ? {} : { handoff }) }
+}
+
 /** Reads ledger, protocol, todos and git side by side. */
 export const gatherIdentityAndFacts = async (
   deps: GatherDeps,
   binding: TaskBinding,
   journal: CompactionJournal,
 ): Promise<Gathered> => {
-  const [read, protocol, todos, git] = await Promise.all([
-    readLedgerTask(deps, binding),
-    readProtocol(deps, binding),
+  const [{ identity, handoff }, todos, git] = await Promise.all([
+    readKnownTask(deps, binding),
     readTodos(deps, binding.sessionID),
     readGit(deps, binding.sessionID),
   ])
-  const { taskID, role, brief } = binding
-  const task = read === "unknown" ? undefined : read
-  const { specification, handoff } = splitHandoff(task?.description ?? "")
-  const found = task && {
-    title: task.title,
-    status: task.status,
-    ...(task.definitionOfDone === undefined ? {} : { definitionOfDone: task.definitionOfDone }),
-    specification,
-  }
-  const ledger = read === "unknown" ? read : found
   const { count, activity } = journal
   return {
-    identity: { taskID, role, brief, protocol, ...(ledger ? { ledger } : {}) },
+    identity,
     facts: { compactions: count, activity, todos, ...(git ? { git } : {}) },
     ...(handoff === undefined ? {} : { handoff }),
   }

@@ -8,15 +8,17 @@ export type HandoffTitle = {
   readonly sessionID: string
   /** Id of the message that holds the summary. */
   readonly summaryID: string
+  /** When it was written: ISO 8601, UTC. */
+  readonly at: string
 }
 
-const TITLE = /^# Handoff after compaction (\d+) \(session (\w+), summary (\w+), /
+const TITLE = /^# Handoff after compaction (\d+) \(session (\w+), summary (\w+), ([0-9T:.-]+Z)\)/
 
 /** The compaction that a section is of; undefined for text that does not begin with such a title. */
 export const parseHandoffTitle = (section: string): HandoffTitle | undefined => {
-  const [, number, sessionID, summaryID] = TITLE.exec(section) ?? []
-  if (number === undefined || sessionID === undefined || summaryID === undefined) return undefined
-  return { number: Number(number), sessionID, summaryID }
+  const [, number, sessionID, summaryID, at] = TITLE.exec(section) ?? []
+  if (number === undefined || sessionID === undefined || summaryID === undefined || at === undefined) return undefined
+  return { number: Number(number), sessionID, summaryID, at }
 }
 
 /**

@@ -1,14 +1,13 @@
 import { delimiter, join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import type { Event, Part } from "@opencode-ai/sdk"
+import type { Event } from "@opencode-ai/sdk"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardDispose, guardHook, guardObserver } from "../host/guard.ts"
 import { loadOnce } from "../host/load-once.ts"
-import { createLog, describeError } from "../host/log.ts"
+import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project-root.ts"
-import { createPutOffWork } from "../host/put-off-work.ts"
 import { hasWaitingRecords } from "../ledger/waiting-records.ts"
-import { type BornSession, createBornSessions } from "./born-sessions.ts"
+import { createBornSessions } from "./born-sessions.ts"
 import type { CompactionFeature } from "./feature.ts"
 
 /** In all, for the hook that OpenCode waits on before it asks for a summary. */
@@ -55,41 +54,15 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
   }
 
   const born = createBornSessions()
-  const loadTasks = loadOnce(async () => {
-    const { createTasks, collectUserText } = await import("./tasks.ts")
-    return { tasks: createTasks(input, { log, projectRoot }), collectUserText }
-  })
-  const putOff = createPutOffWork()
-  /**
-   * Notes the task of a message that came before the feature was loaded. No request waits for it: the message itself says
-   * which task it is, and a process that ends before this leaves it in the history, where the next one finds it.
-   */
-  const bindLater = (sessionID: string, parts: readonly Part[]): void => {
-    // Other plugins may change the message after this one.
-    const asWritten = parts.map((part) => ({ ...part }))
-    putOff.add(async () => {
-      try {
-        const { tasks, collectUserText } = await loadTasks()
-        await tasks.userMessage(sessionID, collectUserText(asWritten))
-      } catch (error) {
-        log.error("task not noted", { sessionID, error: describeError(error) })
-      }
-    })
-  }
   const loadFeature = loadOnce(async () => {
-    const [{ createCompactionFeature }, { tasks }] = await Promise.all([import("./feature.ts"), loadTasks()])
-    await putOff.settle()
-    const feature = createCompactionFeature(input, { log, projectRoot, bundleRoot, tasks })
-    for (const session of born.handOver()) feature.passedBy(session)
-    return feature
+    const { createCompactionFeature } = await import("./feature.ts")
+    return createCompactionFeature(input, { log, projectRoot, bundleRoot })
   })
   let loading: Promise<CompactionFeature> | undefined
   const load = (): Promise<CompactionFeature> => {
     loading = loadFeature()
     return loading
   }
-  const needsNothing = (is: BornSession | undefined): boolean =>
-    is === "taskless" || (is === "with a task" && loading === undefined)
   const ifHeld =
     <Input, Output>(hook: (input: Input, output: Output) => Promise<void>) =>
     async (input: Input, output: Output): Promise<void> => {
@@ -100,18 +73,18 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       case "session.created": {
         const { id, parentID } = event.properties.info
         if (!hasWaitingRecords(projectRoot)) born.born(id, parentID)
-        return born.find(id) !== undefined
+        return born.isTaskless(id)
       }
       case "session.deleted":
-        return born.forget(event.properties.info.id) === "taskless"
+        return born.forget(event.properties.info.id)
       case "message.part.updated": {
         const { sessionID, type } = event.properties.part
-        return (type !== "compaction" && type !== "patch") || born.find(sessionID) === "taskless"
+        return (type !== "compaction" && type !== "patch") || born.isTaskless(sessionID)
       }
       case "session.compacted":
         return born.isSurelyTaskless(event.properties.sessionID)
       case "todo.updated":
-        return born.find(event.properties.sessionID) === "taskless"
+        return born.isTaskless(event.properties.sessionID)
       case "session.idle":
         return loading === undefined
       default:
@@ -126,9 +99,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         { name: "chat.message", deadlineMs: SHORT_DEADLINE_MS },
         async ({ sessionID }, { message, parts }) => {
           const is = born.noteMessage(sessionID, message, parts)
-          if (!needsNothing(is)) return (await load()).userMessage(sessionID, parts)
-          if (is === "with a task") bindLater(sessionID, parts)
-          else log.debug("session has no task: nothing to do", { sessionID })
+          if (is !== "taskless") return (await load()).userMessage(message, parts, is === "named a task")
+          log.debug("session has no task: nothing to do", { sessionID })
           return undefined
         },
         about,
@@ -139,24 +111,10 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "chat.params", deadlineMs: SHORT_DEADLINE_MS },
         async (request) => {
-          putOff.requestPrepared()
           const { sessionID } = request
           const contextTokens = contextTokensOf(request)
-          if (contextTokens === undefined) return undefined
-          born.noteContext(sessionID, contextTokens)
-          if (!needsNothing(born.find(sessionID))) (await load()).modelUsed(sessionID, contextTokens)
-          return undefined
-        },
-        about,
-      ),
-    ),
-    // A tool may read its session's task from the disk.
-    "tool.execute.before": ifHeld(
-      guardHook(
-        log,
-        { name: "tool.execute.before", deadlineMs: SHORT_DEADLINE_MS },
-        async () => {
-          await putOff.settle()
+          if (contextTokens === undefined || born.isTaskless(sessionID)) return undefined
+          ;(await load()).modelUsed(sessionID, contextTokens)
           return undefined
         },
         about,
@@ -167,9 +125,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "tool.execute.after", deadlineMs: SHORT_DEADLINE_MS },
         async ({ sessionID, tool, args }, { metadata }) =>
-          born.find(sessionID) === "taskless"
-            ? undefined
-            : (await load()).toolUsed(sessionID, { tool, args, metadata }),
+          born.isTaskless(sessionID) ? undefined : (await load()).toolUsed(sessionID, { tool, args, metadata }),
         about,
       ),
     ),
@@ -188,8 +144,8 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "experimental.chat.messages.transform", deadlineMs: MESSAGES_DEADLINE_MS },
         async (_input, { messages }) => {
-          const is = born.checkFirstRequest(messages[0]?.info.sessionID ?? "", messages)
-          return needsNothing(is) ? undefined : (await load()).remind(messages)
+          const isTaskless = born.checkFirstRequest(messages[0]?.info.sessionID ?? "", messages)
+          return isTaskless ? undefined : (await load()).remind(messages)
         },
         (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
       ),
@@ -207,7 +163,6 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       return load().then((feature) => feature.observe(event))
     }),
     dispose: guardDispose(log, { instance: client, claim }, async () => {
-      await putOff.settle()
       await (await loading)?.stop()
     }),
   }

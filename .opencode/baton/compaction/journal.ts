@@ -21,12 +21,20 @@ export type CompactionJournal = {
    * stay cached.
    */
   note?: ResumeNote | undefined
+  /** What stands beside the message that names the task until the first compaction; kept, so that prompts stay cached. */
+  opening?: Opening | undefined
   /** The task's specification as first read from prog, for a description that loses it. */
   specification?: { taskID: string; text: string } | undefined
   /** The model's context in tokens, as last seen. */
   contextTokens?: number | undefined
   activity: Activity
 }
+
+/**
+ * The text, and what it speaks of. `isComplete`: the ledger has the task, so that nothing is looked up again. `problem`: the
+ * key of what the user was told.
+ */
+export type Opening = { taskID: string; role: Role; text: string; isComplete: boolean; problem?: string | undefined }
 
 /** A note, and what it speaks of: the compaction's request, and the task and role that the session had then. */
 export type ResumeNote = { requestID: string; taskID: string; role: Role; text: string }
@@ -45,6 +53,16 @@ export const journalSchema = (z: Zod): ZodType<CompactionJournal> =>
     // What another version wrote in another shape can be read from prog again.
     note: z
       .object({ requestID: z.string(), taskID: z.string(), role: z.enum(ROLES), text: z.string() })
+      .optional()
+      .catch(undefined),
+    opening: z
+      .object({
+        taskID: z.string(),
+        role: z.enum(ROLES),
+        text: z.string(),
+        isComplete: z.boolean(),
+        problem: z.string().optional(),
+      })
       .optional()
       .catch(undefined),
     specification: z.object({ taskID: z.string(), text: z.string() }).optional().catch(undefined),

@@ -31,8 +31,10 @@ const leadText = (input: ResumeNoteInput): string => {
   ].join("\n")
 }
 
-const nextText = ({ identity: { taskID } }: ResumeNoteInput): string =>
-  `Next command: \`prog show ${taskID}\` if anything is unclear, else the next step of the handoff. Go on recording as you work: \`prog log ${taskID} "…"\` for each step, \`prog desc\` for the handoff section only.`
+const nextText = ({ identity: { taskID, ledger } }: ResumeNoteInput): string =>
+  ledger === "unknown"
+    ? "Next: the next step of the handoff. Tell the user that the ledger has no such task."
+    : `Next command: \`prog show ${taskID}\` if anything is unclear, else the next step of the handoff. Go on recording as you work: \`prog log ${taskID} "…"\` for each step, \`prog desc\` for the handoff section only.`
 
 /** What the agent reads next to the summary in the turns after a compaction: at most the budget, all of it included. */
 export const renderResumeNote = (input: ResumeNoteInput): string => {

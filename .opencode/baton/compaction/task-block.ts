@@ -8,7 +8,10 @@ export type TaskIdentity = {
   taskID: string
   role: Role
   brief: string
+  /** Empty where no role was stated. */
   protocol: string
+  /** The session works for another one, whose task this is. */
+  isChild: boolean
   ledger?: TaskInLedger | "unknown"
 }
 
@@ -35,14 +38,20 @@ const identityText = (identity: TaskIdentity): string => {
   return [`## Task ${taskID}`, `- Task: ${taskID}`, `- Role: ${role}`, ...ledgerLines(identity)].join("\n")
 }
 
-const commandsText = ({ taskID, role }: TaskIdentity): string =>
-  [
+const commandsText = ({ taskID, role, ledger, isChild }: TaskIdentity): string => {
+  if (ledger === "unknown") return ""
+  const common = [
     "### Key commands",
     `- \`prog show ${taskID}\`: the task, its log and its handoff`,
     `- \`prog log ${taskID} "…"\`: record each step, decision and dead end as it happens`,
+  ]
+  if (isChild) return [...common, "- Its status and description are for the session that started you"].join("\n")
+  return [
+    ...common,
     `- \`prog append ${taskID} "…"\`: add to the description; \`prog desc\` replaces all of it, so keep the specification`,
     FINISHING[role](taskID),
   ].join("\n")
+}
 
 const section = (heading: string, text: string | undefined): string =>
   text?.trim() ? `### ${heading}\n${text.trim()}` : ""
@@ -50,8 +59,10 @@ const section = (heading: string, text: string | undefined): string =>
 /**
  * The task block in pieces, most needed first in rank. Nothing stands in it twice: a specification or protocol that the
  * brief already holds is left to the brief.
+ *
+ * @param options `isBriefShown`: the brief stands right beside the block already
  */
-export const taskPieces = (identity: TaskIdentity): Piece[] => {
+export const taskPieces = (identity: TaskIdentity, { isBriefShown = false } = {}): Piece[] => {
   const { taskID, role } = identity
   const ledger = taskInLedger(identity)
   const brief = identity.brief.trim()
@@ -75,7 +86,7 @@ export const taskPieces = (identity: TaskIdentity): Piece[] => {
     { name: "key commands", text: commandsText(identity), rank: 2, share: 0.2, source: `prompts/${role}.md` },
     {
       name: "brief",
-      text: section("Brief, in the user's own words", shownBrief),
+      text: isBriefShown ? "" : section("Brief, in the user's own words", shownBrief),
       rank: 3,
       share: 0.35,
       source: "the session's first message",

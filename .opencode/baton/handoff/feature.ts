@@ -75,6 +75,13 @@ export const createHandoffFeature = (
   const loadReferences = (references: readonly FileReference[]) => load(references, false)
   const injection = createInjection({ sessions, records, loadFiles: loadReferences, outbox, log, now })
 
+  // The compaction feature binds; what it stored last is newer than anything remembered here.
+  const findTask = async (sessionID: string) => (await bindings.read(sessionID)) ?? tasks.find(sessionID)
+  const isSameTask = async (sessionID: string, other: string): Promise<boolean> => {
+    const [own, others] = await Promise.all([findTask(sessionID), findTask(other)])
+    return own !== undefined && own.taskID === others?.taskID
+  }
+
   const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
     const [history, todos, git, dirtyFiles] = await Promise.all([
       readHistory(sessions, sessionID, { root, isOver: startDeadline() }),
@@ -102,8 +109,7 @@ export const createHandoffFeature = (
   return {
     handOver: createHandoffSession({
       gatherFacts,
-      // The compaction feature binds; what it stored last is newer than anything remembered here.
-      findTask: async (sessionID) => (await bindings.read(sessionID)) ?? tasks.find(sessionID),
+      findTask,
       loadFiles: (references) => load(references, true),
       deliver: createDelivery({
         sessions,
@@ -118,7 +124,7 @@ export const createHandoffFeature = (
       now,
       random: () => randomBytes(3).toString("hex"),
     }),
-    readSession: createReadSession({ sessions, records: records.list, log, startDeadline }),
+    readSession: createReadSession({ sessions, records: records.list, isSameTask, log, startDeadline }),
     userMessage: injection.userMessage,
     isPending: injection.isPending,
     forget: async (sessionID) => {

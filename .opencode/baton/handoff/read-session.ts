@@ -24,6 +24,8 @@ export type ReadResult = { readonly title: string; readonly output: string }
 export type ReadSessionDeps = {
   sessions: Pick<Sessions, "info" | "messages">
   records: ChainDeps["records"]
+  /** Whether two sessions work on the same task. */
+  isSameTask: (sessionID: string, other: string) => Promise<boolean>
   log: Pick<Log, "info">
   /** Whether the time for one call is over. */
   startDeadline: () => () => boolean
@@ -80,17 +82,18 @@ const clampLimit = (limit: number | undefined): number =>
   Math.min(Math.max(Math.trunc(limit ?? DEFAULT_LIMIT) || DEFAULT_LIMIT, 1), MAX_LIMIT)
 
 /** The tool read_session. What cannot be read is said in the answer, as the document has it; nothing is thrown. */
-export const createReadSession = ({ sessions, records, log, startDeadline }: ReadSessionDeps) => {
+export const createReadSession = ({ sessions, records, isSameTask, log, startDeadline }: ReadSessionDeps) => {
   const read = async (reader: string, request: ReadRequest): Promise<ReadResult> => {
     const { sessionID, before, search, tools: detail = "titles" } = request
     if (!SESSION_ID.test(sessionID)) throw new UnreadableSession("this is no session id; one looks like ses_01jxyz…")
     const [own, other] = await Promise.all([sessions.info(reader), sessions.info(sessionID)])
     const info = unwrap(other)
     if (!isSameProject(unwrap(own), info)) throw new UnreadableSession("it belongs to another project")
-    const isRelated = await isInChain({ sessions, records }, reader, sessionID)
+    const isRelated =
+      (await isInChain({ sessions, records }, reader, sessionID)) || (await isSameTask(reader, sessionID))
     if (!isRelated && request.any !== true)
       throw new UnreadableSession(
-        "it is not in this session's chain of handoffs and subagents; any: true reads it nevertheless",
+        "it is not in this session's chain of handoffs and subagents, nor on its task; any: true reads it nevertheless",
       )
     // On 1.2.15 a tool's answer has no title of its own, so that what matters stands in the text as well.
     const title = isRelated ? info.title : `${info.title} (not in this session's chain)`

@@ -1,4 +1,5 @@
 import { hideTools } from "../host/hidden-tools.ts"
+import { noteTextOf } from "../host/request-note.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { collectUserText } from "../task/user-text.ts"
 
@@ -32,6 +33,8 @@ export const createToolOffers = () => {
       for (const { info, parts } of messages) {
         if (info.role !== "user" || wanted.size === 2) continue
         for (const tool of toolsAskedFor(collectUserText(parts))) wanted.add(tool)
+        // The note about a task's last handoff names the tool, and the session that it can read.
+        if (parts.some((part) => noteTextOf(part)?.includes(READ_TOOL))) wanted.add(READ_TOOL)
       }
       const hidden = [HANDOFF_TOOL, READ_TOOL].filter((tool) => !wanted.has(tool as HandoffTool))
       hideTools(messages, hidden)

@@ -19,7 +19,7 @@ const READ_DESCRIPTION = `Reads what was said and done in an earlier session of 
 - before: a message id; reads the messages before it
 - search: a text, or /a regular expression/i; shows the matching lines with some around them
 - tools: "none", "titles" (default) or "full" (with inputs and outputs)
-- any: true reads a session that this one does not come from`
+- any: true reads a session that this one does not come from and shares no task with`
 
 export type HandoffToolDeps = {
   load: () => Promise<HandoffFeature>

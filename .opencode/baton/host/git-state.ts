@@ -31,6 +31,18 @@ export const readGitState = async (run: RunProcess, root: string): Promise<GitRe
   return git ? { kind: "found", git } : askGit(run, root)
 }
 
+/**
+ * How many commits HEAD has that `commit` has not; undefined where the commit is not in the repository, or git does not answer.
+ *
+ * @param commit a hash, in full or its beginning
+ */
+export const countCommitsSince = async (run: RunProcess, root: string, commit: string): Promise<number | undefined> => {
+  const argv = ["git", "rev-list", "--count", `${commit}..HEAD`] as const
+  const outcome = await run(argv, { cwd: root, deadlineMs: GIT_DEADLINE_MS })
+  const count = outcome.kind === "exited" && outcome.exitCode === 0 ? Number(outcome.stdout.trim()) : Number.NaN
+  return Number.isInteger(count) ? count : undefined
+}
+
 /** The paths of `git status --porcelain=v1 -z`: of a rename, where it went to. */
 export const parseDirtyFiles = (output: string): string[] => {
   const fields = output.split("\0")

@@ -1,14 +1,21 @@
 import { randomBytes } from "node:crypto"
+import type { Part } from "@opencode-ai/sdk"
 import type { StoredMessage } from "./sessions.ts"
 
+const NOTE_ID = "prt_baton"
+
+/** The text of a note that Baton put into this request; undefined for any other part. */
+export const noteTextOf = (part: Part): string | undefined =>
+  part.type === "text" && part.synthetic === true && part.id.startsWith(NOTE_ID) ? part.text : undefined
+
 /**
- * Adds the note to the compaction request among the messages of one model request. Only this request sees it: what
- * OpenCode has stored stays as it is.
+ * Adds the note to one of the messages of one model request. Only this request sees it: what OpenCode has stored stays as
+ * it is.
  */
-export const withNote = (messages: StoredMessage[], requestID: string, note: string): void => {
-  const request = messages.find((message) => message.info.id === requestID)
-  if (!request || request.parts.some((part) => part.type === "text" && part.text === note)) return
-  const { sessionID } = request.info
-  const id = `prt_baton${randomBytes(8).toString("hex")}`
-  request.parts.push({ id, sessionID, messageID: requestID, type: "text", synthetic: true, text: note })
+export const withNote = (messages: StoredMessage[], messageID: string, note: string): void => {
+  const message = messages.find(({ info }) => info.id === messageID)
+  if (!message || message.parts.some((part) => part.type === "text" && part.text === note)) return
+  const { sessionID } = message.info
+  const id = `${NOTE_ID}${randomBytes(8).toString("hex")}`
+  message.parts.push({ id, sessionID, messageID, type: "text", synthetic: true, text: note })
 }

@@ -8,7 +8,7 @@ import { type CallQueue, createCallQueue } from "./call-queue.ts"
 import { createLearningCalls, type LedgerAnswer } from "./learning-calls.ts"
 import type { CallOptions, Ledger, LedgerProgram, LedgerWrite } from "./ledger.ts"
 import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
-import { parseTaskJson } from "./task-json.ts"
+import { parseTaskJson, parseTaskList } from "./task-json.ts"
 import { fitText, NoRoomError, textLimit, toSendable } from "./text-limit.ts"
 
 export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
@@ -152,6 +152,20 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
         const reason = `prog show printed ${received}, no task: ${describeError(error)}`
         return { kind: "unavailable", reason, answered: true }
       }
+    },
+    listTasks: async ({ deadlineMs = READ_DEADLINE_MS } = {}) => {
+      const answer = await call(["list", "--json"], deadlineMs, MAX_OUTPUT_BYTES)
+      const reason = answer.kind === "unavailable" ? answer.reason : `prog list exited with ${answer.exitCode}`
+      if (answer.kind !== "unavailable" && answer.exitCode === 0) {
+        try {
+          return await parseTaskList(answer.stdout)
+        } catch (error) {
+          log.warn("the list of tasks is unreadable", { error: describeError(error) })
+          return undefined
+        }
+      }
+      log.warn("the tasks could not be listed", { reason })
+      return undefined
     },
     appendLog: async (id, message, { deadlineMs } = {}) => {
       try {

@@ -14,6 +14,9 @@ export type LedgerTask = {
   readonly logs: readonly { readonly message: string; readonly createdAt: string }[]
 }
 
+/** A task as `prog list --json` gives it, without what Baton never reads. */
+export type TaskSummary = { readonly id: string; readonly title: string; readonly status: string }
+
 export type TaskRead =
   | { readonly kind: "found"; readonly task: LedgerTask }
   | { readonly kind: "unknown" }
@@ -49,6 +52,8 @@ export type LedgerStatus = { readonly program: LedgerProgram; readonly foreign: 
 export type Ledger = LearningLedger & {
   /** Default deadline 2 s. */
   readTask(id: string, options?: CallOptions): Promise<TaskRead>
+  /** All tasks and epics of the database; undefined when they cannot be read. Default deadline 2 s. */
+  listTasks(options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
   /** Appends one log entry. Default deadline 5 s. */
   appendLog(id: string, message: string, options?: CallOptions): Promise<LedgerWrite>
   /** Replaces the whole description. Default deadline 5 s. Callers merge first: see description.ts. */

@@ -1,5 +1,5 @@
 import { loadZod } from "../host/schema.ts"
-import type { LedgerTask } from "./ledger.ts"
+import type { LedgerTask, TaskSummary } from "./ledger.ts"
 
 const loadSchema = async () => {
   const z = await loadZod()
@@ -38,4 +38,14 @@ export const parseTaskJson = async (json: string): Promise<LedgerTask> => {
     ...(shown.definition_of_done ? { definitionOfDone: shown.definition_of_done } : {}),
     logs: (shown.logs ?? []).map(({ message, created_at }) => ({ message, createdAt: created_at })),
   }
+}
+
+/**
+ * Reads what `prog list --json` printed (prog v0.17.0).
+ *
+ * @throws SyntaxError or zod's error when it is no such list
+ */
+export const parseTaskList = async (json: string): Promise<readonly TaskSummary[]> => {
+  const z = await loadZod()
+  return z.array(z.object({ id: z.string(), title: z.string(), status: z.string() })).parse(JSON.parse(json))
 }

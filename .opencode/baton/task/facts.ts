@@ -29,6 +29,14 @@ const fileLine = (label: string, files: readonly FileTrace[], show: (file: FileT
   return [`- ${label} (${files.length}, newest first): ${listed(newestFirst, files.length)}`]
 }
 
+const GIT_LINE = /^- Git: branch (\S.*) at ([0-9a-f]{12})$/m
+
+/** Branch and HEAD (12 digits) out of a facts block. */
+export const parseGitFact = (facts: string): GitState | undefined => {
+  const [, branch, head] = GIT_LINE.exec(facts) ?? []
+  return branch === undefined || head === undefined ? undefined : { branch, head }
+}
+
 /** The facts block: one markdown list under one heading. Never empty, since the count of compactions is always known. */
 export const renderFacts = ({ compactions, activity, todos, git }: Facts): string => {
   const open = todos.filter(isOpen)

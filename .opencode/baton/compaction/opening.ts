@@ -1,0 +1,145 @@
+import type { GitState } from "../host/git-files.ts"
+import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
+import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
+import type { HandoffTitle } from "./handoff-section.ts"
+import { type TaskIdentity, taskInLedger, taskPieces } from "./task-block.ts"
+
+/** The last handoff of the task, by another session. */
+export type EarlierHandoff = {
+  title: HandoffTitle
+  /** The handoff without its title. */
+  text: string
+  /** The user's first message in that session, where its record is still there. */
+  brief?: string
+  git?: {
+    /** `head` has 12 digits. */
+    then: GitState
+    now: GitState
+    /** Undefined where the commit is not in this repository. */
+    commitsSince?: number
+  }
+}
+
+export type OpeningInput = {
+  /** `brief` is all that the message says beside which this stands, so that nothing is said twice. */
+  identity: TaskIdentity
+  /** Why the ledger could not be asked. */
+  failure?: string
+  /** Of the ids that the ledger has, those most like an unknown one. */
+  nearest: readonly TaskSummary[]
+  logs: LedgerTask["logs"]
+  earlier?: EarlierHandoff
+  meter: Meter
+}
+
+/** What a user should know before the agent begins; `key` says when two are the same. */
+export type OpeningProblem = { key: string; title: string; message: string }
+
+const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
+const SHOWN_LOG_LINES = 5
+const LOG_LINE_CHARACTERS = 240
+
+const shownTask = ({ id, title, status }: TaskSummary): string => `${id} (${title.slice(0, 80)}, ${status})`
+
+const nearestText = (nearest: readonly TaskSummary[]): string =>
+  nearest.length === 0 ? "It has no tasks at all." : `Nearest there: ${nearest.map(shownTask).join("; ")}.`
+
+/** What is wrong with the task; undefined when there is something to work on, or when the ledger could not be asked. */
+export const openingProblem = ({ identity, nearest }: OpeningInput): OpeningProblem | undefined => {
+  const { taskID, ledger } = identity
+  if (ledger === "unknown")
+    return {
+      key: "unknown",
+      title: `No task ${taskID}`,
+      message: `The ledger does not have it. ${nearestText(nearest)}`,
+    }
+  if (ledger === undefined || !CLOSED.has(ledger.status)) return undefined
+  return { key: ledger.status, title: `Task ${taskID} is ${ledger.status}`, message: ledger.title }
+}
+
+const childLead = ({ taskID }: TaskIdentity): string =>
+  `[Baton] The session that started you works on task ${taskID}. The task is context for you: the message above is your brief, and all that is asked of you.`
+
+const leadText = (input: OpeningInput): string => {
+  const { identity, failure, nearest, earlier } = input
+  const { taskID, ledger, isChild } = identity
+  if (isChild) return childLead(identity)
+  if (ledger === "unknown")
+    return [
+      `[Baton] The message above names task ${taskID}, and the ledger has no such task: there is no specification to work by. ${nearestText(nearest)}`,
+      "Tell the user so first and ask which task is meant. Do not guess one.",
+    ].join("\n")
+  if (ledger === undefined)
+    return `[Baton] The message above names task ${taskID}. The ledger did not answer (${failure ?? "no reason known"}), so go on with what the message says; \`prog show ${taskID}\` in the shell may work later.`
+  const about = `[Baton] The message above names task ${taskID}. This is the task as the ledger has it; the program \`prog\` in your shell reads and writes it.`
+  if (CLOSED.has(ledger.status))
+    return `${about}\nThe task is ${ledger.status} already: do not begin it again. Unless the message asks for more work on it, say so and stop. \`prog open ${taskID}\` reopens it.`
+  const binding = "What the message demands or forbids binds you like the specification."
+  return earlier
+    ? `${about} Another session has worked on it: go on where it stands, do not start over. ${binding}`
+    : `${about} ${binding}`
+}
+
+/** As people read it, to the minute; the zone is said. */
+const shownTime = (time: string): string => `${time.slice(0, 16).replace("T", " ")} UTC`
+
+const handoffText = ({ title, text }: EarlierHandoff): string =>
+  [
+    "## The last handoff",
+    `Written ${shownTime(title.at)} by session ${title.sessionID}. \`read_session\` with that id shows what was said and done there.`,
+    "",
+    text,
+  ].join("\n")
+
+const gitText = ({ git }: EarlierHandoff): string => {
+  if (!git) return ""
+  const { then, now, commitsSince } = git
+  const place = ({ branch, head }: GitState): string => `branch ${branch} at ${head.slice(0, 12)}`
+  const since =
+    commitsSince === undefined
+      ? "that commit is not in this repository"
+      : `${commitsSince} ${commitsSince === 1 ? "commit" : "commits"} since`
+  return `## Where the work stood\n- At the handoff: ${place(then)}\n- Now: ${place(now)}, ${since}`
+}
+
+const logText = (logs: LedgerTask["logs"]): string => {
+  const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message, createdAt }) => {
+    const [line = ""] = message.trim().split("\n")
+    const shown = line.length > LOG_LINE_CHARACTERS ? `${line.slice(0, LOG_LINE_CHARACTERS - 1)}…` : line
+    return `- ${shownTime(createdAt)}: ${shown}`
+  })
+  return lines.length === 0 ? "" : ["## Last lines of the log", ...lines].join("\n")
+}
+
+const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Piece[] => {
+  const source = `prog show ${identity.taskID}`
+  const log: Piece = { name: "log", text: logText(logs), rank: 3.6, share: 0.12, source }
+  if (!earlier) return [log]
+  const { brief = "" } = earlier
+  const isNews = brief.trim() !== "" && !identity.brief.includes(brief.trim())
+  return [
+    { name: "last handoff", text: handoffText(earlier), rank: 3.2, share: 0.35, source },
+    { name: "git", text: gitText(earlier), rank: 2.5, share: 0.05, source: "git log" },
+    {
+      name: "earlier brief",
+      text: isNews ? `## What the user asked that session for, word for word\n${brief.trim()}` : "",
+      rank: 3.1,
+      share: 0.2,
+      source: `session ${earlier.title.sessionID}`,
+    },
+    log,
+  ]
+}
+
+/** What stands beside the message that names the task, in each request until the first compaction; within the budget. */
+export const renderOpening = (input: OpeningInput): string => {
+  const { identity, meter } = input
+  const lead: Piece = { name: "notice", text: leadText(input), rank: -1, share: 1, source: "the ledger" }
+  if (taskInLedger(identity) === undefined) return joinWithinBudget([lead], meter)
+  const pieces = [
+    lead,
+    ...taskPieces(identity, { isBriefShown: true }),
+    ...(identity.isChild ? [] : earlierPieces(input)),
+  ]
+  return joinWithinBudget(pieces, meter)
+}
