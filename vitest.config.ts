@@ -1,20 +1,38 @@
 import { defineConfig } from "vitest/config"
+import { SEED } from "./test/support/effort.ts"
 
 /** Real OpenCode takes seconds a run; everything else answers in milliseconds. */
 const E2E_TIMEOUT_MS = 120_000
 
-const project = (name: string, extra: { testTimeout?: number; globalSetup?: string[] } = {}) => ({
-  test: { name, include: [`test/${name}/**/*.test.ts`], testTimeout: 20_000, hookTimeout: 120_000, ...extra },
+// Worked out once, not in every worker.
+process.env.BATON_SEED = String(SEED)
+
+type Extra = { testTimeout?: number; pool?: "forks"; isolate?: boolean; setupFiles?: string[] }
+
+/** Projects of a lower order run first. */
+const project = (name: string, order: number, extra: Extra = {}) => ({
+  test: {
+    name,
+    include: [`test/${name}/**/*.test.ts`],
+    testTimeout: 20_000,
+    hookTimeout: 120_000,
+    sequence: { groupOrder: order },
+    ...extra,
+  },
 })
+
+/** One process for many files: a process for each costs more than its tests. */
+const together: Extra = { pool: "forks", isolate: false }
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    reporters: ["default", "./test/support/failure-reporter.ts"],
     projects: [
-      project("unit"),
-      project("structure"),
-      project("contract", { testTimeout: 60_000 }),
-      project("e2e", { testTimeout: E2E_TIMEOUT_MS }),
+      project("structure", 0, together),
+      project("unit", 0, { ...together, setupFiles: ["test/support/set-up-unit.ts"] }),
+      project("contract", 1, { testTimeout: 60_000 }),
+      project("e2e", 2, { testTimeout: E2E_TIMEOUT_MS }),
     ],
   },
 })

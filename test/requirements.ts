@@ -1,13 +1,13 @@
 /**
- * Every behaviour Baton promises, one sentence each. A test cites an id through `promised`; the gate in
- * test/structure/requirements.test.ts fails for an id that no test cites.
+ * Every behaviour Baton promises, one sentence each. A test cites an id through `promised`; test/structure/requirements.test.ts
+ * fails for an id that no test cites, and a whole ./scripts/test for one whose tests did not run or are not green.
  */
 export const REQUIREMENTS = {
   "repo.A1": "The repository has the layout, the boundaries and the pinned versions that the design states.",
   "repo.A2":
     "./scripts/demo and ./scripts/test need only Node 20 and npm, say what they do, and start at once the second time.",
   "repo.A3": "End-to-end tests run the real oldest and newest OpenCode against a scripted model in an isolated home.",
-  "repo.A4": "Every promised behaviour is cited by at least one test.",
+  "repo.A4": "Every promised behaviour is cited by a test, and a whole run fails for one that no green test keeps.",
   "repo.A5": "One check command formats, lints with warnings as errors, type-checks and tests.",
 
   "task.B1":
@@ -171,7 +171,8 @@ export const REQUIREMENTS = {
   "install.E3": "demo runs real compactions, shows what an observer sees, and fails when a claim of its own fails.",
   "install.E4": "An agent's searches find the user's project and not the installed bundle.",
   "install.E5": "install runs on OpenCode, Bun or Node 20, whichever is there alone, and says so when none is.",
-  "install.E6": "install says what to do in git and where the tasks are; uninstall, that they stay and how to read them.",
+  "install.E6":
+    "install says what to do in git and where the tasks are; uninstall, that they stay and how to read them.",
 
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",

@@ -1,9 +1,11 @@
-import { readFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { promised, REQUIREMENTS } from "../requirements.ts"
 import { REPOSITORY } from "../support/opencode-binary.ts"
 import { sourceFiles } from "../support/source-files.ts"
+import { temporaryFolder } from "../support/temporary-folder.ts"
 
 const testFiles = sourceFiles("test", ".test.ts").map((path) => ({
   path,
@@ -32,4 +34,59 @@ test(promised("repo.A4", "no test is focused, put off, or waits for a fixed time
   const forbidden = /\b(?:test|it|describe)\.(?:only|todo|skip)\(|\bsleep\(\d/
   const offenders = testFiles.filter(({ path, text }) => !path.includes("structure") && forbidden.test(text))
   expect(offenders.map(({ path }) => path)).toEqual([])
+})
+
+test("no test whose process is shared mocks a module, which others have loaded", () => {
+  const offenders = testFiles.filter(
+    ({ path, text }) => /^test\/unit\//.test(path) && /\bvi\.(?:do)?[mM]ock\(/.test(text),
+  )
+  expect(offenders.map(({ path }) => path)).toEqual([])
+})
+
+describe("the results of a run", () => {
+  const ids = Object.keys(REQUIREMENTS)
+  const path = (): string => join(temporaryFolder(), "results.json")
+  const tell = (report: string, ...args: string[]) => {
+    const script = join(REPOSITORY, "scripts", "support", "test-results.mjs")
+    const { status, stdout, stderr } = spawnSync(process.execPath, [script, report, ...args], { encoding: "utf8" })
+    return { status, stdout, stderr }
+  }
+  /** A report of one test a promise; that of the second promise came to this. */
+  const report = (status: "passed" | "skipped" | "failed"): string => {
+    const tests = ids.map((id, at) => ({
+      ancestorTitles: [],
+      title: `${id} repo.A1: holds`,
+      status: at === 1 ? status : "passed",
+    }))
+    const sums = { numPassedTests: ids.length, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 }
+    const file = path()
+    writeFileSync(
+      file,
+      JSON.stringify({ ...sums, success: status !== "failed", testResults: [{ assertionResults: tests }] }),
+    )
+    return file
+  }
+
+  test(promised("repo.A4", "a whole run is green when a test that ran keeps each promise"), () => {
+    expect(tell(report("passed"), "--whole")).toMatchObject({ status: 0, stderr: "" })
+  })
+
+  test(promised("repo.A4", "a whole run fails for a promise whose test was skipped, and names it"), () => {
+    expect(tell(report("skipped"), "--whole")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(ids[1] ?? ""),
+    })
+    expect(tell(report("skipped"))).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(`${ids.length - 1} of ${ids.length} promises`),
+    })
+  })
+
+  test(promised("repo.A2", "a red run and one that was ended fail, and the latter says so"), () => {
+    expect(tell(report("failed"), "--whole").status).toBe(1)
+    expect(tell(path())).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^error: no results: vitest was ended; [^\n]*\n$/),
+    })
+  })
 })

@@ -1,38 +1,28 @@
 import { execFileSync } from "node:child_process"
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
+import files from "node:fs/promises"
+import { syncBuiltinESMExports } from "node:module"
 import { dirname, join } from "node:path"
-import { describe, expect, onTestFinished, test, vi } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import { MAX_FILE_BYTES, readProjectFile } from "../../.opencode/baton/host/project-file.ts"
 import { isSecretPath } from "../../.opencode/baton/host/secret-path.ts"
 import { decodeText } from "../../.opencode/baton/host/text-encoding.ts"
 import { promised } from "../requirements.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
-/** What somebody else does to the files while one is being read. */
-const meanwhile = vi.hoisted(() => ({ afterStat: () => {}, afterOpen: () => {} }))
-
-vi.mock("node:fs/promises", async (importOriginal) => {
-  const real = await importOriginal<typeof import("node:fs/promises")>()
-  return {
-    ...real,
-    stat: async (path: string) => {
-      const stats = await real.stat(path)
-      meanwhile.afterStat()
-      return stats
-    },
-    open: async (path: string, flags: number) => {
-      const file = await real.open(path, flags)
-      meanwhile.afterOpen()
-      return file
-    },
+/** What somebody else does to the files right behind a call of the file system, while one is being read. */
+const rightAfter = (call: "stat" | "open", act: () => void): void => {
+  const real: (...args: never[]) => Promise<unknown> = files[call]
+  const put = (replacement: typeof real): void => {
+    Object.assign(files, { [call]: replacement })
+    syncBuiltinESMExports()
   }
-})
-
-const during = (moment: keyof typeof meanwhile, act: () => void): void => {
-  meanwhile[moment] = act
-  onTestFinished(() => {
-    meanwhile[moment] = () => {}
+  put(async (...args) => {
+    const answer = await real(...args)
+    act()
+    return answer
   })
+  onTestFinished(() => put(real))
 }
 
 const write = (root: string, path: string, content: string | Uint8Array = "a\nb\n"): string => {
@@ -274,7 +264,7 @@ describe("a file that changes while it is read", () => {
     async () => {
       const { root, base } = project()
       const path = write(root, "a.ts")
-      during("afterStat", () => {
+      rightAfter("stat", () => {
         rmSync(path)
         execFileSync("mkfifo", [path])
       })
@@ -287,7 +277,7 @@ describe("a file that changes while it is read", () => {
   test(promised(["handoff.C3", "handoff.E2"], "is refused when a link out takes its place"), async () => {
     const { root, base, outside } = project()
     const path = write(root, "a.ts")
-    during("afterStat", () => {
+    rightAfter("stat", () => {
       rmSync(path)
       symlinkSync(outside, path)
     })
@@ -297,7 +287,7 @@ describe("a file that changes while it is read", () => {
   test(promised(["handoff.C3", "handoff.E2"], "is refused when another file takes its place"), async () => {
     const { root, base, outside } = project()
     const path = write(root, "a.ts")
-    during("afterStat", () => renameSync(outside, path))
+    rightAfter("stat", () => renameSync(outside, path))
     expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({
       reason: "it was replaced while it was opened",
     })
@@ -306,21 +296,21 @@ describe("a file that changes while it is read", () => {
   test(promised("handoff.E2", "is missing when it is deleted"), async () => {
     const { root, base } = project()
     const path = write(root, "a.ts")
-    during("afterStat", () => rmSync(path))
+    rightAfter("stat", () => rmSync(path))
     expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({ kind: "missing" })
   })
 
   test(promised("handoff.E2", "is read as far as it reaches when it shrinks"), async () => {
     const { root, base } = project()
     const path = write(root, "a.ts", "x".repeat(200_000))
-    during("afterOpen", () => truncateSync(path, 70_000))
+    rightAfter("open", () => truncateSync(path, 70_000))
     expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({ kind: "file", text: "x".repeat(70_000) })
   })
 
   test(promised(["handoff.C3", "handoff.E2"], "is refused when it grows over the limit"), async () => {
     const { root, base } = project()
     const path = write(root, "a.ts")
-    during("afterOpen", () => truncateSync(path, 5 * 1024 ** 3))
+    rightAfter("open", () => truncateSync(path, 5 * 1024 ** 3))
     expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({ reason: "it is larger than 2 MB" })
   })
 })

@@ -1,0 +1,64 @@
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { stripVTControlCharacters } from "node:util"
+import type { Reporter, SerializedError, TestCase, TestModule, Vitest } from "vitest/node"
+import { REPLAY } from "./effort.ts"
+
+const FILE = ".cache/failures.md"
+const QUICK_PROJECTS: readonly string[] = ["structure", "unit"]
+
+/** What compares long texts has long differences; the report at the end has them whole. */
+const MAX_CHARACTERS = 3_000
+
+const describeFailure = (name: string, errors: readonly SerializedError[]): string => {
+  const texts = errors.map(({ message, diff, stacks }) => {
+    const [at] = stacks ?? []
+    return [message, diff, at && `at ${at.file}:${at.line}`].filter(Boolean).join("\n")
+  })
+  const told = stripVTControlCharacters(texts.join("\n\n"))
+  return `## ${name}\n\n${told.length > MAX_CHARACTERS ? `${told.slice(0, MAX_CHARACTERS)} …` : told}\n\n`
+}
+
+/**
+ * Tells each failure when it happens, on standard error and in .cache/failures.md, so that a run that is ended has told
+ * what it knew. Once a quick test has failed, the slow projects are not begun.
+ */
+export default class FailureReporter implements Reporter {
+  #vitest: Vitest | undefined
+  #hasQuickFailure = false
+  #isEnded = false
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest
+    mkdirSync(dirname(FILE), { recursive: true })
+    writeFileSync(FILE, `# Failures of the run with ${REPLAY}\n\n`)
+    vitest.logger.log(`Random tests draw from ${REPLAY}; failures go to ${FILE} as they happen.\n`)
+  }
+
+  onTestModuleQueued({ project }: TestModule): void {
+    if (!this.#hasQuickFailure || QUICK_PROJECTS.includes(project.name) || this.#isEnded) return
+    this.#isEnded = true
+    this.#tell(`## The tests of ${project.name} are not run, since a quick test failed\n\n`)
+    void this.#vitest?.cancelCurrentRun("test-failure")
+  }
+
+  onTestCaseResult(test: TestCase): void {
+    const { state, errors } = test.result()
+    if (state === "failed") this.#add(test.module, test.fullName, errors)
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    const errors = module.errors()
+    if (errors.length > 0) this.#add(module, "the file itself", errors)
+  }
+
+  #add({ project, relativeModuleId }: TestModule, name: string, errors: readonly SerializedError[]): void {
+    this.#hasQuickFailure ||= QUICK_PROJECTS.includes(project.name)
+    this.#tell(describeFailure(`${project.name}: ${relativeModuleId} > ${name}`, errors))
+  }
+
+  #tell(text: string): void {
+    appendFileSync(FILE, text)
+    this.#vitest?.logger.error(`\n${text}`)
+  }
+}
