@@ -4,13 +4,14 @@ import { join } from "node:path"
 import { expect, test } from "vitest"
 import { createPassOverFeature } from "../../.opencode/baton/pass-over/feature.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 import { type AgentTurn, createFakeOpenCode, fakeToolContext } from "../support/fake-opencode.ts"
 import { snapshotTree } from "../support/folder-tree.ts"
-import { createRandom } from "../support/random.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
+import { testRandom } from "../support/test-random.ts"
 
-const PASSES = 100
+const PASSES = runs(20)
 const AT_ONCE = 4
 const SHARED = ["shared-0.txt", "shared-1.txt", "shared-2.txt"]
 
@@ -48,9 +49,9 @@ const FAULTS = [
 
 test(promised(
   "pass-over.G2",
-  `${PASSES} random passes under random faults lose nothing and change nothing that was not applied`,
+  "random passes under random faults lose nothing and change nothing that was not applied",
 ), async () => {
-  const random = createRandom(20_260_101)
+  const random = testRandom()
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
   const root = openProject()
   let failing = new Set<string>()

@@ -3,11 +3,14 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 import { BOTH_ENDS, type OpenCodeBinary, REPOSITORY } from "../support/opencode-binary.ts"
 import { createPassProject, type PassProject, projectTree, readIn, succeed } from "../support/pass-project.ts"
+import { testRandom } from "../support/test-random.ts"
 
 const FIXTURE = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
 const COUNT = 60
+const STEPS = ["started", "begun", "entered", "edited", "withheld"] as const
 
 const files = Object.fromEntries(Array.from({ length: COUNT }, (_, at) => [`src/${at % 7}/f${at}.txt`, `line ${at}\n`]))
 /** Every file changes, some go, some come. */
@@ -71,13 +74,14 @@ describe.each(BOTH_ENDS)("in the runtime of OpenCode $version", (binary) => {
     "kill -9 at any moment leaves the worktree as it was or can be restored to that, and no change is lost",
   ), async () => {
     const whole = await appliedTree(binary)
-    const kills = ["started", "begun", "entered", "edited", "withheld", "withheld", "withheld", "withheld"]
-    for (const [round, step] of kills.entries()) {
+    const random = testRandom()
+    for (let round = 0; round < runs(2); round++) {
+      const step = (round % 2 === 1 && STEPS[Math.floor(random() * STEPS.length)]) || "withheld"
       const project = createPassProject({ files })
       const before = withoutGit(project)
       const child = startPass(binary, project.root, "p1")
-      // Somewhere in what comes after that step; applying takes the longest.
-      const moment = Math.random() * (step === "withheld" ? 250 : 60)
+      // Somewhere in what comes after that step; applying, behind the last one, takes the longest.
+      const moment = random() * (step === "withheld" ? 250 : 60)
       await follow(child, (each) => {
         if (each === step) setTimeout(() => child.kill("SIGKILL"), moment)
       })

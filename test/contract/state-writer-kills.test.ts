@@ -6,19 +6,20 @@ import type { StreamLine } from "../../.opencode/baton/live-state/protocol.ts"
 import { createStreamWriter } from "../../.opencode/baton/live-state/stream-writer.ts"
 import { chooseWriter } from "../../.opencode/baton/live-state/writer-command.ts"
 import { promised } from "../requirements.ts"
+import { oneOrAll, runs } from "../support/effort.ts"
 import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
 import { eventually } from "../support/opencode-server.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 import { copyBundle } from "../support/test-project.ts"
 
-const KILLS = 100
+const KILLS = runs(5)
 const NAMED = { variable: undefined, setting: undefined, c2c: undefined }
 
-describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
+describe.each(oneOrAll(BOTH_ENDS))("on OpenCode $version", (binary) => {
   test(promised(
     ["live-state.A3", "live-state.B1", "live-state.B3", "live-state.D2"],
-    "an embedded writer killed 100 times at any moment is one at a time, and its file is whole at every read",
+    "an embedded writer killed again and again at any moment is one at a time, and its file is whole at every read",
   ), async () => {
     const project = temporaryFolder()
     copyBundle(join(project, ".opencode"), undefined)

@@ -7,6 +7,7 @@ import {
   type Piece,
 } from "../../.opencode/baton/compaction/budget.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const piece = (name: string, text: string, rank: number, share = 0.3): Piece => ({
   name,
@@ -44,7 +45,7 @@ describe("the budget of what Baton adds", () => {
         const tokens = Array.from(text).reduce((sum, character) => sum + (character < "\u0080" ? 0.25 : 1), 0)
         expect(tokens).toBeLessThanOrEqual(context * 0.1 + 0.001)
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     )
   })
 

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, ut
 import { join } from "node:path"
 import { describe, expect, test, vi } from "vitest"
 import { createFileLock } from "../../.opencode/baton/host/file-lock.ts"
+import { runs } from "../support/effort.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
 const setUp = () => {
@@ -51,7 +52,7 @@ describe("the lock", () => {
 
   test("goes to exactly one of many who ask at once, also when its holder is dead", async () => {
     const { path, lock } = setUp()
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < runs(5); round += 1) {
       await leaveBehind(path, ([token = "", , host = ""]) => [token, deadPid(), host, ""])
       const taken = await Promise.all(Array.from({ length: 8 }, () => lock().tryAcquire()))
       const holders = taken.filter((held) => held !== undefined)

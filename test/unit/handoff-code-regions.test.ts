@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { closeFence, findCode } from "../../.opencode/baton/handoff/code-regions.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const MEGABYTE = 1_048_576
 
@@ -85,7 +86,7 @@ describe("code in a text", () => {
         for (const bound of bounds) expect(bound).toBeLessThanOrEqual(text.length)
         for (const { start, end } of findCode(text)) expect(text.slice(start, end)).toMatch(/`|~~~/)
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 
@@ -129,7 +130,7 @@ describe("closing a fence", () => {
         const whole = `${text}\n\nbehind`
         expect(findCode(whole).every(({ end }) => end <= text.length + 1)).toBe(true)
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     )
   })
 

@@ -4,6 +4,7 @@ import { type DraftParts, findMarker, renderDraft, renderMarker } from "../../.o
 import { parseReferences } from "../../.opencode/baton/handoff/reference.ts"
 import { parseTask } from "../../.opencode/baton/task/parse.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const SESSION = "ses_01abcDEF"
 const MARKER = renderMarker(SESSION)
@@ -59,7 +60,7 @@ describe("a draft", () => {
         expect(references.slice(0, 2)).toEqual(PARTS.files)
         expect(references.map(({ path }) => path)).not.toContain("evil.ts")
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest"
 import { MAX_LINE_CHARACTERS, MAX_LINES, renderFileBlock } from "../../.opencode/baton/handoff/file-block.ts"
 import type { LineRange } from "../../.opencode/baton/handoff/reference.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const render = (text: string, lines?: LineRange, encoding = "UTF-8") =>
   renderFileBlock({ absolutePath: "/p/a.ts", text, encoding, ...(lines ? { lines } : {}) })
@@ -119,7 +120,7 @@ describe("a file's block", () => {
         const expected = lines ? Math.max(0, Math.min(lines.last, count) - lines.first + 1) : count
         expect(shown).toHaveLength(expected)
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { type FileReference, parseReferences, renderReference } from "../../.opencode/baton/handoff/reference.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const MEGABYTE = 1_048_576
 /** As docs of the original plugin have it. */
@@ -134,7 +135,7 @@ describe("file references", () => {
           .filter((found) => real.has(found))
         expect(pathsIn(text)).toEqual(expect.arrayContaining(documented))
       }),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     )
   })
 
@@ -191,7 +192,7 @@ describe("file references", () => {
           expect(parseReferences(`Read (${written.join("), (")}).`)).toEqual(references)
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     )
   })
 
@@ -222,7 +223,7 @@ describe("file references", () => {
           expect(lines?.last ?? Number.POSITIVE_INFINITY).toBeGreaterThanOrEqual(lines?.first ?? 1)
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     )
   })
 

@@ -11,6 +11,7 @@ import {
 } from "../../.opencode/baton/handoff/transcript.ts"
 import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 import {
   assistantMessage,
   compactionPart,
@@ -238,7 +239,7 @@ describe("a transcript's cap", () => {
         if (!footer.startsWith("(End") && oldest) expect(footer).toContain(`"${oldest.info.id}"`)
         expect(count).toBeGreaterThanOrEqual(Math.min(1, messages.length))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { mergeHandoff, splitHandoff } from "../../.opencode/baton/ledger/description.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const MARKS = [
   "<!-- baton:handoff 0123456789ab, replaced at each compaction -->",
@@ -20,7 +21,7 @@ describe("a description", () => {
       fc.property(plain, text, (specification, section) => {
         expect(splitHandoff(mergeHandoff(specification, section)).specification).toBe(specification)
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
@@ -32,7 +33,7 @@ describe("a description", () => {
         expect(mergeHandoff(once, second)).toBe(once)
         expect(splitHandoff(once).handoff).toBeDefined()
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
@@ -43,7 +44,7 @@ describe("a description", () => {
         expect(once.startsWith(specification)).toBe(true)
         expect(mergeHandoff(once, second, specification)).toBe(mergeHandoff(specification, second, specification))
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
@@ -56,7 +57,7 @@ describe("a description", () => {
         expect(normal(specification)).toContain(normal(original))
         expect(normal(specification)).toContain(normal(written))
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 

@@ -8,6 +8,7 @@ import { streamLineSchema } from "../../.opencode/baton/live-state/protocol.ts"
 import { createPublisher } from "../../.opencode/baton/live-state/publisher.ts"
 import { EMPTY_REDUCTION, reduceLine } from "../../.opencode/baton/live-state/state-reducer.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const ROOT = "ses_root"
 const line = streamLineSchema(tool.schema)
@@ -355,7 +356,7 @@ describe("the published state", () => {
             JSON.parse(JSON.stringify(value, (key, each) => (/_at$/.test(key) && key !== "at" ? null : each)))
           expect(comparable(streamed)).toEqual(comparable(whole))
         }),
-        { numRuns: 300 },
+        { numRuns: runs(300) },
       )
     },
   )

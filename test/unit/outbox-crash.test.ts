@@ -5,10 +5,12 @@ import { expect, test, vi } from "vitest"
 import { createStateFolder } from "../../.opencode/baton/host/state-folder.ts"
 import { createOutbox } from "../../.opencode/baton/ledger/outbox.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 import { NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { createScriptedLedger } from "../support/scripted-ledger.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
+import { testRandom } from "../support/test-random.ts"
 
 const TASK = "ts-000001"
 const FIXTURES = join(REPOSITORY, "test", "fixtures")
@@ -55,13 +57,14 @@ test(promised(
 ), async () => {
   const messages = Array.from({ length: 24 }, (_, at) => `record ${at % 5}`)
   const { read, waiting, startDrain } = await setUp(messages)
+  const random = testRandom()
   const moments: number[] = []
-  for (let kills = 0; kills < 5; kills += 1) {
+  for (let kills = 0; kills < runs(3); kills += 1) {
     const before = read().length
     const child = startDrain()
     await vi.waitFor(() => expect(read().length).toBeGreaterThan(before), { timeout: 20_000, interval: 2 })
     // Anywhere in the next write: before it, in it, after it, before the record is removed.
-    const moment = Math.random() * 60
+    const moment = random() * 60
     moments.push(moment)
     await new Promise((resolve) => setTimeout(resolve, moment))
     child.kill("SIGKILL")

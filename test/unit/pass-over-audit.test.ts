@@ -6,6 +6,7 @@ import { type AuditEntry, auditEntry, isAuditEntry, refusedEntry } from "../../.
 import { createAuditLog } from "../../.opencode/baton/pass-over/audit-log.ts"
 import { passOverError } from "../../.opencode/baton/pass-over/errors.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 import { NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { passRecord, passRequest, refusedPass, workOutput } from "../support/pass-over-values.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
@@ -133,7 +134,7 @@ describe("the audit", () => {
     const { root, file, lines } = setUp()
     const month = new Date().toISOString().slice(0, 7)
     let before = 0
-    for (let kills = 0; kills < 5; kills++) {
+    for (let kills = 0; kills < runs(2); kills++) {
       const script = join(REPOSITORY, "test", "fixtures", "append-audit.ts")
       const argv = ["--no-env-file", "--config=/dev/null", "run", script, root]
       const child = spawn(NEWEST.path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: "inherit" })

@@ -6,15 +6,18 @@ import { queryAudit } from "../../.opencode/baton/pass-over/audit-query.ts"
 import { isUnfinished } from "../../.opencode/baton/pass-over/pass-record.ts"
 import { createPassStore } from "../../.opencode/baton/pass-over/pass-store.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 import { NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
+import { testRandom } from "../support/test-random.ts"
 
-const KILLS = 8
+const KILLS = runs(4)
 /** Far more passes than one life of the process makes. */
 const NUMBERS_OF_A_LIFE = 100_000
 
 const setUp = () => {
+  const random = testRandom()
   const folder = temporaryFolder()
   const log = createRecordedLog()
   const store = createPassStore({ state: createStateFolder(folder), log })
@@ -27,7 +30,7 @@ const setUp = () => {
     const ended = new Promise((resolve) => child.once("exit", resolve))
     await vi.waitFor(async () => expect(await count()).toBeGreaterThan(before), { timeout: 10_000, interval: 1 })
     // Anywhere in the four changes of a pass.
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 30))
+    await new Promise((resolve) => setTimeout(resolve, random() * 30))
     child.kill("SIGKILL")
     await ended
   }

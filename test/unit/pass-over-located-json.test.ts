@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { parseLocatedJSON } from "../../.opencode/baton/pass-over/located-json.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const parsedValue = (text: string): unknown => {
   const parsed = parseLocatedJSON(text)
@@ -39,7 +40,7 @@ describe("JSON with lines", () => {
         if (parsed.kind === "malformed" && parsed.reason.endsWith("is there twice")) return
         expect(parsed.kind, text).toBe(isJSON(text) ? "value" : "malformed")
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
   })
 

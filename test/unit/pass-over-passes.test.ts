@@ -7,6 +7,7 @@ import type { PassEvent } from "../../.opencode/baton/pass-over/pass-state.ts"
 import { createPassStore } from "../../.opencode/baton/pass-over/pass-store.ts"
 import { type BeginPass, createPasses } from "../../.opencode/baton/pass-over/passes.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 import { builtInPolicy, PASS_ID, passRequest, refusedPass, workOutput } from "../support/pass-over-values.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
@@ -142,7 +143,7 @@ describe("the passes", () => {
         expect(stored?.state.state).toBe(entries.at(-1)?.state)
         expect(stored?.output !== null).toBe(entries.some((entry) => entry.event === "returned"))
       }),
-      { numRuns: 25 },
+      { numRuns: runs(25) },
     )
   })
 })

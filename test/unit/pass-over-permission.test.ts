@@ -10,6 +10,7 @@ import {
   refusedTools,
 } from "../../.opencode/baton/pass-over/child-permission.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const rule = (permission: string, pattern: string, action: PermissionRule["action"]): PermissionRule => ({
   permission,
@@ -52,7 +53,7 @@ describe("the rights of a child", () => {
           expect(STRICTNESS[result]).toBeGreaterThanOrEqual(least)
         },
       ),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     )
   })
 

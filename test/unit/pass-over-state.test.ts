@@ -9,6 +9,7 @@ import {
   SENT,
 } from "../../.opencode/baton/pass-over/pass-state.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 /** Whether nothing can happen to a pass any more. */
 const isSettled = ({ state }: PassState): boolean => ["applied", "rejected", "cancelled"].includes(state)
@@ -128,7 +129,7 @@ describe("no sequence of events", () => {
           if (isSettled(before)) expect(after).toEqual(before)
         })
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
@@ -148,7 +149,7 @@ describe("no sequence of events", () => {
           }
         })
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 import { createPassProject, projectTree, readIn, succeed, writeFiles } from "../support/pass-project.ts"
 
 const PATHS = ["a", "b", "d/a", "d/b", "d/e/a", "f"] as const
@@ -92,6 +93,6 @@ test(promised(
       expect(readdirSync(join(root, ".opencode/state/pass-over", passID))).toEqual(["files"])
       expect(statSync(join(root, "untouched/x")).isFile()).toBe(true)
     }),
-    { numRuns: 40 },
+    { numRuns: runs(8) },
   )
 }, 120_000)

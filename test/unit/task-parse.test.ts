@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest"
 import { parseTask } from "../../.opencode/baton/task/parse.ts"
 import { parseTaskID } from "../../.opencode/baton/task/task-line.ts"
 import { promised } from "../requirements.ts"
+import { runs } from "../support/effort.ts"
 
 const MEGABYTE = 1_048_576
 
@@ -163,7 +164,7 @@ describe("the Task: line, for any text", () => {
         const found = parseTask(text)
         expect(found === undefined || /^[a-z]{2,}-[0-9a-f]{4,12}$/.test(found.taskID)).toBe(true)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 })

@@ -84,8 +84,8 @@ export const FAULTS_OF_ROWS: Readonly<Record<string, Readonly<Record<string, rea
     "It never reads": ["the state writer never reads"],
     "It talks on both streams": ["the state writer talks on both streams"],
     "It will not end": ["the state writer will not end"],
-    "It is killed, 100 times, at any moment": ["the state writer is killed"],
-    "The embedded writer is killed, 100 times": ["the embedded state writer is killed"],
+    "It is killed at any moment, again and again": ["the state writer is killed"],
+    "The embedded writer is killed again and again": ["the embedded state writer is killed"],
     "OpenCode is killed with `kill -9`": ["OpenCode is killed"],
     "A reader reads while it is written": ["a reader reads the statefile while it is written"],
     "Lines that are no JSON, too long, not UTF-8, unknown, out of order": [
