@@ -1,14 +1,16 @@
-import { spawn } from "node:child_process"
-import { once } from "node:events"
-import { appendFileSync, chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { appendFileSync, chmodSync, existsSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { posixChecksum } from "../../.opencode/baton/doctor/checksum.ts"
 import { promised } from "../requirements.ts"
 import { snapshotTree } from "../support/folder-tree.ts"
+import { REPOSITORY } from "../support/opencode-binary.ts"
 import { createSmallCheckout, type SmallCheckout } from "../support/small-checkout.ts"
 
 const MANIFEST = ".opencode/baton/.manifest"
+const SIGNAL_AT_CALL = pathToFileURL(join(REPOSITORY, "test/fixtures/signal-at-call.mjs")).href
 
 let checkout: SmallCheckout
 
@@ -68,57 +70,85 @@ describe("upgrade", () => {
 })
 
 describe("an interrupted run", () => {
-  /** A `cp` that ends the install script with SIGKILL at its n-th call, the way a power cut would. */
-  const killAtCopy = async (count: number): Promise<void> => {
-    const folder = join(checkout.root, "fake-bin")
-    const calls = join(checkout.root, "calls")
-    const program = `#!/bin/sh
-echo call >>'${calls}'
-[ $(wc -l <'${calls}') -lt ${count} ] || { printf half >"$2"; kill -9 $PPID; exit 1; }
-exec /bin/cp "$@"
-`
-    mkdirSync(folder)
-    writeFileSync(join(folder, "cp"), program, { mode: 0o755 })
-    writeFileSync(calls, "")
-    const child = spawn("sh", [join(checkout.source, "scripts/install"), checkout.project], {
-      env: { ...process.env, PATH: `${folder}:${process.env.PATH}` },
-      stdio: "ignore",
+  const program = () => join(checkout.source, "scripts/lib/install.mjs")
+  /** Runs the program behind scripts/install and sends it a signal at the n-th call of a function of node:fs. */
+  const signalAt = (at: string, ...args: string[]) =>
+    spawnSync(process.execPath, ["--import", SIGNAL_AT_CALL, program(), checkout.project, ...args], {
+      encoding: "utf8",
+      env: { ...process.env, BATON_TEST_SIGNAL: at },
     })
-    const [, signal] = await once(child, "exit")
-    expect(signal).toBe("SIGKILL")
+  const killAt = (at: string, ...args: string[]): void => {
+    expect(signalAt(`${at} SIGKILL`, ...args).signal, at).toBe("SIGKILL")
+  }
+  const expectWhole = ({ except }: { except?: string } = {}): void => {
+    const expected = createSmallCheckout()
+    const treeOf = ({ project }: SmallCheckout) =>
+      Object.entries(snapshotTree(project)).filter(([path]) => path !== except)
+    try {
+      expected.install()
+      expect(treeOf(checkout)).toEqual(treeOf(expected))
+    } finally {
+      expected.remove()
+    }
   }
 
-  test.each([1, 2, 3, 4, 5])(
-    promised("install.E1", "is finished by the next one (killed at file %i)"),
-    async (count) => {
-      await killAtCopy(count)
+  // Written are the manifest, eight files, and the manifest.
+  test.each([...[2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => `writeFileSync ${n}`), "renameSync 2", "renameSync 10"])(
+    promised("install.E1", "is finished by the next one, and by --uninstall then (killed at %s)"),
+    (at) => {
+      killAt(at)
       expect(checkout.install().exitCode).toBe(0)
-      const expected = createSmallCheckout()
-      try {
-        expected.install()
-        expect(snapshotTree(checkout.project)).toEqual(snapshotTree(expected.project))
-      } finally {
-        expected.remove()
-      }
+      expectWhole()
       checkout.install("--uninstall")
       expect(snapshotTree(checkout.project)).toEqual({})
     },
   )
 
-  test(promised("install.E1", "is undone by --uninstall"), async () => {
-    await killAtCopy(3)
+  test(promised("install.E1", "is finished by the next one when it was killed before anything was on record"), () => {
+    killAt("writeFileSync 1")
+    expect(checkout.install().exitCode).toBe(0)
+    // The folders that were there already are not listed.
+    expectWhole({ except: MANIFEST })
+  })
+
+  test.each([3, 10])(promised("install.E1", "is undone by --uninstall (killed at write %i)"), (count) => {
+    killAt(`writeFileSync ${count}`)
     checkout.install("--uninstall")
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("install.E1", "does not turn our own newer files into the user's"), async () => {
+  test.each(["rmSync 1", "rmSync 5", "rmSync 9", "rmdirSync 1", "rmdirSync 4"])(
+    promised("install.E1", "of --uninstall is finished by the next one (killed at %s)"),
+    (at) => {
+      checkout.install()
+      killAt(at, "--uninstall")
+      checkout.install("--uninstall")
+      expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
+
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"])(
+    promised("install.E1", "says at %s that it stopped, exits with 130, and is finished by the next one"),
+    (signal) => {
+      const { status, stderr } = signalAt(`renameSync 4 ${signal}`)
+      expect({ status, stderr }).toEqual({
+        status: 130,
+        stderr: "\ninstall: stopped. Run the same command again to finish.\n",
+      })
+      expect(checkout.has("prompts/worker.md")).toBe(false)
+      checkout.install()
+      expectWhole()
+    },
+  )
+
+  test(promised("install.E1", "does not turn our own newer files into the user's"), () => {
     checkout.install()
     const shipAll = (text: string) => {
       checkout.ship(".opencode/baton/host/thing.ts", `export const createThing = () => ({ ${text}: 1 })\n`)
       checkout.ship("prompts/handoff.md", `${text}\n`)
     }
     shipAll("second")
-    await killAtCopy(2)
+    killAt("writeFileSync 3")
     shipAll("third")
     expect(checkout.install().stdout).not.toContain("keep")
     expect(checkout.read("prompts/handoff.md")).toBe("third\n")

@@ -40,6 +40,39 @@ describe("into a fresh project", () => {
     expect(stdout).toContain(`scripts/doctor ${checkout.project}`)
   })
 
+  test(promised("install.E1", "lists each file with the checksum and the size of the system's own cksum"), () => {
+    checkout.ship(".opencode/baton/empty.ts", "")
+    checkout.ship(".opencode/baton/host/large.ts", "ä".repeat(70_000))
+    checkout.install()
+    const lines = checkout.read(MANIFEST).trimEnd().split("\n")
+    expect(lines[0]).toBe("# What scripts/install put here: POSIX cksum, size, path. Baton 1.0.0")
+    const files = lines.slice(1).filter((line) => !line.startsWith("dir\t-\t"))
+    expect(files).toHaveLength(10)
+    for (const line of files) {
+      const [sum, size, path] = line.split("\t")
+      const { stdout } = runScript(["sh", "-c", `cksum < "${path}"`], { cwd: checkout.project })
+      expect(`${sum} ${size}`, path).toBe(stdout.trim())
+    }
+  })
+
+  test(promised("install.E6", "ends with what a newcomer asks next: git, and where the tasks are"), () => {
+    expect(checkout.install("--dry-run").stdout).not.toMatch(/^(Git|Tasks|Next):/m)
+    const { stdout } = checkout.install()
+    expect(stdout).toMatch(/^Git: commit these files or ignore them, either is fine\.$/m)
+    expect(stdout).toMatch(/^Tasks: .* in ~\/\.prog\/prog\.db\.$/m)
+    expect(stdout.indexOf("Next:")).toBeGreaterThan(stdout.indexOf("Tasks:"))
+  })
+
+  test(promised("install.E6", "says at uninstall that the tasks stay, where, and how they can be read"), () => {
+    checkout.install()
+    const removed = runScript([join(checkout.source, "scripts/install"), checkout.project, "--uninstall"], {
+      cwd: checkout.root,
+      env: { ...process.env, PROG_DB: "/elsewhere/tasks.db" },
+    })
+    expect(removed.stdout).toMatch(/^Tasks: they stay in \/elsewhere\/tasks\.db\. Read them with prog .* SQLite/m)
+    expect(removed.stdout).toContain(".opencode/baton/bin/prog list")
+  })
+
   test(promised("install.E1", "leaves tests, node_modules and editor litter behind"), () => {
     for (const path of ["host/a.test.ts", "node_modules/x/index.ts", "host/.hidden", "host/a.ts~"]) {
       checkout.ship(`.opencode/baton/${path}`, "litter")

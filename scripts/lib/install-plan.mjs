@@ -1,0 +1,265 @@
+// @ts-check
+/**
+ * Part of scripts/install: what came from here before, and what is to become of each file. Looks, and changes nothing.
+ *
+ * Paths of the bundle are relative and have slashes, as the manifest lists them, on every system.
+ */
+import { accessSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
+import { posix } from "node:path"
+
+export const MANIFEST = ".opencode/baton/.manifest"
+export const STATE = ".opencode/state"
+
+/** @typedef {{ bytes: Buffer, mode: number }} Content a file of the checkout, with its permissions */
+/**
+ * @typedef {{ action: "add" | "update", path: string, content: Content }
+ *   | { action: "remove", path: string }
+ *   | { action: "keep", path: string, reason: string }} Step
+ */
+/**
+ * @typedef {object} Plan
+ * @property {Step[]} steps
+ * @property {string[]} record the manifest's lines of files when all is done
+ * @property {Set<string>} folders that this program made or is to make
+ * @property {string[]} knownLines of files, as the manifest has them now
+ * @property {string[]} knownPaths of those lines
+ * @property {boolean} isKnown whether the manifest lists anything at all
+ */
+
+/** The work cannot be done (exit code 1), or the command line cannot be right (2). */
+export class InstallError extends Error {
+  /** @param {string} message @param {{ exitCode?: 1 | 2, cause?: unknown }} [options] */
+  constructor(message, { exitCode = 1, cause } = {}) {
+    super(message, { cause })
+    this.exitCode = exitCode
+  }
+}
+
+/** @param {unknown} error @returns {string} the system's code, as ENOENT, or nothing */
+export const codeOf = (error) =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : ""
+
+/** @param {string} path @param {typeof lstatSync} look whether links are followed or not */
+const lookWith = (path, look) => {
+  try {
+    return look(path)
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(codeOf(error))) return undefined
+    throw error
+  }
+}
+/** @param {string} path */
+export const exists = (path) => lookWith(path, lstatSync) !== undefined
+/** @param {string} path */
+export const isRegular = (path) => lookWith(path, lstatSync)?.isFile() ?? false
+/** @param {string} path followed when it is a link */
+export const isFile = (path) => lookWith(path, statSync)?.isFile() ?? false
+/** @param {string} path followed when it is a link */
+export const isFolder = (path) => lookWith(path, statSync)?.isDirectory() ?? false
+/** @param {string} path @param {number} permission */
+export const isAllowed = (path, permission) => {
+  try {
+    accessSync(path, permission)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** @param {string} path */
+const read = (path) => {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    throw new InstallError(`cannot read ${path}. Nothing was changed`, { cause })
+  }
+}
+
+// ---- The manifest -----------------------------------------------------------------------------------------------------
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
+  let value = index << 24
+  for (let bit = 0; bit < 8; bit += 1) value = value & 0x80000000 ? (value << 1) ^ 0x04c11db7 : value << 1
+  return value >>> 0
+})
+/** @param {number} crc @param {number} byte */
+const nextCrc = (crc, byte) => ((crc << 8) ^ (CRC_TABLE[(crc >>> 24) ^ byte] ?? 0)) >>> 0
+
+/**
+ * The line of the manifest for a file: the checksum and the size that POSIX `cksum` prints, and the path. The doctor's
+ * own checksum (.opencode/baton/doctor/checksum.ts) is TypeScript, which not every Node can read.
+ * @param {Buffer} bytes @param {string} path
+ */
+const lineOf = (bytes, path) => {
+  let crc = 0
+  for (const byte of bytes) crc = nextCrc(crc, byte)
+  for (let rest = bytes.length; rest > 0; rest = Math.floor(rest / 256)) crc = nextCrc(crc, rest % 256)
+  return `${~crc >>> 0}\t${bytes.length}\t${path}`
+}
+
+/** Only paths that this program could have written: a damaged manifest must not reach anything else. */
+const LINE = /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/(?:plugins|baton)(?:\/.*)?|prompts(?:\/.*)?)$/
+const FOLDER = "dir\t"
+
+/** @param {string} line */
+const pathIn = (line) => line.split("\t")[2] ?? ""
+
+/** @param {string} project */
+const readManifest = (project) => {
+  const path = `${project}/${MANIFEST}`
+  const lines = isFile(path) ? read(path).toString().split(/\r?\n/) : []
+  return lines.filter((line) => LINE.test(line) && !line.includes("/.."))
+}
+
+/**
+ * @param {{ version: string, lines: readonly string[], folders: Iterable<string> }} content
+ * @returns {string} the manifest's text
+ */
+export const renderManifest = ({ version, lines, folders }) =>
+  [
+    `# What scripts/install put here: POSIX cksum, size, path. Baton ${version}`,
+    ...[...new Set(lines)].sort(),
+    ...[...folders].sort().map((folder) => `${FOLDER}-\t${folder}`),
+    "",
+  ].join("\n")
+
+// ---- The files a project gets: by folder, not by a list, without tests and litter -------------------------------------
+
+/** @param {string} name */
+const isShipped = (name) => !/^\.|\.test\.ts$|\.baton-new$|~$/.test(name)
+
+/** @param {string} source @param {string} folder @returns {string[]} */
+const filesBelow = (source, folder) => {
+  if (!isFolder(`${source}/${folder}`)) return []
+  return readdirSync(`${source}/${folder}`, { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`
+    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : filesBelow(source, path)
+    return entry.isFile() && isShipped(entry.name) ? [path] : []
+  })
+}
+
+/** @param {string} source */
+const bundleOf = (source) => {
+  const plugins = filesBelow(source, ".opencode/plugins").filter((path) =>
+    /^\.opencode\/plugins\/[^/]+\.ts$/.test(path),
+  )
+  const shared = [...filesBelow(source, ".opencode/baton"), ...filesBelow(source, "prompts")]
+  const files = [...plugins.sort(), ...shared.sort()]
+  if (files.length === 0) {
+    throw new InstallError(`no files in ${source}/.opencode/baton: the checkout is incomplete`)
+  }
+  return files
+}
+
+/** Where a file of the checkout goes. @param {string} file */
+const placeOf = (file) => (file === ".opencode/baton/ignore" ? ".opencode/baton/.ignore" : file)
+
+// ---- Where nothing may be written -------------------------------------------------------------------------------------
+
+/** @param {Iterable<string>} paths @returns {string[]} every folder above them, and the project itself, as "" */
+const foldersAbove = (paths) => {
+  const folders = new Set([""])
+  for (const path of paths) {
+    for (let above = posix.dirname(path); above !== "."; above = posix.dirname(above)) folders.add(above)
+  }
+  return [...folders].sort()
+}
+
+/** @param {string} path */
+const checkFolder = (path) => {
+  const found = lookWith(path, lstatSync)
+  if (found === undefined) return
+  if (found.isSymbolicLink()) {
+    throw new InstallError(`${path} is a symbolic link to ${readlinkSync(path)}. Nothing was changed.
+  Replace the link by a folder, or install into the project it leads to`)
+  }
+  if (!found.isDirectory()) {
+    throw new InstallError(`${path} is not a folder. Nothing was changed. Move it away and try again`)
+  }
+  if (!isAllowed(path, constants.W_OK)) {
+    throw new InstallError(
+      `cannot write in ${path}. Nothing was changed. Make it writable (chmod u+w) or run as its owner`,
+    )
+  }
+}
+
+// ---- What is to become of each file -----------------------------------------------------------------------------------
+
+/**
+ * @param {{ source: string, project: string, mode: "install" | "uninstall" }} places absolute folders
+ * @returns {Plan}
+ */
+export const planWork = ({ source, project, mode }) => {
+  const known = readManifest(project)
+  const knownLines = known.filter((line) => !line.startsWith(FOLDER))
+  const knownPaths = [...new Set(knownLines.map(pathIn))].sort()
+  const folders = new Set(known.filter((line) => line.startsWith(FOLDER)).map(pathIn))
+  /** @type {Step[]} */
+  const steps = []
+  /** @type {string[]} */
+  const record = []
+
+  const isKnown = (/** @type {string} */ path) => knownPaths.includes(path)
+  /** One of ours, as it was put there. */
+  const isUntouched = (/** @type {string} */ path) =>
+    isRegular(`${project}/${path}`) && knownLines.includes(lineOf(read(`${project}/${path}`), path))
+
+  const planFoldersAbove = (/** @type {string} */ path) => {
+    let above = posix.dirname(path)
+    while (!exists(`${project}/${above}`) && !folders.has(above)) {
+      folders.add(above)
+      above = posix.dirname(above)
+    }
+  }
+
+  /** The file at the path is the user's: it stays, and the new version goes beside it under a name OpenCode does not load. */
+  const planBeside = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
+    if (path.endsWith(".baton-new")) {
+      steps.push({ action: "keep", path, reason: "you changed it; delete it to get the newest version here" })
+      return
+    }
+    const why = isKnown(path) ? "you changed it" : "it was yours before"
+    if (isKnown(path)) record.push(lineOf(content.bytes, path))
+    const beside = `${path}.baton-new`
+    steps.push({ action: "keep", path, reason: `${why}; the new version is beside it as ${posix.basename(beside)}` })
+    planFile(beside, file, content)
+  }
+
+  /** A file of the checkout goes to the path of the project. */
+  const planFile = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
+    const [from, to] = [`${source}/${file}`, `${project}/${path}`]
+    if (!exists(to)) {
+      planFoldersAbove(path)
+      steps.push({ action: "add", path, content })
+    } else if (isRegular(to) && content.bytes.equals(read(to))) {
+      if (!isKnown(path)) return
+      if (isAllowed(from, constants.X_OK) && !isAllowed(to, constants.X_OK)) {
+        steps.push({ action: "update", path, content })
+      }
+    } else if (isUntouched(path)) {
+      steps.push({ action: "update", path, content })
+    } else {
+      planBeside(path, file, content)
+      return
+    }
+    record.push(lineOf(content.bytes, path))
+  }
+
+  /** The path is on the manifest and no longer wanted. */
+  const planRemoval = (/** @type {string} */ path) => {
+    if (isUntouched(path)) steps.push({ action: "remove", path })
+    else if (exists(`${project}/${path}`)) {
+      steps.push({ action: "keep", path, reason: "you changed it; it is yours now" })
+    }
+  }
+
+  const files = mode === "install" ? bundleOf(source) : []
+  for (const folder of foldersAbove([...files, ...knownPaths, STATE])) checkFolder(`${project}/${folder}`)
+  for (const file of files) {
+    const bytes = read(`${source}/${file}`)
+    planFile(placeOf(file), file, { bytes, mode: statSync(`${source}/${file}`).mode })
+  }
+  const wanted = new Set(record.map(pathIn))
+  for (const path of knownPaths) if (!wanted.has(path)) planRemoval(path)
+  return { steps, record, folders, knownLines, knownPaths, isKnown: known.length > 0 }
+}

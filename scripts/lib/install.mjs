@@ -1,0 +1,327 @@
+// @ts-check
+/**
+ * The program behind scripts/install; docs/installation.md tells the rules.
+ *
+ * Everything is decided first (install-plan.mjs), then shown, then done. A manifest in the project lists what came from
+ * here. It is written before the first file is touched, with the old lines and the new ones, so that a run that is killed
+ * at any point can be repeated. JavaScript, since Node 20 reads no TypeScript.
+ */
+import {
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
+import { basename, dirname, join } from "node:path"
+import { setImmediate } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import {
+  codeOf,
+  exists,
+  InstallError,
+  isAllowed,
+  isFile,
+  isFolder,
+  isRegular,
+  MANIFEST,
+  planWork,
+  renderManifest,
+  STATE,
+} from "./install-plan.mjs"
+
+/** @typedef {import("./install-plan.mjs").Plan} Plan */
+/** @typedef {import("./install-plan.mjs").Step} Step */
+/** @typedef {{ dir: string, mode: "install" | "uninstall", dry: boolean, purge: boolean }} Order */
+/** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
+
+const AUDIT = ".opencode/pass-over-logs"
+const SETTINGS = [".opencode/baton.json", ".opencode/pass-over.json"]
+
+const USAGE = `Usage: scripts/install DIR [--dry-run]
+       scripts/install DIR --uninstall [--purge] [--dry-run]
+
+Copies Baton (.opencode/plugins, .opencode/baton, prompts) into the project DIR. A file you changed, or one that was
+yours before, is never overwritten: the new version is put beside it as NAME.baton-new.
+
+  --dry-run    say what would be done, change nothing
+  --uninstall  remove what was installed and is unchanged; name what is kept
+  --purge      with --uninstall: also remove .opencode/state, where records not yet delivered may wait, and
+               .opencode/pass-over-logs, the audit of what agents passed to each other
+  --help       show this text
+
+Exit status: 0 done or nothing to do, 1 could not do it, 2 the command line is wrong.`
+
+// ---- The command line -------------------------------------------------------------------------------------------------
+
+/** @param {string} message */
+const misuse = (message) => new InstallError(`${message}\nTry: scripts/install --help`, { exitCode: 2 })
+
+/** @param {readonly string[]} words @returns {Order | "help"} */
+const parseCommandLine = (words) => {
+  /** @type {string | undefined} */
+  let dir
+  /** @type {Order["mode"]} */
+  let mode = "install"
+  let [dry, purge, takesOptions] = [false, false, true]
+  for (const word of words) {
+    if (takesOptions && word === "--") takesOptions = false
+    else if (takesOptions && (word === "--help" || word === "-h")) return "help"
+    else if (takesOptions && word === "--dry-run") dry = true
+    else if (takesOptions && word === "--uninstall") mode = "uninstall"
+    else if (takesOptions && word === "--purge") purge = true
+    else if (takesOptions && word.startsWith("-")) throw misuse(`unknown option: ${word}`)
+    else if (dir !== undefined) throw misuse(`expected one project folder, received two: '${dir}' and '${word}'`)
+    else dir = word
+  }
+  if (dir === undefined) throw misuse("which project? Expected: scripts/install DIR")
+  if (dir === "") throw misuse("expected a project folder, received an empty name")
+  if (purge && mode === "install") throw misuse("--purge goes with --uninstall")
+  return { dir, mode, dry, purge }
+}
+
+/** @returns {{ source: string, version: string }} the checkout that this file lies in */
+const findCheckout = () => {
+  const source = realpathSync(join(dirname(fileURLToPath(import.meta.url)), "..", ".."))
+  if (!isFolder(`${source}/.opencode/baton`)) {
+    throw new InstallError(`no .opencode/baton in ${source}: run this script from a checkout of Baton`)
+  }
+  const description = `${source}/package.json`
+  const text = isFile(description) ? readFileSync(description, "utf8") : ""
+  return { source, version: /^ {2}"version": "(.*)",$/m.exec(text)?.[1] || "of unknown version" }
+}
+
+/** @param {string} dir as it was given @param {string} source @returns {string} the project's absolute folder */
+const findProject = (dir, source) => {
+  if (!exists(dir)) throw misuse(`no such folder: '${dir}'. Create it first, or name the folder of an existing project`)
+  if (!isFolder(dir)) throw misuse(`not a folder: '${dir}'. Name the project's folder`)
+  const project = realpathSync(dir)
+  if (!isAllowed(project, constants.X_OK)) throw new InstallError(`cannot enter '${dir}': check its permissions`)
+  if (project === source) {
+    throw misuse(`'${dir}' is the checkout of Baton itself: just start opencode in it, nothing needs installing`)
+  }
+  if (basename(project) === ".opencode") {
+    throw misuse(`'${dir}' is an .opencode folder: name the project that holds it, ${dirname(project)}`)
+  }
+  return project
+}
+
+// ---- Saying -----------------------------------------------------------------------------------------------------------
+
+/** @param {string} word @returns {string} as a word of the shell's */
+const quoted = (word) => (/[^A-Za-z0-9_./-]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : word)
+
+/** A first installation adds all there is and an uninstall removes it: the last line tells how much. @param {Work} work */
+const showPlan = ({ plan, mode, dry }) => {
+  const isNamed = dry || (plan.isKnown && mode === "install")
+  for (const step of plan.steps) {
+    if (step.action === "keep") console.log(`  keep    ${step.path}: ${step.reason}`)
+    else if (isNamed) console.log(`  ${step.action.padEnd(7)} ${step.path}`)
+  }
+}
+
+/** @param {Plan} plan @param {Step["action"]} action */
+const count = ({ steps }, action) => steps.filter((step) => step.action === action).length
+
+/** @param {Work} work @param {readonly ("add" | "update" | "remove")[]} actions */
+const showCounts = ({ plan, dry }, actions) => {
+  const done = { add: "added", update: "updated", remove: "removed" }
+  const counts = actions.map((action) => `${count(plan, action)} ${dry ? "would be " : ""}${done[action]}`)
+  console.log(`Files: ${counts.join(", ")}, ${count(plan, "keep")} kept as they are.`)
+}
+
+/** The file in which prog, real or embedded, keeps the tasks. */
+const database = process.env.PROG_DB || "~/.prog/prog.db"
+
+// ---- Doing ------------------------------------------------------------------------------------------------------------
+
+const HALFWAY = "What was done is on record: mend the cause and run the same command again"
+
+/** @template T @param {string} failure what to say when it fails @param {() => T} act @returns {T} */
+const attempt = (failure, act) => {
+  try {
+    return act()
+  } catch (cause) {
+    throw new InstallError(failure, { cause })
+  }
+}
+
+/** Replaces a file whole. The temporary name is fixed, so that the next run finds it. */
+const replaceFile = (/** @type {string} */ path, /** @type {Buffer | string} */ content, mode = 0o666) => {
+  const temporary = `${path}.baton-tmp`
+  attempt(`cannot write ${path}. ${HALFWAY}`, () => {
+    mkdirSync(dirname(path), { recursive: true })
+    rmSync(temporary, { force: true })
+    writeFileSync(temporary, content, { flag: "wx", mode })
+    renameSync(temporary, path)
+  })
+}
+
+/** @param {string} path @param {{ recursive?: boolean }} [options] */
+const remove = (path, options) =>
+  attempt(`cannot remove ${path}. ${HALFWAY}`, () => rmSync(path, { force: true, ...options }))
+
+/** @param {Work} work @param {readonly string[]} lines of the files */
+const writeManifest = ({ project, version, plan }, lines) =>
+  replaceFile(`${project}/${MANIFEST}`, renderManifest({ version, lines, folders: plan.folders }))
+
+/** Removes what a run left that was killed while it wrote. @param {Work} work */
+const removeTemporaries = ({ project, plan }) => {
+  for (const path of [...plan.knownPaths, MANIFEST]) {
+    const temporary = `${project}/${path}.baton-tmp`
+    if (isFile(temporary)) attempt(`cannot write in ${project}. ${HALFWAY}`, () => rmSync(temporary))
+  }
+}
+
+/** Every step can be repeated after a kill. @param {Work} work */
+const carryOut = async ({ project, plan }) => {
+  for (const step of plan.steps) {
+    // Signals arrive between two files.
+    await setImmediate()
+    if (step.action === "remove") remove(`${project}/${step.path}`)
+    else if (step.action !== "keep") {
+      replaceFile(`${project}/${step.path}`, step.content.bytes, (step.content.mode & 0o777) | 0o200)
+    }
+  }
+}
+
+/** @param {string} path @returns {boolean} false when it is not empty or not there */
+const removeEmptyFolder = (path) => {
+  try {
+    rmdirSync(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Folders that this program made; deepest first. @param {Work} work */
+const removeEmptyFolders = ({ project, plan: { folders } }) => {
+  for (const folder of [...folders].sort().reverse()) {
+    if (removeEmptyFolder(`${project}/${folder}`)) folders.delete(folder)
+  }
+}
+
+/** @param {Work} work */
+const install = async (work) => {
+  const { source, project, version, plan, dry } = work
+  if (plan.steps.every(({ action }) => action === "keep")) {
+    showPlan(work)
+    const isOnRecord = [...plan.record].sort().join("\n") === plan.knownLines.join("\n")
+    if (!dry) removeTemporaries(work)
+    if (!dry && !isOnRecord) writeManifest(work, plan.record)
+    console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
+    return
+  }
+  console.log(`Installing Baton ${version} into ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
+  showPlan(work)
+  if (!dry) {
+    const folder = dirname(`${project}/${MANIFEST}`)
+    attempt(`cannot create ${folder}. Make ${project} writable and try again`, () =>
+      mkdirSync(folder, { recursive: true }),
+    )
+    writeManifest(work, [...plan.knownLines, ...plan.record])
+    removeTemporaries(work)
+    await carryOut(work)
+    removeEmptyFolders(work)
+    writeManifest(work, plan.record)
+  }
+  showCounts(work, ["add", "update", "remove"])
+  if (dry) return
+  console.log("Git: commit these files or ignore them, either is fine.")
+  console.log(`Tasks: they are kept outside the project, in ${database}.`)
+  console.log(`Next:\n  ${quoted(`${source}/scripts/doctor`)} ${quoted(project)}\n  cd ${quoted(project)} && opencode`)
+}
+
+/**
+ * Removes a folder of what Baton wrote at run time. It has its own .gitignore; with nothing else in it, it goes too.
+ * @param {Work} work @param {string} folder @param {string} reason to keep it
+ * @returns {boolean} whether it is gone
+ */
+const clearFolder = ({ project, purge, dry }, folder, reason) => {
+  const path = `${project}/${folder}`
+  if (!exists(path)) return false
+  if (!purge && !(isFile(`${path}/.gitignore`) && !holdsRecords(path))) {
+    console.log(`  keep    ${folder}: ${reason}; --purge removes them too`)
+    return false
+  }
+  console.log(`  remove  ${folder}`)
+  if (!dry) remove(path, { recursive: true })
+  return true
+}
+
+/** @param {string} folder @returns {boolean} true also when it cannot be told */
+const holdsRecords = (folder) => {
+  try {
+    const names = readdirSync(folder, { encoding: "utf8", recursive: true })
+    return names.some((name) => name !== ".gitignore" && isRegular(`${folder}/${name}`))
+  } catch {
+    return true
+  }
+}
+
+/** @param {Work} work */
+const uninstall = async (work) => {
+  const { project, plan, dry, purge } = work
+  const manifest = `${project}/${MANIFEST}`
+  if (!isFile(manifest) && !purge) {
+    console.log(`Nothing to do: ${project} has no Baton installed by this script (no ${MANIFEST}).`)
+    return
+  }
+  console.log(`Removing Baton from ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
+  showPlan(work)
+  const isCleared = [
+    clearFolder(work, STATE, "it holds run-time records, some perhaps not delivered yet"),
+    clearFolder(work, AUDIT, "it holds the records of what agents passed to each other"),
+  ].includes(true)
+  for (const own of SETTINGS) if (exists(`${project}/${own}`)) console.log(`  keep    ${own}: it is yours`)
+  if (!dry) {
+    removeTemporaries(work)
+    await carryOut(work)
+    if (isCleared || purge) plan.folders.add(".opencode")
+    removeEmptyFolders(work)
+    // The manifest goes last, so that a killed run still knows what to remove.
+    remove(manifest)
+    removeEmptyFolder(dirname(manifest))
+    removeEmptyFolders(work)
+  }
+  showCounts(work, ["remove"])
+  console.log(`Tasks: they stay in ${database}. Read them with prog (https://github.com/baiirun/prog), with any SQLite tool,
+or with .opencode/baton/bin/prog list in another project that has Baton.`)
+}
+
+/** @param {readonly string[]} words */
+const main = async (words) => {
+  const order = parseCommandLine(words)
+  if (order === "help") {
+    console.log(USAGE)
+    return
+  }
+  const { source, version } = findCheckout()
+  const project = findProject(order.dir, source)
+  const plan = planWork({ source, project, mode: order.mode })
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    process.on(signal, () => {
+      console.error("\ninstall: stopped. Run the same command again to finish.")
+      process.exit(130)
+    })
+  }
+  await (order.mode === "install" ? install : uninstall)({ ...order, plan, source, project, version })
+}
+
+// Whoever reads the plan through `head` has seen enough; the work is done all the same.
+process.stdout.on("error", (error) => {
+  if (codeOf(error) !== "EPIPE") throw error
+})
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  if (!(error instanceof InstallError || (error instanceof Error && codeOf(error)))) throw error
+  console.error(`install: ${error.message}${error.cause instanceof Error ? `\n  (${error.cause.message})` : ""}`)
+  process.exitCode = error instanceof InstallError ? error.exitCode : 1
+}
