@@ -2,7 +2,8 @@ import { renameSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { BOTH_ENDS } from "../support/opencode-binary.ts"
+import { BOTH_ENDS, type OpenCodeBinary } from "../support/opencode-binary.ts"
+import { eventually } from "../support/opencode-server.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply } from "../support/scripted-model.ts"
 import {
@@ -33,6 +34,19 @@ const bash = (command: string, promptTokens?: number): ModelReply => ({
   ...(promptTokens === undefined ? {} : { promptTokens }),
 })
 
+/** A project whose session is compacted once, and goes on when that is in OpenCode's log: the end of a run may lose lines. */
+const openCompactedOnce = async (binary: OpenCodeBinary): Promise<TaskProject> => {
+  let step = 0
+  const task: TaskProject = await openTaskProject(binary, async ({ kind }): Promise<ModelReply> => {
+    if (kind === "compaction") return { text: "A summary." }
+    if (step++ < 1) return bash("true", COMPACTING_PROMPT_TOKENS)
+    const isLogged = () => task.project.batonLog().some((line) => line.includes("compaction recorded"))
+    await eventually("the record in the log", () => isLogged() || undefined)
+    return { text: "Finished." }
+  })
+  return task
+}
+
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("compaction.C2", "an edit of prompts/handoff.md counts at the next compaction"), async () => {
     let step = 0
@@ -56,11 +70,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised("start.A4", "a project's own prompts/handoff.md is no prompt of Baton's, and one line says so"),
     async () => {
-      let step = 0
-      const task: TaskProject = await openTaskProject(binary, ({ kind }) => {
-        if (kind === "compaction") return { text: "A summary." }
-        return step++ < 1 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
-      })
+      const task = await openCompactedOnce(binary)
       const mail = "# The handoff to sales\n\nDear {{customer}},\nyour new contact is {{name}}.\n"
       task.project.write("prompts/handoff.md", mail)
       const result = await task.run(task.message)
@@ -80,11 +90,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised("start.A4", "beside a project's own file the prompt of .opencode/prompts is used, silently"),
     async () => {
-      let step = 0
-      const task: TaskProject = await openTaskProject(binary, ({ kind }) => {
-        if (kind === "compaction") return { text: "A summary." }
-        return step++ < 1 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
-      })
+      const task = await openCompactedOnce(binary)
       task.project.write("prompts/handoff.md", "Dear {{customer}},\n")
       task.project.write(".opencode/prompts/handoff.md", `${CONTRACT_COMMENT}\nThe wording beside it.\n`)
       const result = await task.run(task.message)
@@ -227,11 +233,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised("compaction.C2", "an unusable handoff.md gives the built-in text and one warning with file and reason"),
     async () => {
-      let step = 0
-      const task: TaskProject = await openTaskProject(binary, ({ kind }) => {
-        if (kind === "compaction") return { text: "A summary." }
-        return step++ < 1 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
-      })
+      const task = await openCompactedOnce(binary)
       task.project.write("prompts/handoff.md", " \n")
       const result = await task.run(task.message)
       expect(result.exitCode, result.stderr).toBe(0)
