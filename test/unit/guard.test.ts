@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from "vitest"
 import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../../.opencode/baton/host/guard.ts"
-import { createLog } from "../../.opencode/baton/host/log.ts"
 import { promised } from "../requirements.ts"
 import { createRecordedLog } from "../support/recorded-log.ts"
 
@@ -113,24 +112,6 @@ describe("a guarded hook", () => {
       expect(guardTools(log, "none", () => undefined)()).toEqual({})
     },
   )
-})
-
-describe("the log", () => {
-  test(promised("faults.F1", "a client that throws, rejects or never answers does no harm"), () => {
-    const answers = [
-      () => {
-        throw new Error("no client")
-      },
-      () => Promise.reject(new Error("no answer")),
-      () => new Promise(() => {}),
-      () => undefined,
-    ]
-    for (const answer of answers) {
-      const client = { app: { log: answer } }
-      const log = createLog(client as unknown as Parameters<typeof createLog>[0], "feature")
-      expect(() => log.warn("something")).not.toThrow()
-    }
-  })
 })
 
 describe("a guarded dispose", () => {

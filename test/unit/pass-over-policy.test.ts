@@ -166,8 +166,10 @@ describe("an override", () => {
       fc.property(part, part, part, part, (defaults, pair, subagent, override) => {
         const without = resolved({ defaults, pair, subagent })
         const answer = resolve({ defaults, pair, subagent, override })
-        if (answer.kind === "refused") return
-        for (const key of Object.keys(override) as PolicyKey[]) {
+        const keys = Object.keys(override) as PolicyKey[]
+        // A run that says nothing is drawn again, and too many of them fail.
+        fc.pre(answer.kind !== "refused" && keys.length > 0)
+        for (const key of keys) {
           expect(width(key, answer.policy.values)).toBeLessThanOrEqual(width(key, without.values))
           expect(answer.policy.levels[key]).toBe("override")
         }
