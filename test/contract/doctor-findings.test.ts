@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { Report } from "../../.opencode/baton/doctor/report.ts"
 import { promised } from "../requirements.ts"
 import { createPatient, type Patient } from "../support/doctor-patient.ts"
 import { runScript } from "../support/small-checkout.ts"
@@ -14,6 +15,8 @@ afterEach(() => patient.remove())
 
 type Harm = {
   name: string
+  /** Only the real runtime imports a plugin: doctor itself is run. */
+  byCommand: boolean
   /** Breaks the patient; gives the variables to run doctor with. */
   harm: () => Record<string, string>
   finding: { id: string; status: "warning" | "broken"; message: RegExp }
@@ -28,7 +31,10 @@ const harm = (
   id: string,
   message: RegExp,
   act: (() => void) | (() => Record<string, string>),
-) => harms.push({ name, harm: () => act() ?? {}, finding: { id, status, message } })
+  byCommand = false,
+) => harms.push({ name, byCommand, harm: () => act() ?? {}, finding: { id, status, message } })
+const importHarm = (name: string, message: RegExp, act: () => void) =>
+  harm(name, "broken", "plugins", message, act, true)
 
 const answering = (answer: string) => () => {
   const path = join(patient.root, "other-opencode")
@@ -91,16 +97,16 @@ harm("an installation that was interrupted", "broken", "files", /interrupted/, (
 harm("no bundle at all", "broken", "files", /no \.opencode\/baton/, () => patient.delete(".opencode"))
 
 harm("no plugin", "broken", "plugins", /no plugin of Baton/, () => patient.delete(PLUGIN))
-harm("a plugin with a syntax error", "broken", "plugins", /thing\.ts does not load: /, () =>
+importHarm("a plugin with a syntax error", /thing\.ts does not load: /, () =>
   patient.write(PLUGIN, `${patient.read(PLUGIN)}\nexport const = 1\n`),
 )
-harm("a plugin with two exports", "broken", "plugins", /Extra \(string\).*Thing \(function\).*one function/, () =>
+importHarm("a plugin with two exports", /Extra \(string\).*Thing \(function\).*one function/, () =>
   patient.write(PLUGIN, `${patient.read(PLUGIN)}\nexport const Extra = "text"\n`),
 )
-harm("a plugin whose file is missing", "broken", "plugins", /thing\.ts does not load: .*host\/thing/, () =>
+importHarm("a plugin whose file is missing", /thing\.ts does not load: .*host\/thing/, () =>
   patient.delete(".opencode/baton/host/thing.ts"),
 )
-harm("a plugin that ends the process", "broken", "plugins", /ended early/, () =>
+importHarm("a plugin that ends the process", /ended early/, () =>
   patient.write(PLUGIN, `${patient.read(PLUGIN)}\nprocess.exit(0)\n`),
 )
 
@@ -221,15 +227,29 @@ harm("records that git would commit", "warning", "state", /could be committed/, 
   patient.write(".opencode/state/outbox/1.json", "{}")
 })
 
-test.each(harms)(promised("install.E2", "$name is found, with how to mend it"), ({ harm: act, finding }) => {
-  const { exitCode, report } = patient.examine(act())
-  const { id, status, message } = finding
+const judge = (report: Report, { id, status, message }: Harm["finding"]): void => {
   const found = report.findings.filter((one) => one.id === id && one.status === status)
   expect(found.map((one) => one.message)).toContainEqual(expect.stringMatching(message))
   for (const one of report.findings) expect(one.fix === undefined, one.message).toBe(one.status === "ok")
-  expect(exitCode).toBe(report.summary.broken > 0 ? 1 : 0)
   expect(report.summary[status]).toBeGreaterThan(0)
-})
+}
+
+test.each(harms.filter(({ byCommand }) => !byCommand))(
+  promised("install.E2", "$name is found, with how to mend it"),
+  async ({ harm: act, finding }) => {
+    const environment = act()
+    judge(await patient.look(finding.id, environment), finding)
+  },
+)
+
+test.each(harms.filter(({ byCommand }) => byCommand))(
+  promised("install.E2", "$name is found by the command, which says by its exit code that something is broken"),
+  ({ harm: act, finding }) => {
+    const { exitCode, report } = patient.examine(act())
+    judge(report, finding)
+    expect(exitCode).toBe(1)
+  },
+)
 
 test(promised("install.E2", "a file the user changed is told and is no fault"), () => {
   patient.write("prompts/handoff.md", "My own handoff.\n")

@@ -1,6 +1,8 @@
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Report } from "../../.opencode/baton/doctor/report.ts"
+import { CHECKS } from "../../.opencode/baton/doctor/checks.ts"
+import { createReport, type Report } from "../../.opencode/baton/doctor/report.ts"
+import { createProcessRunner } from "../../.opencode/baton/host/process.ts"
 import { NEWEST, REPOSITORY } from "./opencode-binary.ts"
 import { createSmallCheckout, type Outcome, runScript, type SmallCheckout } from "./small-checkout.ts"
 
@@ -14,6 +16,8 @@ export type Patient = Pick<SmallCheckout, "root" | "project" | "write" | "read" 
   readonly doctor: (...args: string[]) => Outcome
   /** `doctor --json`, read. */
   readonly examine: (environment?: Record<string, string>) => { exitCode: number | null; report: Report }
+  /** What one check reports, in this process: starts nothing but what the check itself starts. */
+  readonly look: (id: string, environment?: Record<string, string>) => Promise<Report>
   readonly remove: () => void
 }
 
@@ -56,6 +60,16 @@ export const createPatient = (): Patient => {
       } catch (cause) {
         throw new Error(`doctor --json printed no document: ${stdout}${stderr}`, { cause })
       }
+    },
+    look: (id, extra = {}) => {
+      const scratch = join(temporary, "scratch")
+      mkdirSync(scratch)
+      const run = createProcessRunner({ shell: undefined })
+      const subject = { root: realpathSync(project), home, environment: { ...environment, ...extra }, scratch, run }
+      return createReport(
+        subject,
+        CHECKS.filter((check) => check.id === id),
+      )
     },
     remove: checkout.remove,
   }
