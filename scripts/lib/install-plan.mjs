@@ -24,6 +24,7 @@ export const STATE = ".opencode/state"
  * @property {string[]} knownLines of files, as the manifest has them now
  * @property {string[]} knownPaths of those lines
  * @property {boolean} isKnown whether the manifest lists anything at all
+ * @property {string} prompts the folder that the prompts go to
  */
 
 /** The work cannot be done (exit code 1), or the command line cannot be right (2). */
@@ -98,7 +99,7 @@ const lineOf = (bytes, path) => {
 }
 
 /** Only paths that this program could have written: a damaged manifest must not reach anything else. */
-const LINE = /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/(?:plugins|baton)(?:\/.*)?|prompts(?:\/.*)?)$/
+const LINE = /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
 const FOLDER = "dir\t"
 
 /** @param {string} line */
@@ -143,7 +144,7 @@ const bundleOf = (source) => {
   const plugins = filesBelow(source, ".opencode/plugins").filter((path) =>
     /^\.opencode\/plugins\/[^/]+\.ts$/.test(path),
   )
-  const shared = [...filesBelow(source, ".opencode/baton"), ...filesBelow(source, "prompts")]
+  const shared = [...filesBelow(source, ".opencode/baton"), ...filesBelow(source, PROMPTS)]
   const files = [...plugins.sort(), ...shared.sort()]
   if (files.length === 0) {
     throw new InstallError(`no files in ${source}/.opencode/baton: the checkout is incomplete`)
@@ -151,8 +152,40 @@ const bundleOf = (source) => {
   return files
 }
 
-/** Where a file of the checkout goes. @param {string} file */
-const placeOf = (file) => (file === ".opencode/baton/ignore" ? ".opencode/baton/.ignore" : file)
+// ---- Where they go ----------------------------------------------------------------------------------------------------
+
+const PROMPTS = "prompts"
+export const PROMPTS_BESIDE_OWN = ".opencode/prompts"
+/** By this Baton tells its prompts from a project's own files; see docs/prompts.md and task/prompt-files.ts. */
+const CONTRACT_COMMENT = /^<!--[ \t]*(?:baton:|Machine-read by \.opencode\/plugins\/)/m
+
+/** @param {string} path */
+const isPromptOfBaton = (path) => isFile(path) && CONTRACT_COMMENT.test(new TextDecoder().decode(read(path)))
+
+/**
+ * Where the prompts go: where they are, or into the project's folder `prompts` when that is not there, empty, or has a
+ * prompt of Baton's. Else it is the project's own, and nothing is put into it.
+ * @param {string} project @param {readonly string[]} knownPaths @param {readonly string[]} files of the checkout
+ */
+const choosePromptsFolder = (project, knownPaths, files) => {
+  const earlier = [PROMPTS, PROMPTS_BESIDE_OWN].find((folder) =>
+    knownPaths.some((path) => path.startsWith(`${folder}/`)),
+  )
+  if (earlier !== undefined) return earlier
+  const folder = `${project}/${PROMPTS}`
+  if (!exists(folder)) return PROMPTS
+  const isOurs =
+    isFolder(folder) &&
+    (readdirSync(folder).length === 0 ||
+      files.some((file) => file.startsWith(`${PROMPTS}/`) && isPromptOfBaton(`${project}/${file}`)))
+  return isOurs ? PROMPTS : PROMPTS_BESIDE_OWN
+}
+
+/** Where a file of the checkout goes. @param {string} file @param {string} prompts the folder for prompts */
+const placeOf = (file, prompts) => {
+  if (file === ".opencode/baton/ignore") return ".opencode/baton/.ignore"
+  return file.startsWith(`${PROMPTS}/`) ? `${prompts}${file.slice(PROMPTS.length)}` : file
+}
 
 // ---- Where nothing may be written -------------------------------------------------------------------------------------
 
@@ -254,12 +287,14 @@ export const planWork = ({ source, project, mode }) => {
   }
 
   const files = mode === "install" ? bundleOf(source) : []
-  for (const folder of foldersAbove([...files, ...knownPaths, STATE])) checkFolder(`${project}/${folder}`)
-  for (const file of files) {
+  const prompts = choosePromptsFolder(project, knownPaths, files)
+  const places = new Map(files.map((file) => [file, placeOf(file, prompts)]))
+  for (const folder of foldersAbove([...places.values(), ...knownPaths, STATE])) checkFolder(`${project}/${folder}`)
+  for (const [file, path] of places) {
     const bytes = read(`${source}/${file}`)
-    planFile(placeOf(file), file, { bytes, mode: statSync(`${source}/${file}`).mode })
+    planFile(path, file, { bytes, mode: statSync(`${source}/${file}`).mode })
   }
   const wanted = new Set(record.map(pathIn))
   for (const path of knownPaths) if (!wanted.has(path)) planRemoval(path)
-  return { steps, record, folders, knownLines, knownPaths, isKnown: known.length > 0 }
+  return { steps, record, folders, knownLines, knownPaths, isKnown: known.length > 0, prompts }
 }

@@ -29,6 +29,7 @@ import {
   isFolder,
   isRegular,
   MANIFEST,
+  PROMPTS_BESIDE_OWN,
   planWork,
   renderManifest,
   STATE,
@@ -231,6 +232,9 @@ const install = async (work) => {
     writeManifest(work, plan.record)
   }
   showCounts(work, ["add", "update", "remove"])
+  if (plan.prompts === PROMPTS_BESIDE_OWN) {
+    console.log("Prompts: they are in .opencode/prompts; prompts is left to the project.")
+  }
   if (dry) return
   console.log("Git: commit these files or ignore them, either is fine.")
   console.log(`Tasks: they are kept outside the project, in ${database}.`)

@@ -64,11 +64,11 @@ test.each([".opencode", ".opencode/plugins", ".opencode/baton/host", "prompts"])
 )
 
 test(promised("install.E1", "says that a file stands where a folder must be"), () => {
-  checkout.write("prompts", "a file\n")
+  checkout.write(".opencode/baton", "a file\n")
   const { exitCode, stderr } = checkout.install()
   expect(exitCode).toBe(1)
-  expect(stderr).toContain(`${checkout.project}/prompts is not a folder. Nothing was changed`)
-  expect(readdirSync(checkout.project)).toEqual(["prompts"])
+  expect(stderr).toContain(`${checkout.project}/.opencode/baton is not a folder. Nothing was changed`)
+  expect(Object.keys(snapshotTree(checkout.project))).toEqual([".opencode", ".opencode/baton"])
 })
 
 test(promised("install.E1", "says that a project is read-only, and changes nothing"), () => {

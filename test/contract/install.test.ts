@@ -110,7 +110,7 @@ describe("into a fresh project", () => {
       runScript(["chmod", "-R", "a-w", odd.source])
       const { exitCode, stdout } = odd.install()
       expect(exitCode).toBe(0)
-      expect(odd.read("prompts/handoff.md")).toBe("Write the handoff.\n")
+      expect(odd.read("prompts/handoff.md")).toContain("Write the handoff.")
       const [, hint] = /^ {2}cd (.*) && opencode$/m.exec(stdout) ?? []
       expect(runScript(["sh", "-c", `cd ${hint} && pwd`]).stdout.trim()).toBe(odd.project)
       expect(odd.install("--uninstall").exitCode).toBe(0)
@@ -145,19 +145,20 @@ describe("the user's own work", () => {
   })
 
   test(promised("install.E1", "keeps a prompt that was there before and puts the new one beside it"), () => {
-    checkout.write("prompts/worker.md", "my worker\n")
+    const mine = "# Worker\n\n<!-- baton:protocol -->\nmine\n<!-- /baton:protocol -->\n"
+    checkout.write("prompts/worker.md", mine)
     const before = snapshotTree(checkout.project)
     const { exitCode, stdout } = checkout.install()
     expect(exitCode).toBe(0)
     expect(stdout).toMatch(/keep +prompts\/worker\.md: it was yours before.*worker\.md\.baton-new/)
-    expect(checkout.read("prompts/worker.md")).toBe("my worker\n")
+    expect(checkout.read("prompts/worker.md")).toBe(mine)
     expect(checkout.read("prompts/worker.md.baton-new")).toMatch(/^# Worker\n\nTask: /)
     checkout.install("--uninstall")
     expect(snapshotTree(checkout.project)).toEqual(before)
   })
 
   test(promised("install.E1", "keeps a file that was there before even when it equals ours"), () => {
-    checkout.write("prompts/handoff.md", "Write the handoff.\n")
+    checkout.write("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\n")
     const before = snapshotTree(checkout.project)
     checkout.install()
     checkout.install("--uninstall")
@@ -178,11 +179,11 @@ describe("the user's own work", () => {
   })
 
   test(promised("install.E1", "keeps a link in place of a file and does not write through it"), () => {
-    checkout.write("elsewhere.md", "shared\n")
+    checkout.write("elsewhere.md", "<!-- baton:handoff -->\nshared\n")
     checkout.write("prompts/mine.md", "")
     symlinkSync("../elsewhere.md", join(checkout.project, "prompts/handoff.md"))
     checkout.install()
-    expect(checkout.read("elsewhere.md")).toBe("shared\n")
+    expect(checkout.read("elsewhere.md")).toBe("<!-- baton:handoff -->\nshared\n")
     expect(checkout.has("prompts/handoff.md.baton-new")).toBe(true)
   })
 
@@ -198,7 +199,7 @@ describe("the user's own work", () => {
 
 describe("doing nothing", () => {
   test(promised("install.E1", "is what a second run does, and says"), () => {
-    checkout.write("prompts/worker.md", "my worker\n")
+    checkout.write("prompts/worker.md", "<!-- baton:brief -->\nmy worker\n")
     checkout.install()
     const before = snapshotTree(checkout.project)
     const { exitCode, stdout } = checkout.install()

@@ -34,8 +34,8 @@ const FILES = {
   ".opencode/baton/host/thing.ts": "export const createThing = () => ({})\n",
   ".opencode/baton/ledger/embedded/main.ts": "export {}\n",
   ".opencode/baton/bin/tool": "#!/bin/sh\necho tool\n",
-  "prompts/handoff.md": "Write the handoff.\n",
-  "prompts/handoff-command.md": "Call handoff_session: $ARGUMENTS\n",
+  "prompts/handoff.md": "<!-- baton:handoff -->\nWrite the handoff.\n",
+  "prompts/handoff-command.md": "<!-- baton:handoff-command -->\nCall handoff_session: $ARGUMENTS\n",
   "prompts/worker.md": rolePrompt("Worker"),
   "prompts/planner.md": rolePrompt("Planner"),
 }
