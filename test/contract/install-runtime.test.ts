@@ -66,7 +66,7 @@ const RUNTIMES: [string, () => Record<string, string>][] = [
   ],
 ]
 
-test.each(RUNTIMES)(promised("install.E5", "does with %s alone, and the other one leaves the same"), (_, setUp) => {
+test.each(RUNTIMES)(promised("install.E5", "installs and uninstalls with %s alone"), (_, setUp) => {
   const environment = setUp()
   const expected = createSmallCheckout()
   try {
