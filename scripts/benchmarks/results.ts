@@ -36,6 +36,16 @@ export type RetentionRow = {
   exitCode: number | null
 }
 
+/** How much of the task the request that begins a session is told. */
+export type BeginningRow = {
+  version: string
+  bundle: "plain" | "baton"
+  request: "first request" | "new session after kill -9"
+  /** Of the parts that are looked for, those that stand in the request. */
+  told: number
+  parts: number
+}
+
 /** What became of the drafts that were handed over in a real TUI. */
 export type DraftRow = {
   version: string
@@ -103,6 +113,7 @@ export type Measurement = {
   load: { before: number; after: number }
   figures: Figure[]
   retention?: RetentionRow[]
+  beginnings?: BeginningRow[]
   drafts?: DraftRow[]
   detection?: DetectionRow[]
   additions?: AdditionRow[]

@@ -2,6 +2,7 @@ import { ADDITIONS, FEATURE_NAMES, REQUESTS } from "../../test/support/request-s
 import { peerTables } from "./peer-tables.ts"
 import {
   type AdditionRow,
+  type BeginningRow,
   type DetectionRow,
   type DraftRow,
   type Figure,
@@ -54,6 +55,21 @@ export const retentionTable = (rows: readonly RetentionRow[]): string => {
   )
 }
 
+/** One row a request and version; plain OpenCode beside Baton. */
+const beginningTable = (rows: readonly BeginningRow[]): string =>
+  table(
+    ["Request", "OpenCode", "Parts of the task told, plain", "Parts of the task told, Baton"],
+    rows
+      .filter(({ bundle }) => bundle === "baton")
+      .map((row) => {
+        const { version, request, told, parts } = row
+        const plain = rows.find(
+          (each) => each.bundle === "plain" && each.version === version && each.request === request,
+        )
+        return [request, version, plain ? share(plain.told, plain.parts) : "", share(told, parts)]
+      }),
+  )
+
 /** One row for an idle machine and one for a busy one; the promise is that every draft arrives. */
 export const draftTable = (rows: readonly DraftRow[]): string =>
   table(
@@ -98,15 +114,19 @@ export const additionTable = (rows: readonly AdditionRow[]): string =>
   )
 
 /** Every table of a measurement. */
-export const tablesOf = ({ figures, retention, drafts, detection, additions, peers, soak }: Measurement): string[] => [
-  ...(peers ? peerTables(figures, peers) : []),
-  ...(additions ? [additionTable(additions)] : []),
-  ...(figures.length > 0 && !peers ? [figureTable(figures)] : []),
-  ...(retention ? [retentionTable(retention)] : []),
-  ...(drafts ? [draftTable(drafts)] : []),
-  ...(detection ? [detectionTable(detection)] : []),
-  ...(soak ? soakTables(soak) : []),
-]
+export const tablesOf = (measurement: Measurement): string[] => {
+  const { figures, retention, beginnings, drafts, detection, additions, peers, soak } = measurement
+  return [
+    ...(peers ? peerTables(figures, peers) : []),
+    ...(additions ? [additionTable(additions)] : []),
+    ...(figures.length > 0 && !peers ? [figureTable(figures)] : []),
+    ...(beginnings ? [beginningTable(beginnings)] : []),
+    ...(retention ? [retentionTable(retention)] : []),
+    ...(drafts ? [draftTable(drafts)] : []),
+    ...(detection ? [detectionTable(detection)] : []),
+    ...(soak ? soakTables(soak) : []),
+  ]
+}
 
 /** When and on what it was measured. */
 export const describeConditions = ({ takenAt, machine, load }: Measurement): string =>

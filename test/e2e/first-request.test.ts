@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { startServer } from "../support/opencode-server.ts"
+import { BOTH_ENDS, NEWEST } from "../support/opencode-binary.ts"
+import { eventually, startServer } from "../support/opencode-server.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply, ModelRequest, Script } from "../support/scripted-model.ts"
 import { BRIEF, closeTaskProjects, newestSessionID, openTaskProject, TASK } from "../support/task-project.ts"
+import { isTmuxHere, startTui } from "../support/tui.ts"
 
 closeTaskProjects()
 
@@ -176,4 +177,29 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(result.exitCode, result.stderr).toBe(0)
     expect(task.model.received("turn")[0]?.conversation).toContain("The ledger did not answer")
   })
+})
+
+// scripts/test says loudly that this is left out.
+describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
+  test(
+    promised(["start.A1", "start.A3"], "the task is in the first request, and a toast tells of an unknown one"),
+    async () => {
+      const task = await openTaskProject(NEWEST, obedient)
+      const tui = await startTui(NEWEST, task.project)
+      const requestWith = (part: string) =>
+        eventually(`a request with ${part}`, () =>
+          task.model.received("turn").find(({ conversation }) => conversation.includes(part)),
+        )
+      try {
+        await tui.send(`Task: ${task.taskID}`)
+        expect((await requestWith(`Task: ${task.taskID}`)).conversation).toContain(TASK.specification)
+        await tui.shows("Noted.")
+        await tui.send("Task: ts-0000ab")
+        await tui.shows("No task ts-0000ab")
+        expect((await requestWith("Task: ts-0000ab")).conversation).toContain(`${task.taskID} (${TASK.title}, open)`)
+      } finally {
+        await tui.stop()
+      }
+    },
+  )
 })

@@ -31,7 +31,7 @@ export const ADDITIONS = {
   compaction: {
     name: "Compaction",
     plugin: "compaction-handoff.ts",
-    adds: ["task-compaction", "task-after", "task-later"],
+    adds: ["task", "task-compaction", "task-after", "task-later"],
   },
   handoff: { name: "Handoff", plugin: "handoff.ts", adds: ["handoff", "handed-over"] },
   "live-state": { name: "Live state", plugin: "live-state.ts", adds: [] },

@@ -137,7 +137,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
 
   const prepare = async (sessionID: string, model: ModelName, isNew: boolean): Promise<void> => {
     const binding = tasks.peek(sessionID) ?? (await tasks.find(sessionID))
-    if (binding) deps.openings.begin(binding, model)
+    if (binding) await deps.openings.begin(binding, model)
     const isTurnSeen = () => seen.get(sessionID)?.isTurnSeen === true
     if (!binding || isNew || isTurnSeen()) return
     const { count, lastHandoff } = await journals.load(sessionID)

@@ -1,3 +1,4 @@
+import { withDeadline } from "../host/deadline.ts"
 import { countCommitsSince, readGitState } from "../host/git-state.ts"
 import { describeError } from "../host/log.ts"
 import type { ModelName } from "../host/model-context.ts"
@@ -5,6 +6,7 @@ import { createRecentMap } from "../host/recent-map.ts"
 import type { SessionStore } from "../host/session-store.ts"
 import type { Tui } from "../host/tui.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
+import type { Outbox } from "../ledger/outbox-entry.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import { parseGitFact } from "../task/facts.ts"
 import { nearestNames } from "../task/nearest-names.ts"
@@ -17,6 +19,7 @@ import { type EarlierHandoff, type OpeningInput, openingProblem, renderOpening }
 export type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> & {
   ledger: Pick<Ledger, "readTask" | "listTasks">
   journals: Pick<Journals, "load" | "update" | "save">
+  outbox: Pick<Outbox, "waiting">
   bindings: Pick<SessionStore<TaskBinding>, "read">
   modelContext: (model: ModelName) => Promise<number | undefined>
   tui: Pick<Tui, "showToast">
@@ -24,7 +27,7 @@ export type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> &
 
 export type Openings = {
   /** A user's message arrived: what its request needs is read beside what OpenCode does until then. */
-  begin(binding: TaskBinding, model: ModelName): void
+  begin(binding: TaskBinding, model: ModelName): Promise<void>
   /**
    * The text for a request, the same each time once the ledger has given the task.
    *
@@ -34,34 +37,39 @@ export type Openings = {
   forget(sessionID: string): void
 }
 
-/** For all that is read for a request. */
-const READ_DEADLINE_MS = 1_500
+/** How long a request waits, from its message on; what comes later is there for the next request. */
+const REQUEST_DEADLINE_MS = 1_500
+const LEDGER_DEADLINE_MS = 5_000
 const TOAST_MS = 10_000
 
 type Material = {
-  taskID: string
   known: KnownTask
   nearest: readonly TaskSummary[]
   earlier?: EarlierHandoff
   contextTokens: number
 }
 
+type Reading = { taskID: string; material: Promise<Material>; startedAt: number }
+
 /** The text beside the message that names a session's task: made once, kept with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, journals, bindings, modelContext, tui, run, root, log } = deps
-  /** What was begun for the next request; undefined when there is nothing to look up again. */
-  const reading = createRecentMap<Promise<Material | undefined>>()
+  const { ledger, journals, outbox, bindings, modelContext, tui, run, root, log } = deps
+  /** What is read for the next request, and when that began. */
+  const reading = createRecentMap<Reading>()
 
-  const findNearest = async (taskID: string, deadlineMs: number): Promise<readonly TaskSummary[]> => {
-    const all = await ledger.listTasks({ deadlineMs })
+  const findNearest = async (taskID: string): Promise<readonly TaskSummary[]> => {
+    const all = await ledger.listTasks()
     const ids = nearestNames(taskID, all?.map(({ id }) => id) ?? [])
     return ids.flatMap((id) => all?.find((task) => task.id === id) ?? [])
   }
 
+  /** @param written the handoff that the ledger has, and those that a killed process left in the outbox */
   const readEarlier = async (
     { sessionID, taskID }: TaskBinding,
-    handoff: string | undefined,
+    written: readonly string[],
   ): Promise<EarlierHandoff | undefined> => {
+    const atOf = (section: string): string => parseHandoffTitle(section)?.at ?? ""
+    const handoff = written.toSorted((a, b) => (atOf(a) < atOf(b) ? -1 : 1)).at(-1)
     const title = handoff === undefined ? undefined : parseHandoffTitle(handoff)
     // A session's own handoff is in its conversation.
     if (handoff === undefined || !title || title.sessionID === sessionID) return undefined
@@ -85,16 +93,46 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     (await journals.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
   const read = async (binding: TaskBinding, model: ModelName): Promise<Material> => {
-    const over = performance.now() + READ_DEADLINE_MS
+    // Before the ledger is asked: what is delivered meanwhile stands in one of the two.
+    const waiting = (await outbox.waiting(binding.taskID)).flatMap((entry) =>
+      entry.kind === "handoff" ? [entry.section] : [],
+    )
     const [known, contextTokens] = await Promise.all([
-      readKnownTask(deps, binding, READ_DEADLINE_MS),
+      readKnownTask(deps, binding, LEDGER_DEADLINE_MS),
       contextOf(binding, model),
     ])
-    const left = over - performance.now()
-    const nearest = known.identity.ledger === "unknown" && left > 0 ? await findNearest(binding.taskID, left) : []
-    const earlier = known.identity.isChild ? undefined : await readEarlier(binding, known.handoff)
-    return { taskID: binding.taskID, known, nearest, contextTokens, ...(earlier ? { earlier } : {}) }
+    const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : []
+    const inLedger = known.handoff === undefined ? [] : [known.handoff]
+    const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...inLedger, ...waiting])
+    return { known, nearest, contextTokens, ...(earlier ? { earlier } : {}) }
   }
+
+  const begin = (binding: TaskBinding, model: ModelName): Reading => {
+    const { sessionID, taskID } = binding
+    const begun = { taskID, material: read(binding, model), startedAt: performance.now() }
+    begun.material.catch((error: unknown) =>
+      log.warn("the task is not read for the request", { sessionID, taskID, error: describeError(error) }),
+    )
+    reading.set(sessionID, begun)
+    return begun
+  }
+
+  /** What the ledger and the rest gave in time; undefined when they did not. */
+  const inTime = async ({ material, startedAt }: Reading): Promise<Material | undefined> => {
+    const left = REQUEST_DEADLINE_MS - (performance.now() - startedAt)
+    const outcome = await withDeadline(material, Math.max(0, left))
+    return outcome.kind === "done" ? outcome.value : undefined
+  }
+
+  const lateMaterial = ({ taskID, role, origin }: TaskBinding): Material => ({
+    known: {
+      identity: { taskID, role, brief: "", protocol: "", isChild: origin === "parent" },
+      logs: [],
+      failure: `not within ${REQUEST_DEADLINE_MS} ms`,
+    },
+    nearest: [],
+    contextTokens: UNKNOWN_CONTEXT_TOKENS,
+  })
 
   const isOf = (opening: Opening | undefined, { taskID, role }: TaskBinding): opening is Opening =>
     opening?.taskID === taskID && opening.role === role
@@ -109,25 +147,21 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   }
 
   return {
-    begin: (binding, model) => {
-      const { sessionID } = binding
-      const begun = journals
-        .load(sessionID)
-        .then(({ opening }) => (isOf(opening, binding) && opening.isComplete ? undefined : read(binding, model)))
-      reading.set(sessionID, begun)
-      begun.catch((error: unknown) =>
-        log.warn("the task is not read for the request yet", { sessionID, error: describeError(error) }),
-      )
+    begin: async (binding, model) => {
+      const { opening } = await journals.load(binding.sessionID)
+      if (!(isOf(opening, binding) && opening.isComplete)) begin(binding, model)
     },
     find: async (binding, model, beside) => {
       const { sessionID, taskID, role } = binding
       const { opening: known } = await journals.load(sessionID)
       const before = isOf(known, binding) ? known : undefined
       const begun = reading.get(sessionID)
-      if (before && (before.isComplete || !begun)) return before
-      reading.delete(sessionID)
-      const early = await begun
-      const material = early?.taskID === taskID ? early : await read(binding, model)
+      const isBegun = begun?.taskID === taskID
+      if (before && (before.isComplete || !isBegun)) return before
+      const read = await inTime(isBegun ? begun : begin(binding, model))
+      if (read) reading.delete(sessionID)
+      else if (before) return before
+      const material = read ?? lateMaterial(binding)
       const { nearest, earlier, contextTokens } = material
       const { identity, logs, failure } = material.known
       const input: OpeningInput = {
