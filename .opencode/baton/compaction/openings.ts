@@ -46,10 +46,9 @@ type Material = {
   known: KnownTask
   nearest: readonly TaskSummary[]
   earlier?: EarlierHandoff
-  contextTokens: number
 }
 
-type Reading = { taskID: string; material: Promise<Material>; startedAt: number }
+type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
 
 /** The text beside the message that names a session's task: made once, kept with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
@@ -92,24 +91,22 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   const contextOf = async ({ sessionID }: TaskBinding, model: ModelName): Promise<number> =>
     (await journals.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
-  const read = async (binding: TaskBinding, model: ModelName): Promise<Material> => {
+  const read = async (binding: TaskBinding): Promise<Material> => {
     // Before the ledger is asked: what is delivered meanwhile stands in one of the two.
     const waiting = (await outbox.waiting(binding.taskID)).flatMap((entry) =>
       entry.kind === "handoff" ? [entry.section] : [],
     )
-    const [known, contextTokens] = await Promise.all([
-      readKnownTask(deps, binding, LEDGER_DEADLINE_MS),
-      contextOf(binding, model),
-    ])
+    const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : []
     const inLedger = known.handoff === undefined ? [] : [known.handoff]
     const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...inLedger, ...waiting])
-    return { known, nearest, contextTokens, ...(earlier ? { earlier } : {}) }
+    return { known, nearest, ...(earlier ? { earlier } : {}) }
   }
 
   const begin = (binding: TaskBinding, model: ModelName): Reading => {
     const { sessionID, taskID } = binding
-    const begun = { taskID, material: read(binding, model), startedAt: performance.now() }
+    const contextTokens = contextOf(binding, model)
+    const begun = { taskID, material: read(binding), contextTokens, startedAt: performance.now() }
     begun.material.catch((error: unknown) =>
       log.warn("the task is not read for the request", { sessionID, taskID, error: describeError(error) }),
     )
@@ -131,7 +128,6 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       failure: `not within ${REQUEST_DEADLINE_MS} ms`,
     },
     nearest: [],
-    contextTokens: UNKNOWN_CONTEXT_TOKENS,
   })
 
   const isOf = (opening: Opening | undefined, { taskID, role }: TaskBinding): opening is Opening =>
@@ -158,11 +154,12 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       const begun = reading.get(sessionID)
       const isBegun = begun?.taskID === taskID
       if (before && (before.isComplete || !isBegun)) return before
-      const read = await inTime(isBegun ? begun : begin(binding, model))
+      const started = isBegun ? begun : begin(binding, model)
+      const [read, contextTokens] = await Promise.all([inTime(started), started.contextTokens])
       if (read) reading.delete(sessionID)
       else if (before) return before
       const material = read ?? lateMaterial(binding)
-      const { nearest, earlier, contextTokens } = material
+      const { nearest, earlier } = material
       const { identity, logs, failure } = material.known
       const input: OpeningInput = {
         identity: { ...identity, brief: beside },
