@@ -7,7 +7,13 @@ const E2E_TIMEOUT_MS = 120_000
 // Worked out once, not in every worker.
 process.env.BATON_SEED = String(SEED)
 
-type Extra = { testTimeout?: number; pool?: "forks"; isolate?: boolean; setupFiles?: string[] }
+type Extra = {
+  testTimeout?: number
+  pool?: "forks"
+  isolate?: boolean
+  setupFiles?: string[]
+  globalSetup?: string[]
+}
 
 /** Projects of a lower order run first. */
 const project = (name: string, order: number, extra: Extra = {}) => ({
@@ -32,7 +38,7 @@ export default defineConfig({
       project("structure", 0, together),
       project("unit", 0, { ...together, setupFiles: ["test/support/set-up-unit.ts"] }),
       project("contract", 1, { testTimeout: 60_000 }),
-      project("e2e", 2, { testTimeout: E2E_TIMEOUT_MS }),
+      project("e2e", 2, { testTimeout: E2E_TIMEOUT_MS, globalSetup: ["test/e2e/global-setup.ts"] }),
     ],
   },
 })

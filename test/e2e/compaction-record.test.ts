@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { eventually, startServer, type TestServer } from "../support/opencode-server.ts"
+import { eventually } from "../support/opencode-server.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply } from "../support/scripted-model.ts"
-import { closeTaskProjects, newestSessionID, openTaskProject, TASK, type TaskProject } from "../support/task-project.ts"
+import { closeTaskProjects, openSharedTask, type SharedTask, TASK } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -15,35 +15,21 @@ const compacting: ModelReply = {
 }
 const MODEL = { providerID: "scripted", modelID: "model" }
 
-/** A session that has had its first turn on the task. */
-const beginTask = async ({ client }: TestServer, { message }: Pick<TaskProject, "message">) => {
-  const id = (await client.session.create({ body: {} })).data?.id ?? ""
-  const say = (text: string) =>
-    client.session.prompt({ path: { id }, body: { model: MODEL, parts: [{ type: "text", text }] } })
-  await say(message)
-  return { id, say }
-}
-
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("compaction.C7", "a manual compaction that no turn follows is recorded once"), async () => {
-    const task = await openTaskProject(binary, ({ kind }) => ({
+    const task = await openSharedTask(binary, ({ kind }) => ({
       text: kind === "compaction" ? "By hand." : "Started.",
     }))
-    const server = await startServer(binary, task.project)
-    try {
-      const { id, say } = await beginTask(server, task)
-      await server.client.session.summarize({ path: { id }, body: MODEL })
-      const logs = await eventually("the record", async () => {
-        const { logs } = await task.ledger.show(task.taskID)
-        return logs.length > 0 ? logs : undefined
-      })
-      expect(logs.map(({ message }) => message)).toEqual(["Compaction 1: By hand."])
-      await say("go on")
-      expect((await task.ledger.show(task.taskID)).logs).toHaveLength(1)
-      expect(task.model.received("turn").at(-1)?.conversation).toContain(`Role: worker`)
-    } finally {
-      await server.stop()
-    }
+    const id = await task.say(task.message)
+    await task.client.session.summarize({ path: { id }, body: MODEL })
+    const logs = await eventually("the record", async () => {
+      const { logs } = await task.ledger.show(task.taskID)
+      return logs.length > 0 ? logs : undefined
+    })
+    expect(logs.map(({ message }) => message)).toEqual(["Compaction 1: By hand."])
+    await task.say("go on", id)
+    expect((await task.ledger.show(task.taskID)).logs).toHaveLength(1)
+    expect(task.model.received("turn").at(-1)?.conversation).toContain(`Role: worker`)
   })
 
   test(
@@ -52,42 +38,36 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "compactions in a row, with no turn between, each carry the one before on",
     ),
     async () => {
-      const task = await openTaskProject(binary, ({ kind, index }) => ({
+      const task = await openSharedTask(binary, ({ kind, index }) => ({
         text: kind === "compaction" ? `Row ${index + 1} of the summaries.` : "Started.",
       }))
-      const server = await startServer(binary, task.project)
-      try {
-        const { id } = await beginTask(server, task)
-        for (let row = 1; row <= 3; row++) await server.client.session.summarize({ path: { id }, body: MODEL })
-        const [, second, third] = task.model.received("compaction")
-        expect(second?.conversation).toContain("Row 1 of the summaries.")
-        expect(third?.conversation).toContain("Row 2 of the summaries.")
-        const logs = await eventually("the records", async () => {
-          const { logs } = await task.ledger.show(task.taskID)
-          return logs.length > 2 ? logs : undefined
-        })
-        expect(logs.map(({ message }) => message)).toEqual(
-          [1, 2, 3].map((row) => `Compaction ${row}: Row ${row} of the summaries.`),
-        )
-      } finally {
-        await server.stop()
-      }
+      const id = await task.say(task.message)
+      for (let row = 1; row <= 3; row++) await task.client.session.summarize({ path: { id }, body: MODEL })
+      const [, second, third] = task.model.received("compaction")
+      expect(second?.conversation).toContain("Row 1 of the summaries.")
+      expect(third?.conversation).toContain("Row 2 of the summaries.")
+      const logs = await eventually("the records", async () => {
+        const { logs } = await task.ledger.show(task.taskID)
+        return logs.length > 2 ? logs : undefined
+      })
+      expect(logs.map(({ message }) => message)).toEqual(
+        [1, 2, 3].map((row) => `Compaction ${row}: Row ${row} of the summaries.`),
+      )
     },
   )
 
   test(
     promised("compaction.C7", "a subagent's own compaction is recorded for the parent's task, with the child's brief"),
     async () => {
-      const task = await openTaskProject(binary, ({ kind, conversation }): ModelReply => {
+      const task = await openSharedTask(binary, ({ kind, conversation }): ModelReply => {
         if (kind === "compaction") return { text: "The child's summary." }
         if (conversation.includes("What did we do so far?")) return { text: "The child is finished." }
-        if (conversation.includes("COUNT-THE-FILES") && !conversation.includes(task.taskID)) return compacting
+        if (conversation.includes("The session that started you")) return compacting
         if (conversation.includes("The child is finished.")) return { text: "Finished." }
         const input = { description: "Count", prompt: "COUNT-THE-FILES and nothing else", subagent_type: "general" }
         return { tool: "task", input }
       })
-      const result = await task.run(task.message)
-      expect(result.exitCode, result.stderr).toBe(0)
+      await task.say(task.message)
       expect(task.model.received("compaction")).toHaveLength(1)
       const child = task.model
         .received("turn")
@@ -102,17 +82,17 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   test(promised("compaction.C8", "a failed summary leaves no record, and its repetition exactly one"), async () => {
     let step = 0
-    const task = await openTaskProject(binary, ({ kind, index }): ModelReply => {
+    const task = await openSharedTask(binary, ({ kind, index }): ModelReply => {
       if (kind === "compaction")
         return index === 0 ? { status: 400, message: "no summary today" } : { text: "At last." }
       return step++ === 0 ? compacting : { text: "Finished." }
     })
-    await task.run(task.message)
+    const session = (await task.client.session.create({ body: {} })).data?.id ?? ""
+    await expect(task.say(task.message, session)).rejects.toThrow("no summary today")
     expect(task.model.received("compaction")).toHaveLength(1)
     expect((await task.ledger.show(task.taskID)).logs).toEqual([])
     expect((await task.ledger.show(task.taskID)).description).toBe(TASK.specification)
-    const resumed = await task.run("go on", { args: ["--session", newestSessionID(task)] })
-    expect(resumed.exitCode, resumed.stderr).toBe(0)
+    await task.say("go on", session)
     expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual(["Compaction 1: At last."])
   })
 
@@ -120,13 +100,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised("compaction.C8", "an empty summary is recorded as empty, with the facts and the handoff before it"),
     async () => {
       let step = 0
-      const task = await openTaskProject(binary, ({ kind, index }): ModelReply => {
+      const task = await openSharedTask(binary, ({ kind, index }): ModelReply => {
         if (kind === "compaction") return { text: index === 0 ? "The handoff that counts." : "" }
         return step++ < 2 ? compacting : { text: "Finished." }
       })
-      const result = await task.run(task.message)
-      expect(result.exitCode, result.stderr).toBe(0)
-      const { logs, description } = await task.ledger.show(task.taskID)
+      await task.say(task.message)
+      const { logs, description } = await eventually("the second record", async () => {
+        const shown = await task.ledger.show(task.taskID)
+        return shown.description.includes("Handoff after compaction 2") ? shown : undefined
+      })
       expect(logs.at(-1)?.message).toMatch(/^Compaction 2: the summary was empty/)
       expect(description.startsWith(TASK.specification)).toBe(true)
       for (const part of [
@@ -142,7 +124,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   test(promised("compaction.C9", "each branch of a run is in OpenCode's log with its session"), async () => {
     let step = 0
-    const task: TaskProject = await openTaskProject(binary, async ({ kind }): Promise<ModelReply> => {
+    const task: SharedTask = await openSharedTask(binary, async ({ kind }): Promise<ModelReply> => {
       if (kind === "compaction") return { text: "A summary." }
       if (step++ < 1) return compacting
       // What OpenCode has not written of its log when a run ends is lost.
@@ -150,8 +132,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await eventually("the record in the log", () => isLogged() || undefined)
       return { text: "Finished." }
     })
-    const result = await task.run(task.message)
-    expect(result.exitCode, result.stderr).toBe(0)
+    await task.say(task.message)
     const lines = task.project.batonLog()
     for (const branch of ["session has a task", "compaction prompt replaced", "compaction recorded"]) {
       const line = lines.find((text) => text.includes(branch))

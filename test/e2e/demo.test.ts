@@ -39,18 +39,25 @@ const isRunning = (pid: number): boolean => {
 // In this order: the first run installs, the others start at once.
 describe("the demo on a machine with Node and npm only", () => {
   test(
-    promised(["repo.A2", "install.E3"], "sets itself up, compacts five times, holds every claim, keeps the project"),
+    promised(
+      ["repo.A2", "install.E3", "start.A6"],
+      "sets itself up, compacts four times, goes on after kill -9, holds every claim, keeps the project",
+    ),
     async () => {
       const kept = join(checkout.root, "kept")
       const { exitCode, stdout, stderr, lines } = await checkout.demo(["--keep", "kept"])
       expect(exitCode, stdout + stderr).toBe(0)
       expect(stderr).toMatch(/Installing OpenCode.*MB/)
-      expect(claimsIn(stdout).map((line) => line.trim()[0])).toEqual(Array(7).fill("✓"))
-      for (let number = 1; number <= 5; number++) {
+      expect(claimsIn(stdout).map((line) => line.trim()[0])).toEqual(Array(8).fill("✓"))
+      for (let number = 1; number <= 4; number++) {
         expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^ {3}▼ compaction ${number} `)))
         expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^ {3}\\d\\d:\\d\\d:\\d\\d {2}${number} {2}\\S`)))
       }
+      expect(stdout).toMatch(/^ {3}✗ kill -9 .* opencode run "Task: ts-[0-9a-f]{6}"$/m)
+      expect(stdout).toMatch(/^ {3}after kill -9, in a new session( +✓){5}$/m)
+      expect(stdout).toMatch(/^ +first brief │ slugify\.test\.js is frozen/m)
       expect(stdout).toMatch(/^scripted .*the model/m)
+      expect(stderr).not.toContain("\u001b")
       expect(stdout).not.toContain("\u001b")
       expect(lines.length).toBeLessThan(76)
 
@@ -82,7 +89,8 @@ describe("the demo on a machine with Node and npm only", () => {
       const claims = claimsIn(stdout)
       expect(claims).toContainEqual(expect.stringMatching(/✗ .*exactly once \(0 of 2\)/))
       expect(claims).toContainEqual(expect.stringMatching(/✗ .*The test passes/))
-      expect(claims).toContainEqual(expect.stringMatching(/✗ .*names task, role, definition of done/))
+      expect(claims).toContainEqual(expect.stringMatching(/✗ .*After kill -9 .*never came to that/))
+      expect(claims).toContainEqual(expect.stringMatching(/✗ .*tells task, role, specification, .*\(2 of 3\)/))
       expect(stdout).not.toContain("Every claim holds.")
       expect(checkout.leftovers()).toEqual([])
     },
@@ -90,10 +98,17 @@ describe("the demo on a machine with Node and npm only", () => {
   )
 
   test(
-    promised("install.E3", "with --model, the user's own provider works, and only Baton's promises are asserted"),
+    promised(
+      ["install.E3", "start.A6"],
+      "with --model, the user's own provider works, and only Baton's promises are asserted",
+    ),
     async () => {
+      const used: { command: string; conversation: string }[] = []
       const own = await startScriptedModel(async (request) => {
         const reply = await scriptedAgent(request)
+        const { conversation } = request
+        const commands = "tool" in reply ? String(reply.input.command).match(/prog \w+ ts-[0-9a-f]{6}/g) : null
+        for (const command of commands ?? []) used.push({ command, conversation })
         return "promptTokens" in reply ? { ...reply, promptTokens: 23_500 } : reply
       })
       try {
@@ -105,13 +120,16 @@ describe("the demo on a machine with Node and npm only", () => {
           environment: { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" },
         })
         expect(exitCode, stdout + stderr).toBe(0)
-        expect(own.received("compaction")).toHaveLength(5)
+        expect(own.received("compaction")).toHaveLength(4)
+        expect(used).toHaveLength(9)
+        for (const { command, conversation } of used) expect(conversation).toContain(`\`${command}`)
+        expect(stdout).not.toContain("kill -9")
         expect(stdout).toContain("the model mine/model")
         expect(stdout).not.toMatch(/^scripted /m)
         const claims = claimsIn(stdout)
-        expect(claims).toContainEqual(expect.stringMatching(/✓ .*exactly once \(5 of 5\)/))
+        expect(claims).toContainEqual(expect.stringMatching(/✓ .*exactly once \(4 of 4\)/))
         expect(claims).toContainEqual(expect.stringMatching(/· yes .*as it was ordered/))
-        expect(claims).toContainEqual(expect.stringMatching(/· yes .*compacted \(5 times\)/))
+        expect(claims).toContainEqual(expect.stringMatching(/· yes .*compacted \(4 times\)/))
         expect(claims.filter((line) => line.includes("✗"))).toEqual([])
         expect(stdout).toContain("its session is out of your list again")
         expect(existsSync(join(checkout.home, ".prog"))).toBe(false)

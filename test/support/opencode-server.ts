@@ -15,7 +15,10 @@ const START_DEADLINE_MS = 60_000
 const STOP_DEADLINE_MS = 5_000
 
 /** `opencode serve` on a free loopback port, and a client for the project. */
-export const startServer = (binary: OpenCodeBinary, project: TestProject): Promise<TestServer> =>
+export const startServer = (
+  binary: OpenCodeBinary,
+  project: Pick<TestProject, "directory" | "environment">,
+): Promise<TestServer> =>
   new Promise((resolve, reject) => {
     const child = spawn(binary.path, ["serve", "--hostname", "127.0.0.1", "--port", "0"], {
       cwd: project.directory,

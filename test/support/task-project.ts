@@ -1,7 +1,9 @@
 import { afterEach } from "vitest"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
+import type { TestServer } from "./opencode-server.ts"
 import { type Script, type ScriptedModel, startScriptedModel } from "./scripted-model.ts"
+import { joinServer, sharedServer } from "./shared-server.ts"
 import { openTestLedger, type TestLedger } from "./test-ledger.ts"
 import { createTestProject, type ProjectOptions, type TestProject } from "./test-project.ts"
 
@@ -25,10 +27,12 @@ export type TaskProject = {
 }
 
 const opened: { model: ScriptedModel; project: TestProject }[] = []
+const running: TestServer[] = []
 
-/** Call once at the top of a test file: closes models and removes projects after each test. */
+/** Call once at the top of a test file: ends instances, closes models and removes projects after each test. */
 export const closeTaskProjects = (): void => {
   afterEach(async () => {
+    for (const server of running.splice(0)) await server.stop()
     for (const { model, project } of opened.splice(0)) {
       await model.close()
       if (!process.env.BATON_KEEP_PROJECTS) await project.remove()
@@ -55,6 +59,54 @@ export const openTaskProject = async (
     taskID,
     message: `# Worker\n\nTask: ${taskID}\n\n${BRIEF}\n`,
     run: (message, run = {}) => runOpenCode(message, { binary, project, ...run }),
+  }
+}
+
+/** What `openSharedTask` gives: a task project whose sessions run in the shared server of its version. */
+export type SharedTask = Omit<TaskProject, "run"> & {
+  client: TestServer["client"]
+  /** Says something in a new session or in this one. @returns the session's id; fails when OpenCode or the model does */
+  say(text: string, session?: string): Promise<string>
+  /** Ends the project's instance: the next message finds what a new process would find. */
+  restart(): Promise<void>
+}
+
+const MODEL = { providerID: "scripted", modelID: "model" }
+let sharedProjects = 0
+
+/**
+ * A project in the shared server: its own folder, model and task, and no process of its own.
+ *
+ * @param script is first asked when OpenCode is spoken to, so it may use what this function returns
+ */
+export const openSharedTask = async (
+  binary: OpenCodeBinary,
+  script: Script,
+  options: Partial<Omit<ProjectOptions, "environment" | "home" | "folder">> = {},
+): Promise<SharedTask> => {
+  const { home } = sharedServer(binary)
+  // Learnings and passes go by the folder's name.
+  const folder = `project-${process.pid}-${++sharedProjects}`
+  const { run: _, ...task } = await openTaskProject(binary, script, { ...options, home, folder })
+  const server = joinServer(binary, task.project)
+  const sessions = new Set<string>([task.project.directory])
+  running.push(server)
+  return {
+    ...task,
+    project: {
+      ...task.project,
+      batonLog: () => task.project.batonLog().filter((line) => [...sessions].some((part) => line.includes(part))),
+    },
+    client: server.client,
+    say: async (text, session) => {
+      const id = session ?? (await server.client.session.create({ body: {} })).data?.id ?? ""
+      sessions.add(id)
+      const body = { model: MODEL, parts: [{ type: "text" as const, text }] }
+      const { data, error } = await server.client.session.prompt({ path: { id }, body })
+      if (error || data.info.error) throw new Error(`OpenCode failed: ${JSON.stringify(error ?? data.info.error)}`)
+      return id
+    },
+    restart: () => server.stop(),
   }
 }
 

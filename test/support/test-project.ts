@@ -33,6 +33,8 @@ export type ProjectOptions = {
   config?: Record<string, unknown>
   environment?: Record<string, string>
   git?: boolean
+  /** A home that others use, too, and that is there already: that of a shared server. */
+  home?: string
   /** Where the project is below the temporary folder (default "project"); in "home/…" OpenCode shows it as ~/…. */
   folder?: string
 }
@@ -53,12 +55,13 @@ const GIT_IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.inv
 export const createTestProject = (options: ProjectOptions): TestProject => {
   const root = mkdtempSync(join(tmpdir(), "baton-e2e-"))
   const directory = join(root, options.folder ?? "project")
-  const home = join(root, "home")
+  const home = options.home ?? join(root, "home")
   const bundle = options.bundle ?? "project"
   mkdirSync(directory, { recursive: true })
   mkdirSync(home, { recursive: true })
   const globalConfig = join(home, ".config", "opencode")
-  for (const folder of [globalConfig, join(directory, ".opencode")]) {
+  const folders = [...(options.home === undefined ? [globalConfig] : []), join(directory, ".opencode")]
+  for (const folder of folders) {
     linkDependencies(folder, options.binary.version, join(REPOSITORY, "node_modules"))
   }
   if (bundle !== "none") copyBundle(join(directory, ".opencode"), join(directory, "prompts"))

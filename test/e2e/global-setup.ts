@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { TestProject as VitestProject } from "vitest/node"
+import { isolatedEnvironment, linkDependencies } from "../support/isolated-opencode.ts"
+import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { startServer, type TestServer } from "../support/opencode-server.ts"
+import { removeFolder } from "../support/remove-folder.ts"
+import type { SharedServer } from "../support/shared-server.ts"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    sharedServers: readonly SharedServer[]
+  }
+}
+
+/** One `opencode serve` for each end, for all tests that need no process of their own: a start takes seconds. */
+const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
+  const root = mkdtempSync(join(tmpdir(), "baton-shared-"))
+  const servers: TestServer[] = []
+  const shared = await Promise.all(
+    BOTH_ENDS.map(async (binary): Promise<SharedServer> => {
+      const home = join(root, binary.version)
+      const directory = join(home, "nowhere")
+      mkdirSync(directory, { recursive: true })
+      linkDependencies(join(home, ".config", "opencode"), binary.version, join(REPOSITORY, "node_modules"))
+      const server = await startServer(binary, { directory, environment: isolatedEnvironment({ home, directory }) })
+      servers.push(server)
+      return { version: binary.version, url: server.url, pid: server.pid, home }
+    }),
+  )
+  project.provide("sharedServers", shared)
+  return async () => {
+    await Promise.all(servers.map((server) => server.stop()))
+    await removeFolder(root)
+  }
+}
+
+export default setUp
