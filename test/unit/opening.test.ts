@@ -22,7 +22,6 @@ const INPUT: OpeningInput = {
     isChild: false,
     ledger: LEDGER,
   },
-  nearest: [],
   logs: [],
   meter: createMeter(200_000),
 }
@@ -68,7 +67,8 @@ describe("the text of the first request", () => {
     expect(openingProblem(without(undefined))).toBeUndefined()
     const nearest = [{ id: "ts-b54508", title: "Teach CRLF", status: "open" }]
     expect(openingProblem({ ...without("unknown"), nearest })?.message).toContain("ts-b54508 (Teach CRLF, open)")
-    expect(openingProblem(without("unknown"))?.message).toContain("no tasks at all")
+    expect(openingProblem({ ...without("unknown"), nearest: [] })?.message).toContain("no tasks at all")
+    expect(openingProblem(without("unknown"))?.message).toBe("The ledger does not have it.")
   })
 
   test(promised("start.A2", "branch and HEAD are read back from the facts of a handoff"), () => {

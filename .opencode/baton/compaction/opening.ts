@@ -25,8 +25,8 @@ export type OpeningInput = {
   identity: TaskIdentity
   /** Why the ledger could not be asked. */
   failure?: string
-  /** Of the ids that the ledger has, those most like an unknown one. */
-  nearest: readonly TaskSummary[]
+  /** Of the ids that the ledger has, those most like an unknown one; absent when they could not be listed. */
+  nearest?: readonly TaskSummary[]
   logs: LedgerTask["logs"]
   earlier?: EarlierHandoff
   meter: Meter
@@ -41,8 +41,10 @@ const LOG_LINE_CHARACTERS = 240
 
 const shownTask = ({ id, title, status }: TaskSummary): string => `${id} (${title.slice(0, 80)}, ${status})`
 
-const nearestText = (nearest: readonly TaskSummary[]): string =>
-  nearest.length === 0 ? "It has no tasks at all." : `Nearest there: ${nearest.map(shownTask).join("; ")}.`
+const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
+  if (!nearest) return ""
+  return nearest.length === 0 ? " It has no tasks at all." : ` Nearest there: ${nearest.map(shownTask).join("; ")}.`
+}
 
 /** What is wrong with the task; undefined when there is something to work on, or when the ledger could not be asked. */
 export const openingProblem = ({ identity, nearest }: OpeningInput): OpeningProblem | undefined => {
@@ -51,7 +53,7 @@ export const openingProblem = ({ identity, nearest }: OpeningInput): OpeningProb
     return {
       key: "unknown",
       title: `No task ${taskID}`,
-      message: `The ledger does not have it. ${nearestText(nearest)}`,
+      message: `The ledger does not have it.${nearestText(nearest)}`,
     }
   if (ledger === undefined || !CLOSED.has(ledger.status)) return undefined
   return { key: ledger.status, title: `Task ${taskID} is ${ledger.status}`, message: ledger.title }
@@ -66,7 +68,7 @@ const leadText = (input: OpeningInput): string => {
   if (isChild) return childLead(identity)
   if (ledger === "unknown")
     return [
-      `[Baton] The message above names task ${taskID}, and the ledger has no such task: there is no specification to work by. ${nearestText(nearest)}`,
+      `[Baton] The message above names task ${taskID}, and the ledger has no such task: there is no specification to work by.${nearestText(nearest)}`,
       "Tell the user so first and ask which task is meant. Do not guess one.",
     ].join("\n")
   if (ledger === undefined)

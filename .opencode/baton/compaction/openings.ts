@@ -44,7 +44,7 @@ const TOAST_MS = 10_000
 
 type Material = {
   known: KnownTask
-  nearest: readonly TaskSummary[]
+  nearest?: readonly TaskSummary[]
   earlier?: EarlierHandoff
 }
 
@@ -56,10 +56,14 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   /** What is read for the next request, and when that began. */
   const reading = createRecentMap<Reading>()
 
-  const findNearest = async (taskID: string): Promise<readonly TaskSummary[]> => {
+  const findNearest = async (taskID: string): Promise<readonly TaskSummary[] | undefined> => {
     const all = await ledger.listTasks()
-    const ids = nearestNames(taskID, all?.map(({ id }) => id) ?? [])
-    return ids.flatMap((id) => all?.find((task) => task.id === id) ?? [])
+    if (!all) return undefined
+    const ids = nearestNames(
+      taskID,
+      all.map(({ id }) => id),
+    )
+    return ids.flatMap((id) => all.find((task) => task.id === id) ?? [])
   }
 
   /** @param written the handoff that the ledger has, and those that a killed process left in the outbox */
@@ -97,10 +101,10 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       entry.kind === "handoff" ? [entry.section] : [],
     )
     const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
-    const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : []
+    const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
     const inLedger = known.handoff === undefined ? [] : [known.handoff]
     const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...inLedger, ...waiting])
-    return { known, nearest, ...(earlier ? { earlier } : {}) }
+    return { known, ...(nearest ? { nearest } : {}), ...(earlier ? { earlier } : {}) }
   }
 
   const begin = (binding: TaskBinding, model: ModelName): Reading => {
@@ -127,7 +131,6 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       logs: [],
       failure: `not within ${REQUEST_DEADLINE_MS} ms`,
     },
-    nearest: [],
   })
 
   const isOf = (opening: Opening | undefined, { taskID, role }: TaskBinding): opening is Opening =>
@@ -163,8 +166,8 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       const { identity, logs, failure } = material.known
       const input: OpeningInput = {
         identity: { ...identity, brief: beside },
-        nearest,
         logs,
+        ...(nearest ? { nearest } : {}),
         meter: createMeter(contextTokens),
         ...(failure === undefined ? {} : { failure }),
         ...(earlier ? { earlier } : {}),
