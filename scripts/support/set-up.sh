@@ -1,6 +1,8 @@
 # Sourced by the scripts that need the development packages. Needs Node >= 20 and npm, nothing else.
 
-say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
+# What is written to a file has no escape codes.
+if [ -t 2 ]; then mark=$(printf '\033[1m==>\033[0m'); else mark='==>'; fi
+say() { printf '%s %s\n' "$mark" "$*" >&2; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 require_node() {
