@@ -13,11 +13,12 @@ export type AgentRun = {
   seconds: number
 }
 
-/** `opencode run`, the message on stdin as a user's shell would pipe it, each step shown as it comes. */
+/** `opencode run`, the message on stdin as a user's shell would pipe it, each step shown as it comes; `crash` kills it. */
 export const runAgent = async (
   { options, workspace, signal }: OpenCodeContext,
   message: string,
   progress: Progress,
+  crash?: AbortSignal,
 ): Promise<AgentRun> => {
   const startedAt = performance.now()
   let sessionID: string | undefined
@@ -29,6 +30,7 @@ export const runAgent = async (
     environment: workspace.environment,
     stdin: message,
     signal,
+    crash,
     onLine: (line) => {
       const event = parseAgentEvent(line)
       if (!event) return

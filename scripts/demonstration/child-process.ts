@@ -10,6 +10,8 @@ export type ChildOptions = {
   onLine?: (line: string) => void
   /** Ends the child and everything in its process group. */
   signal: AbortSignal
+  /** Kills all of it at once, as a crash would; the child then has ended without an exit code. */
+  crash?: AbortSignal | undefined
 }
 
 const KILL_AFTER_MS = 2_000
@@ -49,17 +51,21 @@ export const runChild = (argv: readonly [string, ...string[]], options: ChildOpt
     // A child that does not read its input closes the pipe early.
     child.stdin.on("error", () => undefined)
     child.stdin.end(options.stdin ?? "")
+    const send = (signal: NodeJS.Signals): void => {
+      if (child.pid !== undefined) signalGroup(child.pid, signal)
+    }
+    const kill = (): void => send("SIGKILL")
     const stop = (): void => {
-      if (child.pid === undefined) return
-      const { pid } = child
-      signalGroup(pid, "SIGTERM")
-      killer = setTimeout(() => signalGroup(pid, "SIGKILL"), KILL_AFTER_MS)
+      send("SIGTERM")
+      killer = setTimeout(kill, KILL_AFTER_MS)
     }
     options.signal.addEventListener("abort", stop, { once: true })
+    options.crash?.addEventListener("abort", kill, { once: true })
     child.on("error", reject)
     child.on("close", (exitCode) => {
       clearTimeout(killer)
       options.signal.removeEventListener("abort", stop)
+      options.crash?.removeEventListener("abort", kill)
       if (options.signal.aborted) reject(options.signal.reason)
       else resolve({ exitCode, stdout, stderr })
     })

@@ -8,8 +8,10 @@ export type Evidence = {
   compactions: number
   recorded: readonly RecordedCompaction[]
   specification: { ordered: string; inLedger: string }
-  /** What the request after each compaction told; undefined when the demo does not see the requests. */
+  /** What the first request of each session and after each compaction told; undefined when the demo does not see them. */
   knowledge?: readonly Knowledge[]
+  /** What the session after the crash was not told of where the work stood; undefined when there was none. */
+  untold?: readonly string[]
   test: { passes: boolean; summary: string }
   isFrozenFileUntouched: boolean
   status: string
@@ -26,22 +28,33 @@ export type Claim = {
 }
 
 /** As many compactions as the scripted work brings about; with fewer, the demo shows less than it says. */
-export const EXPECTED_COMPACTIONS = 5
+export const EXPECTED_COMPACTIONS = 4
 
 const isRecordedOnce = ({ compactions, recorded }: Evidence): boolean =>
   recorded.length === compactions && recorded.every(({ number }, index) => number === index + 1)
 
-const knowledgeClaim = (knowledge: readonly Knowledge[], compactions: number): Pick<Claim, "holds" | "text"> => {
+type Verdict = Pick<Claim, "holds" | "text">
+
+const knowledgeClaim = ({ knowledge = [], untold, compactions }: Evidence): Verdict => {
   const complete = knowledge.filter(isComplete).length
+  const expected = (untold ? 2 : 1) + compactions
   return {
-    holds: complete === compactions && compactions > 0,
-    text: `Each request after a compaction names task, role, definition of done and constraint (${complete} of ${compactions})`,
+    holds: complete === expected && compactions > 0,
+    text: `Each request above tells task, role, specification, definition of done and constraint (${complete} of ${expected})`,
+  }
+}
+
+const crashClaim = (untold: Evidence["untold"]): Verdict => {
+  const remark = untold ? untold.map((part) => `, but not the ${part}`).join("") : " (it never came to that)"
+  return {
+    holds: untold?.length === 0,
+    text: `After kill -9 a new session is told the last handoff, the first brief, the log and git${remark}`,
   }
 }
 
 /** @param scripted whether the demo's own model was used: only then can it promise what the agent does */
 export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
-  const { exitCode, compactions, recorded, specification, knowledge, test, status, traces, root } = evidence
+  const { exitCode, compactions, recorded, specification, test, status, traces, root } = evidence
   const asserted: Claim["weight"] = "asserted"
   const agents: Claim["weight"] = scripted ? "asserted" : "reported"
   const found = traces?.length ? `, but ${traces.slice(0, 3).join(", ")}` : ""
@@ -69,7 +82,10 @@ export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
       holds: specification.inLedger === specification.ordered,
       text: `The specification in the ledger is as it was ordered (${bytes} bytes, compared one by one)`,
     },
-    ...(knowledge ? [{ weight: asserted, ...knowledgeClaim(knowledge, compactions) }] : []),
+    ...(evidence.knowledge ? [knowledgeClaim(evidence), crashClaim(evidence.untold)] : []).map((verdict) => ({
+      weight: asserted,
+      ...verdict,
+    })),
     {
       weight: agents,
       holds: test.passes && status === "done",

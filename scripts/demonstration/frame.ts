@@ -29,14 +29,18 @@ export const renderHeader = (options: DemoOptions, version: string, paint: Paint
       ]
 }
 
-export const renderTask = (taskID: string, paint: Paint): string[] => {
+export const renderTask = (taskID: string, { withBaton }: DemoOptions, paint: Paint): string[] => {
   const row = (name: string, text: string) => `   ${paint.dim(name.padEnd(11))}${text}`
   return [
     row("task", `${paint.bold(taskID)}  ${TASK.title}`),
     row("done when", TASK.definitionOfDone),
-    row("constraint", `"${CONSTRAINT}" ${paint.dim("(only in the user's message)")}`),
+    row("message", `Task: ${taskID} ⏎ ${CONSTRAINT}${withBaton ? "" : paint.dim(" ⏎ and all of the task, pasted")}`),
   ]
 }
+
+export const renderCrash = (taskID: string, paint: Paint): string[] => [
+  `   ${paint.red("✗ kill -9")}  ${paint.dim("in the middle of the work; then, with nothing else:")} opencode run "Task: ${taskID}"`,
+]
 
 export const renderAgentEnd = (run: AgentRun, paint: Paint): string[] => [
   `   ${paint.dim(`the agent, after ${run.seconds.toFixed(1)} s:`)} ${run.lastText.replace(/\s+/g, " ").slice(0, 76)}`,

@@ -1,21 +1,30 @@
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
-import { type ScriptedModel, startScriptedModel } from "../../test/support/scripted-model.ts"
+import { type Script, type ScriptedModel, startScriptedModel } from "../../test/support/scripted-model.ts"
 import { runAgent } from "./agent-run.ts"
 import { runChild } from "./child-process.ts"
 import { type Evidence, hasFailed, judge } from "./claims.ts"
-import { renderAgentEnd, renderCommand, renderEnd, renderHeader, renderHeading, renderTask } from "./frame.ts"
-import { turnsAfterCompactions } from "./knowledge.ts"
+import {
+  renderAgentEnd,
+  renderCommand,
+  renderCrash,
+  renderEnd,
+  renderHeader,
+  renderHeading,
+  renderTask,
+} from "./frame.ts"
+import { firstRequests } from "./knowledge.ts"
 import { createLedgerView, descriptionParts, recordedCompactions } from "./ledger-view.ts"
 import type { DemoOptions } from "./options.ts"
 import type { Paint } from "./paint.ts"
 import { prepareProject } from "./prepare-project.ts"
 import { createProgress } from "./progress.ts"
-import { renderClaims, renderKnowledge, renderShow, renderTimeline } from "./report.ts"
-import { SUMMARIES, scriptedAgent } from "./scripted-agent.ts"
+import { renderClaims, renderKnowledge, renderShow, renderStanding, renderTimeline } from "./report.ts"
+import { isCrashPoint, SUMMARIES, scriptedAgent } from "./scripted-agent.ts"
 import { countCompactions, deleteSession, openCodeVersion } from "./session.ts"
-import { FROZEN_FILE, PROJECT_FILES, TASK, workerMessage } from "./slug-project.ts"
+import { FROZEN_FILE, PROJECT_FILES, pastedMessage, TASK, workerMessage } from "./slug-project.ts"
+import { type LeftBehind, untoldIn } from "./standing.ts"
 import { findTraces, placesToLookAt } from "./traces.ts"
 import { createWorkspace, type Workspace } from "./workspace.ts"
 
@@ -32,6 +41,7 @@ const demonstrate = async (
   options: DemoOptions,
   workspace: Workspace,
   model: ScriptedModel | undefined,
+  crash: AbortSignal,
   { write, paint, signal }: DemoOutput,
 ): Promise<boolean> => {
   const startedAt = Date.now()
@@ -48,11 +58,19 @@ const demonstrate = async (
   await prepareProject(options, workspace, model?.url, signal)
   const ledger = createLedgerView(options, workspace, signal)
   const taskID = await ledger.add(TASK)
-  say(...renderTask(taskID, paint))
+  say(...renderTask(taskID, options, paint))
 
   head("opencode run: the agent works, and its context fills up again and again")
   const progress = createProgress(write, paint, (number) => (model ? (SUMMARIES[number - 1]?.shown ?? "") : ""))
-  const run = await runAgent(context, workerMessage(taskID), progress)
+  const message = options.withBaton ? workerMessage(taskID) : pastedMessage(taskID)
+  let run = await runAgent(context, message, progress, crash)
+  let leftBehind: LeftBehind | undefined
+  if (crash.aborted && run.exitCode === null) {
+    leftBehind = { sessionID: run.sessionID ?? "", ...(await ledger.read(taskID)) }
+    say(...renderCrash(taskID, paint))
+    const next = await runAgent(context, `Task: ${taskID}\n`, progress)
+    run = { ...next, seconds: run.seconds + next.seconds }
+  }
   say(...renderAgentEnd(run, paint))
   const compactions = model
     ? model.received("compaction").length
@@ -60,16 +78,12 @@ const demonstrate = async (
       ? await countCompactions(context, run.sessionID)
       : 0
 
-  const knowledge = model ? turnsAfterCompactions(model.requests, taskID) : undefined
-  if (knowledge) {
-    head("What the model is told in the first request after each compaction")
-    say(
-      ...renderKnowledge(
-        knowledge,
-        SUMMARIES.map(({ kind }) => kind),
-        paint,
-      ),
-    )
+  const told = model ? firstRequests(model.requests, taskID) : []
+  const afterCrash = leftBehind && told.findLast(({ after }) => after === "nothing")?.conversation
+  if (model) {
+    head("What the model is told at the beginning, after each compaction and after the crash")
+    const kinds = SUMMARIES.map(({ kind }) => kind)
+    say(...renderKnowledge(told, kinds, paint), ...(afterCrash ? renderStanding(afterCrash, paint) : []))
   }
 
   const task = await ledger.read(taskID)
@@ -87,7 +101,8 @@ const demonstrate = async (
       compactions,
       recorded,
       specification: { ordered: TASK.specification, inLedger: specification },
-      ...(knowledge ? { knowledge } : {}),
+      ...(model ? { knowledge: told.map(({ knowledge }) => knowledge) } : {}),
+      ...(leftBehind && afterCrash ? { untold: untoldIn(afterCrash, leftBehind) } : {}),
       test: await runTest(workspace, signal),
       isFrozenFileUntouched:
         readFileSync(join(workspace.directory, FROZEN_FILE), "utf8") === PROJECT_FILES[FROZEN_FILE],
@@ -114,12 +129,17 @@ const demonstrate = async (
  */
 export const runDemo = async (options: DemoOptions, output: DemoOutput): Promise<boolean> => {
   const workspace = createWorkspace(options)
+  const crash = new AbortController()
+  const crashing: Script = (request) => {
+    if (isCrashPoint(request)) crash.abort()
+    return scriptedAgent(request)
+  }
   const packageOf = createRequire(join(options.packages, "..", "package.json"))
   const model = options.model
     ? undefined
-    : await startScriptedModel(scriptedAgent, async () => packageOf("@copilotkit/aimock"))
+    : await startScriptedModel(crashing, async () => packageOf("@copilotkit/aimock"))
   try {
-    return await demonstrate(options, workspace, model, output)
+    return await demonstrate(options, workspace, model, crash.signal, output)
   } finally {
     await model?.close()
     if (!options.keep || output.signal.aborted) workspace.remove()

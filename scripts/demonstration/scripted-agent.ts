@@ -1,4 +1,4 @@
-import type { ModelReply, Script } from "../../test/support/scripted-model.ts"
+import type { ModelReply, ModelRequest, Script } from "../../test/support/scripted-model.ts"
 import { ACCENTS_EDIT, CONSTRAINT, SHARP_S_EDIT, TASK } from "./slug-project.ts"
 
 /** A usage this close to the demo's 20,000 tokens makes OpenCode compact before the next turn. */
@@ -14,10 +14,10 @@ type Step = {
 }
 
 const bash = (command: string, description: string): ModelReply => ({ tool: "bash", input: { command, description } })
+const edit = (change: Record<string, string>) => (): ModelReply => ({ tool: "edit", input: change })
 const runTest = (): ModelReply => bash("node --test", "Run the test")
 
 const says = (mark: string) => (seen: string) => seen.includes(mark)
-const isPast = (mark: string, isDone: Step["isDone"]) => (seen: string) => seen.includes(mark) || isDone(seen)
 
 /** How many tests failed when the test was last run, on every Node from 20 on. */
 const failures = (seen: string): number | undefined => {
@@ -29,6 +29,13 @@ const LOOP = "Loop: node --test"
 const TRIED = "Tried: normalize NFD alone"
 const CHECKPOINT = "Checkpoint: node --test passes"
 const VERIFIED = "Verified: the definition of done holds"
+const MARKS = [LOOP, TRIED, CHECKPOINT, VERIFIED]
+
+/** Whether the log has this line or a later one, or the step before it is seen. */
+const isPast =
+  (mark: string, isSeen: Step["isDone"] = () => false) =>
+  (seen: string) =>
+    isSeen(seen) || MARKS.slice(MARKS.indexOf(mark)).some((reached) => seen.includes(reached))
 
 /** How OpenCode asks for the summary that stands in front of everything after it. */
 const COMPACTED = "What did we do so far?"
@@ -38,49 +45,54 @@ const record = (text: string) => (id: string) => bash(`prog log ${id} '${text}'`
 /** The work, in order. Whether a step is done is read from the request, never remembered. */
 const STEPS: readonly Step[] = [
   {
-    isDone: (seen) => /^\[tool\] ID: +ts-/m.test(seen),
+    isDone: says("export function slugify("),
     take: (id, seen) =>
-      bash(`prog show ${id}${seen.includes(COMPACTED) ? " && cat slugify.js" : ""}`, "See where it is"),
-  },
-  {
-    isDone: says("State: orient"),
-    take: (id) => bash(`prog start ${id} && prog log ${id} 'State: orient'`, "Claim the task"),
-  },
-  {
-    isDone: isPast(LOOP, says('"name":"read"')),
-    take: () => ({ tool: "read", input: { filePath: "slugify.js" } }),
+      seen.includes(COMPACTED)
+        ? bash(`prog show ${id} && cat slugify.js`, "See where it is")
+        : { tool: "read", input: { filePath: "slugify.js" } },
   },
   { isDone: isPast(LOOP, (seen) => failures(seen) !== undefined), take: runTest },
-  { isDone: says(LOOP), take: record(`${LOOP}, 4 of 5 fail; next: strip accents`), fillsContext: true },
-  { isDone: isPast(TRIED, says(".normalize(")), take: () => ({ tool: "edit", input: ACCENTS_EDIT }) },
+  { isDone: isPast(LOOP), take: record(`${LOOP}, 4 of 5 fail; next: strip accents`), fillsContext: true },
+  { isDone: isPast(TRIED, says(".normalize(")), take: edit(ACCENTS_EDIT) },
   { isDone: isPast(TRIED, (seen) => failures(seen) !== undefined), take: runTest },
-  { isDone: says(TRIED), take: record(`${TRIED}; failed: gro-e-stra-e; next: ß to ss`), fillsContext: true },
+  { isDone: isPast(TRIED), take: record(`${TRIED}; failed: gro-e-stra-e; next: ß to ss`), fillsContext: true },
   {
-    isDone: (seen) => /replaceAll\(\\?"ß/.test(seen),
-    take: () => ({ tool: "edit", input: SHARP_S_EDIT }),
+    isDone: isPast(CHECKPOINT, (seen) => /replaceAll\(\\*"ß/.test(seen)),
+    take: edit(SHARP_S_EDIT),
     fillsContext: true,
   },
   { isDone: isPast(CHECKPOINT, (seen) => failures(seen) === 0), take: runTest },
-  { isDone: says(CHECKPOINT), take: record(`${CHECKPOINT}, 5 of 5; next: verify`), fillsContext: true },
+  { isDone: isPast(CHECKPOINT), take: record(`${CHECKPOINT}, 5 of 5; next: verify`), fillsContext: true },
   {
-    isDone: says(VERIFIED),
+    isDone: isPast(VERIFIED),
     take: (id) => bash(`node --test && prog log ${id} '${VERIFIED}'`, "Go through the definition of done"),
-    fillsContext: true,
   },
   { isDone: says("Completed ts-"), take: (id) => bash(`prog done ${id}`, "Close the task") },
 ]
 
 export const LOST = "I no longer know which task I am on. What should I go on with?"
+export const UNTOLD = "I know the task's name and not what it asks. What should I do?"
 export const FINISHED = "Finished: slugify passes its test, and the test is as it was."
 
+const taskIn = (seen: string): string | undefined => /\bTask: (ts-[0-9a-f]{6})\b/.exec(seen)?.[1]
+
+/** All of prog that the agent uses. */
+const commandsOf = (taskID: string): string[] => ["show", "log", "done"].map((command) => `prog ${command} ${taskID}`)
+
+/** Whether a request holds what has to be known before any work can begin. */
+const isAssigned = (seen: string, taskID: string): boolean =>
+  [TASK.specification, TASK.definitionOfDone, ...commandsOf(taskID)].every((fact) => seen.includes(fact))
+
 /**
- * The agent's next step, computed from the request alone: what a compaction took away is gone for it.
+ * The agent's next step, computed from the request alone: what it was not told, or what a compaction took away, it does
+ * not know.
  *
  * @param seen everything in the request but the system prompt
  */
 export const answerTurn = (seen: string): ModelReply => {
-  const taskID = /\bTask: (ts-[0-9a-f]{6})\b/.exec(seen)?.[1]
+  const taskID = taskIn(seen)
   if (!taskID) return { text: LOST }
+  if (!isAssigned(seen, taskID)) return { text: UNTOLD }
   const step = STEPS.find(({ isDone }) => !isDone(seen))
   if (!step) return { text: FINISHED }
   return step.fillsContext ? { ...step.take(taskID, seen), promptTokens: FULL_TOKENS } : step.take(taskID, seen)
@@ -91,29 +103,28 @@ const list = (items: readonly string[]): string =>
 
 /** Tells what it is shown, newest first, and nothing else. */
 const summariseFaithfully = (seen: string): string => {
-  const reached = [VERIFIED, CHECKPOINT, TRIED, LOOP].flatMap((mark) => {
+  const reached = MARKS.toReversed().flatMap((mark) => {
     const at = seen.lastIndexOf(mark)
     return at < 0 ? [] : [/^[^"'\\\n]+/.exec(seen.slice(at))?.[0] ?? mark]
   })
-  const taskID = /\bTask: (ts-[0-9a-f]{6})\b/.exec(seen)?.[1]
-  const binding = [CONSTRAINT, TASK.definitionOfDone].filter((demand) => seen.includes(demand))
+  const taskID = taskIn(seen)
+  const shown = (...facts: string[]): string => list(facts.filter((fact) => seen.includes(fact)))
   return [
     `## Done\n${list(reached)}`,
-    `## Constraints and decisions that must persist\n${list(binding)}`,
-    `## Protocol state\n${list(taskID ? [`Task: ${taskID}`, "Role: worker"] : [])}`,
+    `## Constraints and decisions that must persist\n${shown(CONSTRAINT, TASK.definitionOfDone, TASK.specification)}`,
+    `## Protocol state\n${taskID ? shown(`Task: ${taskID}`, "Role: worker", ...commandsOf(taskID)) : list([])}`,
   ].join("\n\n")
 }
 
 const CARELESS = "Some work was done and it went fine."
 const SPANISH = "El trabajo avanza bien, sin problemas."
 
-/** One for each compaction: good ones at the ends, between them three ways to lose everything. */
+/** One for each compaction: a good one, then three ways to lose everything. */
 export const SUMMARIES: readonly { kind: string; shown: string; write: (seen: string) => string }[] = [
   { kind: "a faithful summary", shown: "the summary is faithful", write: summariseFaithfully },
   { kind: "a careless summary", shown: `the summary is careless: "${CARELESS}"`, write: () => CARELESS },
   { kind: "an empty summary", shown: 'the summary is empty: ""', write: () => "" },
   { kind: "a careless summary in Spanish", shown: `and in Spanish: "${SPANISH}"`, write: () => SPANISH },
-  { kind: "a faithful summary", shown: "the summary is faithful", write: summariseFaithfully },
 ]
 
 /** The demo's model. It keeps nothing between two requests but their number. */
@@ -121,3 +132,7 @@ export const scriptedAgent: Script = ({ kind, index, conversation }) => {
   if (kind === "compaction") return { text: SUMMARIES[index]?.write(conversation) ?? "" }
   return index < MAX_TURNS ? answerTurn(conversation) : { text: "I am going in circles and stop." }
 }
+
+/** Where the demo kills OpenCode: the agent, compacted once more, is about to verify its work. */
+export const isCrashPoint = ({ kind, conversation }: Pick<ModelRequest, "kind" | "conversation">): boolean =>
+  kind === "turn" && [COMPACTED, CHECKPOINT].every((mark) => conversation.includes(mark))

@@ -15,9 +15,17 @@ export const TASK = {
 
 export const CONSTRAINT = "slugify.test.js is frozen for the release, never edit it."
 
-/** What the user types: a role, a task, and a constraint that stands nowhere else. */
-export const workerMessage = (taskID: string): string =>
-  `# Worker\n\nTask: ${taskID}\n\nDo what the task says.\nConstraint: ${CONSTRAINT}\n`
+/** What the user types: the task's name, and a constraint that stands nowhere else. */
+export const workerMessage = (taskID: string): string => `Task: ${taskID}\n${CONSTRAINT}\n`
+
+/** What somebody without Baton has to paste instead, or the agent has nothing to work by. */
+export const pastedMessage = (taskID: string): string =>
+  [
+    workerMessage(taskID),
+    `Role: worker\n${TASK.title}\n\n${TASK.specification}\n\nDone when ${TASK.definitionOfDone}.`,
+    `\`prog show ${taskID}\` tells the task and its log, \`prog log ${taskID} "…"\` records a step, \`prog done ${taskID}\` closes it.`,
+    "",
+  ].join("\n")
 
 const SLUGIFY = `/** Turns a title into the last part of its address. */
 export function slugify(title) {

@@ -1,11 +1,23 @@
 import { describe, expect, test } from "vitest"
 import { parseAgentEvent } from "../../scripts/demonstration/agent-events.ts"
-import { answerTurn, FINISHED, LOST, SUMMARIES, scriptedAgent } from "../../scripts/demonstration/scripted-agent.ts"
-import { CONSTRAINT, TASK, workerMessage } from "../../scripts/demonstration/slug-project.ts"
+import {
+  answerTurn,
+  FINISHED,
+  isCrashPoint,
+  LOST,
+  SUMMARIES,
+  scriptedAgent,
+  UNTOLD,
+} from "../../scripts/demonstration/scripted-agent.ts"
+import { CONSTRAINT, pastedMessage, TASK, workerMessage } from "../../scripts/demonstration/slug-project.ts"
 import { promised } from "../requirements.ts"
 
 const ID = "ts-1a2b3c"
-const SHOWN = `[tool] ID:          ${ID}\nTitle:       ${TASK.title}\n`
+const COMMANDS = ["show", "log", "done"].map((command) => `prog ${command} ${ID}`)
+/** A request that tells everything the work needs. */
+const TOLD = `[user] Task: ${ID}\n${[TASK.specification, TASK.definitionOfDone, ...COMMANDS].join("\n")}\n`
+const COMPACTED = "[user] What did we do so far?\n"
+const CODE = "export function slugify(title) {}\n"
 
 const command = (seen: string): unknown => {
   const reply = answerTurn(seen)
@@ -13,33 +25,48 @@ const command = (seen: string): unknown => {
 }
 
 describe("the demo's scripted agent", () => {
-  test(promised("install.E3", "knows its task only from the request"), () => {
-    expect(answerTurn("[user] What did we do so far?\n\n[assistant] Some work was done and it went fine.")).toEqual({
-      text: LOST,
-    })
-    expect(command(`[user] ${workerMessage(ID)}`)).toBe(`prog show ${ID}`)
-    expect(command(`[user] What did we do so far?\n- Task: ${ID}`)).toBe(`prog show ${ID} && cat slugify.js`)
+  test(promised(["install.E3", "start.A6"], "knows its task only from the request"), () => {
+    expect(answerTurn(`${COMPACTED}[assistant] Some work was done and it went fine.`)).toEqual({ text: LOST })
+    expect(command(TOLD)).toBe("read slugify.js")
+    expect(command(`[user] ${pastedMessage(ID)}`)).toBe("read slugify.js")
+    expect(command(COMPACTED + TOLD)).toBe(`prog show ${ID} && cat slugify.js`)
   })
 
-  test(promised("install.E3", "goes on where the ledger's log ends, not where a summary leaves it"), () => {
-    const next = (log: string) => command(`[user] Task: ${ID}\n\n${SHOWN}${log}`)
-    expect(next("")).toBe(`prog start ${ID} && prog log ${ID} 'State: orient'`)
-    expect(next("State: orient\nLoop: node --test, 4 of 5 fail")).toBe("edit slugify.js")
-    expect(next("State: orient\nLoop: node --test\nTried: normalize NFD alone\nCheckpoint: node --test passes")).toBe(
-      "edit slugify.js",
-    )
-    const done =
-      'State: orient\nLoop: node --test\nTried: normalize NFD alone; replaceAll("ß"\nCheckpoint: node --test passes\nVerified: the definition of done holds'
+  test(promised("start.A6", "does not act on a task's name alone, nor when any part of the task is missing"), () => {
+    expect(answerTurn(`[user] ${workerMessage(ID)}`)).toEqual({ text: UNTOLD })
+    for (const part of [TASK.specification, TASK.definitionOfDone, ...COMMANDS]) {
+      expect(answerTurn(TOLD.replace(part, "")), part).toEqual({ text: UNTOLD })
+    }
+  })
+
+  test(promised(["install.E3", "start.A6"], "goes on where the log ends, not where a summary leaves it"), () => {
+    const next = (log: string) => command(`${TOLD}${CODE}${log}`)
+    expect(next("")).toBe("node --test")
+    expect(next("# fail 4")).toMatch(`prog log ${ID} 'Loop: node --test`)
+    expect(next("Loop: node --test, 4 of 5 fail")).toBe("edit slugify.js")
+    expect(next("Tried: normalize NFD alone")).toBe("edit slugify.js")
+    expect(next('Tried: normalize NFD alone; replaceAll("ß"')).toBe("node --test")
+    expect(next("Checkpoint: node --test passes")).toMatch(/^node --test && prog log .*Verified/)
+    const done = "Verified: the definition of done holds"
     expect(next(done)).toBe(`prog done ${ID}`)
-    expect(answerTurn(`[user] Task: ${ID}\n\n${SHOWN}${done}\nCompleted ${ID}`)).toEqual({ text: FINISHED })
+    expect(answerTurn(`${TOLD}${CODE}${done}\nCompleted ${ID}`)).toEqual({ text: FINISHED })
+  })
+
+  test(promised("start.A6", "is killed when it has been compacted and the work is about to be verified"), () => {
+    const at = (conversation: string, kind: "turn" | "compaction" = "turn") => isCrashPoint({ kind, conversation })
+    const checkpoint = `${TOLD}${CODE}Checkpoint: node --test passes, 5 of 5`
+    expect(at(COMPACTED + checkpoint)).toBe(true)
+    expect(at(COMPACTED + checkpoint, "compaction")).toBe(false)
+    expect(at(COMPACTED + TOLD)).toBe(false)
+    expect(at(checkpoint), "the new session is not killed again").toBe(false)
   })
 
   test(promised("install.E3", "summarises faithfully what it is shown, and nothing it is not"), () => {
     const faithful = SUMMARIES[0]
-    const full = faithful?.write(`${workerMessage(ID)}${TASK.definitionOfDone} Loop: node --test, 4 of 5 fail'`)
-    for (const fact of [ID, CONSTRAINT, TASK.definitionOfDone, "- Loop: node --test, 4 of 5 fail\n"]) {
-      expect(full).toContain(fact)
-    }
+    const full = faithful?.write(`${pastedMessage(ID)} Loop: node --test, 4 of 5 fail'`) ?? ""
+    const facts = [ID, CONSTRAINT, TASK.specification, TASK.definitionOfDone, ...COMMANDS]
+    for (const fact of [...facts, "- Loop: node --test, 4 of 5 fail\n"]) expect(full).toContain(fact)
+    expect(command(`${COMPACTED}${full}`), "it is enough to go on with").toContain(`prog show ${ID}`)
     const blank = faithful?.write("hello")
     expect(blank).not.toContain(CONSTRAINT)
     expect(blank).not.toContain("ts-")
@@ -48,14 +75,14 @@ describe("the demo's scripted agent", () => {
   test(promised("install.E3", "summarises in turn faithfully, carelessly, emptily and in another language"), () => {
     const seen = workerMessage(ID)
     const texts = SUMMARIES.map(({ write }) => write(seen))
-    expect(texts.map((text) => text.includes(ID))).toEqual([true, false, false, false, true])
+    expect(texts.map((text) => text.includes(ID))).toEqual([true, false, false, false])
     expect(texts[2]).toBe("")
     expect(new Set(texts).size).toBe(4)
   })
 
   test(promised("install.E3", "ends when it goes in circles"), async () => {
     const body = { model: "model", messages: [] }
-    const shown = { messages: [], tools: [], system: "", conversation: workerMessage(ID) }
+    const shown = { messages: [], tools: [], system: "", conversation: TOLD }
     const request = { kind: "turn", body, ...shown } as const
     expect(await scriptedAgent({ ...request, index: 3 })).toHaveProperty("tool")
     expect(await scriptedAgent({ ...request, index: 60 })).toHaveProperty("text")

@@ -3,22 +3,24 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { type Evidence, hasFailed, judge } from "../../scripts/demonstration/claims.ts"
-import { knowledgeIn, turnsAfterCompactions } from "../../scripts/demonstration/knowledge.ts"
+import { firstRequests, knowledgeIn } from "../../scripts/demonstration/knowledge.ts"
 import { recordedCompactions } from "../../scripts/demonstration/ledger-view.ts"
-import { CONSTRAINT, TASK, workerMessage } from "../../scripts/demonstration/slug-project.ts"
+import { CONSTRAINT, pastedMessage, workerMessage } from "../../scripts/demonstration/slug-project.ts"
+import { untoldIn } from "../../scripts/demonstration/standing.ts"
 import { findTraces } from "../../scripts/demonstration/traces.ts"
 import { promised } from "../requirements.ts"
 
-const ALL_KNOWN = { task: true, role: true, definitionOfDone: true, constraint: true }
+const ALL_KNOWN = { task: true, role: true, specification: true, definitionOfDone: true, constraint: true }
 
 const record = (number: number) => ({ number, at: "2026-01-02T03:04:05Z", line: "A step." })
 
 const GOOD: Evidence = {
   exitCode: 0,
-  compactions: 5,
-  recorded: [1, 2, 3, 4, 5].map(record),
+  compactions: 4,
+  recorded: [1, 2, 3, 4].map(record),
   specification: { ordered: "Do it.", inLedger: "Do it." },
-  knowledge: Array.from({ length: 5 }, () => ALL_KNOWN),
+  knowledge: Array.from({ length: 6 }, () => ALL_KNOWN),
+  untold: [],
   test: { passes: true, summary: "5 of 5" },
   isFrozenFileUntouched: true,
   status: "done",
@@ -42,16 +44,21 @@ describe("the demo's claims", () => {
   test.each<[string, Partial<Evidence>, RegExp]>([
     ["OpenCode fails", { exitCode: 1 }, /^OpenCode went through/],
     ["OpenCode is ended by a signal", { exitCode: null }, /^OpenCode went through/],
-    ["a compaction is not recorded", { recorded: GOOD.recorded.slice(1) }, /exactly once \(4 of 5\)/],
-    ["a compaction is recorded twice", { recorded: [1, 2, 2, 3, 4].map(record) }, /exactly once/],
-    ["a sixth is recorded", { recorded: [...GOOD.recorded, record(6)] }, /exactly once \(6 of 5\)/],
+    ["a compaction is not recorded", { recorded: GOOD.recorded.slice(1) }, /exactly once \(3 of 4\)/],
+    ["a compaction is recorded twice", { recorded: [1, 2, 2, 3].map(record) }, /exactly once/],
+    ["a fifth is recorded", { recorded: [...GOOD.recorded, record(5)] }, /exactly once \(5 of 4\)/],
     ["a byte is added", { specification: { ordered: "Do it.", inLedger: "Do it.\n" } }, /as it was ordered/],
     [
       "one turn does not know the constraint",
       { knowledge: [...(GOOD.knowledge ?? []).slice(1), { ...ALL_KNOWN, constraint: false }] },
-      /definition of done and constraint \(4 of 5\)/,
+      /definition of done and constraint \(5 of 6\)/,
     ],
-    ["no turn follows the last one", { knowledge: (GOOD.knowledge ?? []).slice(1) }, /constraint \(4 of 5\)/],
+    ["no turn follows the last one", { knowledge: (GOOD.knowledge ?? []).slice(1) }, /constraint \(5 of 6\)/],
+    [
+      "the new session is not told of the handoff",
+      { untold: ["last handoff"] },
+      /log and git, but not the last handoff$/,
+    ],
     ["the test fails", { test: { passes: false, summary: "4 of 5" } }, /test passes \(4 of 5\)/],
     ["the task stays open", { status: "in_progress" }, /status: in_progress/],
     ["the frozen file is changed", { isFrozenFileUntouched: false }, /constraint was obeyed/],
@@ -63,14 +70,21 @@ describe("the demo's claims", () => {
   })
 
   test(promised("install.E3", "fewer compactions than promised fail, however well they are recorded"), () => {
-    const four = { ...GOOD, compactions: 4, recorded: GOOD.recorded.slice(0, 4) }
-    expect(failing({ ...four, knowledge: (GOOD.knowledge ?? []).slice(0, 4) })).toEqual([
-      "OpenCode went through 5 compactions and ended well (4 seen, exit code 0)",
+    const three = { ...GOOD, compactions: 3, recorded: GOOD.recorded.slice(0, 3) }
+    expect(failing({ ...three, knowledge: (GOOD.knowledge ?? []).slice(0, 5) })).toEqual([
+      "OpenCode went through 4 compactions and ended well (3 seen, exit code 0)",
+    ])
+  })
+
+  test(promised("start.A6", "a run without the crash fails, however well it ends"), () => {
+    const { untold: _none, ...unbroken } = GOOD
+    expect(failing({ ...unbroken, knowledge: (GOOD.knowledge ?? []).slice(0, 5) })).toEqual([
+      expect.stringMatching(/^After kill -9 .*\(it never came to that\)$/),
     ])
   })
 
   test(promised("install.E3", "of a user's own model only what Baton itself promises is asserted"), () => {
-    const { knowledge: _unseen, traces: _own, ...seen } = GOOD
+    const { knowledge: _unseen, untold: _none, traces: _own, ...seen } = GOOD
     const own = { ...seen, test: { passes: false, summary: "0 of 5" }, status: "open", isFrozenFileUntouched: false }
     expect(hasFailed(judge(own, false))).toBe(false)
     expect(hasFailed(judge({ ...own, compactions: 0, recorded: [] }, false))).toBe(false)
@@ -80,25 +94,75 @@ describe("the demo's claims", () => {
 })
 
 describe("what the claims are judged by", () => {
-  test(promised("install.E3", "a turn's knowledge is read from the first request after each compaction"), () => {
-    const conversation = `${workerMessage("ts-1a2b3c")}${TASK.definitionOfDone}`
-    expect(knowledgeIn(conversation, "ts-1a2b3c")).toEqual(ALL_KNOWN)
-    expect(knowledgeIn("Some work was done.", "ts-1a2b3c")).toEqual({
-      task: false,
+  test(promised("install.E3", "what a request tells is read from it alone"), () => {
+    expect(knowledgeIn(pastedMessage("ts-1a2b3c"), "ts-1a2b3c")).toEqual(ALL_KNOWN)
+    expect(knowledgeIn(workerMessage("ts-1a2b3c"), "ts-1a2b3c")).toEqual({
+      task: true,
       role: false,
+      specification: false,
       definitionOfDone: false,
-      constraint: false,
+      constraint: true,
     })
-    const requests = [
-      { kind: "turn", conversation },
-      { kind: "compaction", conversation },
-      { kind: "turn", conversation: `Task: ts-1a2b3c, ${CONSTRAINT}` },
-      { kind: "turn", conversation },
-      { kind: "compaction", conversation },
-    ] as const
-    expect(turnsAfterCompactions(requests, "ts-1a2b3c")).toEqual([
-      { task: true, role: false, definitionOfDone: false, constraint: true },
-    ])
+  })
+
+  test(
+    promised(["install.E3", "start.A6"], "a session's first request counts, and the first after a compaction"),
+    () => {
+      const [user, assistant] = [
+        { role: "user", content: "" },
+        { role: "assistant", content: "" },
+      ] as const
+      const request = (kind: "turn" | "compaction" | "title", conversation: string, messages = [user, assistant]) => ({
+        kind,
+        conversation,
+        messages,
+      })
+      const requests = [
+        request("turn", "the first", [user]),
+        request("turn", "a second"),
+        request("compaction", "a summary", [user]),
+        request("title", "a title", [user]),
+        request("turn", "after it"),
+        request("turn", "a third"),
+        request("compaction", "an empty summary", [user]),
+        request("turn", "after that", [user, user]),
+        request("turn", "a new session", [user]),
+        request("compaction", "nothing follows"),
+      ]
+      expect(firstRequests(requests, "ts-1a2b3c").map(({ after, conversation }) => [after, conversation])).toEqual([
+        ["nothing", "the first"],
+        ["compaction", "after it"],
+        ["compaction", "after that"],
+        ["nothing", "a new session"],
+      ])
+    },
+  )
+
+  test(promised("start.A6", "each part that a new session is not told of the work's standing is named"), () => {
+    const handoff =
+      "# Handoff after compaction 4\n\nIt went fine.\n\n## Facts gathered by program\n- Git: branch main at 1a"
+    const leftBehind = {
+      sessionID: "ses_1",
+      description: `Do it.\n\n<!-- baton:handoff 0123456789ab -->\n${handoff}\n<!-- /baton:handoff -->`,
+      logs: ["State: orient", "Checkpoint: 5 of 5", "Compaction 4: It went fine."].map((message) => ({ message })),
+    }
+    const told = [
+      "Task: ts-1a2b3c",
+      "## The last handoff\nWritten 2026-01-02 03:04 UTC by session ses_1. Read it.\n\nIt went fine.",
+      "## Where the work stood\n- At the handoff: branch main at 1a\n- Now: branch main at 1a, 0 commits since",
+      `## What the user asked that session for, word for word\nTask: ts-1a2b3c\n${CONSTRAINT}`,
+      "## Last lines of the log\n- 2026-01-02 03:04 UTC: Checkpoint: 5 of 5\n- 2026-01-02 03:04 UTC: Compaction 4: It went fine.",
+    ].join("\n\n")
+    expect(untoldIn(told, leftBehind)).toEqual([])
+    expect(untoldIn("Task: ts-1a2b3c", leftBehind)).toEqual(["last handoff", "first brief", "log", "git"])
+    const without = (part: string) => untoldIn(told.replace(part, ""), leftBehind)
+    expect(without("by session ses_1")).toEqual(["last handoff"])
+    expect(without("\n\nIt went fine.")).toEqual(["last handoff"])
+    expect(without(CONSTRAINT)).toEqual(["first brief"])
+    expect(without(": Checkpoint: 5 of 5")).toEqual(["log"])
+    expect(without(", 0 commits since")).toEqual(["git"])
+    const noGit = { ...leftBehind, description: leftBehind.description.replace("\n- Git: branch main at 1a", "") }
+    expect(untoldIn(told.replace(", 0 commits since", ""), noGit)).toEqual([])
   })
 
   test(promised("install.E3", "records are read from the log, other lines left aside"), () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { EXPECTED_COMPACTIONS } from "../../scripts/demonstration/claims.ts"
 import { createPaint, wantsColour } from "../../scripts/demonstration/paint.ts"
 import { createProgress, WIDTH } from "../../scripts/demonstration/progress.ts"
-import { renderKnowledge, renderShow, renderTimeline } from "../../scripts/demonstration/report.ts"
+import { renderKnowledge, renderShow, renderStanding, renderTimeline } from "../../scripts/demonstration/report.ts"
 import { SUMMARIES } from "../../scripts/demonstration/scripted-agent.ts"
 import { TASK } from "../../scripts/demonstration/slug-project.ts"
 import { parseColouredLine, renderTerminalPicture } from "../../scripts/demonstration/terminal-picture.ts"
@@ -57,8 +57,9 @@ describe("the terminal picture", () => {
     expect(text).toContain(`went through ${EXPECTED_COMPACTIONS} compactions`)
     expect(text).toContain(TASK.title)
     expect(text).toContain("Every claim holds.")
-    expect(text).not.toContain("✗ Each")
-    expect(text.match(/^✓ /gm)).toHaveLength(7)
+    expect(text).toContain("after kill -9, in a new session")
+    expect(text).not.toMatch(/✗ (?:Each|After)/)
+    expect(text.match(/^✓ /gm)).toHaveLength(8)
   })
 })
 
@@ -93,15 +94,32 @@ describe("the demo's output", () => {
     expect(text.match(/a step of the work \d/g)).toHaveLength(9)
   })
 
-  test(promised("install.E3", "what a turn did not know is marked in its column"), () => {
-    const rows = renderKnowledge(
-      [{ task: true, role: true, definitionOfDone: true, constraint: false }],
-      ["an empty summary"],
-      plain,
-    )
-    expect(rows[1]).toMatch(/^ {3}1 {2}an empty summary .*✓ .*✓ .*✓ .*✗$/)
-    expect(rows[0]?.indexOf("constraint")).toBeLessThan(rows[1]?.indexOf("✗") ?? 0)
+  test(promised("install.E3", "what a request did not tell is marked in its column, the request named"), () => {
+    const knowledge = { task: true, role: true, specification: true, definitionOfDone: true, constraint: true }
+    const told = (["nothing", "compaction", "nothing"] as const).map((after) => ({
+      after,
+      conversation: "",
+      knowledge,
+    }))
+    told[1] = { after: "compaction", conversation: "", knowledge: { ...knowledge, constraint: false } }
+    const rows = renderKnowledge(told, ["an empty summary"], plain)
+    expect(rows[1]).toMatch(/^ {3}at the beginning .*✓ .*✓ .*✓ .*✓ .*✓$/)
+    expect(rows[2]).toMatch(/^ {3}after an empty summary .*✓ .*✓ .*✓ .*✓ .*✗$/)
+    expect(rows[3]).toMatch(/^ {3}after kill -9, in a new session .*✓$/)
+    expect(rows[0]?.indexOf("constraint")).toBeLessThan(rows[2]?.indexOf("✗") ?? 0)
     expect(renderTimeline([], plain)).toEqual(["   no compaction is recorded"])
+  })
+
+  test(promised("start.A6", "where the work stood is quoted from the request, a line or two of each part"), () => {
+    const log = ["Checkpoint: 5 of 5; next: verify", "Compaction 4: It."].map(
+      (line) => `- 2026-01-02 03:04 UTC: ${line}`,
+    )
+    const request = `Task\n\n## The last handoff\nWritten now.\n\nIt.\n\n## Facts\n- more\n\n## Last lines of the log\n${log.join("\n")}`
+    expect(renderStanding(request, plain).map((line) => line.trim())).toEqual([
+      "last handoff │ Written now.",
+      "│ It.",
+      "log │ - 2026-01-02 03:04 UTC: Checkpoint: 5 of 5; next: verify",
+    ])
   })
 
   test(promised("install.E3", "prog show is split into its parts, and what is left out is said"), () => {
@@ -116,9 +134,9 @@ describe("the demo's output", () => {
       "specification │ Do it.",
       "handoff │ <!-- baton:handoff -->",
       "done when │ It is done.",
-      "log │   ⋯ 2 more lines, the compactions above among them",
+      "log │   ⋯ 3 more lines, the compactions above among them",
     ])
     expect(lines.join("\n")).toContain("│ Logs: are kept.")
-    expect(lines.join("\n")).toMatch(/⋯ 15 more lines\n +│ <!-- \/baton:handoff -->/)
+    expect(lines.join("\n")).toMatch(/⋯ 18 more lines\n +│ <!-- \/baton:handoff -->/)
   })
 })
