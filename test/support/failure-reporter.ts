@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { stripVTControlCharacters } from "node:util"
-import type { Reporter, SerializedError, TestCase, TestModule, Vitest } from "vitest/node"
+import type { Reporter, SerializedError, TestCase, TestModule, TestSpecification, Vitest } from "vitest/node"
 import { REPLAY } from "./effort.ts"
 
 const FILE = ".cache/failures.md"
@@ -25,8 +25,9 @@ const describeFailure = (name: string, errors: readonly SerializedError[]): stri
  */
 export default class FailureReporter implements Reporter {
   #vitest: Vitest | undefined
+  #quickToCome = 0
+  #hasSlow = false
   #hasQuickFailure = false
-  #isEnded = false
 
   onInit(vitest: Vitest): void {
     this.#vitest = vitest
@@ -35,11 +36,10 @@ export default class FailureReporter implements Reporter {
     vitest.logger.log(`Random tests draw from ${REPLAY}; failures go to ${FILE} as they happen.\n`)
   }
 
-  onTestModuleQueued({ project }: TestModule): void {
-    if (!this.#hasQuickFailure || QUICK_PROJECTS.includes(project.name) || this.#isEnded) return
-    this.#isEnded = true
-    this.#tell(`## The tests of ${project.name} are not run, since a quick test failed\n\n`)
-    void this.#vitest?.cancelCurrentRun("test-failure")
+  onTestRunStart(specifications: readonly TestSpecification[]): void {
+    this.#quickToCome = specifications.filter(({ project }) => QUICK_PROJECTS.includes(project.name)).length
+    this.#hasSlow = this.#quickToCome < specifications.length
+    this.#hasQuickFailure = false
   }
 
   onTestCaseResult(test: TestCase): void {
@@ -50,6 +50,11 @@ export default class FailureReporter implements Reporter {
   onTestModuleEnd(module: TestModule): void {
     const errors = module.errors()
     if (errors.length > 0) this.#add(module, "the file itself", errors)
+    if (QUICK_PROJECTS.includes(module.project.name)) this.#quickToCome--
+    if (this.#quickToCome > 0 || !this.#hasQuickFailure || !this.#hasSlow) return
+    this.#hasSlow = false
+    this.#tell("## The slow tests are not run, since a quick one failed\n\n")
+    void this.#vitest?.cancelCurrentRun("test-failure")
   }
 
   #add({ project, relativeModuleId }: TestModule, name: string, errors: readonly SerializedError[]): void {
