@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config"
-import { SEED } from "./test/support/effort.ts"
+import { EFFORT, SEED } from "./test/support/effort.ts"
 
 /** Real OpenCode takes seconds a run; everything else answers in milliseconds. */
 const E2E_TIMEOUT_MS = 120_000
@@ -20,7 +20,7 @@ const project = (name: string, order: number, extra: Extra = {}) => ({
   test: {
     name,
     include: [`test/${name}/**/*.test.ts`],
-    testTimeout: 20_000,
+    testTimeout: 20_000 * Math.max(1, EFFORT),
     hookTimeout: 120_000,
     sequence: { groupOrder: order },
     ...extra,

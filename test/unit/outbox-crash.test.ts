@@ -55,11 +55,13 @@ test(promised(
   ["ledger.D2", "faults.F2"],
   "writes each record once and in order though kill -9 interrupts it again and again",
 ), async () => {
-  const messages = Array.from({ length: 24 }, (_, at) => `record ${at % 5}`)
+  const KILLS = runs(3)
+  // More than the lives before the last one can write.
+  const messages = Array.from({ length: 8 * KILLS }, (_, at) => `record ${at % 5}`)
   const { read, waiting, startDrain } = await setUp(messages)
   const random = testRandom()
   const moments: number[] = []
-  for (let kills = 0; kills < runs(3); kills += 1) {
+  for (let kills = 0; kills < KILLS; kills += 1) {
     const before = read().length
     const child = startDrain()
     await vi.waitFor(() => expect(read().length).toBeGreaterThan(before), { timeout: 20_000, interval: 2 })
