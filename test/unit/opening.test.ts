@@ -97,6 +97,7 @@ const setUp = (
 ) => {
   const toasts: string[] = []
   const asked: string[] = []
+  const briefs: string[] = []
   let journal: CompactionJournal = EMPTY_JOURNAL
   const openings = createOpenings({
     ledger: {
@@ -117,6 +118,7 @@ const setUp = (
     outbox: { waiting: async () => waiting },
     bindings: { read: async (sessionID) => stored[sessionID] },
     modelContext: async () => undefined,
+    tasks: { addToBrief: async (_sessionID, _taskID, text) => void briefs.push(text) },
     tui: {
       showToast: async ({ title }) => {
         toasts.push(title)
@@ -129,7 +131,7 @@ const setUp = (
     log: createRecordedLog(),
   })
   const ask = async (binding = BINDING): Promise<string> => (await openings.find(binding, MODEL, "Task: …")).text
-  return { openings, ask, toasts, asked }
+  return { openings, ask, toasts, asked, briefs, journal: () => journal }
 }
 
 describe("the first request of a session", () => {
@@ -204,7 +206,10 @@ describe("the first request of a session", () => {
     const description = `CRLF counts.\n\n<!-- baton:handoff 0123456789ab, x -->\n${section}\n<!-- /baton:handoff -->`
     const found = { kind: "found", task: { ...TASK, description } } as const
     const others = { ses_2: { ...BINDING, sessionID: "ses_2", brief: "Never touch the lexer." } }
-    const text = await setUp([found], others).ask()
+    const opened = setUp([found], others)
+    const text = await opened.ask()
+    expect(opened.briefs, "kept for the compactions to come").toEqual(["Never touch the lexer."])
+    expect(opened.journal().lastHandoff).toEqual({ summaryID: "msg_1", text: "## Next\n- Go on." })
     expect(text).toContain("Written 2026-01-02 03:04 UTC by session ses_2.")
     expect(text).toContain("## Next\n- Go on.")
     expect(text).toContain("Never touch the lexer.")

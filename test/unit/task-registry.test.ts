@@ -295,4 +295,14 @@ describe("the task registry", () => {
     expect(entries.map(({ level }) => level)).toEqual(["debug"])
     expect(store.values.size).toBe(0)
   })
+
+  test(promised("start.A2", "what an earlier session was asked for is added to the brief, once"), async () => {
+    const { tasks, store } = setUp()
+    await tasks.userMessage("ses_1", "Task: ts-b54507")
+    await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.\n")
+    await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.")
+    await tasks.addToBrief("ses_1", "ts-000002", "Another task's brief.")
+    expect(tasks.peek("ses_1")?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
+    expect((await store.read("ses_1"))?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
+  })
 })

@@ -48,7 +48,19 @@ export const createCompactionFeature = (
   const root = worktree === "/" ? directory : worktree
   const modelContext = createModelContext(client)
   const tui = createTui(client)
-  const openings = createOpenings({ ledger, journals, outbox, bindings, modelContext, tui, prompts, run, root, log })
+  const openings = createOpenings({
+    ledger,
+    journals,
+    outbox,
+    bindings,
+    tasks,
+    modelContext,
+    tui,
+    prompts,
+    run,
+    root,
+    log,
+  })
   const compaction = createCompaction({
     tasks,
     journals,

@@ -10,6 +10,7 @@ import type { Outbox } from "../ledger/outbox-entry.ts"
 import type { TaskBinding } from "../task/binding.ts"
 import { parseGitFact } from "../task/facts.ts"
 import { nearestNames } from "../task/nearest-names.ts"
+import type { TaskRegistry } from "../task/registry.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type GatherDeps, type KnownTask, readKnownTask } from "./gather.ts"
 import { parseHandoffTitle } from "./handoff-section.ts"
@@ -21,6 +22,7 @@ export type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> &
   journals: Pick<Journals, "load" | "update" | "save">
   outbox: Pick<Outbox, "waiting">
   bindings: Pick<SessionStore<TaskBinding>, "read">
+  tasks: Pick<TaskRegistry, "addToBrief">
   modelContext: (model: ModelName) => Promise<number | undefined>
   tui: Pick<Tui, "showToast">
 }
@@ -52,7 +54,7 @@ type Reading = { taskID: string; material: Promise<Material>; contextTokens: Pro
 
 /** The text beside the message that names a session's task: made once, kept with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, journals, outbox, bindings, modelContext, tui, run, root, log } = deps
+  const { ledger, journals, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
   /** What is read for the next request, and when that began. */
   const reading = createRecentMap<Reading>()
 
@@ -174,7 +176,14 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       }
       const isComplete = typeof identity.ledger === "object"
       const opening: Opening = { taskID, role, text: renderOpening(input), isComplete, problem: tell(input, before) }
-      await journals.update(sessionID, (journal) => ({ ...journal, opening }))
+      const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
+      // What this session is told at its beginning must not be lost at its first compaction.
+      await journals.update(sessionID, (journal) => ({
+        ...journal,
+        opening,
+        lastHandoff: journal.lastHandoff ?? lastHandoff,
+      }))
+      if (earlier?.brief !== undefined) await tasks.addToBrief(sessionID, taskID, earlier.brief)
       void journals.save(sessionID)
       log.info("the request begins with the task", { sessionID, taskID, characters: opening.text.length, isComplete })
       return opening

@@ -11,6 +11,8 @@ import { type ParsedTask, parseTask } from "./parse.ts"
 export type TaskRegistry = {
   /** A user's message arrived; `text` is what the user wrote of it. Resolves when the binding is stored. */
   userMessage(sessionID: string, text: string): Promise<void>
+  /** Adds to the brief what the user asked an earlier session on the same task for, unless it is there. */
+  addToBrief(sessionID: string, taskID: string, text: string): Promise<void>
   sessionCreated(sessionID: string, parentID: string | undefined): void
   /** The binding from memory, disk, the parent or the history, in this order. */
   find(sessionID: string): Promise<TaskBinding | undefined>
@@ -66,6 +68,13 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return made
   }
 
+  const keep = async (binding: TaskBinding): Promise<void> => {
+    const session = recall(binding.sessionID)
+    session.binding = binding
+    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
+    await session.storing
+  }
+
   const bind = async (
     sessionID: string,
     task: ParsedTask,
@@ -83,15 +92,12 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       origin,
       boundAt: now().toISOString(),
     }
-    const session = recall(sessionID)
-    session.binding = binding
     if (before && before.taskID !== task.taskID) {
       log.info("session changed its task", { sessionID, from: before.taskID, to: task.taskID })
     } else {
       log.info("session has a task", { sessionID, taskID: task.taskID, role: task.role, origin })
     }
-    session.storing = Promise.resolve(session.storing).then(() => store.write(sessionID, binding))
-    await session.storing
+    await keep(binding)
     return binding
   }
 
@@ -211,6 +217,12 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
         (!task.hasRoleHeading || (before.hasRoleHeading && before.role === task.role))
       if (isSame) session.binding = before
       else await bind(sessionID, task, text, "message", before)
+    },
+    addToBrief: async (sessionID, taskID, text) => {
+      const { binding } = recall(sessionID)
+      if (binding?.taskID !== taskID || binding.brief.includes(text.trim())) return
+      const brief = `${binding.brief.trimEnd()}\n\n${text.trim()}`.slice(0, STORED_BRIEF_CHARACTERS)
+      await keep({ ...binding, brief })
     },
     sessionCreated: (sessionID, parentID) => {
       recall(sessionID).parentID = parentID ?? null
