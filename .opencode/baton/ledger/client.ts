@@ -146,7 +146,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
         return { kind: "unavailable", reason, answered: true }
       }
       try {
-        return { kind: "found", task: await parseTaskJson(answer.stdout) }
+        return { kind: "found", task: parseTaskJson(answer.stdout) }
       } catch (error) {
         const received = JSON.stringify(answer.stdout.slice(0, 80))
         const reason = `prog show printed ${received}, no task: ${describeError(error)}`
@@ -158,7 +158,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       const reason = answer.kind === "unavailable" ? answer.reason : `prog list exited with ${answer.exitCode}`
       if (answer.kind !== "unavailable" && answer.exitCode === 0) {
         try {
-          return await parseTaskList(answer.stdout)
+          return parseTaskList(answer.stdout)
         } catch (error) {
           log.warn("the list of tasks is unreadable", { error: describeError(error) })
           return undefined
