@@ -72,6 +72,19 @@ const messages = (entries: OutboxEntry[]) => entries.flatMap((entry) => (entry.k
 
 describe("the recorder", () => {
   test(
+    promised("start.A2", "the handoff of an earlier session stands in the first note, and no longer behind an own one"),
+    async () => {
+      const { recorder, journals } = setUp()
+      const lastHandoff = { summaryID: "msg_other", text: "Line 12 is proven." }
+      await journals.update("ses_1", (journal) => ({ ...journal, lastHandoff }))
+      const first = await recorder.record(BINDING, compaction(1, "It went fine."))
+      const second = await recorder.record(BINDING, compaction(2, "It went fine again."))
+      expect(first.note).toContain("older than the summary\nLine 12 is proven.")
+      expect(second.note).not.toContain("Line 12 is proven.")
+    },
+  )
+
+  test(
     promised("soak.B3", "a journal is as long after 500 compactions as after 150, and tells of the newest"),
     async () => {
       const { recorder, disk } = setUp()

@@ -100,13 +100,15 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     const isRecorded = journal.recorded.includes(compaction.summaryID) || (await isCopy(binding, compaction))
     const number = isRecorded ? journal.count : journal.count + 1
     const { identity } = gathered
+    const { lastHandoff } = journal
     const facts = { ...gathered.facts, compactions: number }
     const text = renderResumeNote({
       identity,
       facts,
       number,
       summary: compaction.summary,
-      ...(journal.lastHandoff ? { earlierHandoff: journal.lastHandoff.text } : {}),
+      ...(lastHandoff ? { earlierHandoff: lastHandoff.text } : {}),
+      isInherited: lastHandoff !== undefined && !journal.recorded.includes(lastHandoff.summaryID),
       meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
     const note: ResumeNote = { requestID, taskID, role, text }
@@ -126,7 +128,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
       kind: "handoff",
       taskID,
       sessionID,
-      section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, journal.lastHandoff?.text),
+      section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, lastHandoff?.text),
       ...(specification ? { specification: specification.text } : {}),
     })
     await journals.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))

@@ -12,6 +12,8 @@ export type ResumeNoteInput = {
   summary: string
   /** The newest handoff with a text before this one; stands in for an empty summary. */
   earlierHandoff?: string
+  /** Another session wrote that one, so that this summary is the first to carry it on: it may have left it out. */
+  isInherited?: boolean
   meter: Meter
 }
 
@@ -36,18 +38,22 @@ const nextText = ({ identity: { taskID, ledger } }: ResumeNoteInput): string =>
     ? "Next: the next step of the handoff. Tell the user that the ledger has no such task."
     : `Next command: \`prog show ${taskID}\` if anything is unclear, else the next step of the handoff. Go on recording as you work: \`prog log ${taskID} "…"\` for each step, \`prog desc\` for the handoff section only.`
 
+const earlierText = ({ summary, earlierHandoff = "", isInherited = false }: ResumeNoteInput): string => {
+  const text = earlierHandoff.trim()
+  if (text === "" || (summary !== "" && !isInherited)) return ""
+  const heading =
+    summary === "" ? "The last handoff that has a text" : "The handoff before this session, older than the summary"
+  return `## ${heading}\n${text}`
+}
+
 /** What the agent reads next to the summary in the turns after a compaction: at most the budget, all of it included. */
 export const renderResumeNote = (input: ResumeNoteInput): string => {
-  const { identity, facts, summary, earlierHandoff = "", meter } = input
+  const { identity, facts, meter } = input
   const show = `prog show ${identity.taskID}`
-  const standIn =
-    summary === "" && earlierHandoff.trim() !== ""
-      ? `## The last handoff that has a text\n${earlierHandoff.trim()}`
-      : ""
   const pieces: Piece[] = [
     { name: "notice", text: leadText(input), rank: -2, share: 1, source: show },
     ...taskPieces(identity),
-    { name: "earlier handoff", text: standIn, rank: 3.5, share: 0.35, source: show },
+    { name: "earlier handoff", text: earlierText(input), rank: 3.5, share: 0.35, source: show },
     factsPiece(facts),
     { name: "next", text: nextText(input), rank: -1, share: 1, source: show },
   ]
