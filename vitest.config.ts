@@ -1,9 +1,6 @@
 import { defineConfig } from "vitest/config"
 import { EFFORT, SEED } from "./test/support/effort.ts"
 
-/** Real OpenCode takes seconds a run; everything else answers in milliseconds. */
-const E2E_TIMEOUT_MS = 120_000
-
 // Worked out once, not in every worker.
 process.env.BATON_SEED = String(SEED)
 
@@ -38,7 +35,7 @@ export default defineConfig({
       project("structure", 0, together),
       project("unit", 0, { ...together, setupFiles: ["test/support/set-up-unit.ts"] }),
       project("contract", 1, { testTimeout: 60_000 }),
-      project("e2e", 2, { testTimeout: E2E_TIMEOUT_MS, globalSetup: ["test/e2e/global-setup.ts"] }),
+      project("e2e", 2, { setupFiles: ["test/support/set-up-e2e.ts"], globalSetup: ["test/e2e/global-setup.ts"] }),
     ],
   },
 })

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
+import { measureSlowness } from "../support/deadline.ts"
 import { isolatedEnvironment, linkDependencies } from "../support/isolated-opencode.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode-server.ts"
 import { removeFolder } from "../support/remove-folder.ts"
 import type { SharedServer } from "../support/shared-server.ts"
@@ -14,8 +15,14 @@ declare module "vitest" {
   }
 }
 
-/** One `opencode serve` for each end, for all tests that need no process of their own: a start takes seconds. */
+/**
+ * Measures how slow the machine is, and starts one `opencode serve` for each end, for all tests that need no process of their
+ * own: a start takes seconds.
+ */
 const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
+  // Workers, which start later, inherit it.
+  process.env.BATON_SLOWNESS ||= String(measureSlowness(NEWEST))
+  project.vitest.logger.log(`Deadlines are multiplied by BATON_SLOWNESS=${process.env.BATON_SLOWNESS}.\n`)
   const root = mkdtempSync(join(tmpdir(), "baton-shared-"))
   const servers: TestServer[] = []
   const shared = await Promise.all(

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { deadline } from "./deadline.ts"
 import {
   type Ending,
   type Fault,
@@ -12,7 +13,7 @@ import {
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { TASK } from "./task-project.ts"
 
-const BOTH_RUNS_DEADLINE_MS = 300_000
+const BOTH_RUNS_DEADLINE_MS = deadline(300_000)
 
 /** The tests of a table of faults, which meet one session one after the other. Every promise of faults.F1 is in here. */
 export const describeFaults = (

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
 import { collectOutput } from "./collect-output.ts"
+import { deadline } from "./deadline.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import type { TestProject } from "./test-project.ts"
 
@@ -17,6 +18,7 @@ export type RunOptions = {
   /** Extra arguments after `run`, for instance `["--session", id]`. */
   args?: readonly string[]
   environment?: Record<string, string>
+  /** On a quiet machine. */
   deadlineMs?: number
   /** Called with the child's pid once it runs, for tests that end it. */
   onStart?: (pid: number) => void
@@ -40,7 +42,7 @@ export const runProgram = (
     const printed = collectOutput(child)
     child.stdin.on("error", () => {})
     child.stdin.end(options.stdin ?? "")
-    const timer = setTimeout(() => child.kill("SIGKILL"), options.deadlineMs ?? RUN_DEADLINE_MS)
+    const timer = setTimeout(() => child.kill("SIGKILL"), deadline(options.deadlineMs ?? RUN_DEADLINE_MS))
     child.on("error", reject)
     child.on("spawn", () => options.onStart?.(child.pid ?? -1))
     child.on("close", (exitCode, signal) => {

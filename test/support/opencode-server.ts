@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
 import { createOpencodeClient, type OpencodeClient } from "@opencode-ai/sdk/client"
+import { deadline } from "./deadline.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import type { TestProject } from "./test-project.ts"
 
@@ -27,13 +28,14 @@ export const startServer = (
     })
     const exited = new Promise<void>((done) => child.on("exit", () => done()))
     let output = ""
+    const startMs = deadline(START_DEADLINE_MS)
     const timer = setTimeout(() => {
       child.kill("SIGKILL")
-      reject(new Error(`opencode serve did not start within ${START_DEADLINE_MS} ms: ${output}`))
-    }, START_DEADLINE_MS)
+      reject(new Error(`opencode serve did not start within ${startMs} ms: ${output}`))
+    }, startMs)
     const stop = async (): Promise<void> => {
       child.kill("SIGTERM")
-      const killer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS)
+      const killer = setTimeout(() => child.kill("SIGKILL"), deadline(STOP_DEADLINE_MS))
       await exited
       clearTimeout(killer)
     }
@@ -50,18 +52,19 @@ export const startServer = (
     child.on("error", reject)
   })
 
-/** Waits until `condition` gives a value, asking again after `everyMs`; fails at the deadline. */
+/** Waits until `condition` gives a value, asking again after `everyMs`; fails at the deadline, which a slow machine moves. */
 export const eventually = async <T>(
   what: string,
   condition: () => Promise<T | undefined> | T | undefined,
   deadlineMs = 20_000,
   everyMs = 25,
 ): Promise<T> => {
-  const over = performance.now() + deadlineMs
+  const mostMs = deadline(deadlineMs)
+  const over = performance.now() + mostMs
   for (;;) {
     const value = await condition()
     if (value !== undefined) return value
-    if (performance.now() > over) throw new Error(`${what} did not happen within ${deadlineMs} ms`)
+    if (performance.now() > over) throw new Error(`${what} did not happen within ${mostMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }
