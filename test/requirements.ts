@@ -9,6 +9,7 @@ export const REQUIREMENTS = {
   "repo.A3": "End-to-end tests run the real oldest and newest OpenCode against a scripted model in an isolated home.",
   "repo.A4": "Every promised behaviour is cited by a test, and a whole run fails for one that no green test keeps.",
   "repo.A5": "One check command formats, lints with warnings as errors, type-checks and tests.",
+  "repo.A6": "A whole check that is green leaves a stamp, which every run shows and calls old after 14 days.",
 
   "task.B1":
     "A task ID and role are read only from a Task: line and a heading in user-authored text, in every form of id.",

@@ -4,7 +4,8 @@ import { stripVTControlCharacters } from "node:util"
 import type { Reporter, SerializedError, TestCase, TestModule, TestSpecification, Vitest } from "vitest/node"
 import { REPLAY } from "./effort.ts"
 
-const FILE = ".cache/failures.md"
+/** The versions between the ends run behind the ends: `./scripts/test --all`. */
+const FILE = process.env.BATON_MATRIX ? ".cache/failures-matrix.md" : ".cache/failures.md"
 const QUICK_PROJECTS: readonly string[] = ["structure", "unit"]
 
 /** What compares long texts has long differences; the report at the end has them whole. */
