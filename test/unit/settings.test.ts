@@ -51,6 +51,22 @@ describe("the settings", () => {
     expect(log.lines[0]).toMatchObject({ level: "warn", extra: { path: join(root, ".opencode", "baton.json") } })
   })
 
+  test.each([
+    ['{"learning":{"enabled":false},"handof":{}}', { learning: { enabled: false } }],
+    ['{"learning":{"enabled":false,"projet":"x"}}', { learning: { enabled: false } }],
+    [
+      '{"learning":{"enabled":false},"handoff":{"maxFiles":-1,"maxKilobytes":7}}',
+      { handoff: { maxFiles: 20, maxKilobytes: 7 } },
+    ],
+    [
+      '{"liveState":{"enabled":false,"writer":["a",""]},"handoff":3}',
+      { liveState: { enabled: false }, handoff: { maxFiles: 20 } },
+    ],
+    ["[]", { learning: { enabled: true } }],
+  ])(promised("handoff.C3", "%s: a typo in one place undoes nothing in another"), async (text, settings) => {
+    expect(await settingsOrDefaults(withSettings(text), createRecordedLog())).toMatchObject(settings)
+  })
+
   test(promised("handoff.C3", "are published as the JSON schema that they are read with"), async () => {
     const schema = tool.schema.toJSONSchema(settingsSchema(tool.schema), { io: "input" })
     await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../docs/baton.schema.json")

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { ZodType } from "zod"
+import { isRecord } from "./client-call.ts"
 import { isAbsent } from "./error-code.ts"
 import { describeError, type Log } from "./log.ts"
 import { loadZod, type Zod } from "./schema.ts"
@@ -61,7 +62,25 @@ export const DEFAULT_SETTINGS: Settings = {
 
 export type SettingsRead =
   | { readonly kind: "settings"; readonly settings: Settings; readonly isDefault: boolean }
-  | { readonly kind: "unusable"; readonly path: string; readonly reason: string }
+  /** `settings`: what is valid in the file, with the defaults for the rest. */
+  | { readonly kind: "unusable"; readonly path: string; readonly reason: string; readonly settings: Settings }
+
+type Issue = { readonly path: readonly PropertyKey[]; readonly keys?: readonly string[] }
+
+/** The file's content without what is not valid in it, so that a typo in one place switches nothing else on. */
+const withoutInvalid = (content: unknown, issues: readonly Issue[]): unknown => {
+  const kept: unknown = structuredClone(content)
+  if (!isRecord(kept)) return {}
+  for (const { path, keys } of issues) {
+    const [section, key] = path
+    if (section === undefined) for (const unknown of keys ?? []) delete kept[unknown]
+    else if (isRecord(kept[String(section)]) && (key !== undefined || keys)) {
+      const inside = kept[String(section)] as Record<string, unknown>
+      for (const name of key === undefined ? (keys ?? []) : [String(key)]) delete inside[name]
+    } else delete kept[String(section)]
+  }
+  return kept
+}
 
 /** @param projectRoot absolute path of the folder that holds `.opencode` */
 export const readSettings = async (projectRoot: string): Promise<SettingsRead> => {
@@ -71,28 +90,32 @@ export const readSettings = async (projectRoot: string): Promise<SettingsRead> =
     text = await readFile(path, "utf8")
   } catch (error) {
     if (isAbsent(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
-    return { kind: "unusable", path, reason: describeError(error) }
+    return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }
   }
   try {
-    const z = await loadZod()
-    const parsed = settingsSchema(z).safeParse(JSON.parse(text))
+    const schema = settingsSchema(await loadZod())
+    const content: unknown = JSON.parse(text)
+    const parsed = schema.safeParse(content)
     if (parsed.success) return { kind: "settings", settings: parsed.data, isDefault: false }
-    const [issue] = parsed.error.issues
+    const { issues } = parsed.error
+    const [issue] = issues
+    const rest = schema.safeParse(withoutInvalid(content, issues))
     const place = issue?.path.join(".") ?? ""
     return {
       kind: "unusable",
       path,
       reason: `${place === "" ? "" : `${place}: `}${issue?.message ?? "it is not valid"}`,
+      settings: rest.success ? rest.data : DEFAULT_SETTINGS,
     }
   } catch (error) {
-    return { kind: "unusable", path, reason: describeError(error) }
+    return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }
   }
 }
 
-/** The settings, or the defaults with one warning that names the file, the place in it, and what was expected. */
+/** The settings; of what is not valid, the defaults, with one warning that names the file, the place, and what was expected. */
 export const settingsOrDefaults = async (projectRoot: string, log: Log): Promise<Settings> => {
   const read = await readSettings(projectRoot)
-  if (read.kind === "settings") return read.settings
-  log.warn("settings unusable: the defaults stand in", { path: read.path, reason: read.reason })
-  return DEFAULT_SETTINGS
+  if (read.kind === "unusable")
+    log.warn("a setting is unusable: its default stands in", { path: read.path, reason: read.reason })
+  return read.settings
 }

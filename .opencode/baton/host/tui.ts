@@ -5,6 +5,13 @@ import { describeError } from "./log.ts"
 /** Where a person sees this process's sessions. */
 export type Interface = "tui" | "run" | "server"
 
+/** Options of OpenCode that may stand before the command and have a value behind them. */
+const VALUE_OPTIONS: ReadonlySet<string> = new Set(["--log-level"])
+
+/** The first argument that is no option: `opencode --print-logs run …` runs, too. */
+const commandIn = (args: readonly string[]): string | undefined =>
+  args.find((arg, at) => !arg.startsWith("-") && !VALUE_OPTIONS.has(args[at - 1] ?? ""))
+
 /**
  * Which interface a process of OpenCode has (seen on 1.2.15 and 1.18.33). A local TUI runs plugins in a worker whose
  * script is `…/tui/worker.js`. A TUI that is attached to `serve` cannot be told from none.
@@ -17,7 +24,7 @@ export const detectInterface = ({
   isMainThread: boolean
 }): Interface => {
   if (!isMainThread && /[\\/]tui[\\/]worker\.[jt]s$/.test(argv[1] ?? "")) return "tui"
-  return argv[2] === "run" ? "run" : "server"
+  return commandIn(argv.slice(2)) === "run" ? "run" : "server"
 }
 
 export type TuiAnswer = { kind: "done" } | { kind: "failed"; reason: string }
