@@ -114,7 +114,10 @@ describe("which interface a process has", () => {
     [["bun", "/$bunfs/root/src/cli/tui/worker.js"], false, "tui"],
     [["bun", "/$bunfs/root/src/cli/cmd/tui/worker.js"], false, "tui"],
     [["bun", "/$bunfs/root/src/index.js", "run", "hello"], true, "run"],
+    [["bun", "/$bunfs/root/src/index.js", "--print-logs", "--log-level", "DEBUG", "run", "hello"], true, "run"],
+    [["bun", "/$bunfs/root/src/index.js", "--log-level=DEBUG", "run"], true, "run"],
     [["bun", "/$bunfs/root/src/index.js", "serve"], true, "server"],
+    [["bun", "/$bunfs/root/src/index.js", "--print-logs", "serve", "run"], true, "server"],
     [["node", "/app/main.js"], true, "server"],
     [[], true, "server"],
   ] as const)(promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s: %s"), (argv, isMainThread, expected) =>
@@ -141,6 +144,7 @@ describe("a session's history", () => {
     tool("read", { filePath: "/project/src/a.ts" }),
     ...Array.from({ length: 600 }, (_, index) => userMessage([textPart(`Later ${index}.`)], `msg_l${index}`)),
     tool("edit", { filePath: "/project/src/b.ts" }),
+    tool("apply_patch", { patchText: "*** Begin Patch\n*** Update File: src/c.ts\n@@\n-a\n+b\n*** End Patch" }),
     tool("bash", { command: "npm test" }, 1),
     assistantMessage("Summary.", { summary: true, finish: "stop" }),
   ]
@@ -154,6 +158,7 @@ describe("a session's history", () => {
       expect(history.activity.files.map(({ path, reads, changes }) => ({ path, reads, changes }))).toEqual([
         { path: "src/a.ts", reads: 1, changes: 0 },
         { path: "src/b.ts", reads: 0, changes: 1 },
+        { path: "src/c.ts", reads: 0, changes: 1 },
       ])
       expect(history.activity.failures).toEqual([{ command: "npm test", exitCode: 1 }])
       expect(history).toMatchObject({ compactions: 1 })
@@ -167,7 +172,7 @@ describe("a session's history", () => {
     const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => pages++ > 0 })
     expect(history.firstRequest).toBeUndefined()
     expect(history.incomplete).toBe("it took too long")
-    expect(history.activity.files).toHaveLength(1)
+    expect(history.activity.files.map(({ path }) => path)).toEqual(["src/b.ts", "src/c.ts"])
   })
 })
 

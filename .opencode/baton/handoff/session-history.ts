@@ -26,9 +26,9 @@ const stepsOf = ({ info, parts }: StoredMessage): Step[] =>
     : parts.flatMap((part): Step[] => {
         if (part.type === "patch") return [{ kind: "snapshot", files: part.files }]
         if (part.type !== "tool" || part.state.status !== "completed") return []
-        const { filePath, command } = part.state.input
+        const { filePath, command, patchText } = part.state.input
         const metadata = { exit: part.state.metadata?.exit }
-        return [{ kind: "tool", tool: part.tool, args: { filePath, command }, metadata }]
+        return [{ kind: "tool", tool: part.tool, args: { filePath, command, patchText }, metadata }]
       })
 
 const reduce = (steps: readonly Step[], root: string): Activity =>
