@@ -30,7 +30,7 @@ export type FakeAgent = (turn: AgentTurn) => Promise<void>
 type Host = {
   beforeTool(call: { sessionID: string; tool: string; callID: string }, output: { args: unknown }): Promise<void>
   return(args: unknown, context: { sessionID: string }): Promise<string>
-  receive(event: { type: string; properties?: unknown }): Promise<void>
+  receive(event: { type: string; properties?: unknown }): Promise<void> | undefined
 }
 
 type Session = {

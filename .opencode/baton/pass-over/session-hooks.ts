@@ -8,7 +8,7 @@ import type { Announcer } from "./announcer.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"
 import { createPassGate, type PassGateDeps } from "./pass-gate.ts"
 import type { PassSessions } from "./pass-sessions.ts"
-import { readPassSignal } from "./pass-signal.ts"
+import { type PassSignal, readPassSignal } from "./pass-signal.ts"
 import type { PassStore } from "./pass-store.ts"
 import type { createPermissionWatch } from "./permission-watch.ts"
 import { hiddenTools } from "./tool-offers.ts"
@@ -62,6 +62,35 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     for (const { above, stop } of passSessions.closing()) if (above.includes(sessionID)) stop()
   }
 
+  const react = async (signal: PassSignal): Promise<void> => {
+    switch (signal.kind) {
+      case "created":
+        deps.tasks.sessionCreated(signal.sessionID, signal.parentID)
+        return passSessions.created(signal.sessionID, signal.parentID)
+      case "deleted":
+        stopBelow(signal.sessionID)
+        announcer.forget(signal.sessionID)
+        permissions.forget(signal.sessionID)
+        madePasses.delete(signal.sessionID)
+        passSessions.deleted(signal.sessionID)
+        return deps.tasks.forget(signal.sessionID)
+      case "aborted":
+        return stopBelow(signal.sessionID)
+      case "idle":
+        if (!hasUser) return
+        // What an earlier process left may be found only after the first turn has ended.
+        await deps.recovered
+        return announcer.idle(signal.sessionID)
+      case "asked":
+        permissions.asked(signal)
+        // On 1.2.15 `run` answers for its own session alone, and a subagent would wait for ever.
+        if (!hasUser && passSessions.find(signal.sessionID)) await permissions.refuse(signal)
+        return
+      case "answered":
+        return permissions.answered(signal.permissionID)
+    }
+  }
+
   return {
     /** @throws Error for the model, when a session of a pass may not use a tool so */
     beforeTool: createPassGate(deps),
@@ -101,36 +130,10 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       }
     },
 
-    receive: async (event: { type: string; properties?: unknown }): Promise<void> => {
+    /** Of all events, a token's above all, most are none of a pass's and make no promise. */
+    receive: (event: { type: string; properties?: unknown }): Promise<void> | undefined => {
       const signal = readPassSignal(event)
-      switch (signal?.kind) {
-        case "created":
-          deps.tasks.sessionCreated(signal.sessionID, signal.parentID)
-          return passSessions.created(signal.sessionID, signal.parentID)
-        case "deleted":
-          stopBelow(signal.sessionID)
-          announcer.forget(signal.sessionID)
-          permissions.forget(signal.sessionID)
-          madePasses.delete(signal.sessionID)
-          passSessions.deleted(signal.sessionID)
-          return deps.tasks.forget(signal.sessionID)
-        case "aborted":
-          return stopBelow(signal.sessionID)
-        case "idle":
-          if (!hasUser) return
-          // What an earlier process left may be found only after the first turn has ended.
-          await deps.recovered
-          return announcer.idle(signal.sessionID)
-        case "asked":
-          permissions.asked(signal)
-          // On 1.2.15 `run` answers for its own session alone, and a subagent would wait for ever.
-          if (!hasUser && passSessions.find(signal.sessionID)) await permissions.refuse(signal)
-          return
-        case "answered":
-          return permissions.answered(signal.permissionID)
-        case undefined:
-          return
-      }
+      return signal && react(signal)
     },
   }
 }
