@@ -164,6 +164,19 @@ describe("read_session", () => {
     },
   )
 
+  test(promised("handoff.D4", "as much is read of 10,000 messages as of 200, and nothing twice"), async () => {
+    const readFor = async (count: number, request: Partial<ReadRequest>) => {
+      const { ask, fake } = setUp({ messages: conversation(count) })
+      await ask(request)
+      return fake.calls.map(({ limit }) => limit)
+    }
+    for (const count of [200, 10_000]) {
+      expect(await readFor(count, {}), "the newest").toEqual([101])
+      expect(await readFor(count, { before: `msg_${count - 10}`, limit: 20 }), "those before a message").toEqual([200])
+    }
+    expect(await readFor(10_000, { search: "nowhere" }), "all, once").toEqual(Array.from({ length: 100 }, () => 100))
+  })
+
   test(promised("handoff.D3", "a search with very many matches ends and says that there are more"), async () => {
     const { output } = await setUp({ messages: conversation(3_000) }).ask({ search: "answer" })
     expect(output).toMatch(/\(40 matches in the newest \d+ messages; older ones were not searched/)
