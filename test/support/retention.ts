@@ -1,4 +1,4 @@
-import type { ModelReply, ModelRequest, Script } from "./scripted-model.ts"
+import { bash, type ModelReply, type ModelRequest, type Script } from "./scripted-model.ts"
 
 /** How a summariser treats what it is shown. */
 export type Summariser = "faithful" | "careless" | "empty" | "foreign"
@@ -27,6 +27,9 @@ const summarise = (summariser: Summariser, request: ModelRequest): string => {
 
 /** Usage just under a context of 20,000 tokens with 2,000 of output: OpenCode compacts after this reply. */
 export const COMPACTING_PROMPT_TOKENS = 19_700
+
+/** A step after which OpenCode compacts. */
+export const COMPACTING_STEP: ModelReply = bash("true", COMPACTING_PROMPT_TOKENS)
 
 /**
  * An agent that meets one new fact a step and is compacted after each of the first `compactions` steps; then it reports

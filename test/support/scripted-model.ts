@@ -29,6 +29,19 @@ export type ModelReply =
 
 export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>
 
+/** The newest message of the user, and what the agent has done since. */
+export const newestWords = ({ conversation }: Pick<ModelRequest, "conversation">): string =>
+  conversation.slice(conversation.lastIndexOf("[user]"))
+
+/** A step of the agent's in the shell. */
+export const bash = (command: string, promptTokens?: number): ModelReply => ({
+  tool: "bash",
+  input: { command, description: "A step" },
+  ...(promptTokens === undefined ? {} : { promptTokens }),
+})
+
+export const occurrences = (text: string, part: string): number => text.split(part).length - 1
+
 export type ScriptedModel = {
   /** OpenAI-compatible base URL on loopback. */
   readonly url: string

@@ -1,7 +1,7 @@
 import { afterEach } from "vitest"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
-import type { TestServer } from "./opencode-server.ts"
+import { eventually, type TestServer } from "./opencode-server.ts"
 import { type Script, type ScriptedModel, startScriptedModel } from "./scripted-model.ts"
 import { joinServer, sharedServer } from "./shared-server.ts"
 import { openTestLedger, type TestLedger } from "./test-ledger.ts"
@@ -69,9 +69,15 @@ export type SharedTask = Omit<TaskProject, "run"> & {
   say(text: string, session?: string): Promise<string>
   /** Ends the project's instance: the next message finds what a new process would find. */
   restart(): Promise<void>
+  /** The log of the task, or of another one, as soon as the ledger has this many messages of it. */
+  records(count: number, taskID?: string): Promise<string[]>
+  /** The first line of Baton's that holds this, as soon as it is in OpenCode's log. */
+  logged(part: string): Promise<string>
 }
 
-const MODEL = { providerID: "scripted", modelID: "model" }
+export const MODEL = { providerID: "scripted", modelID: "model" }
+/** A look at the ledger starts a program. */
+const LEDGER_WAIT_MS = [20_000, 250] as const
 let sharedProjects = 0
 
 /**
@@ -90,13 +96,11 @@ export const openSharedTask = async (
   const { run: _, ...task } = await openTaskProject(binary, script, { ...options, home, folder })
   const server = joinServer(binary, task.project)
   const sessions = new Set<string>([task.project.directory])
+  const batonLog = () => task.project.batonLog().filter((line) => [...sessions].some((part) => line.includes(part)))
   running.push(server)
   return {
     ...task,
-    project: {
-      ...task.project,
-      batonLog: () => task.project.batonLog().filter((line) => [...sessions].some((part) => line.includes(part))),
-    },
+    project: { ...task.project, batonLog },
     client: server.client,
     say: async (text, session) => {
       const id = session ?? (await server.client.session.create({ body: {} })).data?.id ?? ""
@@ -107,6 +111,14 @@ export const openSharedTask = async (
       return id
     },
     restart: () => server.stop(),
+    records: (count, id = task.taskID) => {
+      const enough = async () => {
+        const { logs } = await task.ledger.show(id)
+        return logs.length < count ? undefined : logs.map(({ message }) => message)
+      }
+      return eventually(`record ${count} of ${id}`, enough, ...LEDGER_WAIT_MS)
+    },
+    logged: (part) => eventually(`'${part}' in the log`, () => batonLog().find((line) => line.includes(part))),
   }
 }
 
