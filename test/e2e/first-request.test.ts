@@ -1,22 +1,22 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS, NEWEST } from "../support/opencode-binary.ts"
-import { eventually, startServer } from "../support/opencode-server.ts"
+import { eventually } from "../support/opencode-server.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
-import type { ModelReply, ModelRequest, Script } from "../support/scripted-model.ts"
-import { BRIEF, closeTaskProjects, newestSessionID, openTaskProject, TASK } from "../support/task-project.ts"
+import { bash, type ModelRequest, newestWords, occurrences, type Script } from "../support/scripted-model.ts"
+import {
+  BRIEF,
+  closeTaskProjects,
+  newestSessionID,
+  openSharedTask,
+  openTaskProject,
+  TASK,
+} from "../support/task-project.ts"
 import { isTmuxHere, startTui } from "../support/tui.ts"
 
 closeTaskProjects()
 
 const COMMAND = /\bRUN: (.+)/
-const bash = (command: string, promptTokens?: number): ModelReply => ({
-  tool: "bash",
-  input: { command, description: "A step" },
-  ...(promptTokens === undefined ? {} : { promptTokens }),
-})
-
-const newestWords = ({ conversation }: ModelRequest): string => conversation.slice(conversation.lastIndexOf("[user]"))
 
 /** Runs the command that the newest message names, and reports; COMPACT-NOW fills the context. */
 const obedient: Script = (request) => {
@@ -28,8 +28,6 @@ const obedient: Script = (request) => {
   if (words.includes("COMPACT-NOW")) return bash(command ?? "true", COMPACTING_PROMPT_TOKENS)
   return command === undefined ? { text: "Noted." } : bash(command)
 }
-
-const occurrences = (text: string, part: string): number => text.split(part).length - 1
 
 const bare = (taskID: string): string => `Task: ${taskID}\n${BRIEF}\n`
 
@@ -62,15 +60,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(promised("start.A1", "the protocol of a role comes with its heading, from the start"), async () => {
-    const task = await openTaskProject(binary, obedient)
-    await task.run(task.message)
+    const task = await openSharedTask(binary, obedient)
+    await task.say(task.message)
     expect(task.model.received("turn")[0]?.conversation).toContain("### How to work")
   })
 
   test(promised("start.A1", "a bare Task line has no protocol after a compaction either"), async () => {
-    const task = await openTaskProject(binary, obedient)
-    const result = await task.run(`${bare(task.taskID)}COMPACT-NOW`)
-    expect(result.exitCode, result.stderr).toBe(0)
+    const task = await openSharedTask(binary, obedient)
+    await task.say(`${bare(task.taskID)}COMPACT-NOW`)
     const last = task.model.received("turn").at(-1)?.conversation ?? ""
     expect(last).toContain(`## Task ${task.taskID}`)
     expect(last).not.toContain("### How to work")
@@ -78,9 +75,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   test(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
-    const task = await openTaskProject(binary, obedient, { context: 8_000, output: 1_000 })
+    const task = await openSharedTask(binary, obedient, { context: 8_000, output: 1_000 })
     const huge = await task.ledger.addTask({ ...TASK, specification: "The parser must stay fast. ".repeat(1_000) })
-    await task.run(bare(huge))
+    await task.say(bare(huge))
     const first = task.model.received("turn")[0]?.conversation ?? ""
     const note = first.slice(first.indexOf("[Baton]"))
     expect(note.length).toBeLessThanOrEqual(8_000 * 0.1 * 4 + 20)
@@ -88,7 +85,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   test(promised("start.A1", "in serve, too, and a child is told its parent's task beside its own brief"), async () => {
-    const task = await openTaskProject(binary, (request) => {
+    const task = await openSharedTask(binary, (request) => {
       const words = newestWords(request)
       if (request.kind === "turn" && words.includes("DELEGATE") && !words.includes("[tool]")) {
         const input = { description: "Look", prompt: "COUNT-THE-FILES please", subagent_type: "general" }
@@ -96,14 +93,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       }
       return obedient(request)
     })
-    const server = await startServer(binary, task.project)
-    try {
-      const id = (await server.client.session.create({ body: {} })).data?.id ?? ""
-      const body = { parts: [{ type: "text" as const, text: `${bare(task.taskID)}DELEGATE` }] }
-      await server.client.session.prompt({ path: { id }, body })
-    } finally {
-      await server.stop()
-    }
+    await task.say(`${bare(task.taskID)}DELEGATE`)
     const turns = task.model.received("turn")
     expect(turns[0]?.conversation).toContain(TASK.specification)
     const child = turns.find((request) => request.conversation.startsWith("[user] COUNT-THE-FILES"))
@@ -115,23 +105,21 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised("start.A2", "a new session on the task is told of the last handoff, and can read that session"),
     async () => {
-      const task = await openTaskProject(binary, (request) => {
+      const task = await openSharedTask(binary, (request) => {
         const words = newestWords(request)
         const [earlier] = /ses_\w+/.exec(words) ?? []
         if (request.kind === "turn" && words.includes("READ-IT") && !words.includes("[tool]"))
           return { tool: "read_session", input: { sessionID: earlier ?? "none" } }
         return obedient(request)
       })
-      const { taskID, project } = task
-      const first = await task.run(`${bare(taskID)}COMPACT-NOW`)
-      expect(first.exitCode, first.stderr).toBe(0)
-      const earlier = newestSessionID(task)
+      const { taskID } = task
+      const earlier = await task.say(`${bare(taskID)}COMPACT-NOW`)
       const commit = "git -c user.name=T -c user.email=t@example.invalid commit -q --allow-empty -m more"
-      await task.run(`RUN: ${commit} && ${commit}`)
+      await task.say(`RUN: ${commit} && ${commit}`)
       await task.ledger.prog("log", taskID, "Checkpoint: the lexer is read")
+      await task.restart()
       const before = task.model.received("turn").length
-      const resumed = await task.run(`Task: ${taskID}\nREAD-IT`)
-      expect(resumed.exitCode, resumed.stderr).toBe(0)
+      await task.say(`Task: ${taskID}\nREAD-IT`)
       const [request, next] = task.model.received("turn").slice(before)
       const text = request?.conversation ?? ""
       for (const part of ["Write the CRLF test.", "Checkpoint: the lexer is read", BRIEF, TASK.specification])
@@ -140,17 +128,16 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(text).toMatch(/Now: branch main at [0-9a-f]{12}, 2 commits since/)
       expect(request?.tools).toContain("read_session")
       expect(next?.conversation).toContain(`## User\\nTask: ${taskID}`.replaceAll("\\n", "\n"))
-      expect(project.batonLog().join("\n")).toContain("the request begins with the task")
+      await task.logged("the request begins with the task")
     },
   )
 
   test(
     promised("start.A3", "an id that the ledger does not know is said once, with the nearest known ones"),
     async () => {
-      const task = await openTaskProject(binary, obedient)
+      const task = await openSharedTask(binary, obedient)
       const wrong = task.taskID.replace(/.$/, (digit) => (digit === "7" ? "8" : "7"))
-      const result = await task.run(`${bare(wrong)}COMPACT-NOW`)
-      expect(result.exitCode, result.stderr).toBe(0)
+      await task.say(`${bare(wrong)}COMPACT-NOW`)
       const [first, ...later] = task.model.received("turn").map(({ conversation }) => conversation)
       expect(occurrences(first ?? "", "has no such task")).toBe(1)
       expect(first).toContain(`${task.taskID} (${TASK.title}, open)`)
@@ -163,9 +150,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test.each(["done", "canceled"] as const)(
     promised("start.A3", "a task that is %s is said to be so"),
     async (status) => {
-      const task = await openTaskProject(binary, obedient)
+      const task = await openSharedTask(binary, obedient)
       await task.ledger.prog(status === "done" ? "done" : "cancel", task.taskID)
-      await task.run(bare(task.taskID))
+      await task.say(bare(task.taskID))
       const first = task.model.received("turn")[0]?.conversation ?? ""
       expect(first).toContain(`The task is ${status} already`)
     },
