@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { measureRetention, retentionScript, type Summariser } from "../support/retention.ts"
-import { BRIEF, closeTaskProjects, openTaskProject, TASK } from "../support/task-project.ts"
+import { BRIEF, closeTaskProjects, openSharedTask, openTaskProject, TASK } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -28,9 +28,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test.each(SUMMARISERS)(
     promised("compaction.C6", "a %s summary still leaves an agent that knows its task"),
     async (summariser) => {
-      const { model, taskID, message, run } = await openTaskProject(binary, retentionScript(2, summariser))
-      const result = await run(message)
-      expect(result.exitCode, result.stderr).toBe(0)
+      const { model, taskID, message, say } = await openSharedTask(binary, retentionScript(2, summariser))
+      await say(message)
       const afterCompaction = model.received("turn").slice(1)
       expect(afterCompaction).toHaveLength(2)
       for (const { conversation } of afterCompaction) {
