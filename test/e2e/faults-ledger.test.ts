@@ -1,14 +1,17 @@
 import { describe } from "vitest"
+import { endsOf } from "../support/ends.ts"
 import { describeFaults } from "../support/fault-assertions.ts"
 import { FOREIGN_PROG, LEDGER_FAULTS, pathWithFakeProg } from "../support/fault-ledger-table.ts"
-import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { closeTaskProjects, type TaskProject } from "../support/task-project.ts"
 
 closeTaskProjects()
 
 const withLedger = (ledger: string) => (task: TaskProject) => ({ PATH: pathWithFakeProg(task), BATON_LEDGER: ledger })
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(endsOf(0))("OpenCode $version", (binary) => {
   describeFaults("faults of the ledger", binary, LEDGER_FAULTS, { environment: withLedger("real") })
+})
+
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
   describeFaults("a stranger on PATH", binary, [FOREIGN_PROG], { environment: withLedger("") })
 })

@@ -1,11 +1,12 @@
 import { describe } from "vitest"
+import { endsOf } from "../support/ends.ts"
 import { describeFaults } from "../support/fault-assertions.ts"
 import { MACHINE_FAULTS } from "../support/fault-machine-table.ts"
-import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { closeTaskProjects } from "../support/task-project.ts"
 
 closeTaskProjects()
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  for (const fault of MACHINE_FAULTS) describeFaults(fault.name, binary, [fault], fault.options)
-})
+for (const [index, fault] of MACHINE_FAULTS.entries())
+  describe.each(endsOf(index))("OpenCode $version", (binary) =>
+    describeFaults(fault.name, binary, [fault], fault.options),
+  )

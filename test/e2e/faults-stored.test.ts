@@ -2,9 +2,11 @@ import { cpSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:
 import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { deadline } from "../support/deadline.ts"
+import { endsOf } from "../support/ends.ts"
 import { DAMAGES, damageState, stateFolder } from "../support/fault-stored-table.ts"
 import { breakClientCall, lineWith } from "../support/fault-table.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { REPOSITORY } from "../support/opencode-binary.ts"
 import type { RunResult } from "../support/opencode-run.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
 import type { ModelReply, Script } from "../support/scripted-model.ts"
@@ -23,7 +25,7 @@ const oncePerRun: Script = ({ kind, index, conversation }): ModelReply => {
 
 type DamagedRun = { result: RunResult; log: string; lastTurn: string }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(endsOf(0))("OpenCode $version", (binary) => {
   describe("stored state that cannot be used", () => {
     const runs: DamagedRun[] = []
     let records: string[]
@@ -39,7 +41,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         runs.push({ result, log, lastTurn: task.model.received("turn").at(-1)?.conversation ?? "" })
       }
       records = (await task.ledger.show(task.taskID)).logs.map(({ message }) => message)
-    }, 300_000)
+    }, deadline(300_000))
 
     test.each(DAMAGES)(
       promised("faults.F1", "$folder $name: ignored with a reason, and the task is known"),
@@ -56,7 +58,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       },
     )
   })
+})
 
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
   test(
     promised(
       ["faults.F1", "ledger.D2"],
@@ -84,7 +88,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       }
     },
   )
+})
 
+describe.each(endsOf(2))("OpenCode $version", (binary) => {
   test(
     promised(["faults.F1", "task.B2"], "session.get hangs: a session from before the bundle is found nevertheless"),
     async () => {

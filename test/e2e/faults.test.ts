@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { endsOf } from "../support/ends.ts"
 import { describeFaults } from "../support/fault-assertions.ts"
 import { FOREIGN_PROG, HANGING_LEDGERS, LEDGER_FAULTS } from "../support/fault-ledger-table.ts"
 import { MACHINE_FAULTS } from "../support/fault-machine-table.ts"
@@ -12,7 +13,9 @@ import { closeTaskProjects } from "../support/task-project.ts"
 closeTaskProjects()
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  describeFaults("faults of prompts, state folder and client", binary, PROJECT_FAULTS, { launcher: HELD_TO_MODES })
+  const faults = PROJECT_FAULTS.filter((_, index) => endsOf(index).includes(binary))
+  const title = promised("repo.A3", "faults of prompts, state folder and client")
+  describeFaults(title, binary, faults, { launcher: HELD_TO_MODES })
 })
 
 test(promised("faults.F1", "docs/faults.md names every fault of the tables"), () => {

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
 import { measureSlowness } from "../support/deadline.ts"
 import { isolatedEnvironment, linkDependencies } from "../support/isolated-opencode.ts"
-import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
+import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode-server.ts"
 import { removeFolder } from "../support/remove-folder.ts"
 import type { SharedServer } from "../support/shared-server.ts"
@@ -16,14 +16,16 @@ declare module "vitest" {
 }
 
 /**
- * Measures how slow the machine is, and starts one `opencode serve` for each end, for all tests that need no process of their
- * own: a start takes seconds.
+ * Sees that each binary is the version it should be and how slow the machine is, and starts one `opencode serve` for each end,
+ * for all tests that need no process of their own: a start takes seconds.
  */
 const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
-  // Workers, which start later, inherit it.
-  process.env.BATON_SLOWNESS ||= String(measureSlowness(NEWEST))
-  project.vitest.logger.log(`Deadlines are multiplied by BATON_SLOWNESS=${process.env.BATON_SLOWNESS}.\n`)
   const root = mkdtempSync(join(tmpdir(), "baton-shared-"))
+  const isolated = isolatedEnvironment({ home: root, directory: root })
+  const slowness = Math.max(...BOTH_ENDS.map((binary) => measureSlowness(binary, isolated)))
+  // Workers, which start later, inherit it.
+  process.env.BATON_SLOWNESS ||= String(slowness)
+  project.vitest.logger.log(`Deadlines are multiplied by BATON_SLOWNESS=${process.env.BATON_SLOWNESS}.\n`)
   const servers: TestServer[] = []
   const shared = await Promise.all(
     BOTH_ENDS.map(async (binary): Promise<SharedServer> => {

@@ -2,8 +2,9 @@ import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { endsOf } from "../support/ends.ts"
 import { snapshotTree } from "../support/folder-tree.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { type OpenCodeBinary, REPOSITORY } from "../support/opencode-binary.ts"
 import { runOpenCode } from "../support/opencode-run.ts"
 import { type ScriptedModel, startScriptedModel } from "../support/scripted-model.ts"
 import { runScript } from "../support/small-checkout.ts"
@@ -21,12 +22,13 @@ const isRipgrepHere = (): boolean => {
   }
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  let model: ScriptedModel
-  let project: TestProject
-  /** The tools the agent calls, one a step, before it ends its turn. */
-  let calls: { tool: string; input: Record<string, unknown> }[]
+let model: ScriptedModel
+let project: TestProject
+/** The tools the agent calls, one a step, before it ends its turn. */
+let calls: { tool: string; input: Record<string, unknown> }[]
 
+/** The tests of the block that calls it run in a project without the bundle. */
+const openProject = (binary: OpenCodeBinary): void => {
   beforeEach(async () => {
     calls = []
     model = await startScriptedModel(({ kind }) => (kind === "turn" && calls.shift()) || { text: "Noted." })
@@ -36,18 +38,22 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await model.close()
     await project.remove()
   })
+}
 
-  const install = (...args: string[]) => runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])
-  /** Lines of the bundle's own that say it knows the task. */
-  const tasksFound = () =>
-    project
-      .log()
-      .split("\n")
-      .filter((line) => line.includes("session has a task") && line.includes("ts-0a1b2c")).length
-  const sources = () =>
-    Object.entries(snapshotTree(project.directory)).filter(
-      ([path]) => !/^(\.git|\.opencode\/state)\b(?!ignore)/.test(path),
-    )
+const install = (...args: string[]) => runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])
+/** Lines of the bundle's own that say it knows the task. */
+const tasksFound = () =>
+  project
+    .log()
+    .split("\n")
+    .filter((line) => line.includes("session has a task") && line.includes("ts-0a1b2c")).length
+const sources = () =>
+  Object.entries(snapshotTree(project.directory)).filter(
+    ([path]) => !/^(\.git|\.opencode\/state)\b(?!ignore)/.test(path),
+  )
+
+describe.each(endsOf(0))("OpenCode $version", (binary) => {
+  openProject(binary)
 
   test(promised("install.E1", "loads the installed bundle, and no trace of it after uninstall"), async () => {
     const before = sources()
@@ -62,6 +68,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(without.exitCode, without.stderr).toBe(0)
     expect(tasksFound()).toBe(1)
   })
+})
+
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
+  openProject(binary)
 
   test.skipIf(!isRipgrepHere())(
     promised("install.E4", "the agent's searches find the project, not the bundle"),
@@ -82,6 +92,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(afterRead, "whoever asks for a file by name gets it").toContain("export const claimBundle")
     },
   )
+})
+
+describe.each(endsOf(2))("OpenCode $version", (binary) => {
+  openProject(binary)
 
   test(promised("install.E2", "doctor finds the installed project sound after a run"), async () => {
     install()

@@ -14,10 +14,11 @@ export const deadline = (ms: number): number => {
   throw new Error(`BATON_SLOWNESS is '${process.env.BATON_SLOWNESS}': expected a number, at least 1`)
 }
 
-/** How many times longer than on a quiet machine OpenCode takes to start now; at least 1. */
-export const measureSlowness = ({ path }: OpenCodeBinary): number => {
+/** How many times longer than on a quiet machine OpenCode takes to start now, at least 1; throws when it is another version. */
+export const measureSlowness = ({ path, version }: OpenCodeBinary, env: Record<string, string>): number => {
   const started = performance.now()
-  const { status, stderr } = spawnSync(path, ["--version"], { encoding: "utf8" })
-  if (status !== 0) throw new Error(`${path} --version exited with ${status}: ${stderr}`)
-  return Math.max(1, Math.round((10 * (performance.now() - started)) / QUIET_START_MS) / 10)
+  const { status, stdout, stderr } = spawnSync(path, ["--version"], { encoding: "utf8", env })
+  const tookMs = performance.now() - started
+  if (stdout.trim() === version) return Math.max(1, Math.round((10 * tookMs) / QUIET_START_MS) / 10)
+  throw new Error(`${path} is not OpenCode ${version}: --version exited with ${status} and said '${stdout}' ${stderr}`)
 }

@@ -13,9 +13,9 @@ const VERSIONS = { oldest: "1.2.15", newest: "1.18.33" } as const
  *
  * @throws when npm has not installed it: an end-to-end test without its subject must fail, never skip
  */
-export const locateOpenCode = (name: "oldest" | "newest", repository = REPOSITORY): OpenCodeBinary => {
+const locateOpenCode = (name: "oldest" | "newest"): OpenCodeBinary => {
   const folder = `opencode-${name}-${process.platform}-${process.arch}`
-  const path = join(repository, "node_modules", folder, "bin", "opencode")
+  const path = join(REPOSITORY, "node_modules", folder, "bin", "opencode")
   if (!existsSync(path)) {
     throw new Error(
       `OpenCode ${VERSIONS[name]} is not installed: expected ${path}. Run \`npm ci\`; ${process.platform}-${process.arch} must be among the optionalDependencies of package.json.`,
@@ -43,9 +43,10 @@ const readMatrix = (matrix = process.env.BATON_MATRIX ?? ""): OpenCodeBinary[] =
     })
 
 const matrix = readMatrix()
+export const IS_MATRIX = matrix.length > 0
 
 /** Both ends of the supported range, or the versions of the matrix: every end-to-end promise is held on each. */
-export const BOTH_ENDS: readonly OpenCodeBinary[] = matrix.length > 0 ? matrix : [OLDEST, NEWEST]
+export const BOTH_ENDS: readonly OpenCodeBinary[] = IS_MATRIX ? matrix : [OLDEST, NEWEST]
 
 /** Whether a plugin's tool can ask the user there: from 1.4 to 1.15.4 OpenCode gives it an effect in place of a promise. */
 export const canToolsAsk = ({ version }: OpenCodeBinary): boolean => {
