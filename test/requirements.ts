@@ -164,7 +164,7 @@ export const REQUIREMENTS = {
   "ledger.D2": "A ledger write is on disk before it is tried and is delivered later, in order, exactly once.",
   "ledger.D3": "The embedded ledger gives the same commands on the same database for machines without prog.",
   "ledger.D4": "bin/prog picks the real or the embedded ledger, needs no Bun, and is on the agent's PATH.",
-  "ledger.D5": "Memory, embedded and real ledgers pass one contract suite, and the real one a differential test.",
+  "ledger.D5": "Embedded and real ledgers pass one contract suite, and a differential test compares them.",
 
   "install.E1":
     "install copies the bundle without touching the user's own work, and uninstall removes exactly what it put there.",

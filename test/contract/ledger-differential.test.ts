@@ -1,10 +1,11 @@
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { databaseOf, embeddedProgram, type LedgerProgram, runProgram } from "../support/ledger-process.ts"
+import { NEWEST_OR_ALL } from "../support/ends.ts"
+import { databaseOf, embeddedProgram, holdEmbedded, type LedgerProgram, runProgram } from "../support/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../support/ledger-real.ts"
 import { readTables } from "../support/ledger-rows.ts"
 import { createNormalizer, createTranscript, normalizeTables } from "../support/ledger-transcript.ts"
-import { BOTH_ENDS, NEWEST, OLDEST } from "../support/opencode-binary.ts"
+import { NEWEST, OLDEST } from "../support/opencode-binary.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 import { readEverything, tellStory } from "./ledger-story.ts"
 
@@ -26,7 +27,7 @@ const withoutProse = (stdout: string): string =>
 const describeDifferences = (real: LedgerProgram): void => {
   const options = { timeout: DIFFERENTIAL_TIMEOUT_MS }
 
-  test.each(BOTH_ENDS)(
+  test.each(NEWEST_OR_ALL)(
     promised(
       ["ledger.D3", "ledger.D5"],
       "the same commands give the same output and the same rows on OpenCode $version",
@@ -40,32 +41,33 @@ const describeDifferences = (real: LedgerProgram): void => {
     },
   )
 
-  test.each([
+  describe.each([
     { binary: OLDEST, TZ: "UTC" },
     { binary: NEWEST, TZ: "Asia/Kolkata" },
-  ])(
-    promised(["ledger.D3", "ledger.D5"], "in one database, each reads what the other wrote, with local time in $TZ"),
-    options,
-    async ({ binary, TZ }) => {
-      const home = temporaryFolder()
-      const [mine, theirs] = [embeddedProgram(binary), real].map((program) =>
-        runProgram(program, { home, environment: { TZ } }),
-      )
-      if (mine === undefined || theirs === undefined) throw new Error("expected two ledgers")
-      const tellers = [mine, theirs].map((run) => createTranscript(run, (text) => text).say)
-      const story = await tellStory(tellers)
-      expect([...story.tasks, story.epic, ...story.learnings].join(" ")).toMatch(
-        /^(ts-\w{6} ){3}ep-\w{6}( lrn-\w{6}){2}$/,
-      )
-      for (const line of readEverything(story)) {
-        const [here, there] = [await mine(line), await theirs(line)]
-        const [said, expected] = [here, there].map(({ exitCode, stdout, stderr }) => ({
-          ...{ line, exitCode, stdout: withoutProse(stdout), error: stderr.split("\n")[0] },
-        }))
-        expect(said).toStrictEqual(expected)
-      }
-    },
-  )
+  ])("with local time in $TZ", ({ binary, TZ }) => {
+    const embedded = holdEmbedded(binary, { TZ })
+
+    test(
+      promised(["ledger.D3", "ledger.D5"], "in one database, each reads what the other wrote"),
+      options,
+      async () => {
+        const home = temporaryFolder()
+        const [mine, theirs] = [embedded(home), runProgram(real, { home, environment: { TZ } })]
+        const tellers = [mine, theirs].map((run) => createTranscript(run, (text) => text).say)
+        const story = await tellStory(tellers)
+        expect([...story.tasks, story.epic, ...story.learnings].join(" ")).toMatch(
+          /^(ts-\w{6} ){3}ep-\w{6}( lrn-\w{6}){2}$/,
+        )
+        for (const line of readEverything(story)) {
+          const [here, there] = [await mine(line), await theirs(line)]
+          const [said, expected] = [here, there].map(({ exitCode, stdout, stderr }) => ({
+            ...{ line, exitCode, stdout: withoutProse(stdout), error: stderr.split("\n")[0] },
+          }))
+          expect(said).toStrictEqual(expected)
+        }
+      },
+    )
+  })
 }
 
 const real = findRealProg()

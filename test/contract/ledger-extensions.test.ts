@@ -1,17 +1,14 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { createLedgerDriver, type LedgerDriver } from "../support/ledger-driver.ts"
-import { embeddedProgram, runProgram } from "../support/ledger-process.ts"
-import { createMemoryLedger } from "../support/memory-ledger/memory-ledger.ts"
+import { createLedgerDriver } from "../support/ledger-driver.ts"
+import { holdEmbedded } from "../support/ledger-process.ts"
 import { NEWEST } from "../support/opencode-binary.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
 
-const LEDGERS: readonly (readonly [string, () => LedgerDriver])[] = [
-  ["in memory", () => createLedgerDriver(createMemoryLedger())],
-  ["embedded", () => createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home: temporaryFolder() }))],
-]
+const embedded = holdEmbedded(NEWEST)
+const open = () => createLedgerDriver(embedded(temporaryFolder()))
 
-describe.each(LEDGERS)("what the ledger %s does and prog v0.17 does not", (_name, open) => {
+describe("what the embedded ledger does and prog v0.17 does not", () => {
   test(promised("ledger.D3", "a draft is not ready, can be listed, and becomes a task when it is opened"), async () => {
     const ledger = open()
     const [first, second] = [await ledger.task("A", "--draft"), await ledger.task("B")]

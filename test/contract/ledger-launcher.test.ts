@@ -2,7 +2,8 @@ import { chmodSync, copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync 
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { LAUNCHER, runProgram, SYSTEM_PATH } from "../support/ledger-process.ts"
+import { createLedgerDriver } from "../support/ledger-driver.ts"
+import { embeddedProgram, LAUNCHER, runProgram, SYSTEM_PATH } from "../support/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../support/ledger-real.ts"
 import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
@@ -159,6 +160,17 @@ describe("the launcher", () => {
         stdout: `Initialized prog database at ${join(home, ".prog", "prog.db")}\n`,
         exitCode: 0,
       })
+    },
+  )
+
+  test.each(BOTH_ENDS)(
+    promised("ledger.D3", "a process of its own reads standard input and tells failure on OpenCode $version"),
+    async (binary) => {
+      const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home: temporaryFolder() }))
+      const line = ["learn", "S", "-p", "demo", "-c", "a", "--detail", "-"]
+      const id = await ledger.okWith({ stdin: "\n  several\nlines 🙂 \n\n" }, ...line)
+      expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "several\nlines 🙂" }])
+      expect(await ledger.fails("context", "--id", "lrn-000000")).toMatch(/^Error: .*lrn-000000/)
     },
   )
 

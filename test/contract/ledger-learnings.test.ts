@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest"
+import { createLearningCalls } from "../../.opencode/baton/ledger/learning-calls.ts"
 import { type LearningEntry, parseDetail, type RetireEntry } from "../../.opencode/baton/ledger/learning-record.ts"
 import { createDelivery } from "../../.opencode/baton/ledger/outbox-delivery.ts"
 import type { OutboxAttempt } from "../../.opencode/baton/ledger/outbox-record.ts"
 import { promised } from "../requirements.ts"
-import { learningLedgerOn } from "../support/learning-ledger.ts"
-import { embeddedProgram, runProgram } from "../support/ledger-process.ts"
+import { holdEmbedded, type RunLedger, runProgram } from "../support/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../support/ledger-real.ts"
-import { createMemoryLedger, type RunLedger } from "../support/memory-ledger/memory-ledger.ts"
 import { NEWEST } from "../support/opencode-binary.ts"
 import { createScriptedLedger } from "../support/scripted-ledger.ts"
 import { temporaryFolder } from "../support/temporary-folder.ts"
@@ -28,7 +27,13 @@ const end = (as: RetireEntry["as"]): RetireEntry => ({ kind: "retire", ...NAME, 
 
 const open = async (run: RunLedger) => {
   await run(["init"])
-  const learnings = learningLedgerOn(run)
+  const learnings = createLearningCalls({
+    read: async (args) => ({ kind: "exited", ...(await run(args)) }),
+    write: async (args) => {
+      const { exitCode, stderr } = await run(args)
+      return exitCode === 0 ? { kind: "written" } : { kind: "refused", reason: stderr }
+    },
+  })
   const ledger = { ...createScriptedLedger().ledger, ...learnings }
   const deliver = createDelivery({ ledger, now: Date.now, self: "test", orphanGraceMs: 0 })
   return {
@@ -114,8 +119,8 @@ const describeLearnings = (name: string, start: () => RunLedger): void => {
   })
 }
 
-describeLearnings("memory", () => createMemoryLedger())
-describeLearnings("embedded", () => runProgram(embeddedProgram(NEWEST), { home: temporaryFolder() }))
+const embedded = holdEmbedded(NEWEST)
+describeLearnings("embedded", () => embedded(temporaryFolder()))
 
 const real = findRealProg()
 if (real.kind === "found") describeLearnings("real prog", () => runProgram(real.program, { home: temporaryFolder() }))

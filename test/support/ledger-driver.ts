@@ -1,4 +1,4 @@
-import type { LedgerOptions, RunLedger } from "./memory-ledger/memory-ledger.ts"
+import type { LedgerOptions, RunLedger } from "./ledger-process.ts"
 
 /** A ledger as a test speaks to it. */
 export type LedgerDriver = {

@@ -1,8 +1,18 @@
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
 import { join } from "node:path"
+import { afterAll, beforeAll } from "vitest"
 import type { LedgerResult } from "../../.opencode/baton/ledger/embedded/ledger-result.ts"
-import type { RunLedger } from "./memory-ledger/memory-ledger.ts"
+import type { LoopCall } from "./ledger-loop.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
+
+export type LedgerOptions = {
+  /** What the command reads from standard input: `learn … --detail -`. */
+  readonly stdin?: string
+}
+
+/** Runs one prog command line: the arguments without the program's name. A refusal is an exit code, no rejection. */
+export type RunLedger = (args: readonly string[], options?: LedgerOptions) => Promise<LedgerResult>
 
 /** A ledger program and the variables it needs; both real and embedded ledgers are run this way. */
 export type LedgerProgram = {
@@ -58,3 +68,34 @@ export const runProgram =
 
 /** The database of a home folder. */
 export const databaseOf = (home: string): string => join(home, ".prog", "prog.db")
+
+/**
+ * The embedded ledger in one process for all calls of the file or `describe` that asks for it: starting a process costs
+ * more than the call. Commands and SQL are the shipped ones, and each call opens the database anew.
+ * @returns the ledger of a home folder
+ */
+export const holdEmbedded = ({ path }: OpenCodeBinary, environment = { TZ: "UTC" }): ((home: string) => RunLedger) => {
+  const calls: { resolve(result: LedgerResult): void; reject(reason: Error): void }[] = []
+  let child: ChildProcess
+  let ended: Promise<void>
+  beforeAll(() => {
+    const loop = join(import.meta.dirname, "ledger-loop.ts")
+    const env = { PATH: SYSTEM_PATH, BUN_BE_BUN: "1", ...environment }
+    child = spawn(path, ["run", loop], { env, stdio: ["ignore", "inherit", "inherit", "ipc"] })
+    child.on("message", (result: LedgerResult) => calls.shift()?.resolve(result))
+    ended = once(child, "exit").then(([exitCode, signal]) => {
+      for (const { reject } of calls) reject(new Error(`the embedded ledger ended: ${exitCode ?? signal}`))
+    })
+  })
+  afterAll(() => {
+    child.kill()
+    return ended
+  })
+  return (home) =>
+    (args, { stdin = "" } = {}) =>
+      new Promise((resolve, reject) => {
+        const call: LoopCall = { database: databaseOf(home), args, stdin }
+        calls.push({ resolve, reject })
+        child.send(call, (error) => error && reject(error))
+      })
+}

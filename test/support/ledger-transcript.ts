@@ -1,5 +1,5 @@
+import type { RunLedger } from "./ledger-process.ts"
 import type { LedgerTables, SqlRow } from "./ledger-rows.ts"
-import type { RunLedger } from "./memory-ledger/memory-ledger.ts"
 
 const ID = /\b(?:ts|ep|lrn|con|lbl)-[0-9a-f]{6}\b/g
 const TIME = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z| [+-]\d{4} [^\s"]+|[+-]\d\d:\d\d)?(?: m=[^\s"]+)?/g

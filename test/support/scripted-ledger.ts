@@ -1,6 +1,5 @@
+import { createLearningCalls } from "../../.opencode/baton/ledger/learning-calls.ts"
 import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../.opencode/baton/ledger/ledger.ts"
-import { learningLedgerOn } from "./learning-ledger.ts"
-import { createMemoryLedger } from "./memory-ledger/memory-ledger.ts"
 
 export type Fault =
   | "none"
@@ -12,7 +11,9 @@ export type Fault =
 
 type ScriptedTask = { description: string; messages: string[] }
 
-/** A ledger in memory that fails as a test says. */
+const noLearnings = async () => ({ kind: "unavailable", reason: "scripted without learnings" }) as const
+
+/** A ledger of tasks in memory that fails as a test says. */
 export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => {
   const tasks = new Map<string, ScriptedTask>(ids.map((id) => [id, { description: "", messages: [] }]))
   const calls: string[] = []
@@ -35,7 +36,7 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
   }
 
   const ledger: Ledger = {
-    ...learningLedgerOn(createMemoryLedger()),
+    ...createLearningCalls({ read: noLearnings, write: noLearnings }),
     readTask: async (id): Promise<TaskRead> => {
       calls.push(`show ${id}`)
       const task = tasks.get(id)

@@ -1,9 +1,0 @@
-import { createLedgerDriver } from "../support/ledger-driver.ts"
-import { embeddedProgram, runProgram } from "../support/ledger-process.ts"
-import { OLDEST } from "../support/opencode-binary.ts"
-import { temporaryFolder } from "../support/temporary-folder.ts"
-import { describeLedgerContract } from "./ledger-contract.ts"
-
-const program = embeddedProgram(OLDEST)
-
-describeLedgerContract(program.name, () => createLedgerDriver(runProgram(program, { home: temporaryFolder() })))
