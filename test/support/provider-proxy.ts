@@ -1,0 +1,48 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { onTestFinished } from "vitest"
+
+export type ProviderProxy = {
+  /** Base URL on loopback. */
+  readonly url: string
+  /** The body of each request as it came, oldest first. */
+  readonly bodies: readonly string[]
+  /** Where requests go: the base URL of a scripted model. */
+  target: string
+  /** What OpenCode gets for an answer of the model's; with `isCut` the connection ends behind it. */
+  answer: (body: string, answer: string) => { text: string; isCut?: boolean }
+}
+
+/** Stands between OpenCode and a scripted model until the test ends. */
+export const startProviderProxy = async (): Promise<ProviderProxy> => {
+  const bodies: string[] = []
+  const proxy = {
+    bodies,
+    target: "",
+    answer: (_body: string, text: string): { text: string; isCut?: boolean } => ({ text }),
+  }
+  const server = createServer(async (request, response) => {
+    try {
+      const body = (await request.toArray()).join("")
+      bodies.push(body)
+      const answer = await fetch(`${proxy.target}${request.url ?? ""}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      })
+      response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), connection: "close" })
+      const { text, isCut } = proxy.answer(body, await answer.text())
+      if (isCut) response.write(text, () => response.destroy())
+      else response.end(text)
+    } catch (error) {
+      response.destroy(error instanceof Error ? error : new Error(String(error)))
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return Object.assign(proxy, { url: `http://127.0.0.1:${port}` })
+}
