@@ -1,11 +1,10 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
-import { temporaryFolder } from "../support/temporary-folder.ts"
-import { copyBundle } from "../support/test-project.ts"
+import { shareBundle } from "../support/bundle-project.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
 
 const record = (id: string, from: string, to: readonly string[]) => ({
   version: 1,
@@ -20,11 +19,11 @@ const record = (id: string, from: string, to: readonly string[]) => ({
   arrivals: to.map((sessionID) => ({ sessionID, at: "2026-01-01T10:21:00.000Z" })),
 })
 
+const createProject = shareBundle()
+
 describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
   const setUp = () => {
-    const project = temporaryFolder()
-    copyBundle(join(project, ".opencode"), undefined)
-    symlinkSync(join(REPOSITORY, "node_modules"), join(project, ".opencode", "node_modules"))
+    const project = createProject()
     const handoffs = (...args: string[]) =>
       spawnSync(join(project, ".opencode/baton/bin/baton"), ["handoffs", ...args], {
         cwd: project,

@@ -1,21 +1,20 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { learningKey } from "../../.opencode/baton/learning/key.ts"
 import { renderDetail } from "../../.opencode/baton/ledger/learning-record.ts"
 import { promised } from "../requirements.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
-import { temporaryFolder } from "../support/temporary-folder.ts"
-import { copyBundle } from "../support/test-project.ts"
+import { shareBundle } from "../support/bundle-project.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
 
 const SENTENCE = "No, use tabs instead of spaces."
 
+const createProject = shareBundle()
+
 describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
   const setUp = () => {
-    const project = realpathSync(temporaryFolder())
-    copyBundle(join(project, ".opencode"), undefined)
-    symlinkSync(join(REPOSITORY, "node_modules"), join(project, ".opencode", "node_modules"))
+    const project = createProject()
     const environment = { BATON_OPENCODE: binary.path, BATON_RUNTIME: binary.path, BATON_LEDGER: "embedded" }
     const env = { PATH: process.env.PATH, HOME: project, TMPDIR: project, ...environment }
     const start = (program: string, args: readonly string[]) =>

@@ -1,13 +1,12 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { type AuditEntry, auditEntry } from "../../.opencode/baton/pass-over/audit-entry.ts"
 import { promised } from "../requirements.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { shareBundle } from "../support/bundle-project.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { passRecord } from "../support/pass-over-values.ts"
-import { temporaryFolder } from "../support/temporary-folder.ts"
-import { copyBundle } from "../support/test-project.ts"
 
 const entry = (change: Partial<AuditEntry>): AuditEntry => ({
   ...auditEntry(passRecord(), { at: "2026-01-01T10:20:30.000Z", event: "sent" }),
@@ -51,11 +50,11 @@ const LINE_A =
 const LINE_B =
   "2026-02-01 00:00  pass_20260201000000000_bbbb  plan → scout  refused  code_review  E003: scout is at work\n"
 
+const createProject = shareBundle()
+
 describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
   const setUp = () => {
-    const project = temporaryFolder()
-    copyBundle(join(project, ".opencode"), undefined)
-    symlinkSync(join(REPOSITORY, "node_modules"), join(project, ".opencode", "node_modules"))
+    const project = createProject()
     const passes = (...args: string[]) =>
       spawnSync(join(project, ".opencode/baton/bin/baton"), ["passes", ...args], {
         cwd: project,

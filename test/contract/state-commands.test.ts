@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { shareBundle } from "../support/bundle-project.ts"
 import { endWithTest } from "../support/end-with-test.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually } from "../support/opencode-server.ts"
-import { temporaryFolder } from "../support/temporary-folder.ts"
-import { copyBundle } from "../support/test-project.ts"
 
 const DEAD = 2 ** 22 + 1
 const at = (n: number): string => new Date(Date.UTC(2026, 0, 1) + n).toISOString()
@@ -22,11 +21,11 @@ const STATE = {
   root_opencode_session_id: null,
 }
 
+const createProject = shareBundle()
+
 describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
   const setUp = () => {
-    const project = temporaryFolder()
-    copyBundle(join(project, ".opencode"), undefined)
-    symlinkSync(join(REPOSITORY, "node_modules"), join(project, ".opencode", "node_modules"))
+    const project = createProject()
     const folder = join(project, ".opencode", "state", "live")
     const baton = join(project, ".opencode/baton/bin/baton")
     const env = { PATH: process.env.PATH, HOME: project, TMPDIR: project, BATON_OPENCODE: binary.path }
