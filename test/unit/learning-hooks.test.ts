@@ -146,6 +146,18 @@ describe("the hooks of session learning", () => {
     },
   )
 
+  test(
+    promised("learning.B1", "where something is known, a message that its hook had no time for is not lost either"),
+    async () => {
+      const { say, unread } = open({ session: { get: () => new Promise(() => {}) } }, (directory) => {
+        mkdirSync(join(directory, ".opencode", "state", "learning"), { recursive: true })
+      })
+      // The process may end as soon as the hook has, whatever goes on behind it.
+      await say("msg_1", "No, use pnpm instead of npm.")
+      expect(unread()).toEqual([`${SESSION}.msg_1`])
+    },
+  )
+
   test(promised("learning.B1", "where no file can be made, a message is read before its request"), async () => {
     const { begin, say, read, directory } = open()
     mkdirSync(join(directory, ".opencode", "state"), { recursive: true })

@@ -69,11 +69,14 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
   const learnFrom = async (message: UserMessage, parts: readonly Part[]): Promise<"read" | "unread"> =>
     // The rest is loaded for a message that teaches something.
     mayKnow() || (await isTeaching(parts)) ? await learn(message, parts) : "read"
-  const learnNow = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
-    if ((await learn(message, parts)) === "unread")
-      noteUnread(projectRoot, { sessionID: message.sessionID, messageID: message.id })
-  }
   const putOff = createPutOffWork()
+  const learnNow = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
+    const reference = { sessionID: message.sessionID, messageID: message.id }
+    // The hook may be over before this is, and the process as well.
+    noteUnread(projectRoot, reference)
+    await putOff.settle()
+    if ((await learn(message, parts)) === "read") forgetUnread(projectRoot, reference)
+  }
   /** No request waits for this: nothing is known here that could be said with it. */
   const learnLater = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
     const reference = { sessionID: message.sessionID, messageID: message.id }
@@ -124,10 +127,8 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
         const template = expanded.get(sessionID)
         expanded.delete(sessionID)
         if (!claim.isHeld() || (template && sharesText(template, parts))) return undefined
-        if (mayKnow() || textsOf(parts).some(asksForLearnings)) {
-          await putOff.settle()
-          await learnNow(message, parts)
-        } else await learnLater(message, parts)
+        if (mayKnow() || textsOf(parts).some(asksForLearnings)) await learnNow(message, parts)
+        else await learnLater(message, parts)
         return undefined
       },
       about,
