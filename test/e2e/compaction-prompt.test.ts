@@ -2,17 +2,18 @@ import { renameSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { NEWEST_OR_ALL } from "../support/ends.ts"
 import { BOTH_ENDS, type OpenCodeBinary } from "../support/opencode-binary.ts"
-import { eventually } from "../support/opencode-server.ts"
-import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
-import type { ModelReply } from "../support/scripted-model.ts"
+import { COMPACTING_PROMPT_TOKENS, COMPACTING_STEP } from "../support/retention.ts"
+import { bash, type ModelReply, newestWords, occurrences } from "../support/scripted-model.ts"
 import {
   BRIEF,
   closeTaskProjects,
   newestSessionID,
+  openSharedTask,
   openTaskProject,
+  type SharedTask,
   TASK,
-  type TaskProject,
 } from "../support/task-project.ts"
 
 closeTaskProjects()
@@ -26,40 +27,27 @@ export const Probe = async ({ directory }) => ({
 
 const CONTRACT_COMMENT = "<!-- baton:handoff -->"
 
-const occurrences = (text: string, part: string): number => text.split(part).length - 1
-
-const bash = (command: string, promptTokens?: number): ModelReply => ({
-  tool: "bash",
-  input: { command, description: "A step" },
-  ...(promptTokens === undefined ? {} : { promptTokens }),
-})
-
-/** A project whose session is compacted once, and goes on when that is in OpenCode's log: the end of a run may lose lines. */
-const openCompactedOnce = async (binary: OpenCodeBinary): Promise<TaskProject> => {
+/** A task whose session is compacted once. */
+const openCompactedOnce = (binary: OpenCodeBinary): Promise<SharedTask> => {
   let step = 0
-  const task: TaskProject = await openTaskProject(binary, async ({ kind }): Promise<ModelReply> => {
+  return openSharedTask(binary, ({ kind }) => {
     if (kind === "compaction") return { text: "A summary." }
-    if (step++ < 1) return bash("true", COMPACTING_PROMPT_TOKENS)
-    const isLogged = () => task.project.batonLog().some((line) => line.includes("compaction recorded"))
-    await eventually("the record in the log", () => isLogged() || undefined)
-    return { text: "Finished." }
+    return step++ < 1 ? COMPACTING_STEP : { text: "Finished." }
   })
-  return task
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("compaction.C2", "an edit of prompts/handoff.md counts at the next compaction"), async () => {
     let step = 0
-    const task: TaskProject = await openTaskProject(binary, ({ kind, index }) => {
+    const task: SharedTask = await openSharedTask(binary, ({ kind, index }) => {
       if (kind === "compaction") {
         task.project.write("prompts/handoff.md", `${CONTRACT_COMMENT}\nEdited after compaction ${index}.\n`)
         return { text: "A summary." }
       }
-      return step++ < 2 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
+      return step++ < 2 ? COMPACTING_STEP : { text: "Finished." }
     })
     task.project.write("prompts/handoff.md", `${CONTRACT_COMMENT}\nThe first wording.\n`)
-    const result = await task.run(task.message)
-    expect(result.exitCode, result.stderr).toBe(0)
+    await task.say(task.message)
     const [first, second] = task.model.received("compaction")
     expect(first?.conversation).toContain("The first wording.")
     expect(second?.conversation).toContain("Edited after compaction 0.")
@@ -73,8 +61,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const task = await openCompactedOnce(binary)
       const mail = "# The handoff to sales\n\nDear {{customer}},\nyour new contact is {{name}}.\n"
       task.project.write("prompts/handoff.md", mail)
-      const result = await task.run(task.message)
-      expect(result.exitCode, result.stderr).toBe(0)
+      await task.say(task.message)
+      await task.logged("compaction recorded")
       const received = task.model.received("compaction")
       expect(received).toHaveLength(1)
       expect(received[0]?.conversation).toContain("# Write the handoff")
@@ -93,36 +81,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const task = await openCompactedOnce(binary)
       task.project.write("prompts/handoff.md", "Dear {{customer}},\n")
       task.project.write(".opencode/prompts/handoff.md", `${CONTRACT_COMMENT}\nThe wording beside it.\n`)
-      const result = await task.run(task.message)
-      expect(result.exitCode, result.stderr).toBe(0)
+      await task.say(task.message)
+      await task.logged("compaction recorded")
       const received = task.model.received("compaction")
       expect(received[0]?.conversation).toContain("The wording beside it.")
       expect(received[0]?.conversation).not.toContain("{{customer}}")
       expect(task.project.batonLog().filter((line) => line.includes("handoff.md"))).toEqual([])
     },
   )
-
-  test(promised("compaction.C3", "killed in a summary and resumed, it carries the prior one on"), async () => {
-    let steps = 2
-    let kill = (): void => {}
-    const task: TaskProject = await openTaskProject(binary, ({ kind, index }) => {
-      if (kind === "compaction") {
-        if (index === 1) kill()
-        return { text: `Summary ${index + 1}.` }
-      }
-      return steps-- > 0 ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
-    })
-    const onStart = (pid: number) => {
-      kill = () => process.kill(pid, "SIGKILL")
-    }
-    expect(await task.run(task.message, { onStart })).toMatchObject({ signal: "SIGKILL" })
-    steps = 1
-    const resumed = await task.run("go on", { args: ["--session", newestSessionID(task)] })
-    expect(resumed.exitCode, resumed.stderr).toBe(0)
-    const [, , repeated, next] = task.model.received("compaction").map(({ conversation }) => conversation)
-    expect(repeated).toContain("Summary 1.")
-    expect(next).toContain("Summary 3.")
-  }, 300_000)
 
   test(
     promised(
@@ -141,16 +107,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         // OpenCode may take the step's first snapshot while the tool runs already; this one runs longer than that takes.
         () => bash("sleep 2 && echo made > by-shell.txt"),
         () => bash("exit 7", COMPACTING_PROMPT_TOKENS),
-        () => bash("true", COMPACTING_PROMPT_TOKENS),
+        () => COMPACTING_STEP,
       ]
       let step = 0
-      const task: TaskProject = await openTaskProject(binary, ({ kind, index }) => {
+      const task: SharedTask = await openSharedTask(binary, ({ kind, index }) => {
         if (kind === "compaction") return { text: `PRIOR-SUMMARY-${index} is kept in full.` }
         return steps[step++]?.(task.project.directory) ?? { text: "Finished." }
       })
       task.project.write(".opencode/plugins/z-probe.ts", HOOK_PROBE)
-      const result = await task.run(task.message)
-      expect(result.exitCode, result.stderr).toBe(0)
+      await task.say(task.message)
       const [first, second] = task.model.received("compaction").map(({ conversation }) => conversation)
       for (const part of [
         `Task ${task.taskID}`,
@@ -189,9 +154,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   test(promised("compaction.C4", "a model of 8,000 tokens does not compact in a loop"), async () => {
     const longBrief = `${"The parser must stay fast. ".repeat(600)}`
-    const work = async (bundle: "none" | "project"): Promise<TaskProject> => {
+    const work = async (bundle: "none" | "project"): Promise<SharedTask> => {
       let step = 0
-      const task = await openTaskProject(
+      const task = await openSharedTask(
         binary,
         ({ kind, conversation }) => {
           const promptTokens = Math.ceil(conversation.length / 4)
@@ -201,8 +166,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         },
         { context: 8_000, output: 1_000, bundle },
       )
-      const result = await task.run(`${task.message}\n${longBrief}`)
-      expect(result.exitCode, result.stderr).toBe(0)
+      await task.say(`${task.message}\n${longBrief}`)
       return task
     }
     const [task, plain] = [await work("project"), await work("none")]
@@ -214,17 +178,17 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   test(promised("compaction.C3", "a summary from before the bundle was installed is carried over, once"), async () => {
-    const task: TaskProject = await openTaskProject(binary, ({ kind, index, conversation }) => {
-      if (kind === "compaction") return { text: index === 0 ? "THE-SUMMARY-WITHOUT-BATON" : "A summary." }
-      const last = conversation.slice(conversation.lastIndexOf("[user]"))
-      return last.includes("COMPACT-NOW") ? bash("true", COMPACTING_PROMPT_TOKENS) : { text: "Noted." }
+    const task = await openSharedTask(binary, (request) => {
+      if (request.kind === "compaction")
+        return { text: request.index === 0 ? "THE-SUMMARY-WITHOUT-BATON" : "A summary." }
+      return newestWords(request).includes("COMPACT-NOW") ? COMPACTING_STEP : { text: "Noted." }
     })
     const plugins = join(task.project.directory, ".opencode", "plugins")
     renameSync(plugins, `${plugins}-off`)
-    await task.run("COMPACT-NOW, without Baton")
+    const id = await task.say("COMPACT-NOW, without Baton")
+    await task.restart()
     renameSync(`${plugins}-off`, plugins)
-    const resumed = await task.run(`${task.message}\nCOMPACT-NOW`, { args: ["--session", newestSessionID(task)] })
-    expect(resumed.exitCode, resumed.stderr).toBe(0)
+    await task.say(`${task.message}\nCOMPACT-NOW`, id)
     const second = task.model.received("compaction")[1]?.conversation ?? ""
     expect(occurrences(second, "THE-SUMMARY-WITHOUT-BATON")).toBe(1)
     expect(second).toContain(`Task ${task.taskID}`)
@@ -235,16 +199,37 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     async () => {
       const task = await openCompactedOnce(binary)
       task.project.write("prompts/handoff.md", " \n")
-      const result = await task.run(task.message)
-      expect(result.exitCode, result.stderr).toBe(0)
+      await task.say(task.message)
+      await task.logged("compaction recorded")
       expect(task.model.received("compaction")[0]?.conversation).toContain("# Write the handoff")
-      const warnings = task.project
-        .log()
-        .split("\n")
-        .filter((line) => line.includes("handoff prompt unusable"))
+      const warnings = task.project.batonLog().filter((line) => line.includes("handoff prompt unusable"))
       expect(warnings).toHaveLength(1)
       expect(warnings[0]).toContain("handoff.md")
       expect(warnings[0]).toContain("it is empty")
     },
   )
+})
+
+describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {
+  test(promised("compaction.C3", "killed in a summary and resumed, it carries the prior one on"), async () => {
+    let steps = 2
+    let kill = (): void => {}
+    const task = await openTaskProject(binary, ({ kind, index }) => {
+      if (kind === "compaction") {
+        if (index === 1) kill()
+        return { text: `Summary ${index + 1}.` }
+      }
+      return steps-- > 0 ? COMPACTING_STEP : { text: "Finished." }
+    })
+    const onStart = (pid: number) => {
+      kill = () => process.kill(pid, "SIGKILL")
+    }
+    expect(await task.run(task.message, { onStart })).toMatchObject({ signal: "SIGKILL" })
+    steps = 1
+    const resumed = await task.run("go on", { args: ["--session", newestSessionID(task)] })
+    expect(resumed.exitCode, resumed.stderr).toBe(0)
+    const [, , repeated, next] = task.model.received("compaction").map(({ conversation }) => conversation)
+    expect(repeated).toContain("Summary 1.")
+    expect(next).toContain("Summary 3.")
+  }, 300_000)
 })
