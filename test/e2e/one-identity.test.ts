@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { liveFiles, liveFolder } from "../support/live-stream.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { eventually, startServer, type TestServer } from "../support/opencode-server.ts"
-import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
-import type { ModelRequest, Script } from "../support/scripted-model.ts"
-import { BRIEF, closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
+import { eventually } from "../support/opencode-server.ts"
+import { COMPACTING_STEP } from "../support/retention.ts"
+import { newestWords, type Script } from "../support/scripted-model.ts"
+import { BRIEF, closeTaskProjects, LEDGER_WAIT_MS, openSharedTask, type SharedTask } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -16,25 +16,19 @@ const REVIEW = { subagent: "audit", objective: "REVIEW-THIS please", reason: "re
 const REVIEWED = { status: "completed", decision: "approved", summary: "It is right.", findings: [] }
 
 /** An agent that does what the newest message of its session says; a reviewer returns at once. */
-const script: Script = ({ kind, conversation }: ModelRequest) => {
-  if (kind === "compaction") return { text: "Something was done." }
-  const last = conversation.slice(conversation.lastIndexOf("[user]"))
+const script: Script = (request) => {
+  if (request.kind === "compaction") return { text: "Something was done." }
+  const last = newestWords(request)
   if (last.includes("[tool]")) return { text: "Done." }
   if (last.includes("Hand this work over"))
     return { tool: "handoff_session", input: { prompt: "Go on with it.", files: ["README.md"] } }
   if (last.includes("REVIEW-THIS")) return { tool: "pass_over_return", input: REVIEWED }
   if (last.includes("DELEGATE")) return { tool: "pass_over", input: REVIEW }
-  if (last.includes("COMPACT-NOW"))
-    return { tool: "bash", input: { command: "true", description: "A step" }, promptTokens: COMPACTING_PROMPT_TOKENS }
+  if (last.includes("COMPACT-NOW")) return COMPACTING_STEP
   return { text: "I wrote it with spaces." }
 }
 
-const speak = async ({ client }: TestServer, id: string, text: string): Promise<void> => {
-  const answer = await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } })
-  expect(answer.data?.info.error).toBeUndefined()
-}
-
-const statefile = ({ project }: TaskProject) => {
+const statefile = ({ project }: SharedTask) => {
   const [name] = liveFiles(project.directory)
   return name === undefined ? undefined : JSON.parse(readFileSync(join(liveFolder(project.directory), name), "utf8"))
 }
@@ -46,66 +40,55 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "one task is the same in every system: summary, next turn, handoff, subagent, live state, learnings, ledger",
     ),
     async () => {
-      const task = await openTaskProject(binary, script)
-      const { taskID, project, model, ledger } = task
+      const task = await openSharedTask(binary, script)
+      const { taskID, project, model, ledger, say } = task
       project.write(".opencode/pass-over.json", "{}\n")
-      const server = await startServer(binary, project)
-      try {
-        const root = (await server.client.session.create({ body: {} })).data?.id ?? ""
-        await speak(server, root, task.message)
-        await speak(server, root, CORRECTION)
+      const root = await say(task.message)
+      await say(CORRECTION, root)
 
-        await speak(server, root, "DELEGATE the review.")
-        const child = model.received("turn").find(({ conversation }) => conversation.includes("REVIEW-THIS please"))
-        expect(child?.conversation).toContain(taskID)
-        expect(child?.conversation).toContain("Teach the parser CRLF")
-        const told = model.received("turn").map(({ conversation }) => conversation)
-        expect(told.find((text) => text.includes("audit → completed, decision: approved"))).toBeDefined()
+      await say("DELEGATE the review.", root)
+      const child = model.received("turn").find(({ conversation }) => conversation.includes("REVIEW-THIS please"))
+      expect(child?.conversation).toContain(taskID)
+      expect(child?.conversation).toContain("Teach the parser CRLF")
+      const told = model.received("turn").map(({ conversation }) => conversation)
+      expect(told.find((text) => text.includes("audit → completed, decision: approved"))).toBeDefined()
 
-        await speak(server, root, "COMPACT-NOW")
-        expect(model.received("compaction").at(-1)?.conversation).toContain(`Task: ${taskID}`)
-        const next = model.received("turn").at(-1)?.conversation ?? ""
-        expect(next).toContain("Something was done.")
-        for (const part of [`Task: ${taskID}`, "worker", BRIEF]) expect(next).toContain(part)
+      await say("COMPACT-NOW", root)
+      expect(model.received("compaction").at(-1)?.conversation).toContain(`Task: ${taskID}`)
+      const next = model.received("turn").at(-1)?.conversation ?? ""
+      expect(next).toContain("Something was done.")
+      for (const part of [`Task: ${taskID}`, "worker", BRIEF]) expect(next).toContain(part)
 
-        const body = { command: "handoff", arguments: "finish the parser" }
-        await server.client.session.command({ path: { id: root }, body })
-        const answered = model.received("turn").at(-1)?.conversation ?? ""
-        const handedTo = /stored in the new session (ses_\w+)/.exec(answered)?.[1] ?? ""
-        await speak(server, handedTo, "Go on.")
-        const begun = model.received("turn").at(-1)?.conversation ?? ""
-        for (const part of [`Continuing work from session ${root}`, "# Worker", `Task: ${taskID}`])
-          expect(begun).toContain(part)
-        const bound = JSON.parse(project.read(`.opencode/state/tasks/${handedTo}.json`))
-        expect(bound).toMatchObject({ taskID, role: "worker" })
+      const body = { command: "handoff", arguments: "finish the parser" }
+      await task.client.session.command({ path: { id: root }, body })
+      const answered = model.received("turn").at(-1)?.conversation ?? ""
+      const handedTo = /stored in the new session (ses_\w+)/.exec(answered)?.[1] ?? ""
+      await say("Go on.", handedTo)
+      const begun = model.received("turn").at(-1)?.conversation ?? ""
+      for (const part of [`Continuing work from session ${root}`, "# Worker", `Task: ${taskID}`])
+        expect(begun).toContain(part)
+      const bound = JSON.parse(project.read(`.opencode/state/tasks/${handedTo}.json`))
+      expect(bound).toMatchObject({ taskID, role: "worker" })
 
-        await eventually("the live state of the new session", () => {
-          const state = statefile(task)?.state
-          return state?.root_opencode_session_id === handedTo && state.extensions?.task?.id === taskID
-            ? state
-            : undefined
-        })
-        const learned = await eventually("the learning in the ledger", async () => {
-          const all: { summary: string; detail: string }[] = JSON.parse(
-            await ledger.prog("context", "-p", "project", "--summary", "--json"),
-          )
-          return all.find(({ summary }) => summary === CORRECTION)
-        })
-        expect(learned.detail).toContain(taskID)
-
-        const messages = await eventually("the log of the task", async () => {
-          const { logs } = await ledger.show(taskID)
-          const all = logs.map(({ message }) => message)
-          return ["Compaction 1", `Handoff to ${handedTo}`, "audit"].every((part) =>
-            all.some((message) => message.includes(part)),
-          )
-            ? all
-            : undefined
-        })
-        expect(messages.filter((message) => message.startsWith("Compaction 1"))).toHaveLength(1)
-      } finally {
-        await server.stop()
+      await eventually("the live state of the new session", () => {
+        const state = statefile(task)?.state
+        return state?.root_opencode_session_id === handedTo && state.extensions?.task?.id === taskID ? state : undefined
+      })
+      const correction = async () => {
+        const listed = await ledger.prog("context", "-p", basename(project.directory), "--summary", "--json")
+        const all: { summary: string; detail: string }[] = JSON.parse(listed)
+        return all.find(({ summary }) => summary === CORRECTION)
       }
+      const learned = await eventually("the learning in the ledger", correction, ...LEDGER_WAIT_MS)
+      expect(learned.detail).toContain(taskID)
+
+      const wholeLog = async () => {
+        const all = (await ledger.show(taskID)).logs.map(({ message }) => message)
+        const isThere = (part: string) => all.some((message) => message.includes(part))
+        return ["Compaction 1", `Handoff to ${handedTo}`, "audit"].every(isThere) ? all : undefined
+      }
+      const messages = await eventually("the log of the task", wholeLog, ...LEDGER_WAIT_MS)
+      expect(messages.filter((message) => message.startsWith("Compaction 1"))).toHaveLength(1)
     },
   )
 })

@@ -76,8 +76,8 @@ export type SharedTask = Omit<TaskProject, "run"> & {
 }
 
 export const MODEL = { providerID: "scripted", modelID: "model" }
-/** A look at the ledger starts a program. */
-const LEDGER_WAIT_MS = [20_000, 250] as const
+/** How long `eventually` waits for the ledger, and how often it looks: each look starts a program. */
+export const LEDGER_WAIT_MS = [20_000, 250] as const
 let sharedProjects = 0
 
 /**
