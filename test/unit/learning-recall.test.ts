@@ -116,7 +116,7 @@ describe("the request", () => {
       await records.read("ses_1")
       return messages.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join("|"))
     }
-    return { request, recall, known, folder }
+    return { request, recall, known, folder, log }
   }
 
   test(
@@ -130,6 +130,17 @@ describe("the request", () => {
       expect((await first.request(...structuredClone(later)))[0]).toBe(begun)
       const restarted = open({ folder: first.folder })
       expect((await restarted.request(...later))[0]).toBe(begun)
+    },
+  )
+
+  test(
+    promised("learning.C1", "has them in the log when they are in it, and not when they come too late"),
+    async () => {
+      const { recall, log } = open()
+      const change = await recall.remind([user("msg_1", "Fix the parser")])
+      expect(log.lines).toEqual([])
+      change?.()
+      expect(log.lines.map(({ message }) => message)).toEqual(["learnings given"])
     },
   )
 

@@ -67,12 +67,11 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
   /** By session, the message beside which the record was last found to have nothing. */
   const emptyAnchors = new Map<string, string>()
 
-  const choose = async (sessionID: string, { messageID, text }: Anchor): Promise<Given | undefined> => {
+  const choose = async ({ messageID, text }: Anchor): Promise<Given | undefined> => {
     const at = now()
     const chosen = chooseLearnings(await known.read(), text, { now: at.getTime() })
     const { text: block, shown } = renderLearnings(chosen)
     if (block === "") return undefined
-    log.info("learnings given", { sessionID, messageID, learnings: shown.length, characters: block.length })
     return { messageID, at: at.toISOString(), text: block, keys: shown.map(({ key }) => key) }
   }
 
@@ -92,6 +91,8 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
   }
 
   const remember = (sessionID: string, chosen: Given): void => {
+    const { messageID, keys, text } = chosen
+    log.info("learnings given", { sessionID, messageID, learnings: keys.length, characters: text.length })
     given.set(sessionID, chosen)
     void records.update(sessionID, (record) => withGiven(record, chosen))
   }
@@ -105,7 +106,7 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
       const { messageID } = anchor
       const before = await findGiven(sessionID, messageID)
       if (before) return () => withNote(messages, messageID, before.text)
-      const chosen = anchor.isFirst ? await choose(sessionID, anchor) : undefined
+      const chosen = anchor.isFirst ? await choose(anchor) : undefined
       if (!chosen) return undefined
       return () => {
         remember(sessionID, chosen)
