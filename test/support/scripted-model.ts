@@ -20,9 +20,10 @@ export type ModelRequest = {
   body: ChatCompletionRequest
 }
 
+/** @property reasoning what the model thinks before it, where the provider has such parts */
 export type ModelReply =
-  | { text: string; promptTokens?: number }
-  | { tool: string; input: Record<string, unknown>; text?: string; promptTokens?: number }
+  | { text: string; promptTokens?: number; reasoning?: string }
+  | { tool: string; input: Record<string, unknown>; text?: string; promptTokens?: number; reasoning?: string }
   /** Several in one step, which OpenCode runs side by side. */
   | { tools: readonly { tool: string; input: Record<string, unknown> }[] }
   | { status: number; message: string }
@@ -112,11 +113,13 @@ export const startScriptedModel = async (
       arguments: JSON.stringify(input),
     })
     if ("tools" in reply) return { toolCalls: reply.tools.map(toCall), usage: usage(), finishReason: "tool_calls" }
+    const thought = reply.reasoning === undefined ? {} : { reasoning: reply.reasoning }
     if ("tool" in reply) {
-      const answer = { toolCalls: [toCall(reply)], usage: usage(reply.promptTokens), finishReason: "tool_calls" }
+      const toolCalls = [toCall(reply)]
+      const answer = { ...thought, toolCalls, usage: usage(reply.promptTokens), finishReason: "tool_calls" }
       return reply.text === undefined ? answer : { ...answer, content: reply.text }
     }
-    return { content: reply.text, usage: usage(reply.promptTokens) }
+    return { ...thought, content: reply.text, usage: usage(reply.promptTokens) }
   })
   const url = await mock.start()
   return {
