@@ -1,4 +1,5 @@
 import { afterEach } from "vitest"
+import { keepFailure, type Subject } from "./keep-failure.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
 import { eventually, type TestServer } from "./opencode-server.ts"
@@ -26,12 +27,16 @@ export type TaskProject = {
   run(message: string, options?: Omit<RunOptions, "binary" | "project">): Promise<RunResult>
 }
 
-const opened: { model: ScriptedModel; project: TestProject }[] = []
+const opened: Subject[] = []
+/** Of the last test that had any: a block may open its projects once, for all of its tests. */
+let lastOpened: readonly Subject[] = []
 const running: TestServer[] = []
 
 /** Call once at the top of a test file: ends instances, closes models and removes projects after each test. */
 export const closeTaskProjects = (): void => {
-  afterEach(async () => {
+  afterEach(async ({ task }) => {
+    if (opened.length > 0) lastOpened = [...opened]
+    if (task.result?.state === "fail") keepFailure(`${task.file.name} ${task.fullTestName}`, lastOpened)
     for (const server of running.splice(0)) await server.stop()
     for (const { model, project } of opened.splice(0)) {
       await model.close()
@@ -48,7 +53,7 @@ export const openTaskProject = async (
 ): Promise<TaskProject> => {
   const model = await startScriptedModel(script)
   const project = createTestProject({ binary, modelURL: model.url, ...options })
-  opened.push({ model, project })
+  opened.push({ binary, model, project })
   const ledger = openTestLedger(project, binary)
   const taskID = await ledger.addTask(TASK)
   return {
@@ -97,10 +102,12 @@ export const openSharedTask = async (
   const server = joinServer(binary, task.project)
   const sessions = new Set<string>([task.project.directory])
   const batonLog = () => task.project.batonLog().filter((line) => [...sessions].some((part) => line.includes(part)))
+  const project = { ...task.project, batonLog }
   running.push(server)
+  opened[opened.findIndex(({ model }) => model === task.model)] = { ...task, project }
   return {
     ...task,
-    project: { ...task.project, batonLog },
+    project,
     client: server.client,
     say: async (text, session) => {
       const id = session ?? (await server.client.session.create({ body: {} })).data?.id ?? ""
