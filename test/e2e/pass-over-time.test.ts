@@ -1,35 +1,36 @@
-import { describe, expect, test } from "vitest"
+import { once } from "node:events"
+import { describe, expect, onTestFinished, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS, canToolsAsk } from "../support/opencode-binary.ts"
-import { eventually } from "../support/opencode-server.ts"
-import { closePassOverServers, openPassOverProject, openPassOverServer } from "../support/pass-over-project.ts"
+import { eventually, startServer } from "../support/opencode-server.ts"
+import { openPassOverSession, openSharedPasses, passStates, sources } from "../support/pass-over-project.ts"
 import { passOver, returns } from "../support/pass-over-script.ts"
 import type { ModelReply } from "../support/scripted-model.ts"
-import { closeTaskProjects } from "../support/task-project.ts"
+import { closeTaskProjects, MODEL } from "../support/task-project.ts"
 
 closeTaskProjects()
-closePassOverServers()
 
 const DONE = { text: "Done." }
 const NOTICE = /\[result of pass_\d{17}_\w+\]/
 
 /** A step that ends when the test says so. */
 const createGate = (reply: ModelReply) => {
-  let open: (() => void) | undefined
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  let reached = 0
+  const [reached, opened] = [new AbortController(), new AbortController()]
   return {
     step: async (): Promise<ModelReply> => {
-      reached++
-      await opened
+      reached.abort()
+      if (!opened.signal.aborted) await once(opened.signal, "abort")
       return reply
     },
-    open: () => open?.(),
-    isReached: () => (reached > 0 ? true : undefined),
+    open: () => opened.abort(),
+    /** The model is asked for this step. */
+    reached: once(reached.signal, "abort"),
   }
 }
+
+type Session = Awaited<ReturnType<typeof openPassOverSession>>
+const restOf = ({ busy }: Session, ids: readonly string[]) =>
+  eventually("the sessions' rest", async () => ((await busy(ids)).length === 0 ? true : undefined), 60_000)
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
@@ -39,12 +40,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const gate = createGate({ tool: "write", input: { filePath: "src/late.ts", content: "late\n" } })
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "SLOW-WORK" }), DONE],
         agents: { "SLOW-WORK": [gate.step, returns(), DONE] },
         policy: { defaults: { timeout_ms: 1_000, on_timeout: "continue", auto_apply: true } },
       })
-      const opencode = await openPassOverServer(binary, task)
+      const opencode = await openPassOverSession(task)
       await opencode.say("Go.")
       const [answer = ""] = await opencode.answers()
       expect(answer).toContain("status timeout")
@@ -56,18 +57,18 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       )
       expect(notice.conversation).toContain("(came late)")
       expect(notice.conversation).toContain("1 of them are held back")
-      expect(() => task.project.read("src/late.ts")).toThrow()
+      expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
 
   test(promised(["pass-over.C4"], "a subagent that is to be stopped is, and what it changed is held"), async () => {
     const gate = createGate(DONE)
-    const task = await openPassOverProject(binary, {
+    const task = await openSharedPasses(binary, {
       root: [passOver({ subagent: "coder", objective: "SLOW-WORK" }), DONE],
       agents: { "SLOW-WORK": [{ tool: "write", input: { filePath: "src/half.ts", content: "half\n" } }, gate.step] },
       policy: { defaults: { timeout_ms: 3_000, on_timeout: "stop" } },
     })
-    const opencode = await openPassOverServer(binary, task)
+    const opencode = await openPassOverSession(task)
     await opencode.say("Go.")
     const [answer = ""] = await opencode.answers()
     expect(answer).toContain("coder → timeout")
@@ -82,31 +83,31 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const gate = createGate({ tool: "write", input: { filePath: "src/x.ts", content: "x\n" } })
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "OUTER" }), DONE],
         agents: {
           OUTER: [passOver({ subagent: "second", objective: "INNER" }), returns(), DONE],
           INNER: [gate.step, returns(), DONE],
         },
       })
-      const opencode = await openPassOverServer(binary, task)
+      const opencode = await openPassOverSession(task)
       await opencode.sayLater("Go.")
-      await eventually("the inner subagent's turn", gate.isReached)
+      await gate.reached
       const [outer = ""] = await opencode.children()
       const [inner = ""] = await opencode.children(outer)
-      await opencode.client.session.abort({ path: { id: opencode.sessionID } })
+      const sessions = [opencode.sessionID, outer, inner]
+      expect(await opencode.busy(sessions)).toEqual(sessions)
       const asked = task.model.requests.length
-      gate.open()
-      await eventually("all sessions' rest", async () => {
-        const status = (await opencode.client.session.status()).data ?? {}
-        return [opencode.sessionID, outer, inner].every((id) => (status[id]?.type ?? "idle") === "idle") || undefined
-      })
-      await eventually(
-        "the log line",
-        () => task.project.batonLog().find((line) => /cancelled|aborted/.test(line)) ?? true,
+      await task.client.session.abort({ path: { id: opencode.sessionID } })
+      await restOf(opencode, sessions)
+      await eventually("the end of both passes", () =>
+        passStates(task.project).every((state) => state === "cancelled") ? true : undefined,
       )
-      expect(task.model.requests.length).toBe(asked)
-      expect(() => task.project.read("src/x.ts")).toThrow()
+      gate.open()
+      // What was still to be asked would have been by the end of another turn.
+      await opencode.say("And now?")
+      expect(task.model.requests.length).toBe(asked + 1)
+      expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
 
@@ -114,15 +115,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised(["pass-over.A1", "pass-over.G3"], "what a subagent says after its return is not waited for"),
     async () => {
       const gate = createGate(DONE)
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "TALK-ON" }), DONE],
         agents: {
           "TALK-ON": [{ tool: "write", input: { filePath: "src/x.ts", content: "x\n" } }, returns(), gate.step],
         },
       })
-      const opencode = await openPassOverServer(binary, task)
+      const opencode = await openPassOverSession(task)
       await opencode.say("Go.")
-      await eventually("its closing words' request", gate.isReached)
+      await gate.reached
       const [answer = ""] = await opencode.answers()
       expect(answer).toContain("coder → completed")
       expect(answer).toContain("added src/x.ts")
@@ -143,7 +144,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised(["pass-over.A1", "pass-over.B1"], "what runs beside a return belongs to the result, and is waited for"),
     async () => {
       const slow = "sleep 1; echo late > src/late.ts"
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "BOTH-AT-ONCE" }), DONE],
         agents: {
           "BOTH-AT-ONCE": [
@@ -157,7 +158,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
           ],
         },
       })
-      const opencode = await openPassOverServer(binary, task)
+      const opencode = await openPassOverSession(task)
       await opencode.say("Go.")
       const [answer = ""] = await opencode.answers()
       expect(answer).toContain("Written.")
@@ -169,20 +170,18 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised(["pass-over.D2"], "aborting the originator ends a subagent, too, that has returned and still speaks"),
     async () => {
       const [words, next] = [createGate(DONE), createGate(DONE)]
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "audit", objective: "TALK-ON" }), next.step],
         agents: { "TALK-ON": [returns(), words.step] },
       })
-      const opencode = await openPassOverServer(binary, task)
+      const opencode = await openPassOverSession(task)
       await opencode.sayLater("Go.")
-      await eventually("the originator's next step", next.isReached)
-      await eventually("the subagent's closing words", words.isReached)
+      await Promise.all([next.reached, words.reached])
       const [child = ""] = await opencode.children()
-      await opencode.client.session.abort({ path: { id: opencode.sessionID } })
-      await eventually("both sessions' rest", async () => {
-        const status = (await opencode.client.session.status()).data ?? {}
-        return [opencode.sessionID, child].every((id) => (status[id]?.type ?? "idle") === "idle") || undefined
-      })
+      const sessions = [opencode.sessionID, child]
+      expect(await opencode.busy(sessions)).toEqual(sessions)
+      await task.client.session.abort({ path: { id: opencode.sessionID } })
+      await restOf(opencode, sessions)
       words.open()
       next.open()
     },
@@ -195,17 +194,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const gate = createGate(returns({ decision: "approved" }))
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "audit", objective: "ASYNC-WORK", async: true }), DONE],
         agents: { "ASYNC-WORK": [gate.step, DONE] },
       })
-      const opencode = await openPassOverServer(binary, task)
+      const opencode = await openPassOverSession(task)
       await opencode.say("Go.")
       expect((await opencode.answers())[0]).toContain("audit is at work.")
-      await opencode.client.session.summarize({
-        path: { id: opencode.sessionID },
-        body: { providerID: "scripted", modelID: "model" },
-      })
+      await task.client.session.summarize({ path: { id: opencode.sessionID }, body: MODEL })
       gate.open()
       await eventually("the announcement", async () =>
         task.model.received("turn").find(({ conversation }) => NOTICE.test(conversation)),
@@ -226,30 +222,31 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const gate = createGate(DONE)
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "CUT-OFF" }), DONE],
         agents: { "CUT-OFF": [{ tool: "write", input: { filePath: "src/half.ts", content: "half\n" } }, gate.step] },
       })
-      const first = await openPassOverServer(binary, task)
-      await first.sayLater("Go.")
-      await eventually("the subagent's second step", gate.isReached)
-      process.kill(first.server.pid, "SIGKILL")
+      const { client, pid, stop } = await startServer(binary, task.project)
+      onTestFinished(stop)
+      const id = (await client.session.create({ body: {} })).data?.id ?? ""
+      await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text: "Go." }] } })
+      await gate.reached
+      process.kill(pid, "SIGKILL")
       gate.open()
-      const second = await openPassOverServer(binary, task, first.sessionID)
-      await second.say("What happened?")
+      await task.say("What happened?", id)
       const notice = await eventually("the announcement", async () =>
         task.model.received("turn").find(({ conversation }) => NOTICE.test(conversation)),
       )
       expect(notice.conversation).toContain("OpenCode ended while the subagent worked")
       expect(notice.conversation).toContain("added src/half.ts")
-      expect(() => task.project.read("src/half.ts")).toThrow()
+      expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
 
   test(
     promised(["pass-over.A6"], "where the policy says so, the user is asked before a result goes back"),
     async () => {
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [
           passOver({ subagent: "audit", objective: "ASK-ME" }),
           passOver({ subagent: "audit", objective: "ASK-ME" }),
@@ -257,9 +254,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         ],
         agents: { "ASK-ME": [returns({ decision: "approved" }), DONE] },
         policy: { defaults: { auto_return: false } },
-        options: { config: { permission: { edit: "allow" } } },
+        config: { permission: { edit: "allow" } },
       })
-      const opencode = await openPassOverServer(binary, task)
+      const opencode = await openPassOverSession(task)
       if (!canToolsAsk(binary)) {
         await opencode.say("Go.")
         const answers = await opencode.answers()
@@ -268,13 +265,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         return
       }
       const asked: string[] = []
-      const events = await opencode.client.event.subscribe()
+      const events = await task.client.event.subscribe()
       const answering = (async () => {
         for await (const event of events.stream) {
           const { type, properties } = event as { type: string; properties: { id?: string; sessionID?: string } }
           if (type !== "permission.asked" || !properties.id || !properties.sessionID) continue
           asked.push(properties.id)
-          await opencode.client.postSessionIdPermissionsPermissionId({
+          await task.client.postSessionIdPermissionsPermissionId({
             path: { id: properties.sessionID, permissionID: properties.id },
             body: { response: asked.length === 1 ? "once" : "reject" },
           })

@@ -1,57 +1,60 @@
-import { afterEach } from "vitest"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
-import { startServer, type TestServer } from "./opencode-server.ts"
 import { type AgentScript, passOverScript } from "./pass-over-script.ts"
-import { openTaskProject, type TaskProject } from "./task-project.ts"
-import type { ProjectOptions } from "./test-project.ts"
+import type { Script } from "./scripted-model.ts"
+import { openSharedTask, openTaskProject, type SharedTask, type TaskProject } from "./task-project.ts"
+import type { TestProject } from "./test-project.ts"
 
 export type PassOverProject = {
   root: AgentScript
   agents?: Record<string, AgentScript>
   /** What `.opencode/pass-over.json` holds; a text is written as it is. */
   policy?: unknown
-  options?: Partial<ProjectOptions>
+  config?: Record<string, unknown>
 }
+
+type Options = { context: number; config?: Record<string, unknown> }
 
 const CODER = "---\ndescription: writes code\nmode: subagent\n---\nYou write code.\n"
 
 /** A project with a policy, scripted agents, and subagents `coder`, `second`, `third` and `fourth` that may change files. */
-export const openPassOverProject = async (
-  binary: OpenCodeBinary,
-  { root, agents = {}, policy = {}, options = {} }: PassOverProject,
-): Promise<TaskProject> => {
-  const script = passOverScript({ root, agents })
-  const task = await openTaskProject(binary, script, { context: 100_000, ...options })
-  task.project.write("src/a.ts", "export const a = 1\n")
-  task.project.write(".opencode/pass-over.json", typeof policy === "string" ? policy : JSON.stringify(policy))
-  for (const name of ["coder", "second", "third", "fourth"]) task.project.write(`.opencode/agent/${name}.md`, CODER)
-  return task
+const openWith =
+  <Task extends Pick<TaskProject, "project">>(
+    open: (binary: OpenCodeBinary, script: Script, options: Options) => Promise<Task>,
+  ) =>
+  async (binary: OpenCodeBinary, { root, agents = {}, policy = {}, config = {} }: PassOverProject): Promise<Task> => {
+    const task = await open(binary, passOverScript({ root, agents }), { context: 100_000, config })
+    const { project } = task
+    project.write("src/a.ts", "export const a = 1\n")
+    project.write(".opencode/pass-over.json", typeof policy === "string" ? policy : JSON.stringify(policy))
+    for (const name of ["coder", "second", "third", "fourth"]) project.write(`.opencode/agent/${name}.md`, CODER)
+    return task
+  }
+
+export const openPassOverProject = openWith<TaskProject>(openTaskProject)
+/** The same in the shared server. */
+export const openSharedPasses = openWith<SharedTask>(openSharedTask)
+
+/** The files of `src`: a.ts alone until an agent writes there. */
+export const sources = ({ directory }: TestProject): string[] => readdirSync(join(directory, "src")).sort()
+
+/** What became of the project's passes, oldest first. */
+export const passStates = ({ directory }: TestProject): string[] => {
+  const folder = join(directory, ".opencode", "state", "pass-over")
+  const ids = readdirSync(folder).filter((name) => name.startsWith("pass_"))
+  return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")).state.state)
 }
 
-const servers: TestServer[] = []
-
-/** Call once at the top of a test file that uses `openPassOverServer`. */
-export const closePassOverServers = (): void => {
-  afterEach(async () => {
-    for (const server of servers.splice(0)) await server.stop()
-  })
-}
-
-/** `opencode serve` for such a project, a session in it, and what a user does there. */
-export const openPassOverServer = async (binary: OpenCodeBinary, task: TaskProject, sessionID?: string) => {
-  const server = await startServer(binary, task.project)
-  servers.push(server)
-  const { client } = server
-  const id = sessionID ?? (await client.session.create({ body: {} })).data?.id ?? ""
+/** A session of a project in the shared server, and what a user does and sees there. */
+export const openPassOverSession = async ({ client, say }: Pick<SharedTask, "client" | "say">) => {
+  const id = (await client.session.create({ body: {} })).data?.id ?? ""
   const messages = async (of = id) => (await client.session.messages({ path: { id: of } })).data ?? []
-  const body = (text: string) => ({ parts: [{ type: "text" as const, text }] })
   return {
-    client,
-    server,
     sessionID: id,
     messages,
-    say: (text: string) => client.session.prompt({ path: { id }, body: body(text) }),
-    sayLater: (text: string) => client.session.promptAsync({ path: { id }, body: body(text) }),
+    say: (text: string) => say(text, id),
+    sayLater: (text: string) => client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text }] } }),
     children: async (of = id) =>
       ((await client.session.children({ path: { id: of } })).data ?? []).map((each) => each.id),
     /** The answers of the tools of this session, oldest first. */
@@ -63,5 +66,12 @@ export const openPassOverServer = async (binary: OpenCodeBinary, task: TaskProje
           return part.state.status === "error" ? [part.state.error] : []
         }),
       ),
+    /** Those of these sessions that are at work. */
+    busy: async (ids: readonly string[]): Promise<string[]> => {
+      const { data, error } = await client.session.status()
+      if (!data) throw new Error(`no session's status is known: ${JSON.stringify(error)}`)
+      // What is at rest is not in it.
+      return ids.filter((each) => (data[each]?.type ?? "idle") !== "idle")
+    },
   }
 }
