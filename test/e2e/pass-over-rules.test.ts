@@ -1,26 +1,25 @@
-import { existsSync, readdirSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { openPassOverProject } from "../support/pass-over-project.ts"
-import { lastToolAnswer, passOver, returns } from "../support/pass-over-script.ts"
-import { closeTaskProjects, type TaskProject } from "../support/task-project.ts"
+import { openSharedPasses, sources } from "../support/pass-over-project.ts"
+import { lastToolAnswer, passOver, returns, START } from "../support/pass-over-script.ts"
+import { closeTaskProjects, type SharedTask } from "../support/task-project.ts"
 
 closeTaskProjects()
 
 const DONE = { text: "Done." }
 
-const run = async (task: TaskProject): Promise<string> => {
-  const ended = await task.run("Go.")
-  expect(ended.exitCode, ended.stderr).toBe(0)
-  return lastToolAnswer(task.model.requests)
+const run = async ({ say, model }: SharedTask): Promise<string> => {
+  await say(START)
+  return lastToolAnswer(model.requests)
 }
 
 /** Everything that any model was told, one after the other. */
-const said = ({ model }: TaskProject): string => model.requests.map(({ conversation }) => conversation).join("\n\n")
+const said = ({ model }: SharedTask): string => model.requests.map(({ conversation }) => conversation).join("\n\n")
 
-const auditLines = ({ project }: TaskProject): Record<string, unknown>[] => {
+const auditLines = ({ project }: SharedTask): Record<string, unknown>[] => {
   const folder = join(project.directory, ".opencode", "pass-over-logs")
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".jsonl"))
   return files.flatMap((name) =>
@@ -39,7 +38,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "three delegations are allowed, the fourth, a cycle and a pass to oneself are refused with the chain",
     ),
     async () => {
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "LEVEL-ONE" }), DONE],
         agents: {
           "LEVEL-ONE": [
@@ -70,7 +69,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(all).toMatch(/build \(ses_\w+\) → coder \(ses_\w+\) → second \(ses_\w+\) → third \(ses_\w+\) → fourth/)
       expect(all).toContain("third → completed")
       expect(all).toContain("added src/three.ts")
-      expect(existsSync(join(task.project.directory, "src/three.ts"))).toBe(false)
+      expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
 
@@ -81,7 +80,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       let failures = 0
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "audit", objective: "FAIL-FIRST" }), DONE],
         agents: {
           "FAIL-FIRST": [() => (failures++ === 0 ? { status: 400, message: "model says no" } : returns()), DONE],
@@ -97,7 +96,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(["pass-over.E2", "pass-over.A5"], "a subagent that fails for good is E011, with its session"),
     async () => {
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "audit", objective: "FAIL-ALWAYS" }), DONE],
         agents: { "FAIL-ALWAYS": [{ status: 400, message: "model says no" }] },
         policy: { defaults: { retry_delay_ms: 10, max_retries: 1 } },
@@ -111,7 +110,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(promised(["pass-over.A2"], "prose is a partial output, and the third invalid return is E021"), async () => {
-    const task = await openPassOverProject(binary, {
+    const task = await openSharedPasses(binary, {
       root: [
         passOver({ subagent: "audit", objective: "PROSE" }),
         passOver({ subagent: "audit", objective: "WRONG" }),
@@ -135,12 +134,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a policy that is not one refuses with its line, and so does an unknown agent",
     ),
     async () => {
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "audit", objective: "X" }), DONE],
         policy: '{\n  "defaults": {\n    "timeout_ms": "soon"\n  }\n}\n',
       })
       expect(await run(task)).toContain("E030 CONFIG_INVALID: .opencode/pass-over.json:3")
-      const other = await openPassOverProject(binary, { root: [passOver({ subagent: "audti", objective: "X" }), DONE] })
+      const other = await openSharedPasses(binary, { root: [passOver({ subagent: "audti", objective: "X" }), DONE] })
       const answer = await run(other)
       expect(answer).toContain('E001 INVALID_SUBAGENT: There is no subagent "audti"')
       expect(answer).toContain("The nearest names are audit")
@@ -154,7 +153,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"] })
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [ask, ask, passOver({ subagent: "scout", objective: "SCOUT-IT" }), DONE],
         agents: { "CHECK-IT": [returns({ decision: "approved" }), DONE], "SCOUT-IT": [returns(), DONE] },
         policy: { defaults: { cache: true } },
