@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { snapshotTree } from "../support/folder-tree.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { openPassOverProject } from "../support/pass-over-project.ts"
-import { lastToolAnswer, passOver, returns } from "../support/pass-over-script.ts"
-import type { ModelRequest } from "../support/scripted-model.ts"
-import { closeTaskProjects, type TaskProject } from "../support/task-project.ts"
+import { openPassOverProject, openSharedPasses, sources } from "../support/pass-over-project.ts"
+import { lastToolAnswer, passOver, returns, START } from "../support/pass-over-script.ts"
+import { bash, type ModelRequest } from "../support/scripted-model.ts"
+import { closeTaskProjects, type SharedTask } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -19,18 +19,16 @@ const decide =
     input: { pass_over_id: passID(request.conversation), ...input },
   })
 
-const run = async (task: TaskProject): Promise<string> => {
-  const ended = await task.run("Go.")
-  expect(ended.exitCode, ended.stderr).toBe(0)
-  return lastToolAnswer(task.model.requests)
+const run = async ({ say, model }: SharedTask): Promise<string> => {
+  await say(START)
+  return lastToolAnswer(model.requests)
 }
 
 const write = (filePath: string, content: string) => ({ tool: "write", input: { filePath, content } })
 const read = (filePath: string) => ({ tool: "read", input: { filePath } })
-const bash = (command: string) => ({ tool: "bash", input: { command, description: "a command" } })
 
 /** The project's own files: neither OpenCode's nor the bundle's. */
-const ownFiles = ({ project }: TaskProject) => {
+const ownFiles = ({ project }: SharedTask) => {
   const all = Object.entries(snapshotTree(project.directory))
   return Object.fromEntries(all.filter(([path]) => !/^(?:\.opencode|\.git)(?:\/|$)/.test(path)))
 }
@@ -43,7 +41,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const finding = { severity: "error", message: "a is never used", path: "src/a.ts", line: 1, fix: "remove it" }
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "audit", objective: "REVIEW-IT please", files: ["src/a.ts"] }), DONE],
         agents: { "REVIEW-IT": [returns({ decision: "changes_requested", findings: [finding] }), DONE] },
       })
@@ -70,7 +68,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "changes by tool and shell are held back, and rejected they leave the worktree as it was",
     ),
     async () => {
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "CODE-IT" }), decide("pass_over_reject"), DONE],
         agents: {
           "CODE-IT": [
@@ -113,7 +111,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         ],
       },
     })
-    const answer = await run(task)
+    const { exitCode, stderr } = await task.run(START)
+    expect(exitCode, stderr).toBe(0)
+    const answer = lastToolAnswer(task.model.requests)
     expect(task.project.read("src/a.ts")).toBe("export const a = 2\n")
     expect(task.project.read("src/b.ts")).toBe("made\n")
     expect(answer).toContain("They are in the worktree (applied)")
@@ -122,7 +122,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(["pass-over.B2", "pass-over.G1"], "a file that changed meanwhile is refused, and nothing is applied"),
     async () => {
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [
           passOver({ subagent: "coder", objective: "CODE-IT" }),
           bash("echo mine > src/a.ts"),
@@ -143,12 +143,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(answer).toContain("E022 APPLY_CONFLICT")
       expect(answer).toContain("src/a.ts: conflict")
       expect(task.project.read("src/a.ts")).toBe("mine\n")
-      expect(() => task.project.read("src/c.ts")).toThrow()
+      expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
 
   test(promised(["pass-over.B2", "pass-over.C1"], "with auto_apply the changes stay"), async () => {
-    const task = await openPassOverProject(binary, {
+    const task = await openSharedPasses(binary, {
       root: [passOver({ subagent: "coder", objective: "CODE-IT" }), DONE],
       agents: { "CODE-IT": [read("src/a.ts"), write("src/a.ts", "export const a = 2\n"), returns(), DONE] },
       policy: { pairs: { "build->coder": { auto_apply: true } } },
@@ -163,7 +163,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a reader cannot write: not by tool, not by shell, not through an agent of its own",
     ),
     async () => {
-      const task = await openPassOverProject(binary, {
+      const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "READ-IT" }), DONE],
         agents: {
           "READ-IT": [
