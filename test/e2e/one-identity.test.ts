@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { handedOverTo } from "../support/handoff-script.ts"
 import { liveFiles, liveFolder } from "../support/live-stream.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually } from "../support/opencode-server.ts"
@@ -61,8 +62,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
       const body = { command: "handoff", arguments: "finish the parser" }
       await task.client.session.command({ path: { id: root }, body })
-      const answered = model.received("turn").at(-1)?.conversation ?? ""
-      const handedTo = /stored in the new session (ses_\w+)/.exec(answered)?.[1] ?? ""
+      const handedTo = handedOverTo(task)
       await say("Go on.", handedTo)
       const begun = model.received("turn").at(-1)?.conversation ?? ""
       for (const part of [`Continuing work from session ${root}`, "# Worker", `Task: ${taskID}`])

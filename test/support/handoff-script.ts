@@ -1,4 +1,4 @@
-import type { ModelReply, Script } from "./scripted-model.ts"
+import { type ModelReply, newestWords, type Script, type ScriptedModel } from "./scripted-model.ts"
 
 /**
  * An agent that calls handoff_session when /handoff asks for it, and read_session when a message says READ-THE-OLD-ONE;
@@ -6,12 +6,20 @@ import type { ModelReply, Script } from "./scripted-model.ts"
  */
 export const handoffScript =
   (handedOver: { prompt: string; files: readonly string[] }): Script =>
-  ({ kind, conversation }): ModelReply => {
-    if (kind === "compaction") return { text: "A summary." }
-    const last = conversation.slice(conversation.lastIndexOf("[user]"))
+  (request): ModelReply => {
+    if (request.kind === "compaction") return { text: "A summary." }
+    const last = newestWords(request)
     if (last.includes("[tool]")) return { text: "Done." }
     if (last.includes("Hand this work over")) return { tool: "handoff_session", input: handedOver }
-    const from = /Continuing work from session (ses_\w+)/.exec(conversation)?.[1]
+    const from = /Continuing work from session (ses_\w+)/.exec(request.conversation)?.[1]
     if (last.includes("READ-THE-OLD-ONE") && from) return { tool: "read_session", input: { sessionID: from } }
     return { text: "Noted." }
   }
+
+/** The new session of the handoff that the model has heard of last. */
+export const handedOverTo = ({ model }: { model: ScriptedModel }): string => {
+  const answer = model.received("turn").at(-1)?.conversation ?? ""
+  const to = /stored in the new session (ses_\w+)/.exec(answer)?.[1]
+  if (to !== undefined) return to
+  throw new Error(`no session was made: ${answer.slice(-1_500)}`)
+}
