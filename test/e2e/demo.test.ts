@@ -4,13 +4,15 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { scriptedAgent } from "../../scripts/demonstration/scripted-agent.ts"
 import { promised } from "../requirements.ts"
+import { deadline } from "../support/deadline.ts"
 import { createDemoCheckout, type DemoCheckout } from "../support/demo-checkout.ts"
+import { IS_NIGHT } from "../support/ends.ts"
 import { linkDependencies, scriptedConfig } from "../support/isolated-opencode.ts"
 import { NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { startScriptedModel } from "../support/scripted-model.ts"
 
 /** An installation and two dozen turns of OpenCode, on a busy machine. */
-const DEMO_TIMEOUT_MS = 400_000
+const DEMO_TIMEOUT_MS = deadline(400_000)
 
 let checkout: DemoCheckout
 beforeAll(() => {
@@ -78,7 +80,9 @@ describe("the demo on a machine with Node and npm only", () => {
     },
     DEMO_TIMEOUT_MS,
   )
+})
 
+const describeMore = (): void => {
   test(
     promised(["repo.A2", "install.E3"], "starts at once the second time; without Baton it loses the task and fails"),
     async () => {
@@ -166,4 +170,6 @@ describe("the demo on a machine with Node and npm only", () => {
     },
     DEMO_TIMEOUT_MS,
   )
-})
+}
+
+if (IS_NIGHT) describe("the demo once more", describeMore)

@@ -2,8 +2,9 @@ import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
+import { deadline } from "../support/deadline.ts"
+import { NEWEST_OR_ALL } from "../support/ends.ts"
 import { type Held, watchHeld } from "../support/held.ts"
-import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually, startServer, type TestServer } from "../support/opencode-server.ts"
 import type { ModelReply, Script } from "../support/scripted-model.ts"
 import { BRIEF, closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
@@ -11,9 +12,9 @@ import { BRIEF, closeTaskProjects, openTaskProject, type TaskProject } from "../
 closeTaskProjects()
 
 /** Two lives of a dozen model calls each, and a forced collection at each look. */
-const DEADLINE_MS = 300_000
+const DEADLINE_MS = deadline(300_000)
 /** Records are made and delivered for some seconds more. */
-const SETTLE_MS = 30_000
+const SETTLE_MS = deadline(30_000)
 
 const REVIEW = { subagent: "audit", objective: "Look at it.", reason: "review" }
 const ORDER = "passes this work over to you"
@@ -97,7 +98,7 @@ const filesOfSessions = ({ project }: TaskProject): string[] =>
     readdirSync(join(project.directory, ".opencode/state", folder)).map((name) => `${folder}/${name}`),
   )
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {
   test(promised(
     ["soak.B4", "soak.B5"],
     "deleted sessions leave nothing in memory or on disk, and dispose leaves no child, timer or descriptor",

@@ -15,12 +15,14 @@ import {
 import { type TourSeen, takeTour } from "../../scripts/demonstration/tour/walk.ts"
 import { promised } from "../requirements.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../support/browser.ts"
-import { BOTH_ENDS, NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
+import { deadline } from "../support/deadline.ts"
+import { NEWEST_OR_ALL } from "../support/ends.ts"
+import { NEWEST, REPOSITORY } from "../support/opencode-binary.ts"
 import { readQuotedCommands, withoutIds } from "../support/quoted-commands.ts"
 import { isTmuxHere } from "../support/tui.ts"
 
 /** Half a minute on a quiet machine; a walk has many steps, and a busy machine is slow at each. */
-const TOUR_DEADLINE_MS = 600_000
+const TOUR_DEADLINE_MS = deadline(600_000)
 const NOTHING_TO_MEND = /\n0 broken, 0 warnings, \d+ ok\n$/
 
 /** OpenCode's own folders, what Bun and OpenTUI keep for it, the ledger, and the sockets of the test's terminals. */
@@ -46,7 +48,7 @@ const readPage = async (opened: TestBrowser, url: string): Promise<string> => {
   return (await page.locator("main").textContent()) ?? ""
 }
 
-describe.each(BOTH_ENDS)("a tour with OpenCode $version", (binary) => {
+describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
   // 1.2.15's TUI drops what tmux types.
   const inTui = hasTmux && binary === NEWEST
   let seen: TourSeen
@@ -176,7 +178,7 @@ describe.each(BOTH_ENDS)("a tour with OpenCode $version", (binary) => {
   )
 
   // The page is about the newest; 1.14, which may compact twice, prints lines of its own.
-  if (BOTH_ENDS.includes(NEWEST))
+  if (NEWEST_OR_ALL.includes(NEWEST))
     test(promised("tour.B1", "the page of the tour quotes its commands, with lines of what they print"), () => {
       const ran = Object.values(seen.commands).map(({ command, output }) => [withoutIds(command), withoutIds(output)])
       const quoted = readQuotedCommands(readFileSync(join(REPOSITORY, "docs/tour.md"), "utf8"))

@@ -1,4 +1,5 @@
 import { dirname } from "node:path"
+import { deadline } from "../deadline.ts"
 import { owedLogsOf, readFiles, readHalfFiles, readPasses, readRecords } from "./observe.ts"
 import { judge, type Observation, type SeenTurn } from "./oracle.ts"
 import { describePlan, type StormPlan } from "./plan.ts"
@@ -27,16 +28,15 @@ export type StormResult = {
 export type StormOptions = { readonly keep: (violations: readonly string[]) => boolean }
 
 /** What follows from the faults that struck: what may be parked, and what nobody could keep. */
-const allowances = ({ faults, struck, task }: Stage) => {
+const allowances = ({ faults, struck, refusedAll, task }: Stage) => {
   const names = struck()
   const standing = faults.filter(({ name }) => names.includes(name))
-  const refuses = (what: "disk" | "ledger") => standing.some((fault) => fault.refuses === what)
   const saysSo =
     names.some((name) => name.startsWith("app.log")) ||
     task.project.batonLog().some((line) => /only in memory|a record is lost/.test(line))
   return {
     parked: standing.reduce((sum, fault) => sum + (fault.parked ?? 0), 0),
-    mayLose: refuses("disk") && refuses("ledger") && saysSo,
+    mayLose: refusedAll() && saysSo,
     losesState: standing.some(({ losesState }) => losesState),
   }
 }
@@ -63,7 +63,7 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
     ...records,
     turns,
     clean: clean.endings,
-    hangLimitMs: HANG_LIMIT_MS,
+    hangLimitMs: deadline(HANG_LIMIT_MS),
     owedLogs: owedLogsOf(
       seen,
       turns.some(({ wasKilled }) => wasKilled),

@@ -2,7 +2,7 @@ import { runProgram } from "../opencode-run.ts"
 import type { TaskProject } from "../task-project.ts"
 import type { Ending } from "./oracle.ts"
 
-/** More than any run needs, on a busy machine too: whoever has not ended then never will. */
+/** More than any run needs on a quiet machine: whoever has not ended then never will. */
 export const HANG_LIMIT_MS = 600_000
 
 export type TurnOptions = {

@@ -14,6 +14,8 @@ import { createStormScript, type Seen } from "./storm-script.ts"
 import { canTrace, tracingLauncher } from "./trace.ts"
 
 const SETTLE_DEADLINE_MS = 120_000
+/** For records of which some may be lost, so that waiting for all of them may be in vain. */
+const LOSS_DEADLINE_MS = 10_000
 const ASK_EVERY_MS = 250
 /** On a busy machine the embedded ledger may take too long and be left alone for the rest of a run. */
 const MOST_CLEAN_RUNS = 3
@@ -51,6 +53,8 @@ export type Stage = StormProject & {
   /** What a fault or the storm itself found wrong. */
   readonly complaints: readonly string[]
   struck(): readonly string[]
+  /** Whether neither disk nor ledger took records for a while: what memory alone had may never come. */
+  refusedAll(): boolean
   prepare(): Promise<void>
   /** One run of the plan, with the faults whose moment comes in it. */
   run(turn: Turn, index: number): Promise<{ ending: Ending; wasKilled: boolean }>
@@ -102,6 +106,11 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
   }
   const clock = createFaultClock(plan, faults, scene)
 
+  const refusedAll = (): boolean => {
+    const standing = faults.filter(({ name }) => clock.struck().includes(name))
+    return (["disk", "ledger"] as const).every((what) => standing.some(({ refuses }) => refuses === what))
+  }
+
   const isSettled = async (): Promise<true | undefined> => {
     const marks = stateFolder(task, "learning/waiting")
     const isLearned = !existsSync(marks) || readdirSync(marks).length === 0
@@ -118,7 +127,8 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
   }
   // What never comes is for the oracle to tell.
   const settle = async (): Promise<void> => {
-    await eventually("every record in the ledger", isSettled, SETTLE_DEADLINE_MS, ASK_EVERY_MS).catch(() => undefined)
+    const mostMs = refusedAll() ? LOSS_DEADLINE_MS : SETTLE_DEADLINE_MS
+    await eventually("every record in the ledger", isSettled, mostMs, ASK_EVERY_MS).catch(() => undefined)
   }
 
   const sessionArgs = (): string[] => {
@@ -132,6 +142,7 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
     isTraced,
     complaints,
     struck: clock.struck,
+    refusedAll,
     prepare: clock.prepare,
     run: async (turn, index) => {
       wasKilled = false
