@@ -2,13 +2,14 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, openSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Part } from "@opencode-ai/sdk"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { handoffScript } from "../support/handoff-script.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { startServer, type TestServer } from "../support/opencode-server.ts"
-import { type ScriptedModel, startScriptedModel } from "../support/scripted-model.ts"
-import { createTestProject, type TestProject } from "../support/test-project.ts"
+import { closeTaskProjects, openSharedTask, type SharedTask } from "../support/task-project.ts"
+import type { TestProject } from "../support/test-project.ts"
+
+closeTaskProjects("all")
 
 const GIGABYTES_5 = 5 * 1024 ** 3
 
@@ -39,8 +40,8 @@ const HOSTILE: readonly Hostile[] = [
     name: "a link that leads out",
     text: "@link-out.txt",
     arrange: (project) => {
-      writeFileSync(join(project.home, "secret.txt"), "OUTSIDE")
-      symlinkSync(join(project.home, "secret.txt"), join(project.directory, "link-out.txt"))
+      project.write("../secret.txt", "OUTSIDE")
+      symlinkSync(join(project.directory, "../secret.txt"), join(project.directory, "link-out.txt"))
     },
     names: ["it lies outside the project"],
   },
@@ -131,36 +132,24 @@ const syntheticTexts = (parts: readonly Part[]): string[] =>
   parts.flatMap((part) => (part.type === "text" && part.synthetic ? [part.text] : []))
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  let model: ScriptedModel
-  let project: TestProject
-  let server: TestServer
+  let task: SharedTask
   let from: string
-  const created = async (): Promise<string> => (await server.client.session.create({ body: {} })).data?.id ?? ""
+  const created = async (): Promise<string> => (await task.client.session.create({ body: {} })).data?.id ?? ""
   const marker = (): string =>
     `Continuing work from session ${from}. When you lack specific information you can use read_session to get it.`
   const say = async (id: string, text: string, noReply = true) => {
-    const answer = await server.client.session.prompt({
-      path: { id },
-      body: { noReply, parts: [{ type: "text", text }] },
-    })
-    expect(answer.error).toBeUndefined()
-    const messages = (await server.client.session.messages({ path: { id } })).data ?? []
+    const body = { noReply, parts: [{ type: "text" as const, text }] }
+    expect((await task.client.session.prompt({ path: { id }, body })).error).toBeUndefined()
+    const messages = (await task.client.session.messages({ path: { id } })).data ?? []
     return messages.findLast(({ info }) => info.role === "user")
   }
 
   beforeAll(async () => {
-    model = await startScriptedModel(handoffScript({ prompt: "Go on.", files: ["README.md"] }))
-    project = createTestProject({ binary, modelURL: model.url })
+    task = await openSharedTask(binary, handoffScript({ prompt: "Go on.", files: ["README.md"] }))
     // OpenCode's own snapshots would read it to its end.
-    project.write(".gitignore", "sparse.txt\n")
-    for (const { arrange } of HOSTILE) arrange?.(project)
-    server = await startServer(binary, project)
+    task.project.write(".gitignore", "sparse.txt\n")
+    for (const { arrange } of HOSTILE) arrange?.(task.project)
     from = await created()
-  })
-  afterAll(async () => {
-    await server.stop()
-    await model.close()
-    await project.remove()
   })
 
   test.each(HOSTILE)(
@@ -183,12 +172,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     async () => {
       const id = await created()
       const first = await say(id, `${marker()}\n\n@README.md`)
-      await server.stop()
-      server = await startServer(binary, project)
+      await task.restart()
       const second = await say(id, "Go on.", false)
       expect(syntheticTexts(first?.parts ?? [])).toHaveLength(2)
       expect(syntheticTexts(second?.parts ?? [])).toEqual([])
-      const seen = model.received("turn").at(-1)?.conversation ?? ""
+      const seen = task.model.received("turn").at(-1)?.conversation ?? ""
       expect(seen.split("00001| # A project under test")).toHaveLength(2)
       for (const message of [first, second]) {
         expect(message?.info).toMatchObject({ agent: "build", model: { providerID: "scripted", modelID: "model" } })
@@ -200,11 +188,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised(["handoff.E2", "handoff.D1"], "a session that is deleted between draft and send leaves draft and files"),
     async () => {
       const gone = await created()
-      await server.client.session.delete({ path: { id: gone } })
+      await task.client.session.delete({ path: { id: gone } })
       const text = `${marker().replace(from, gone)}\n\n@README.md\n\nREAD-THE-OLD-ONE`
       const message = await say(await created(), text, false)
       expect(syntheticTexts(message?.parts ?? [])).toHaveLength(2)
-      const seen = model.received("turn").at(-1)?.conversation ?? ""
+      const seen = task.model.received("turn").at(-1)?.conversation ?? ""
       expect(seen).toContain(`Could not read session ${gone}: there is no session with this id`)
     },
   )

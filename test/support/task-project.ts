@@ -1,4 +1,4 @@
-import { afterEach } from "vitest"
+import { afterAll, afterEach } from "vitest"
 import { keepFailure, type Subject } from "./keep-failure.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
@@ -32,17 +32,22 @@ const opened: Subject[] = []
 let lastOpened: readonly Subject[] = []
 const running: TestServer[] = []
 
-/** Call once at the top of a test file: ends instances, closes models and removes projects after each test. */
-export const closeTaskProjects = (): void => {
+const closeOpened = async (): Promise<void> => {
+  for (const server of running.splice(0)) await server.stop()
+  for (const { model, project } of opened.splice(0)) {
+    await model.close()
+    if (!process.env.BATON_KEEP_PROJECTS) await project.remove()
+  }
+}
+
+/** Call once at the top of a test file: ends instances, closes models and removes projects after each test, or after all. */
+export const closeTaskProjects = (after: "each" | "all" = "each"): void => {
   afterEach(async ({ task }) => {
     if (opened.length > 0) lastOpened = [...opened]
     if (task.result?.state === "fail") keepFailure(`${task.file.name} ${task.fullTestName}`, lastOpened)
-    for (const server of running.splice(0)) await server.stop()
-    for (const { model, project } of opened.splice(0)) {
-      await model.close()
-      if (!process.env.BATON_KEEP_PROJECTS) await project.remove()
-    }
+    if (after === "each") await closeOpened()
   })
+  if (after === "all") afterAll(closeOpened)
 }
 
 /** @param script is first asked when OpenCode runs, so it may use what this function returns */
