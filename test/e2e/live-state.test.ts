@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
@@ -8,13 +8,21 @@ import {
   normaliseStream,
   readStream,
   recordingWriter,
+  recordStream,
   reduceStream,
+  setLiveState,
 } from "../support/live-stream.ts"
 import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
-import { eventually, startServer } from "../support/opencode-server.ts"
-import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
-import type { ModelReply, Script } from "../support/scripted-model.ts"
-import { closeTaskProjects, openTaskProject, type TaskProject } from "../support/task-project.ts"
+import { eventually } from "../support/opencode-server.ts"
+import { COMPACTING_STEP } from "../support/retention.ts"
+import { bash, type ModelReply, newestWords, type Script } from "../support/scripted-model.ts"
+import {
+  closeTaskProjects,
+  openSharedTask,
+  openTaskProject,
+  type SharedTask,
+  type TaskProject,
+} from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -33,7 +41,7 @@ const GOLDEN_STREAM = join(REPOSITORY, "test/fixtures/live-state-run.jsonl")
 const compactsOnce: Script = ({ kind, conversation }): ModelReply => {
   if (kind === "compaction") return { text: "A summary." }
   if (conversation.includes("What did we do so far?")) return { text: "Finished." }
-  return { tool: "bash", input: { command: "true", description: "A step" }, promptTokens: COMPACTING_PROMPT_TOKENS }
+  return COMPACTING_STEP
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
@@ -84,12 +92,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       )
       const file = join(task.project.home, "stream.jsonl")
       const environment = {
-        BATON_STATE_WRITER: recordingWriter(file),
+        BATON_STATE_WRITER: recordingWriter(file, "echo WRITER-SAYS; echo WRITER-SAYS >&2"),
         C2C_MCP_SESSION_ID: "my-session",
         C2C_MCP_AUTO_REGISTER_ALIAS: "my-alias",
       }
       const result = await task.run(task.message, { environment })
       expect(result.exitCode, result.stderr).toBe(0)
+      expect(result.stdout).toContain("Finished.")
+      expect(result.stdout + result.stderr).not.toContain("WRITER-SAYS")
       const lines = await eventually("the end in the stream", () => {
         const found = readStream(file)
         return JSON.stringify(found).includes('"session.idle"') ? found : undefined
@@ -109,77 +119,87 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "in serve, a permission is shown while it waits, and children are not",
     ),
     async () => {
-      const task = await openTaskProject(
-        binary,
-        ({ conversation }): ModelReply => {
-          const last = conversation.slice(conversation.lastIndexOf("[user]"))
-          if (last.includes("ASK") && !last.includes("[tool]"))
-            return { tool: "bash", input: { command: "true", description: "d" } }
-          return { text: "Done." }
-        },
-        { config: { permission: { bash: "ask" } } },
-      )
-      const file = join(task.project.home, "stream.jsonl")
-      const environment = { ...task.project.environment, BATON_STATE_WRITER: recordingWriter(file) }
-      const server = await startServer(binary, { ...task.project, environment })
-      try {
-        const { client } = server
-        const root = (await client.session.create({ body: {} })).data?.id ?? ""
-        const state = () => reduceStream(readStream(file))
-        const prompted = client.session.prompt({ path: { id: root }, body: { parts: [{ type: "text", text: "ASK" }] } })
-        const waiting = await eventually("the permission in the stream", () => {
-          const seen = state()
-          return JSON.stringify(seen ?? null).includes('"ty":"permission"') ? seen : undefined
-        })
-        const { details } = waiting.tui_focus as { details: { id: string; type: string } }
-        expect(details.type).toBe("bash")
-        await client.postSessionIdPermissionsPermissionId({
-          path: { id: root, permissionID: details.id },
-          body: { response: "once" },
-        })
-        await prompted
-        const child = (await client.session.create({ body: { parentID: root } })).data?.id ?? ""
-        await client.session.prompt({ path: { id: child }, body: { parts: [{ type: "text", text: "Hello." }] } })
-        const done = await eventually("idle in the stream", () => {
-          const seen = state()
-          const agent = seen?.agent as { is_idle?: boolean } | undefined
-          return agent?.is_idle ? seen : undefined
-        })
-        expect(done).toMatchObject({
-          root_opencode_session_id: root,
-          agent: { turn_count: 1 },
-          tui_focus: { ty: "prompt", details: null },
-        })
-      } finally {
-        await server.stop()
+      const asks: Script = (request) => {
+        const last = newestWords(request)
+        return last.includes("ASK") && !last.includes("[tool]") ? bash("true") : { text: "Done." }
       }
+      const { client, project, say } = await openSharedTask(binary, asks, { config: { permission: { bash: "ask" } } })
+      const file = recordStream(project)
+      const root = (await client.session.create({ body: {} })).data?.id ?? ""
+      const state = () => reduceStream(readStream(file))
+      const answered = say("ASK", root)
+      const waiting = await eventually("the permission in the stream", () => {
+        const seen = state()
+        return JSON.stringify(seen ?? null).includes('"ty":"permission"') ? seen : undefined
+      })
+      const { details } = waiting.tui_focus as { details: { id: string; type: string } }
+      expect(details.type).toBe("bash")
+      await client.postSessionIdPermissionsPermissionId({
+        path: { id: root, permissionID: details.id },
+        body: { response: "once" },
+      })
+      await answered
+      const child = (await client.session.create({ body: { parentID: root } })).data?.id ?? ""
+      await say("Hello.", child)
+      const done = await eventually("idle in the stream", () => {
+        const seen = state()
+        const agent = seen?.agent as { is_idle?: boolean } | undefined
+        return agent?.is_idle ? seen : undefined
+      })
+      expect(done).toMatchObject({
+        root_opencode_session_id: root,
+        agent: { turn_count: 1 },
+        tui_focus: { ty: "prompt", details: null },
+      })
     },
   )
 
   test.each([
-    ["is not there", ["/nonexistent/writer"]],
-    ["exits at once", ["/bin/sh", "-c", "exit 3"]],
-    ["never reads", ["/bin/sh", "-c", "sleep 30"]],
-    ["talks on both streams", ["/bin/sh", "-c", "while read -r line; do echo out; echo err >&2; done"]],
-  ])(promised(["live-state.A3", "live-state.D2"], "a writer that %s costs the run nothing"), async (_what, argv) => {
-    const started = (task: TaskProject, since: number) =>
-      /live state is published/.test(task.project.batonLog().slice(since).join("\n"))
-    let since = Number.POSITIVE_INFINITY
-    const task: TaskProject = await openTaskProject(
-      binary,
-      once(compactsOnce, () => since === Number.POSITIVE_INFINITY || started(task, since)),
-    )
-    const plain = await task.run(task.message, { environment: { BATON_STATE_WRITER: "off" } })
-    since = task.project.batonLog().length
-    const result = await task.run(task.message, { environment: { BATON_STATE_WRITER: JSON.stringify(argv) } })
-    expect([result.exitCode, result.stderr.includes("err")]).toEqual([plain.exitCode, false])
-    expect(result.stdout).toBe(plain.stdout)
+    ["is not there", undefined],
+    ["exits at once", "exit 3"],
+    ["never reads", "sleep 30"],
+    ["talks on both streams", "while read -r line; do echo out; pwd >&2; done"],
+  ])(promised(["live-state.A3", "live-state.D2"], "a writer that %s costs the run nothing"), async (what, lines) => {
+    let isPublished = false
+    const task: SharedTask = await openSharedTask(binary, async (request) => {
+      // Its lines in the log have the project's folder, in which it is.
+      if (isPublished && request.kind === "turn") await task.logged("live state is published")
+      return compactsOnce(request)
+    })
+    const answers = async (): Promise<string[]> => {
+      const id = await task.say(task.message)
+      const messages = (await task.client.session.messages({ path: { id } })).data ?? []
+      const own = messages.filter(({ info }) => info.role === "assistant").flatMap(({ parts }) => parts)
+      return own.flatMap((part) => (part.type === "text" ? part.text : part.type === "tool" ? part.tool : []))
+    }
+    setLiveState(task.project, { enabled: false })
+    const plain = await answers()
+    expect(plain).toEqual(["bash", "A summary.", "Finished."])
+    const writer = join(task.project.directory, "writer")
+    if (lines) {
+      task.project.write("writer", `#!/bin/sh\n${lines}\n`)
+      chmodSync(writer, 0o755)
+    }
+    setLiveState(task.project, { writer: [writer] })
+    isPublished = true
+    await task.restart()
+    expect(await answers()).toEqual(plain)
+    if (what === "talks on both streams") await task.logged("the state writer says")
   })
 
   test(promised("live-state.A2", "it is off when the settings say so"), async () => {
-    const task = await openTaskProject(binary, compactsOnce)
-    writeFileSync(join(task.project.directory, ".opencode/baton.json"), '{"liveState":{"enabled":false}}')
-    expect((await task.run(task.message)).exitCode).toBe(0)
-    expect(liveFiles(task.project.directory)).toEqual([])
+    const shown = (task: SharedTask) => liveFiles(task.project.directory)
+    const on: SharedTask = await openSharedTask(
+      binary,
+      once(compactsOnce, () => shown(on).length > 0),
+    )
+    // It would be published before what begins after it.
+    const off = await openSharedTask(binary, async (request) => {
+      if (request.kind === "turn" && request.index === 0) await on.say(on.message)
+      return compactsOnce(request)
+    })
+    setLiveState(off.project, { enabled: false })
+    await off.say(off.message)
+    expect([shown(on).length, shown(off)]).toEqual([1, []])
   })
 })

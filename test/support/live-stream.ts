@@ -2,16 +2,29 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
 import { expect } from "vitest"
+import { SETTINGS_FILE, type Settings } from "../../.opencode/baton/host/settings.ts"
 import { type StreamLine, streamLineSchema } from "../../.opencode/baton/live-state/protocol.ts"
 import { EMPTY_REDUCTION, reduceLine } from "../../.opencode/baton/live-state/state-reducer.ts"
+import type { TestProject } from "./test-project.ts"
 
 export const liveFolder = (directory: string): string => join(directory, ".opencode/state/live")
 
 export const liveFiles = (directory: string): string[] =>
   existsSync(liveFolder(directory)) ? readdirSync(liveFolder(directory)).filter((name) => name.endsWith(".json")) : []
 
-/** A writer of the test's own, which keeps the stream as it comes. */
-export const recordingWriter = (file: string): string => JSON.stringify(["/bin/sh", "-c", `cat >> '${file}'`])
+/** A writer of the test's own, which keeps the stream as it comes. @param then what it does behind each line */
+export const recordingWriter = (file: string, then = ":"): string =>
+  JSON.stringify(["/bin/sh", "-c", `while read -r line; do printf '%s\\n' "$line" >> '${file}'; ${then}; done`])
+
+export const setLiveState = (project: TestProject, liveState: Partial<Settings["liveState"]>): void =>
+  project.write(SETTINGS_FILE, JSON.stringify({ liveState }))
+
+/** Has such a writer keep the project's stream from the next start on. @returns the stream's file */
+export const recordStream = (project: TestProject): string => {
+  const file = join(project.directory, "stream.jsonl")
+  setLiveState(project, { writer: JSON.parse(recordingWriter(file)) })
+  return file
+}
 
 /** The lines so far, each of which must keep the protocol; a line that is still being written is left out. */
 export const readStream = (file: string): StreamLine[] =>
