@@ -1,10 +1,184 @@
-import { readDemoOptions } from "./options.ts"
-import { createPaint, wantsColour } from "./paint.ts"
-import { runDemo } from "./run-demo.ts"
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { splitHandoff } from "../../.opencode/baton/ledger/description.ts"
+import { type Script, type ScriptedModel, startScriptedModel } from "../../test/support/scripted-model.ts"
+import { countCompactions, openCodeVersion, runAgent } from "./agent-run.ts"
+import {
+  type Evidence,
+  firstRequests,
+  hasFailed,
+  judge,
+  type LedgerTask,
+  type LeftBehind,
+  recordedCompactions,
+  untoldIn,
+} from "./claims.ts"
+import { createPlace, type DemoOptions, type Place, prepareProject } from "./place.ts"
+import {
+  createPaint,
+  createProgress,
+  type Paint,
+  renderAgentEnd,
+  renderClaims,
+  renderCrash,
+  renderEnd,
+  renderHeader,
+  renderKnowledge,
+  renderShow,
+  renderStanding,
+  renderTask,
+  renderTimeline,
+  wantsColour,
+} from "./report.ts"
+import { isCrashPoint, SUMMARIES, scriptedAgent } from "./scripted-agent.ts"
+import { FROZEN_FILE, PROJECT_FILES, pastedMessage, TASK, testCount, workerMessage } from "./slug-project.ts"
+import { findTraces, foldersToSearch } from "./traces.ts"
 
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
-/** The entry that scripts/demo starts: signals, output and the exit code. */
+const write = (text: string): void => {
+  process.stdout.write(text)
+}
+const say = (...lines: string[]): void => write(`${lines.join("\n")}\n`)
+
+/** The DEMO_* variables that scripts/demo sets. */
+const readOptions = (environment: Record<string, string | undefined>): DemoOptions => {
+  const required = (name: string): string => {
+    const value = environment[name]
+    if (!value) throw new Error(`expected ${name} to be set: start the demo with ./scripts/demo`)
+    return value
+  }
+  return {
+    repository: required("DEMO_REPOSITORY"),
+    packages: required("DEMO_PACKAGES"),
+    opencode: required("DEMO_OPENCODE"),
+    runtime: required("DEMO_RUNTIME"),
+    ...(environment.DEMO_MODEL ? { model: environment.DEMO_MODEL } : {}),
+    ...(environment.DEMO_KEEP ? { keep: environment.DEMO_KEEP } : {}),
+    withBaton: environment.DEMO_WITHOUT_BATON !== "1",
+  }
+}
+
+const runTest = async ({ run }: Place): Promise<Evidence["test"]> => {
+  const { exitCode, stdout } = await run("node", "--test")
+  const [passed = "?", tests = "?"] = [testCount(stdout, "pass"), testCount(stdout, "tests")]
+  return { passes: exitCode === 0, summary: `node --test: ${passed} of ${tests}` }
+}
+
+/** @returns whether every asserted claim holds */
+const demonstrate = async (
+  place: Place,
+  model: ScriptedModel | undefined,
+  crash: AbortSignal,
+  paint: Paint,
+): Promise<boolean> => {
+  const startedAt = Date.now()
+  const { options, directory, root } = place
+  let section = 0
+  const head = (title: string, remark = ""): void => {
+    const text = `${paint("cyan", String(++section))}  ${paint("bold", title)}`
+    say("", remark === "" ? text : `${text}  ${paint("dim", remark)}`)
+  }
+  /** A heading below a heading: the command that shows what follows. */
+  const sayCommand = (command: string, remark: string): void =>
+    say(`   ${paint("cyan", "$")} ${command}  ${paint("dim", remark)}`)
+  /** The ledger as somebody outside sees it: only through the prog command. */
+  const prog = async (...args: string[]): Promise<string> =>
+    (await place.succeed(join(options.repository, ".opencode", "baton", "bin", "prog"), ...args)).trimEnd()
+  const readTask = async (): Promise<LedgerTask> => JSON.parse(await prog("show", taskID, "--json"))
+
+  say(...renderHeader(options, await openCodeVersion(place), paint))
+  const installed = options.withBaton ? "Baton by ./scripts/install" : "no Baton"
+  head("A project with a failing test, a task in the ledger", installed)
+  await prepareProject(place, model?.url)
+  const { title, definitionOfDone, specification: ordered } = TASK
+  const taskID = await prog("add", title, "-p", "slugs", "--dod", definitionOfDone, "--desc", ordered)
+  say(...renderTask(taskID, options, paint))
+
+  head("opencode run: the agent works, and its context fills up again and again")
+  const progress = createProgress(write, paint, (number) => (model && SUMMARIES[number - 1]?.shown) ?? "")
+  const runShown = (message: string, killed?: AbortSignal) =>
+    runAgent(place, message, progress.show, killed).finally(progress.end)
+  let run = await runShown(options.withBaton ? workerMessage(taskID) : pastedMessage(taskID), crash)
+  let leftBehind: LeftBehind | undefined
+  if (crash.aborted && run.exitCode === null) {
+    leftBehind = { sessionID: run.sessionID ?? "", ...(await readTask()) }
+    say(renderCrash(taskID, paint))
+    const next = await runShown(`Task: ${taskID}\n`)
+    run = { ...next, seconds: run.seconds + next.seconds }
+  }
+  say(...renderAgentEnd(run, paint))
+  const counted = model?.received("compaction").length
+  const compactions = counted ?? (run.sessionID ? await countCompactions(place, run.sessionID) : 0)
+
+  const told = model && firstRequests(model.requests, taskID)
+  const afterCrash = leftBehind && told?.findLast(({ after }) => after === "nothing")?.conversation
+  if (told) {
+    head("What the model is told at the beginning, after each compaction and after the crash")
+    const kinds = SUMMARIES.map(({ kind }) => kind)
+    say(...renderKnowledge(told, kinds, paint), ...(afterCrash ? renderStanding(afterCrash, paint) : []))
+  }
+
+  const task = await readTask()
+  const recorded = recordedCompactions(task)
+  const { specification } = splitHandoff(task.description)
+  head("What an observer sees")
+  sayCommand(`prog show ${taskID} --json`, "its compactions, UTC")
+  say(...renderTimeline(recorded, paint))
+  sayCommand(`prog show ${taskID}`, "shortened")
+  say(...renderShow(await prog("show", taskID), task, specification, paint))
+
+  head("Checked")
+  const evidence: Evidence = {
+    exitCode: run.exitCode,
+    compactions,
+    recorded,
+    specification: { ordered, inLedger: specification },
+    knowledge: told?.map(({ knowledge }) => knowledge),
+    untold: leftBehind && afterCrash ? untoldIn(afterCrash, leftBehind) : undefined,
+    test: await runTest(place),
+    isFrozenFileUntouched: readFileSync(join(directory, FROZEN_FILE), "utf8") === PROJECT_FILES[FROZEN_FILE],
+    status: task.status,
+    traces: model && findTraces(foldersToSearch(options.repository, process.env), root, startedAt),
+    root,
+  }
+  const claims = judge(evidence, model !== undefined)
+  say(...renderClaims(claims, paint))
+  const isOwnSession = !model && !options.keep && run.sessionID
+  const deleted = isOwnSession ? await place.openCode(["session", "delete", isOwnSession]) : undefined
+  const passed = !hasFailed(claims)
+  say("", ...renderEnd({ place, taskID, passed, isForgotten: deleted?.exitCode === 0 }, paint))
+  return passed
+}
+
+/**
+ * Runs the demo and takes away what it made, whatever happens; only what the user asked to keep stays, unless the demo
+ * is interrupted.
+ *
+ * @returns whether every asserted claim holds
+ * @throws when a part of the demo itself fails, or the signal's reason when it was interrupted
+ */
+const runDemo = async (options: DemoOptions, signal: AbortSignal): Promise<boolean> => {
+  const place = createPlace(options, signal)
+  const crash = new AbortController()
+  const crashing: Script = (request) => {
+    if (isCrashPoint(request)) crash.abort()
+    return scriptedAgent(request)
+  }
+  const packageOf = createRequire(join(options.packages, "..", "package.json"))
+  const model = options.model
+    ? undefined
+    : await startScriptedModel(crashing, async () => packageOf("@copilotkit/aimock"))
+  try {
+    const paint = createPaint(wantsColour(process.env, process.stdout.isTTY === true))
+    return await demonstrate(place, model, crash.signal, paint)
+  } finally {
+    await model?.close()
+    if (!options.keep || signal.aborted) place.remove()
+  }
+}
+
 const main = async (): Promise<number> => {
   const stop = new AbortController()
   let interrupted: number | undefined
@@ -14,20 +188,13 @@ const main = async (): Promise<number> => {
       stop.abort(new Error("interrupted"))
     })
   }
-  const paint = createPaint(wantsColour(process.env, process.stdout.isTTY === true))
-  const write = (text: string): void => {
-    process.stdout.write(text)
-  }
   try {
-    const passed = await runDemo(readDemoOptions(process.env), { write, paint, signal: stop.signal })
-    return passed ? 0 : 1
+    return (await runDemo(readOptions(process.env), stop.signal)) ? 0 : 1
   } catch (error) {
-    if (interrupted !== undefined) {
-      process.stderr.write("\ndemo: interrupted; what it started is ended, what it wrote is removed\n")
-      return interrupted
-    }
-    process.stderr.write(`\ndemo: ${error instanceof Error ? error.message : String(error)}\n`)
-    return 1
+    const reason = error instanceof Error ? error.message : String(error)
+    const text = interrupted ? "interrupted; what it started is ended, what it wrote is removed" : reason
+    process.stderr.write(`\ndemo: ${text}\n`)
+    return interrupted ?? 1
   }
 }
 

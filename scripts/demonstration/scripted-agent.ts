@@ -1,5 +1,5 @@
 import type { ModelReply, ModelRequest, Script } from "../../test/support/scripted-model.ts"
-import { ACCENTS_EDIT, CONSTRAINT, SHARP_S_EDIT, TASK } from "./slug-project.ts"
+import { ACCENTS_EDIT, CONSTRAINT, SHARP_S_EDIT, TASK, testCount } from "./slug-project.ts"
 
 /** A usage this close to the demo's 20,000 tokens makes OpenCode compact before the next turn. */
 const FULL_TOKENS = 19_700
@@ -18,12 +18,6 @@ const edit = (change: Record<string, string>) => (): ModelReply => ({ tool: "edi
 const runTest = (): ModelReply => bash("node --test", "Run the test")
 
 const says = (mark: string) => (seen: string) => seen.includes(mark)
-
-/** How many tests failed when the test was last run, on every Node from 20 on. */
-const failures = (seen: string): number | undefined => {
-  const found = [...seen.matchAll(/[#ℹ] fail (\d+)/g)].at(-1)
-  return found ? Number(found[1]) : undefined
-}
 
 const LOOP = "Loop: node --test"
 const TRIED = "Tried: normalize NFD alone"
@@ -51,17 +45,17 @@ const STEPS: readonly Step[] = [
         ? bash(`prog show ${id} && cat slugify.js`, "See where it is")
         : { tool: "read", input: { filePath: "slugify.js" } },
   },
-  { isDone: isPast(LOOP, (seen) => failures(seen) !== undefined), take: runTest },
+  { isDone: isPast(LOOP, (seen) => testCount(seen, "fail") !== undefined), take: runTest },
   { isDone: isPast(LOOP), take: record(`${LOOP}, 4 of 5 fail; next: strip accents`), fillsContext: true },
   { isDone: isPast(TRIED, says(".normalize(")), take: edit(ACCENTS_EDIT) },
-  { isDone: isPast(TRIED, (seen) => failures(seen) !== undefined), take: runTest },
+  { isDone: isPast(TRIED, (seen) => testCount(seen, "fail") !== undefined), take: runTest },
   { isDone: isPast(TRIED), take: record(`${TRIED}; failed: gro-e-stra-e; next: ß to ss`), fillsContext: true },
   {
     isDone: isPast(CHECKPOINT, (seen) => /replaceAll\(\\*"ß/.test(seen)),
     take: edit(SHARP_S_EDIT),
     fillsContext: true,
   },
-  { isDone: isPast(CHECKPOINT, (seen) => failures(seen) === 0), take: runTest },
+  { isDone: isPast(CHECKPOINT, (seen) => testCount(seen, "fail") === 0), take: runTest },
   { isDone: isPast(CHECKPOINT), take: record(`${CHECKPOINT}, 5 of 5; next: verify`), fillsContext: true },
   {
     isDone: isPast(VERIFIED),

@@ -61,6 +61,12 @@ export const PROJECT_FILES: Record<string, string> = {
 
 export const FROZEN_FILE = "slugify.test.js"
 
+/** A number that `node --test` printed last, on every Node from 20 on. */
+export const testCount = (output: string, name: "tests" | "pass" | "fail"): number | undefined => {
+  const found = [...output.matchAll(new RegExp(`[#ℹ] ${name} (\\d+)`, "g"))].at(-1)
+  return found ? Number(found[1]) : undefined
+}
+
 type Edit = { filePath: string; oldString: string; newString: string }
 
 /** The first attempt: right for accents, wrong for ß, which is no letter with an accent. */

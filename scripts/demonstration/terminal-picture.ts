@@ -1,104 +1,187 @@
-/** The styles that the picture knows, by the codes of the demo's output. */
-const STYLES: Record<string, string> = { 1: "b", 2: "d", 31: "r", 32: "g", 33: "y", 36: "c" }
+import { renameSync, writeFileSync } from "node:fs"
+import { userInfo } from "node:os"
 
-type Run = { column: number; text: string; styles: readonly string[] }
+/** Colours as `#rrggbb`; absent for the terminal's own. */
+type Style = { colour?: string | undefined; background?: string | undefined; isBold?: boolean; isFaint?: boolean }
+type Pen = Style & { isReversed?: boolean }
+/** Characters of one style in a row, and the column of the first. */
+export type Run = { column: number; text: string; style: Style }
 
-const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[([0-9;]*)m`, "g")
+const TEXT = "#eeeeee"
+const BACKGROUND = "#0a0a0a"
+/** The eight colours that have names; the bright ones look the same. */
+const NAMED = ["#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#58a6ff", "#c9d1d9"]
 
-export const charactersIn = (text: string): number => Array.from(text).length
+const charactersIn = (text: string): number => Array.from(text).length
 
-/** A line in runs of one style, each with the column it starts at. Nested styles add up, 0 takes all away. */
-export const parseColouredLine = (line: string): Run[] => {
-  const runs: Run[] = []
-  let column = 0
-  let styles: readonly string[] = []
-  const add = (text: string): void => {
-    if (text !== "") runs.push({ column, text, styles })
-    column += charactersIn(text)
+const hex = (parts: readonly number[]): string =>
+  `#${parts.map((part) => (part & 0xff).toString(16).padStart(2, "0")).join("")}`
+
+/** What follows 38 or 48: `2;R;G;B`, or `5;INDEX` with the name of a colour. Takes its numbers off the list. */
+const takeColour = (codes: number[]): string | undefined =>
+  codes.shift() === 2 ? hex(codes.splice(0, 3)) : NAMED[(codes.shift() ?? 0) % 8]
+
+/** The pen after a sequence "select graphic rendition" (ECMA-48, 8.3.117). Slant, lines and blinking are left out. */
+const applyCodes = (pen: Pen, codes: number[]): Pen => {
+  let next = { ...pen }
+  for (let code = codes.shift(); code !== undefined; code = codes.shift()) {
+    const [tens, ones] = [Math.floor(code / 10), code % 10]
+    const part = tens === 3 || tens === 9 ? "colour" : tens === 4 || tens === 10 ? "background" : undefined
+    if (code === 0) next = {}
+    else if (code === 1) next.isBold = true
+    else if (code === 2) next.isFaint = true
+    else if (code === 22) next = { ...next, isBold: false, isFaint: false }
+    else if (code === 7 || code === 27) next.isReversed = code === 7
+    else if (part) next[part] = ones === 9 ? undefined : ones === 8 ? takeColour(codes) : NAMED[ones]
   }
-  let from = 0
-  for (const match of line.matchAll(COLOUR)) {
-    add(line.slice(from, match.index))
-    from = match.index + match[0].length
-    for (const code of (match[1] || "0").split(";")) {
-      const style = STYLES[code]
-      styles = style ? [...styles, style] : []
-    }
-  }
-  add(line.slice(from))
-  return runs
+  return next
 }
 
-export const escapeXml = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
+const styleOf = ({ isReversed, ...style }: Pen): Style =>
+  isReversed ? { ...style, colour: style.background ?? BACKGROUND, background: style.colour ?? TEXT } : style
 
-const FONT_SIZE = 13
-const COLUMN_WIDTH = 7.8
-const LINE_HEIGHT = 18
-const MARGIN = 20
-const TITLE_HEIGHT = 36
-
-export const FONT_FAMILY =
-  'ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace'
-
-const STYLE_SHEET = `
-    .w{fill:#ffffff;stroke:#d0d7de}.h{fill:#f6f8fa}.l{stroke:#d0d7de}.t{fill:#57606a}
-    text{font-family:${FONT_FAMILY};font-size:${FONT_SIZE}px;fill:#1f2328;white-space:pre}
-    .b{font-weight:700}.d{fill:#6e7781}.r{fill:#cf222e}.g{fill:#1a7f37}.y{fill:#9a6700}.c{fill:#0969da}
-    @media (prefers-color-scheme:dark){
-      .w{fill:#0d1117;stroke:#30363d}.h{fill:#161b22}.l{stroke:#30363d}.t{fill:#8b949e}
-      text{fill:#e6edf3}.d{fill:#8b949e}.r{fill:#ff7b72}.g{fill:#3fb950}.y{fill:#d29922}.c{fill:#58a6ff}
-    }`
-
-const round = (value: number): string => String(Math.round(value * 10) / 10)
-
-/** Words of a run with the column of each: spaces need no drawing, and a glyph of odd width moves nothing after it. */
-export const wordsOf = <T extends { column: number; text: string }>(run: T): T[] =>
-  [...run.text.matchAll(/[!-~]+(?: [!-~]+)*|[^\s!-~]+/g)].map((match) => ({
-    ...run,
-    column: run.column + charactersIn(run.text.slice(0, match.index)),
-    text: match[0],
-  }))
-
-const renderWord = ({ column, text, styles }: Run, baseline: number): string => {
-  const characters = charactersIn(text)
-  const x = MARGIN + column * COLUMN_WIDTH
-  if (text === "│") {
-    const [middle, top] = [round(x + COLUMN_WIDTH / 2 - 1), round(baseline - LINE_HEIGHT + 5)]
-    return `<rect class="${styles.at(-1) ?? "d"}" x="${middle}" y="${top}" width="2" height="${LINE_HEIGHT}"/>`
-  }
-  const classes = styles.length > 0 ? ` class="${[...new Set(styles)].join(" ")}"` : ""
-  const stretch = characters > 1 ? ` textLength="${round(characters * COLUMN_WIDTH)}"` : ""
-  return `<text${classes} x="${round(x)}" y="${round(baseline)}"${stretch}>${escapeXml(text)}</text>`
-}
+const SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[([0-9;:]*)m`)
 
 /**
- * A terminal window with a command and its coloured output, as SVG: text that can be read and searched, light or dark
- * as the reader's screen, no font from outside.
+ * The rows of a coloured output, or of a screen as `tmux capture-pane -e -p` prints it: a style goes on to the next row.
+ * Rows at the end that show nothing are left out.
  */
-export const renderTerminalPicture = (command: string, output: string): string => {
-  const lines = [`\u001b[32m$\u001b[0m \u001b[1m${command}\u001b[0m`, ...output.trimEnd().split("\n")]
-  const rows = lines.map(parseColouredLine)
-  const columns = Math.max(...rows.flat().map(({ column, text }) => column + charactersIn(text)))
-  const width = Math.ceil(2 * MARGIN + columns * COLUMN_WIDTH)
-  const height = TITLE_HEIGHT + MARGIN + rows.length * LINE_HEIGHT + 8
-  const body = rows.flatMap((runs, row) =>
-    runs.flatMap(wordsOf).map((word) => renderWord(word, TITLE_HEIGHT + MARGIN + 6 + row * LINE_HEIGHT)),
-  )
-  const dots = ["#ff5f57", "#febc2e", "#28c840"].map(
-    (colour, index) => `<circle cx="${20 + index * 18}" cy="${TITLE_HEIGHT / 2}" r="5.5" fill="${colour}"/>`,
-  )
+export const parseScreen = (screen: string): Run[][] => {
+  let pen: Pen = {}
+  const rows = screen.split("\n").map((line) => {
+    let column = 0
+    // Text, codes, text, codes, …, text.
+    return line.split(SEQUENCE).flatMap((part, index): Run[] => {
+      if (index % 2 === 1) pen = applyCodes(pen, part.split(/[;:]/).map(Number))
+      if (index % 2 === 1 || part === "") return []
+      const run = { column, text: part, style: styleOf(pen) }
+      column += charactersIn(part)
+      return [run]
+    })
+  })
+  return rows.slice(0, rows.findLastIndex((runs) => runs.some(({ text }) => text.trim() !== "")) + 1)
+}
+
+/** Most fixed-width fonts are 0.6 em wide: a column. */
+const FONT_SIZE = 13.3
+const COLUMN_WIDTH = 8
+const LINE_HEIGHT = 18
+const BASELINE = 13
+const PADDING = 10
+const TITLE_HEIGHT = 34
+const GAP = 20
+
+/** Characters that have to meet those beside them: left, top, width and height as shares of their cell. */
+const SHAPES: Readonly<Record<string, readonly [number, number, number, number]>> = {
+  "█": [0, 0, 1, 1],
+  "▀": [0, 0, 1, 0.5],
+  "▄": [0, 0.5, 1, 0.5],
+  "▌": [0, 0, 0.5, 1],
+  "▐": [0.5, 0, 0.5, 1],
+  "┃": [0.375, 0, 0.25, 1],
+  "╹": [0.375, 0, 0.25, 0.5],
+  "╻": [0.375, 0.5, 0.25, 0.5],
+  "│": [0.4375, 0, 0.125, 1],
+  "━": [0, 0.44, 1, 0.12],
+  "─": [0, 0.47, 1, 0.06],
+  "■": [0.125, 0.31, 0.75, 0.38],
+  "⬝": [0.375, 0.5, 0.25, 0.11],
+}
+
+const escapeXml = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
+
+type Box = { x: number; y: number; width: number; height: number; fill: string }
+
+const renderBox = ({ x, y, width, height, fill }: Box): string =>
+  `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${fill}"/>`
+
+const renderBackground = ({ column, text, style: { background = BACKGROUND } }: Run, y: number): string[] => {
+  const width = charactersIn(text) * COLUMN_WIDTH
+  const box = { x: column * COLUMN_WIDTH, y, width, height: LINE_HEIGHT, fill: background }
+  return background === BACKGROUND ? [] : [renderBox(box)]
+}
+
+/** Word by word, since a glyph of odd width must move nothing after it; repeated shapes that meet as one box. */
+const renderText = ({ column, text, style }: Run, rowTop: number): string[] =>
+  [...text.matchAll(/([^\s!-~])\1*|[!-~]+(?: [!-~]+)*/gu)].flatMap((match): string[] => {
+    const [part, first = part] = match
+    const from = column + charactersIn(text.slice(0, match.index))
+    const count = charactersIn(part)
+    const [fill, shape] = [style.colour ?? TEXT, SHAPES[first]]
+    if (shape) {
+      const [left, top, width, share] = shape
+      const height = Math.max(1, Math.round(share * LINE_HEIGHT))
+      const boxAt = (index: number, cells: number): string => {
+        const place = { x: (from + index + left) * COLUMN_WIDTH, y: rowTop + Math.round(top * LINE_HEIGHT) }
+        return renderBox({ ...place, width: cells * COLUMN_WIDTH, height, fill })
+      }
+      return width === 1 ? [boxAt(0, count)] : Array.from({ length: count }, (_, index) => boxAt(index, width))
+    }
+    const stretch = count > 1 ? ` textLength="${count * COLUMN_WIDTH}"` : ""
+    const look = `${style.isBold ? ' font-weight="700"' : ""}${style.isFaint ? ' opacity="0.6"' : ""}`
+    const place = `x="${from * COLUMN_WIDTH}" y="${rowTop + BASELINE}"`
+    return [`<text ${place} fill="${fill}"${look}${stretch}>${escapeXml(part)}</text>`]
+  })
+
+export type Frame = { caption: string; screen: string }
+
+const renderWindow = (caption: string, rows: readonly Run[][], width: number, height: number): string[] => [
+  `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="9" fill="${BACKGROUND}" stroke="#3d444d"/>`,
+  `<path d="M1 ${TITLE_HEIGHT}V10a9 9 0 0 1 9-9h${width - 20}a9 9 0 0 1 9 9v${TITLE_HEIGHT - 10}z" fill="#21262d"/>`,
+  ...["#ff5f57", "#febc2e", "#28c840"].map(
+    (fill, index) => `<circle cx="${20 + index * 18}" cy="${TITLE_HEIGHT / 2}" r="5.5" fill="${fill}"/>`,
+  ),
+  `<text x="${width / 2}" y="${TITLE_HEIGHT / 2 + 5}" text-anchor="middle" fill="#c9d1d9">${escapeXml(caption)}</text>`,
+  `<g transform="translate(${PADDING} ${TITLE_HEIGHT + PADDING})" shape-rendering="crispEdges">`,
+  ...[renderBackground, renderText].flatMap((render) =>
+    rows.flatMap((runs, row) => runs.flatMap((run) => render(run, row * LINE_HEIGHT))),
+  ),
+  "</g>",
+]
+
+const FONT_FAMILY =
+  'ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace'
+
+/**
+ * Terminal windows one below the other, as SVG: text that can be read and searched, in the terminal's own colours and
+ * without a font from outside.
+ *
+ * @param title what the picture shows, for those who cannot see it
+ */
+export const renderTerminal = (title: string, ...frames: readonly Frame[]): string => {
+  const windows = frames.map(({ caption, screen }) => ({ caption, rows: parseScreen(screen) }))
+  const runs = windows.flatMap(({ rows }) => rows.flat())
+  const columns = Math.max(...runs.map(({ column, text }) => column + charactersIn(text)))
+  const width = columns * COLUMN_WIDTH + 2 * PADDING
+  let height = -GAP
+  const drawn = windows.flatMap(({ caption, rows }) => {
+    const top = height + GAP
+    const own = TITLE_HEIGHT + rows.length * LINE_HEIGHT + 2 * PADDING
+    height = top + own
+    return [`<g transform="translate(0 ${top})">`, ...renderWindow(caption, rows, width, own), "</g>"]
+  })
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="title">`,
-    `<title id="title">The output of ${escapeXml(command)}</title>`,
-    `<style>${STYLE_SHEET}\n</style>`,
-    `<rect class="w" x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="9"/>`,
-    `<path class="h" d="M1 ${TITLE_HEIGHT}V10a9 9 0 0 1 9-9h${width - 20}a9 9 0 0 1 9 9v${TITLE_HEIGHT - 10}z"/>`,
-    `<path class="l" d="M1 ${TITLE_HEIGHT}.5h${width - 2}"/>`,
-    ...dots,
-    `<text class="t" x="${width / 2}" y="${TITLE_HEIGHT / 2 + 5}" text-anchor="middle">${escapeXml(command)}</text>`,
-    ...body,
+    `<title id="title">${escapeXml(title)}</title>`,
+    `<style>text{font-family:${FONT_FAMILY};font-size:${FONT_SIZE}px;white-space:pre}</style>`,
+    ...drawn,
     "</svg>",
     "",
   ].join("\n")
+}
+
+/** Commands and what they printed, in one terminal. */
+export const renderCommands = (...commands: readonly { command: string; output: string }[]): string => {
+  const screens = commands.map(({ command, output }) => `\u001b[32m$\u001b[0m \u001b[1m${command}\u001b[0m\n${output}`)
+  const caption = commands[0]?.command ?? ""
+  return renderTerminal(`The output of ${caption}`, { caption, screen: screens.join("\n") })
+}
+
+/** Writes an SVG in one piece. @throws when the picture would show where it was taken */
+export const writePicture = (path: string, svg: string): void => {
+  const traces = ["baton-picture-", "baton-e2e-", `/${userInfo().username}/`].filter((part) => svg.includes(part))
+  if (traces.length > 0) throw new Error(`the picture shows this machine: ${traces.join(", ")}`)
+  writeFileSync(`${path}.tmp`, svg)
+  renameSync(`${path}.tmp`, path)
 }

@@ -2,16 +2,21 @@ import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { type Evidence, hasFailed, judge } from "../../scripts/demonstration/claims.ts"
-import { firstRequests, knowledgeIn } from "../../scripts/demonstration/knowledge.ts"
-import { recordedCompactions } from "../../scripts/demonstration/ledger-view.ts"
+import {
+  type Evidence,
+  firstRequests,
+  hasFailed,
+  judge,
+  knowledgeIn,
+  recordedCompactions,
+  untoldIn,
+} from "../../scripts/demonstration/claims.ts"
 import { CONSTRAINT, pastedMessage, workerMessage } from "../../scripts/demonstration/slug-project.ts"
-import { untoldIn } from "../../scripts/demonstration/standing.ts"
 import { findTraces } from "../../scripts/demonstration/traces.ts"
 import { promised } from "../requirements.ts"
 
 const ALL_KNOWN = { task: true, role: true, specification: true, definitionOfDone: true, constraint: true }
-
+const SIX = Array.from({ length: 6 }, () => ALL_KNOWN)
 const record = (number: number) => ({ number, at: "2026-01-02T03:04:05Z", line: "A step." })
 
 const GOOD: Evidence = {
@@ -19,7 +24,7 @@ const GOOD: Evidence = {
   compactions: 4,
   recorded: [1, 2, 3, 4].map(record),
   specification: { ordered: "Do it.", inLedger: "Do it." },
-  knowledge: Array.from({ length: 6 }, () => ALL_KNOWN),
+  knowledge: SIX,
   untold: [],
   test: { passes: true, summary: "5 of 5" },
   isFrozenFileUntouched: true,
@@ -27,6 +32,7 @@ const GOOD: Evidence = {
   traces: [],
   root: "/tmp/baton-demo-x",
 }
+const THREE = { compactions: 3, recorded: GOOD.recorded.slice(0, 3), knowledge: SIX.slice(1) }
 
 const failing = (evidence: Evidence): string[] =>
   judge(evidence, true)
@@ -35,104 +41,69 @@ const failing = (evidence: Evidence): string[] =>
 
 describe("the demo's claims", () => {
   test(promised("install.E3", "all hold for a run in which all is well"), () => {
-    const claims = judge(GOOD, true)
     expect(failing(GOOD)).toEqual([])
-    expect(claims.every(({ weight }) => weight === "asserted")).toBe(true)
-    expect(hasFailed(claims)).toBe(false)
+    expect(judge(GOOD, true).every(({ weight }) => weight === "asserted")).toBe(true)
   })
 
   test.each<[string, Partial<Evidence>, RegExp]>([
     ["OpenCode fails", { exitCode: 1 }, /^OpenCode went through/],
     ["OpenCode is ended by a signal", { exitCode: null }, /^OpenCode went through/],
+    ["one compaction less is made", THREE, /^OpenCode went through 4 compactions .*\(3 seen, exit code 0\)$/],
     ["a compaction is not recorded", { recorded: GOOD.recorded.slice(1) }, /exactly once \(3 of 4\)/],
     ["a compaction is recorded twice", { recorded: [1, 2, 2, 3].map(record) }, /exactly once/],
     ["a fifth is recorded", { recorded: [...GOOD.recorded, record(5)] }, /exactly once \(5 of 4\)/],
     ["a byte is added", { specification: { ordered: "Do it.", inLedger: "Do it.\n" } }, /as it was ordered/],
-    [
-      "one turn does not know the constraint",
-      { knowledge: [...(GOOD.knowledge ?? []).slice(1), { ...ALL_KNOWN, constraint: false }] },
-      /definition of done and constraint \(5 of 6\)/,
-    ],
-    ["no turn follows the last one", { knowledge: (GOOD.knowledge ?? []).slice(1) }, /constraint \(5 of 6\)/],
-    [
-      "the new session is not told of the handoff",
-      { untold: ["last handoff"] },
-      /log and git, but not the last handoff$/,
-    ],
+    ["one turn does not know all", { knowledge: [...SIX.slice(1), { ...ALL_KNOWN, role: false }] }, /\(5 of 6\)/],
+    ["no turn follows the last one", { knowledge: SIX.slice(1) }, /constraint \(5 of 6\)/],
+    ["the handoff is not told", { untold: ["last handoff"] }, /log and git, but not the last handoff$/],
+    ["nothing was killed", { untold: undefined, knowledge: SIX.slice(1) }, /^After kill -9 .*never came to that\)$/],
     ["the test fails", { test: { passes: false, summary: "4 of 5" } }, /test passes \(4 of 5\)/],
     ["the task stays open", { status: "in_progress" }, /status: in_progress/],
     ["the frozen file is changed", { isFrozenFileUntouched: false }, /constraint was obeyed/],
     ["a file appears elsewhere", { traces: ["/home/me/.prog/prog.db"] }, /but \/home\/me\/\.prog\/prog\.db/],
-  ])(promised("install.E3", "when %s, one claim fails and the demo with it"), (_name, change, text) => {
+  ])(promised(["install.E3", "start.A6"], "when %s, one claim fails and the demo with it"), (_name, change, text) => {
     const evidence = { ...GOOD, ...change }
     expect(failing(evidence)).toEqual([expect.stringMatching(text)])
     expect(hasFailed(judge(evidence, true))).toBe(true)
   })
 
-  test(promised("install.E3", "fewer compactions than promised fail, however well they are recorded"), () => {
-    const three = { ...GOOD, compactions: 3, recorded: GOOD.recorded.slice(0, 3) }
-    expect(failing({ ...three, knowledge: (GOOD.knowledge ?? []).slice(0, 5) })).toEqual([
-      "OpenCode went through 4 compactions and ended well (3 seen, exit code 0)",
-    ])
-  })
-
-  test(promised("start.A6", "a run without the crash fails, however well it ends"), () => {
-    const { untold: _none, ...unbroken } = GOOD
-    expect(failing({ ...unbroken, knowledge: (GOOD.knowledge ?? []).slice(0, 5) })).toEqual([
-      expect.stringMatching(/^After kill -9 .*\(it never came to that\)$/),
-    ])
-  })
-
   test(promised("install.E3", "of a user's own model only what Baton itself promises is asserted"), () => {
-    const { knowledge: _unseen, untold: _none, traces: _own, ...seen } = GOOD
-    const own = { ...seen, test: { passes: false, summary: "0 of 5" }, status: "open", isFrozenFileUntouched: false }
-    expect(hasFailed(judge(own, false))).toBe(false)
-    expect(hasFailed(judge({ ...own, compactions: 0, recorded: [] }, false))).toBe(false)
-    expect(hasFailed(judge({ ...own, recorded: [] }, false))).toBe(true)
-    expect(hasFailed(judge({ ...own, exitCode: 1 }, false))).toBe(true)
+    const unseen = { knowledge: undefined, untold: undefined, traces: undefined }
+    const undone = { test: { passes: false, summary: "0 of 5" }, status: "open", isFrozenFileUntouched: false }
+    const fails = (change: Partial<Evidence>) => hasFailed(judge({ ...GOOD, ...unseen, ...undone, ...change }, false))
+    expect(fails({})).toBe(false)
+    expect(fails({ compactions: 0, recorded: [] })).toBe(false)
+    expect(fails({ recorded: [] })).toBe(true)
+    expect(fails({ exitCode: 1 })).toBe(true)
   })
 })
 
 describe("what the claims are judged by", () => {
   test(promised("install.E3", "what a request tells is read from it alone"), () => {
     expect(knowledgeIn(pastedMessage("ts-1a2b3c"), "ts-1a2b3c")).toEqual(ALL_KNOWN)
-    expect(knowledgeIn(workerMessage("ts-1a2b3c"), "ts-1a2b3c")).toEqual({
-      task: true,
-      role: false,
-      specification: false,
-      definitionOfDone: false,
-      constraint: true,
-    })
+    const known = Object.entries(knowledgeIn(workerMessage("ts-1a2b3c"), "ts-1a2b3c")).filter(([, isTold]) => isTold)
+    expect(known.map(([name]) => name)).toEqual(["task", "constraint"])
   })
 
   test(
     promised(["install.E3", "start.A6"], "a session's first request counts, and the first after a compaction"),
     () => {
-      const [user, assistant] = [
-        { role: "user", content: "" },
-        { role: "assistant", content: "" },
-      ] as const
-      const request = (kind: "turn" | "compaction" | "title", conversation: string, messages = [user, assistant]) => ({
-        kind,
-        conversation,
-        messages,
-      })
-      const requests = [
-        request("turn", "the first", [user]),
-        request("turn", "a second"),
-        request("compaction", "a summary", [user]),
-        request("title", "a title", [user]),
-        request("turn", "after it"),
-        request("turn", "a third"),
-        request("compaction", "an empty summary", [user]),
-        request("turn", "after that", [user, user]),
-        request("turn", "a new session", [user]),
-        request("compaction", "nothing follows"),
-      ]
+      const messagesOf = (...roles: string[]) => roles.map((role) => ({ role, content: "" }))
+      const requests = (
+        [
+          ["turn", "the first", "user"],
+          ["turn", "a second", "user", "assistant"],
+          ["compaction", "a summary", "user"],
+          ["title", "a title", "user"],
+          ["turn", "after it", "user", "assistant"],
+          ["turn", "a third", "user", "assistant"],
+          ["turn", "a new session", "user"],
+          ["compaction", "nothing follows", "user"],
+        ] as const
+      ).map(([kind, conversation, ...roles]) => ({ kind, conversation, messages: messagesOf(...roles) }))
       expect(firstRequests(requests, "ts-1a2b3c").map(({ after, conversation }) => [after, conversation])).toEqual([
         ["nothing", "the first"],
         ["compaction", "after it"],
-        ["compaction", "after that"],
         ["nothing", "a new session"],
       ])
     },
@@ -166,13 +137,11 @@ describe("what the claims are judged by", () => {
   })
 
   test(promised("install.E3", "records are read from the log, other lines left aside"), () => {
+    const created_at = "2026-01-02T03:04:05Z"
     const logs = ["State: orient", "Compaction 1: Half\nof it", "compaction 2: no", "Compaction 2: All"]
-    const task = { id: "ts-1a2b3c", status: "open", description: "" }
-    expect(
-      recordedCompactions({ ...task, logs: logs.map((message) => ({ message, created_at: "2026-01-02T03:04:05Z" })) }),
-    ).toEqual([
-      { number: 1, at: "2026-01-02T03:04:05Z", line: "Half\nof it" },
-      { number: 2, at: "2026-01-02T03:04:05Z", line: "All" },
+    expect(recordedCompactions({ logs: logs.map((message) => ({ message, created_at })) })).toEqual([
+      { number: 1, at: created_at, line: "Half\nof it" },
+      { number: 2, at: created_at, line: "All" },
     ])
   })
 

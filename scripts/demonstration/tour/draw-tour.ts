@@ -1,77 +1,54 @@
 import { execFileSync } from "node:child_process"
-
-import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { stripVTControlCharacters } from "node:util"
 import { NEWEST } from "../../../test/support/opencode-binary.ts"
-import { renderScreens } from "../screen-picture.ts"
-import { renderTerminalPicture } from "../terminal-picture.ts"
-import { writePicture } from "../write-picture.ts"
-import { TERMINAL } from "./conversation.ts"
-import type { CommandSeen } from "./place.ts"
+import { type Frame, renderCommands, renderTerminal, writePicture } from "../terminal-picture.ts"
+import { type CommandSeen, TERMINAL } from "./place.ts"
+import { SAID } from "./story.ts"
 import { takeTour } from "./walk.ts"
 
-/** draw-tour.ts FOLDER: the pictures of docs/tour.md, from one walk. The browser runs on Node, which its pipes need. */
+/** draw-tour.ts FOLDER: the pictures of docs/tour.md and docs/handoff.md, from one walk. */
 const [folder] = process.argv.slice(2)
 if (!folder) throw new Error("expected FOLDER; start it with ./scripts/picture tour")
 
-const photographer = join(import.meta.dirname, "photograph-agent.mjs")
-const seen = await takeTour({
+const photographer = join(import.meta.dirname, "..", "photograph.mjs")
+const { commands, sights, observed } = await takeTour({
   binary: NEWEST,
   inTui: true,
   hasTerminal: true,
-  browse: async (url) => execFileSync("node", [photographer, url, join(folder, "tour-page")], { encoding: "utf8" }),
+  browse: async (url) => String(execFileSync("node", [photographer, "tour", url, join(folder, "tour-page")])),
 })
 
 /** Ids and reasons that run over the edge of the picture are left out of it. */
-const cutLines = (text: string): string =>
-  text
-    .split("\n")
-    .map((line) => (line.length > TERMINAL.width ? `${line.slice(0, TERMINAL.width - 1)}…` : line))
-    .join("\n")
+const cutLine = (line: string): string =>
+  line.length > TERMINAL.width ? `${line.slice(0, TERMINAL.width - 1)}…` : line
 
-const drawCommands = (name: string, first: CommandSeen, ...others: readonly CommandSeen[]): void => {
-  const more = others.map(({ command, output }) => `\n\u001b[32m$\u001b[0m \u001b[1m${command}\u001b[0m\n${output}`)
-  writePicture(
-    join(folder, name),
-    renderTerminalPicture(first.command, cutLines([first.output, ...more].join(""))),
-    tmpdir(),
-  )
+const drawCommands = (name: string, ...seen: readonly CommandSeen[]): void => {
+  const cut = seen.map(({ command, output }) => {
+    const lines = output.trimEnd().split("\n").map(cutLine)
+    return { command, output: lines.join("\n") }
+  })
+  writePicture(join(folder, name), renderCommands(...cut))
 }
 
-/** A screen without the rows below it that show nothing. */
-const drawScreen = (name: string, title: string, caption: string, screen: string): void => {
-  const rows = screen.split("\n")
-  while (stripVTControlCharacters(rows.at(-1) ?? "").trim() === "") rows.pop()
-  const size = { columns: TERMINAL.width, rows: rows.length }
-  writePicture(join(folder, name), renderScreens(title, [{ caption, screen: rows.join("\n") }], size), tmpdir())
-}
+const draw = (name: string, title: string, ...frames: readonly Frame[]): void =>
+  writePicture(join(folder, name), renderTerminal(title, ...frames))
 
-const { install, doctor, show, learned, passes, handoffs } = seen.commands
+const { install, doctor, show, learned, passes, handoffs } = commands
+const { reviewed, tested, draft, begun } = sights
+const [caption, tui] = ["opencode", "OpenCode's TUI"]
 drawCommands("tour-install.svg", install, doctor)
-drawScreen(
-  "tour-work.svg",
-  "OpenCode's TUI: a correction, and a review by another agent",
-  "opencode",
-  seen.sights.reviewed,
+draw("tour-work.svg", `${tui}: a correction, and a review by another agent`, { caption, screen: reviewed })
+draw("tour-tests.svg", `${tui}: the task is named after three compactions`, { caption, screen: tested })
+draw("tour-handoff.svg", `${tui}: the draft of a handoff in a new session's prompt`, { caption, screen: draft })
+draw(
+  "handoff.svg",
+  `${tui}: /handoff puts a draft into a new session's prompt, and the new session starts with it`,
+  { caption: `/handoff ${SAID.goal}: the draft stands in a new session's prompt`, screen: draft },
+  { caption: "Sent: the new session starts with the draft and the files", screen: begun },
 )
-drawScreen(
-  "tour-tests.svg",
-  "OpenCode's TUI: the task is named after three compactions",
-  "opencode",
-  seen.sights.tested,
-)
-drawScreen(
-  "tour-handoff.svg",
-  "OpenCode's TUI: the draft of a handoff in a new session's prompt",
-  "opencode",
-  seen.sights.draft,
-)
-drawScreen(
-  "tour-observe.svg",
-  "A terminal: an agent at work, its task and its newest records",
-  ".opencode/baton/bin/baton observe",
-  seen.observed.terminal,
-)
+draw("tour-observe.svg", "A terminal: an agent at work, its task and its newest records", {
+  caption: ".opencode/baton/bin/baton observe",
+  screen: observed.terminal,
+})
 drawCommands("tour-ledger.svg", show, learned, passes, handoffs)
 process.exit()

@@ -1,24 +1,14 @@
+import { spawn } from "node:child_process"
 import { cpSync, mkdirSync, symlinkSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
+import { createInterface } from "node:readline"
 import { snapshotTree } from "../../../test/support/folder-tree.ts"
 import { type OpenCodeBinary, REPOSITORY } from "../../../test/support/opencode-binary.ts"
-import { type RunResult, runProgram } from "../../../test/support/opencode-run.ts"
+import { runProgram } from "../../../test/support/opencode-run.ts"
+import { eventually } from "../../../test/support/opencode-server.ts"
 import { createTestProject, type TestProject } from "../../../test/support/test-project.ts"
-import { shortenFolder } from "../write-picture.ts"
-import { PROJECT_FILES } from "./story.ts"
-
-/** A user's machine in a temporary folder: a checkout of Baton in ~/baton, a project in ~/my-project, opencode on PATH. */
-export type TourPlace = {
-  project: TestProject
-  /** Runs a program in the project's folder as its user would. */
-  run(program: string, ...args: string[]): Promise<CommandSeen>
-  /** A terminal's screen on which the project is `~/my-project`, as it is where no folder lies above home. */
-  shownScreen(screen: string): string
-  /** What lies in the home folder, by relative path, without checkout and project. */
-  homePaths(): string[]
-}
-
-const quoted = (word: string): string => (/^[\w./~-]+$/.test(word) ? word : `"${word}"`)
+import { startTerminal, startTui } from "../../../test/support/tui.ts"
+import { ANSWERS, PROJECT_FILES, SAID } from "./story.ts"
 
 /** A command, how it ended, and all that it printed, with home as `~`. */
 export type CommandSeen = { command: string; exitCode: number | null; output: string }
@@ -27,44 +17,187 @@ const CHECKOUT = [".opencode/plugins", ".opencode/baton", "prompts", "scripts", 
 /** OpenCode would find our own development tools, since the packages that it needs lie beside them. */
 const CONFIG = { lsp: false, formatter: false }
 const IDENTITY = ["-c", "user.name=Demo", "-c", "user.email=demo@example.invalid"]
+const BATON = ".opencode/baton/bin/baton"
+const SHOWN_FOLDER = "~/my-project"
+
+const quoted = (word: string): string => (/^[\w./~-]+$/.test(word) ? word : `"${word}"`)
 
 /** npm puts the development tools on PATH; a user has none of them. */
 const usersPath = (): string[] =>
   (process.env.PATH ?? "").split(delimiter).filter((folder) => !/\/node_modules\/\.bin$|\/node-gyp-bin$/.test(folder))
 
-/** @param modelURL of the scripted model */
-export const createTourPlace = async (binary: OpenCodeBinary, modelURL: string): Promise<TourPlace> => {
+/**
+ * A user's machine in a temporary folder: a checkout of Baton in ~/baton, a project in ~/my-project, opencode on PATH.
+ *
+ * @param modelURL of the scripted model
+ */
+export const createTourPlace = async (binary: OpenCodeBinary, modelURL: string) => {
   const made = createTestProject({ binary, modelURL, bundle: "none", folder: "home/my-project", config: CONFIG })
   const { home } = made
   const [programs, temporary] = [join(home, ".local", "bin"), join(dirname(home), "tmp")]
   for (const folder of [programs, temporary]) mkdirSync(folder, { recursive: true })
   symlinkSync(binary.path, join(programs, "opencode"))
   for (const part of CHECKOUT) cpSync(join(REPOSITORY, part), join(home, "baton", part), { recursive: true })
-  const environment = {
-    ...made.environment,
-    PATH: [programs, ...usersPath()].join(delimiter),
-    TMPDIR: temporary,
-    COLORTERM: "truecolor",
+  const PATH = [programs, ...usersPath()].join(delimiter)
+  const project: TestProject = {
+    ...made,
+    environment: { ...made.environment, PATH, TMPDIR: temporary, COLORTERM: "truecolor" },
   }
-  const project = { ...made, environment }
-  const runQuietly = async (...argv: [string, ...string[]]): Promise<RunResult> => {
-    const result = await runProgram(argv, { project })
-    if (result.exitCode !== 0) throw new Error(`${argv.join(" ")} exited ${result.exitCode}: ${result.stderr}`)
-    return result
+  const inHome = (word: string): string => (word.startsWith("~/") ? join(home, word.slice(2)) : word)
+  /** Runs a program in the project's folder as its user would. */
+  const run = async (program: string, ...args: string[]): Promise<CommandSeen> => {
+    const { exitCode, stdout, stderr } = await runProgram([inHome(program), ...args.map(inHome)], { project })
+    const command = [program, ...args].map(quoted).join(" ")
+    return { command, exitCode, output: (stdout + stderr).replaceAll(home, "~") }
   }
   for (const [path, text] of Object.entries(PROJECT_FILES)) project.write(path, text)
-  await runQuietly("git", "add", "-A")
-  await runQuietly("git", ...IDENTITY, "commit", "-q", "-m", "A parser for LF")
-  const shown = (text: string): string => text.replaceAll(home, "~")
+  for (const args of [
+    ["add", "-A"],
+    [...IDENTITY, "commit", "-q", "-m", "A parser for LF"],
+  ]) {
+    const { command, exitCode, output } = await run("git", ...args)
+    if (exitCode !== 0) throw new Error(`${command} exited ${exitCode}: ${output}`)
+  }
   return {
     project,
-    shownScreen: (screen) => shortenFolder(screen, project.directory, "~/my-project"),
+    run,
+    /** A terminal's screen that shows the project as `~/my-project`, in as many columns. */
+    shownScreen: (screen: string): string =>
+      screen.replaceAll(project.directory, SHOWN_FOLDER.padEnd(project.directory.length)),
+    /** What lies in the home folder, by relative path, without checkout and project. */
     homePaths: () => Object.keys(snapshotTree(home)).filter((path) => !/^(?:baton|my-project)(?:\/|$)/.test(path)),
-    run: async (program, ...args) => {
-      const path = program.startsWith("~/") ? join(home, program.slice(2)) : program
-      const full = args.map((arg) => (arg.startsWith("~/") ? join(home, arg.slice(2)) : arg))
-      const { exitCode, stdout, stderr } = await runProgram([path, ...full], { project })
-      return { command: [program, ...args].map(quoted).join(" "), exitCode, output: shown(stdout + stderr) }
-    },
   }
 }
+
+export type TourPlace = Awaited<ReturnType<typeof createTourPlace>>
+
+/** A user who speaks with the agent, in OpenCode's TUI or by one `opencode run` after the other. */
+export type Conversation = {
+  /** Says it and waits for an answer with these words. @returns what the user then sees */
+  say(text: string, answer: string): Promise<string>
+  /**
+   * Types /handoff and sends the draft to the new session.
+   *
+   * @returns the draft as the user sees it, the new session's id, and what the user sees when that has answered
+   */
+  handOver(goal: string): Promise<{ draft: string; handedTo: string; begun: Promise<string> }>
+  /** Ends OpenCode, as a user does. */
+  end(): Promise<void>
+  /** Ends it in any way. */
+  stop(): Promise<void>
+}
+
+/** What the terminal of the tour shows, in columns and rows. */
+export const TERMINAL = { width: 104, height: 34 }
+
+/** Far more than a turn takes on a machine that has other things to do. */
+const ANSWER_DEADLINE_MS = 120_000
+const IDLE = /^(?![\s\S]*esc interrupt)/
+
+/** The session that the newest handoff has arrived in. */
+const newSession = ({ run }: TourPlace): Promise<string> =>
+  eventually("the handoff's arrival", async () => {
+    const { output } = await run(BATON, "handoffs")
+    return / → (ses_\w+)/.exec(output)?.[1]
+  })
+
+/** In the TUI; what the user sees is the screen with its colours, as tmux gives it. */
+export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): Promise<Conversation> => {
+  const tui = await startTui(binary, place.project, TERMINAL)
+  const shown = (): string => place.shownScreen(tui.screen({ colours: true }))
+  const answered = async (answer: string): Promise<string> => {
+    await tui.shows(answer, ANSWER_DEADLINE_MS)
+    await tui.shows(IDLE, ANSWER_DEADLINE_MS)
+    return shown()
+  }
+  return {
+    say: async (text, answer) => {
+      tui.type(text)
+      await tui.shows(text.split("\n").at(-1) ?? "")
+      tui.press("Enter")
+      return await answered(answer)
+    },
+    handOver: async (goal) => {
+      await tui.send(`/handoff ${goal}`)
+      await tui.shows("Handoff Ready", ANSWER_DEADLINE_MS)
+      await tui.shows("gathered by program")
+      // The prompt shows the end of a long draft; its beginning tells more.
+      tui.press("Home")
+      await tui.shows("Continuing work from session")
+      const draft = shown()
+      tui.press("Enter")
+      return { draft, handedTo: await newSession(place), begun: answered(ANSWERS.begun) }
+    },
+    end: () => tui.quit("C-c"),
+    stop: () => tui.stop(),
+  }
+}
+
+const nothing = async (): Promise<void> => undefined
+
+/** By `opencode run`, where each message is a process of its own; what the user sees is what it prints. */
+export const converseByRun = (place: TourPlace): Conversation => {
+  let isContinued = false
+  const speak = async (answer: string, ...args: string[]): Promise<string> => {
+    const { exitCode, output } = await place.run("opencode", "run", ...args)
+    if (exitCode !== 0 || !output.includes(answer))
+      throw new Error(`opencode run exited ${exitCode}; expected "${answer}", received ${output}`)
+    return output
+  }
+  return {
+    say: (text, answer) => {
+      const args = isContinued ? ["--continue", text] : [text]
+      isContinued = true
+      return speak(answer, ...args)
+    },
+    handOver: async (goal) => {
+      const draft = await speak(ANSWERS.handed, "--continue", "--command", "handoff", goal)
+      const handedTo = await newSession(place)
+      return { draft, handedTo, begun: speak(ANSWERS.begun, "--session", handedTo, SAID.go) }
+    },
+    end: nothing,
+    stop: nothing,
+  }
+}
+
+/** `baton observe --web`, as a user has it running beside the work; `stop` ends it as Ctrl-C does and gives its exit code. */
+export type WebObserver = { url: string; stop(): Promise<number | null> }
+
+export const startWebObserver = async ({ project }: Pick<TourPlace, "project">): Promise<WebObserver> => {
+  const { directory, environment } = project
+  const child = spawn(join(directory, BATON), ["observe", "--web"], {
+    cwd: directory,
+    env: environment,
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  const ended = new Promise<number | null>((resolve) => child.on("exit", resolve))
+  const stop = (): Promise<number | null> => {
+    child.kill("SIGINT")
+    return ended
+  }
+  for await (const line of createInterface(child.stdout)) {
+    const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(line)?.[0]
+    if (url) return { url, stop }
+  }
+  throw new Error(`baton observe --web ended with ${await ended} and said no address`)
+}
+
+/** `baton observe` in a terminal. @returns its screen, with its colours, once it shows this */
+export const watchInTerminal = async ({ project }: TourPlace, expected: RegExp): Promise<string> => {
+  const terminal = startTerminal([BATON, "observe"], project, TERMINAL)
+  try {
+    await terminal.shows(expected)
+    const screen = terminal.screen({ colours: true })
+    await terminal.quit("q")
+    return screen
+  } finally {
+    await terminal.stop()
+  }
+}
+
+/** `baton observe` where there is no terminal: it prints once, and is asked until it prints this. */
+export const watchWithoutTerminal = ({ run }: TourPlace, expected: RegExp): Promise<string> =>
+  eventually("the agent at work", async () => {
+    const { output } = await run(BATON, "observe")
+    return expected.test(output) ? output : undefined
+  })

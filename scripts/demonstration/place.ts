@@ -1,0 +1,196 @@
+import { spawn } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import { createInterface } from "node:readline"
+import { errorCode } from "../../.opencode/baton/host/error-code.ts"
+import { signalIfThere } from "../../.opencode/baton/host/process-table.ts"
+import { collectOutput } from "../../test/support/collect-output.ts"
+import { isolatedEnvironment, linkDependencies, scriptedConfig } from "../../test/support/isolated-opencode.ts"
+import { PROJECT_FILES } from "./slug-project.ts"
+
+/** What scripts/demo hands over after it has checked the command line and found or installed the packages. */
+export type DemoOptions = {
+  /** The checkout that the demo belongs to. */
+  repository: string
+  /** The node_modules folder with OpenCode, the plugin package and the mock server. */
+  packages: string
+  /** The OpenCode that runs the agent. */
+  opencode: string
+  /** The OpenCode that acts as Bun for the ledger. */
+  runtime: string
+  /** PROVIDER/MODEL of the user's own, instead of the scripted model. */
+  model?: string
+  /** Absolute path of an empty or missing folder that keeps the project. */
+  keep?: string
+  withBaton: boolean
+}
+
+type Argv = readonly [string, ...string[]]
+type ChildResult = { exitCode: number | null; stdout: string; stderr: string }
+type ChildOptions = {
+  stdin?: string
+  /** Called with each line of standard output as it comes. */
+  onLine?: (line: string) => void
+  /** Kills the child and all of its process group at once, as a crash would. */
+  crash?: AbortSignal | undefined
+}
+
+const KILL_AFTER_MS = 2_000
+/** Set for the demo's own process; OpenCode must not see them. */
+const DEMO_VARIABLE = /^(?:BUN_|DEMO_|BATON_|PROG_|FORCE_COLOR$)/
+
+/**
+ * Runs a program in a process group of its own and waits for its end.
+ *
+ * @param signal ends it; then this throws the signal's reason
+ * @throws why the program could not be started
+ */
+const runChild = (
+  [program, ...args]: Argv,
+  {
+    cwd,
+    env,
+    signal,
+    stdin,
+    onLine,
+    crash,
+  }: ChildOptions & {
+    cwd: string
+    env: Record<string, string>
+    signal: AbortSignal
+  },
+): Promise<ChildResult> => {
+  signal.throwIfAborted()
+  const child = spawn(program, args, { cwd, env, detached: true })
+  const printed = collectOutput(child)
+  if (onLine) createInterface(child.stdout).on("line", onLine)
+  // A child that does not read its input closes the pipe early.
+  child.stdin.on("error", () => undefined)
+  child.stdin.end(stdin ?? "")
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const kill = (): void => {
+    if (child.pid !== undefined) signalIfThere(-child.pid, "SIGKILL")
+  }
+  const stop = (): void => {
+    child.kill("SIGTERM")
+    timer = setTimeout(kill, KILL_AFTER_MS)
+  }
+  const ended = new AbortController()
+  signal.addEventListener("abort", stop, { signal: ended.signal })
+  crash?.addEventListener("abort", kill, { signal: ended.signal })
+  return new Promise((resolve, reject) => {
+    child.on("error", reject)
+    child.on("close", (exitCode) => {
+      clearTimeout(timer)
+      ended.abort()
+      if (signal.aborted) reject(signal.reason)
+      else resolve({ exitCode, stdout: printed.stdout(), stderr: printed.stderr() })
+    })
+  })
+}
+
+const usersEnvironment = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined || DEMO_VARIABLE.test(name) ? [] : [[name, value]],
+    ),
+  )
+
+/**
+ * The folders of one demo. With a model of the user's own, OpenCode runs in the user's environment, since keys and
+ * settings are there; only the ledger stays here.
+ */
+export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
+  const { keep, opencode, repository, runtime } = options
+  const isOurs = !keep || !existsSync(keep)
+  if (keep) mkdirSync(keep, { recursive: true })
+  const root = realpathSync(keep ?? mkdtempSync(join(tmpdir(), "baton-demo-")))
+  const [directory, home] = [join(root, "project"), join(root, "home")]
+  for (const folder of [directory, home]) mkdirSync(folder, { recursive: true })
+  const isolated = { ...isolatedEnvironment({ home, directory }), BATON_RUNTIME: runtime }
+  const ledger = isolated.PROG_DB
+  const shared = { PWD: directory, BATON_LEDGER: "embedded", PROG_DB: ledger }
+  const environment: Record<string, string> = options.model ? { ...usersEnvironment(), ...shared } : { ...isolated }
+  // Without the bundle nobody puts prog on the agent's PATH; the comparison is about the task, not about a missing tool.
+  if (!options.withBaton)
+    environment.PATH = [join(repository, ".opencode", "baton", "bin"), environment.PATH].join(delimiter)
+  const run = (...argv: Argv) => runChild(argv, { cwd: directory, env: isolated, signal })
+  return {
+    options,
+    /** Everything the demo writes lies below this folder; the project is in it. */
+    root,
+    directory,
+    home,
+    /** The ledger's file. */
+    ledger,
+    /** OpenCode, as its user would start it. */
+    openCode: (args: readonly string[], more?: ChildOptions) =>
+      runChild([opencode, ...args], { cwd: directory, env: environment, signal, ...more }),
+    /** A program of the demo's own: it never sees the user's home. */
+    run,
+    /** The same. @returns its output @throws when it fails */
+    succeed: async (...argv: Argv): Promise<string> => {
+      const { exitCode, stdout, stderr } = await run(...argv)
+      if (exitCode !== 0) throw new Error(`${argv.join(" ")} exited ${exitCode}: ${stderr.trim()}`)
+      return stdout
+    },
+    /** Takes away everything the demo made, a folder of the user's that was there before excepted. */
+    remove: (): void => {
+      for (const folder of isOurs ? [root] : [directory, home]) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export type Place = ReturnType<typeof createPlace>
+
+/** Small enough to compact a few times on a small task, large enough for OpenCode's own prompt and tools. */
+const OWN_MODEL_LIMIT = { context: 24_000, output: 4_000 }
+
+/** Lowers the limit of one model; everything else about it stays as the user has it. */
+const ownModelConfig = (model: string) => {
+  const slash = model.indexOf("/")
+  return {
+    $schema: "https://opencode.ai/config.json",
+    share: "disabled",
+    autoupdate: false,
+    // A question would wait for an answer that nobody gives.
+    permission: { edit: "allow", bash: "allow", external_directory: "deny", task: "deny" },
+    provider: { [model.slice(0, slash)]: { models: { [model.slice(slash + 1)]: { limit: OWN_MODEL_LIMIT } } } },
+  }
+}
+
+const commitAll = async (succeed: Place["succeed"]): Promise<void> => {
+  try {
+    await succeed("git", "init", "-q", "-b", "main")
+  } catch (error) {
+    // A machine without git.
+    if (errorCode(error) === "ENOENT") return
+    throw error
+  }
+  await succeed("git", "add", "-A")
+  const identity = ["user.name=Demo", "user.email=demo@example.invalid", "commit.gpgsign=false"]
+  await succeed("git", ...identity.flatMap((setting) => ["-c", setting]), "commit", "-q", "-m", "Begin")
+}
+
+/**
+ * Writes the project, puts it under git where git is there, and installs Baton as a user would.
+ *
+ * @param modelURL the scripted model's, or undefined for a model of the user's own
+ */
+export const prepareProject = async (
+  { options, directory, home, succeed }: Place,
+  modelURL: string | undefined,
+): Promise<void> => {
+  const { model, opencode, packages, repository, runtime } = options
+  const config = model ? ownModelConfig(model) : modelURL ? scriptedConfig({ modelURL }) : {}
+  const files = { ...PROJECT_FILES, "opencode.json": `${JSON.stringify(config, null, 2)}\n` }
+  for (const [path, text] of Object.entries(files)) writeFileSync(join(directory, path), text)
+  await commitAll(succeed)
+  if (options.withBaton) await succeed(join(repository, "scripts", "install"), directory)
+  const manifest = readFileSync(join(packages, "@opencode-ai", "plugin", "package.json"), "utf8")
+  const { version }: { version: string } = JSON.parse(manifest)
+  // Another version of OpenCode would replace what the link leads to; it fetches its own.
+  if (opencode === runtime) linkDependencies(join(directory, ".opencode"), version, packages)
+  if (!model) linkDependencies(join(home, ".config", "opencode"), version, packages)
+}
