@@ -19,7 +19,7 @@ import { createActivityTracker } from "./activity-tracker.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { renderCompactionPrompt } from "./compaction-prompt.ts"
 import { type GatherDeps, type Gathered, gatherIdentityAndFacts } from "./gather.ts"
-import { type CompactionJournal, type Journals, originalSpecification } from "./journal.ts"
+import { type CompactionJournal, type Journals, originalSpecification, withoutOwnHandoff } from "./journal.ts"
 import type { Openings } from "./openings.ts"
 import { createPreparations } from "./preparations.ts"
 import { createPriorSummaries } from "./prior-summary.ts"
@@ -52,6 +52,8 @@ type SeenSession = {
   isSummaryExpected?: boolean
   /** No turn has passed since the compacting hook: what it led to is in no conversation that was seen. */
   hasCompacted?: boolean
+  /** Its newest turn showed no compaction: there was none, or the user reverted it. */
+  isUncompacted?: boolean
 }
 
 /** Of the 3 s that the hook of a request has. */
@@ -170,8 +172,11 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   }
 
   return {
-    userArrived: (sessionID, model, isNew) =>
-      inBackground(sessionID, work.begin(sessionID, prepare(sessionID, model, isNew))),
+    userArrived: (sessionID, model, isNew) => {
+      // Before 1.14 no summary passes through here, so that what comes next is a turn.
+      see(sessionID, { isSummaryExpected: false })
+      inBackground(sessionID, work.begin(sessionID, prepare(sessionID, model, isNew)))
+    },
 
     modelUsed,
 
@@ -188,8 +193,9 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const { count, activity: done } = journal
       const found = { ...prepared.found, facts: { ...prepared.found.facts, compactions: count, activity: done } }
       const { isTurnSeen: turnSeen = false, hasCompacted: isBehindAnother = false } = seen.get(sessionID) ?? {}
-      const priorSummary = await priorSummaries.find(sessionID, journal, { turnSeen, isBehindAnother })
-      see(sessionID, { gathered: found, isSummaryExpected: true, hasCompacted: true })
+      const shown = seen.get(sessionID)?.isUncompacted ? withoutOwnHandoff(journal) : journal
+      const priorSummary = await priorSummaries.find(sessionID, shown, { turnSeen, isBehindAnother })
+      see(sessionID, { gathered: found, isSummaryExpected: true, hasCompacted: true, isUncompacted: false })
       const specification = originalSpecification(journal, binding.taskID, taskInLedger(found.identity)?.specification)
       await journals.update(sessionID, (current) => ({ ...current, specification }))
       // Nothing waits for the disk here: what was gathered is in memory, and the record that follows is saved in turn.
@@ -218,9 +224,9 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
       const isSummaryExpected = seen.get(sessionID)?.isSummaryExpected === true
-      if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
-      else see(sessionID, { isTurnSeen: true, hasCompacted: false })
       const compaction = findCompletedCompaction(messages)
+      if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
+      else see(sessionID, { isTurnSeen: true, hasCompacted: false, isUncompacted: !compaction })
       if (!compaction) return isSummaryExpected ? undefined : addOpening(sessionID, messages)
       const asked = performance.now()
       const binding = await tasks.find(sessionID)

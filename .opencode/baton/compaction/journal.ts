@@ -158,6 +158,14 @@ export const withKnown = (
   recorded: [...journal.recorded.filter((known) => known !== summaryID), summaryID].slice(-REMEMBERED_SUMMARIES),
 })
 
+/** Whether the newest handoff is of a compaction of the session's own. */
+export const hasOwnHandoff = ({ lastHandoff, recorded }: CompactionJournal): boolean =>
+  lastHandoff !== undefined && recorded.includes(lastHandoff.summaryID)
+
+/** The journal as it is to a conversation that shows no compaction. */
+export const withoutOwnHandoff = (journal: CompactionJournal): CompactionJournal =>
+  hasOwnHandoff(journal) ? { ...journal, lastHandoff: undefined } : journal
+
 /** The journal after the compaction with this summary was recorded. */
 export const withRecorded = (
   journal: CompactionJournal,

@@ -9,6 +9,7 @@ import type { Gathered } from "./gather.ts"
 import { parseHandoffTitle, renderHandoffSection } from "./handoff-section.ts"
 import {
   type CompactionJournal,
+  hasOwnHandoff,
   type Journals,
   originalSpecification,
   type ResumeNote,
@@ -108,7 +109,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
       number,
       summary: compaction.summary,
       ...(lastHandoff ? { earlierHandoff: lastHandoff.text } : {}),
-      isInherited: lastHandoff !== undefined && !journal.recorded.includes(lastHandoff.summaryID),
+      isInherited: !hasOwnHandoff(journal),
       meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
     const note: ResumeNote = { requestID, taskID, role, text }
