@@ -231,5 +231,5 @@ describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {
     const [, , repeated, next] = task.model.received("compaction").map(({ conversation }) => conversation)
     expect(repeated).toContain("Summary 1.")
     expect(next).toContain("Summary 3.")
-  }, 300_000)
+  })
 })
