@@ -1,15 +1,16 @@
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
 import { isAlive, readProcesses } from "../../.opencode/baton/host/process-table.ts"
 import { promised } from "../requirements.ts"
-import { liveFiles, liveFolder, readStream, recordingWriter, reduceStream } from "../support/live-stream.ts"
+import { liveFiles, liveFolder, readStream, recordStream, reduceStream } from "../support/live-stream.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually, startServer } from "../support/opencode-server.ts"
-import type { Script } from "../support/scripted-model.ts"
-import { closeTaskProjects, openTaskProject } from "../support/task-project.ts"
+import { newestWords, type Script } from "../support/scripted-model.ts"
+import { sharedServer } from "../support/shared-server.ts"
+import { closeTaskProjects, openSharedTask, openTaskProject } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -23,8 +24,8 @@ const QUESTION = {
 }
 
 /** Asks its question when told to, and is done with any answer. */
-const asking: Script = ({ conversation }) => {
-  const last = conversation.slice(conversation.lastIndexOf("[user]"))
+const asking: Script = (request) => {
+  const last = newestWords(request)
   return last.includes("ASK") && !last.includes("[tool]")
     ? { tool: "question", input: { questions: [QUESTION] } }
     : { text: "Done." }
@@ -36,6 +37,9 @@ const writersOf = async (directory: string): Promise<number[]> =>
     .filter(({ args }) => args.includes("state-writer.ts") && args.includes(directory))
     .map(({ pid }) => pid)
 
+/** A look at them reads the machine's whole process table. */
+const PROCESSES_EVERY_MS = 250
+
 const said = (text: string) => ({ body: { parts: [{ type: "text" as const, text }] } })
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
@@ -45,35 +49,32 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "in serve, a question is shown while it waits, and gone when answered",
     ),
     async () => {
-      const { project } = await openTaskProject(binary, asking)
-      const file = join(project.home, "stream.jsonl")
-      const environment = { ...project.environment, BATON_STATE_WRITER: recordingWriter(file) }
-      const { client, url, stop } = await startServer(binary, { ...project, environment })
-      try {
-        const id = (await client.session.create({ body: {} })).data?.id ?? ""
-        const prompted = client.session.prompt({ path: { id }, ...said("ASK") })
-        const pending = await eventually("the question in the stream", () => {
-          const question = reduceStream(readStream(file))?.pendingQuestion
-          return (question as { id: string } | null | undefined) ?? undefined
-        })
-        expect(pending).toEqual({ id: pending.id, text: "Which way?", header: "Way", options: ["Left", "Right"] })
-        const reply = new URL(`/question/${pending.id}/reply?directory=${encodeURIComponent(project.directory)}`, url)
-        const body = JSON.stringify({ answers: [["Left"]] })
-        const answered = await fetch(reply, { method: "POST", body, headers: { "content-type": "application/json" } })
-        expect(answered.status).toBe(200)
-        await prompted
-        const lines = await eventually("the end in the stream", () => {
-          const found = readStream(file)
-          return (reduceStream(found)?.agent as { is_idle?: boolean } | undefined)?.is_idle ? found : undefined
-        })
-        expect(reduceStream(lines)).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
-        const snapshots = lines.flatMap((line) =>
-          line.event === "state.snapshot" ? [line.state.pendingQuestion?.id] : [],
-        )
-        expect(snapshots.slice(-2)).toEqual([pending.id, undefined])
-      } finally {
-        await stop()
-      }
+      const { client, project, say } = await openSharedTask(binary, asking)
+      const file = recordStream(project)
+      const id = (await client.session.create({ body: {} })).data?.id ?? ""
+      const answered = say("ASK", id)
+      const pending = await eventually("the question in the stream", () => {
+        const question = reduceStream(readStream(file))?.pendingQuestion
+        return (question as { id: string } | null | undefined) ?? undefined
+      })
+      expect(pending).toEqual({ id: pending.id, text: "Which way?", header: "Way", options: ["Left", "Right"] })
+      const path = `/question/${pending.id}/reply?directory=${encodeURIComponent(project.directory)}`
+      const reply = await fetch(new URL(path, sharedServer(binary).url), {
+        method: "POST",
+        body: JSON.stringify({ answers: [["Left"]] }),
+        headers: { "content-type": "application/json" },
+      })
+      expect(reply.status).toBe(200)
+      await answered
+      const lines = await eventually("the end in the stream", () => {
+        const found = readStream(file)
+        return (reduceStream(found)?.agent as { is_idle?: boolean } | undefined)?.is_idle ? found : undefined
+      })
+      expect(reduceStream(lines)).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
+      const snapshots = lines.flatMap((line) =>
+        line.event === "state.snapshot" ? [line.state.pendingQuestion?.id] : [],
+      )
+      expect(snapshots.slice(-2)).toEqual([pending.id, undefined])
     },
   )
 
@@ -82,23 +83,20 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     async () => {
       const OTHER = "ts-0ddba11"
       const thought = [new AbortController(), new AbortController()] as const
-      const { project, taskID, message } = await openTaskProject(binary, async ({ conversation }) => {
+      const { client, project, taskID, message, say } = await openSharedTask(binary, async ({ conversation }) => {
         const { signal } = thought[conversation.includes(OTHER) ? 1 : 0]
         if (conversation.includes("Task: ") && !signal.aborted) await once(signal, "abort")
         return { text: "Done." }
       })
       const statefile = () => liveFiles(project.directory)[0]
       const shown = () => JSON.parse(readFileSync(join(liveFolder(project.directory), statefile() ?? ""), "utf8")).state
-      const { client, stop } = await startServer(binary, project)
-      const create = async () => (await client.session.create({ body: {} })).data?.id ?? ""
-      const say = (id: string, text: string) => client.session.prompt({ path: { id }, ...said(text) })
       try {
-        await say(await create(), "Hello.")
+        await say("Hello.")
         await eventually("the statefile", statefile)
         expect(shown().extensions.task).toBeNull()
-        const session = await create()
+        const session = (await client.session.create({ body: {} })).data?.id ?? ""
         for (const [index, task, text] of [[0, taskID, message] as const, [1, OTHER, `Task: ${OTHER}\n`] as const]) {
-          const answered = say(session, text)
+          const answered = say(text, session)
           answered.catch(() => {})
           await eventually(`the task ${task}`, () => shown().extensions.task?.id === task || undefined)
           thought[index].abort()
@@ -106,7 +104,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         }
       } finally {
         for (const each of thought) each.abort()
-        await stop()
       }
     },
   )
@@ -158,29 +155,20 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a directory whose plugins start anew keeps one writer and one statefile",
     ),
     async () => {
-      const { project } = await openTaskProject(binary, asking)
-      const { client, stop } = await startServer(binary, project)
-      try {
-        const id = (await client.session.create({ body: {} })).data?.id ?? ""
-        const writerAfter = async (text: string, others: readonly number[]): Promise<number> => {
-          await client.session.prompt({ path: { id }, ...said(text) })
-          return eventually("the writer", async () =>
-            (await writersOf(project.directory)).find((pid) => !others.includes(pid)),
-          )
-        }
-        const first = await writerAfter("Hello", [])
-        await client.instance.dispose()
-        const second = await writerAfter("Hello again", [first])
-        await eventually("the first writer's end", () => (isAlive(first) ? undefined : true))
-        await eventually("the state", async () => {
-          const text = readFileSync(join(liveFolder(project.directory), "opencode-project.json"), "utf8")
-          return text.includes(id) || undefined
-        })
-        expect(await writersOf(project.directory)).toEqual([second])
-        expect(liveFiles(project.directory)).toHaveLength(1)
-      } finally {
-        await stop()
+      const { project, say, restart } = await openSharedTask(binary, asking)
+      const writerAfter = async (text: string, others: readonly number[]): Promise<readonly [number, string]> => {
+        const id = await say(text)
+        const writer = async () => (await writersOf(project.directory)).find((pid) => !others.includes(pid))
+        return [await eventually("the writer", writer, 20_000, PROCESSES_EVERY_MS), id]
       }
+      const [first] = await writerAfter("Hello", [])
+      await restart()
+      const [second, id] = await writerAfter("Hello again", [first])
+      await eventually("the first writer's end", () => (isAlive(first) ? undefined : true))
+      const file = join(liveFolder(project.directory), `opencode-${basename(project.directory)}.json`)
+      await eventually("the state", () => readFileSync(file, "utf8").includes(id) || undefined)
+      expect(await writersOf(project.directory)).toEqual([second])
+      expect(liveFiles(project.directory)).toHaveLength(1)
     },
   )
 })
