@@ -1,11 +1,10 @@
-import { existsSync } from "node:fs"
-import { join } from "node:path"
+import { spawnSync } from "node:child_process"
+import { basename } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../support/browser.ts"
 import { createStatefileFolder, observePage } from "../support/observed-page.ts"
 import { BOTH_ENDS, NEWEST } from "../support/opencode-binary.ts"
-import { startServer } from "../support/opencode-server.ts"
 import {
   contrastsOnPage,
   countUnnamedButtons,
@@ -13,9 +12,9 @@ import {
   refusesMarkup,
   widthsOnPage,
 } from "../support/page-probes.js"
-import { COMPACTING_PROMPT_TOKENS } from "../support/retention.ts"
+import { COMPACTING_STEP } from "../support/retention.ts"
 import type { ModelReply, Script } from "../support/scripted-model.ts"
-import { closeTaskProjects, openTaskProject, TASK } from "../support/task-project.ts"
+import { closeTaskProjects, openSharedTask, TASK } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -23,7 +22,7 @@ closeTaskProjects()
 const asksAndCompacts: Script = ({ kind, conversation }): ModelReply => {
   if (kind === "compaction") return { text: "A summary." }
   if (conversation.includes("What did we do so far?")) return { text: "Finished." }
-  return { tool: "bash", input: { command: "true", description: "A step" }, promptTokens: COMPACTING_PROMPT_TOKENS }
+  return COMPACTING_STEP
 }
 
 // scripts/test says loudly that these are left out.
@@ -38,45 +37,34 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
     test(
       promised("live-state.C2", "shows without a reload that an agent starts, asks, is compacted and finishes"),
       async () => {
-        const task = await openTaskProject(binary, asksAndCompacts, { config: { permission: { bash: "ask" } } })
+        const task = await openSharedTask(binary, asksAndCompacts, { config: { permission: { bash: "ask" } } })
         const { directory, environment } = task.project
         const observed = await observePage({ binary, cwd: directory, environment })
         const { page, errors } = await browser.open(observed.url)
         await page.getByRole("heading", { name: "No agents yet" }).waitFor()
         const loadedAt = await page.evaluate(() => performance.timeOrigin)
-        const server = await startServer(binary, task.project)
-        try {
-          const { client } = server
-          const id = (await client.session.create({ body: {} })).data?.id ?? ""
-          const prompted = client.session.prompt({
-            path: { id },
-            body: { parts: [{ type: "text", text: task.message }] },
-          })
-          const row = page.locator(".row")
-          await row.getByText("opencode-project").waitFor()
-          await row.getByText("Permission: ").waitFor()
-          await row.locator(".task", { hasText: task.taskID }).getByText(TASK.title).waitFor()
-          expect(await page.title()).toBe("(1) waiting · Baton")
-          expect(await row.locator(".wait").textContent()).toContain("bash")
-          const statefile = join(directory, ".opencode/state/live/opencode-project.json")
-          expect(existsSync(statefile)).toBe(true)
-          const { tui_focus } = JSON.parse(task.project.read(".opencode/state/live/opencode-project.json")).state
-          await client.postSessionIdPermissionsPermissionId({
-            path: { id, permissionID: tui_focus.details.id },
-            body: { response: "always" },
-          })
-          await row.getByText("1 compaction", { exact: true }).waitFor()
-          await prompted
-          await row.getByText("1 turn", { exact: true }).waitFor()
-          await row.getByText(/^idle · /).waitFor()
-          await row.getByText("Compaction 1:").waitFor()
-          expect(await row.locator(".wait").count()).toBe(0)
-          for (const layer of ["busy", "permission", "compaction", "turn"])
-            await expect.poll(() => row.locator(`.layer.${layer}`).getAttribute("d"), { message: layer }).toMatch(/^M/)
-        } finally {
-          await server.stop()
-        }
-        await page.locator('.row[data-doing="gone"]').waitFor()
+        const id = (await task.client.session.create({ body: {} })).data?.id ?? ""
+        const answered = task.say(task.message, id)
+        const name = `opencode-${basename(directory)}`
+        const row = page.locator(".row")
+        await row.getByText(name).waitFor()
+        await row.getByText("Permission: ").waitFor()
+        await row.locator(".task", { hasText: task.taskID }).getByText(TASK.title).waitFor()
+        expect(await page.title()).toBe("(1) waiting · Baton")
+        expect(await row.locator(".wait").textContent()).toContain("bash")
+        const { tui_focus } = JSON.parse(task.project.read(`.opencode/state/live/${name}.json`)).state
+        await task.client.postSessionIdPermissionsPermissionId({
+          path: { id, permissionID: tui_focus.details.id },
+          body: { response: "always" },
+        })
+        await row.getByText("1 compaction", { exact: true }).waitFor()
+        await answered
+        await row.getByText("1 turn", { exact: true }).waitFor()
+        await row.getByText(/^idle · /).waitFor()
+        await row.getByText("Compaction 1:").waitFor()
+        expect(await row.locator(".wait").count()).toBe(0)
+        for (const layer of ["busy", "permission", "compaction", "turn"])
+          await expect.poll(() => row.locator(`.layer.${layer}`).getAttribute("d"), { message: layer }).toMatch(/^M/)
         expect(await page.evaluate(() => performance.timeOrigin)).toBe(loadedAt)
         expect(errors).toEqual([])
       },
@@ -118,6 +106,8 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
     await observePage({ ...start, args: ["--port", String(observed.port)] })
     states.write("two")
     await page.getByRole("button", { name: "two", exact: true }).waitFor()
+    states.write("two", { opencode_pid: spawnSync("true").pid })
+    await page.locator('.row[data-doing="gone"]', { hasText: "two" }).waitFor()
     await expect.poll(() => page.locator("#lost").isHidden()).toBe(true)
   })
 
@@ -182,9 +172,4 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
     const seen = await second.page.locator(".more .log").last().locator("li").allTextContents()
     expect(seen.map((line) => line.replace(/^[\d:]+/, ""))).toEqual(["idle", "turn ended", "busy"])
   })
-})
-
-test(promised("live-state.C2", "the browser of these tests is found by a variable or on PATH"), () => {
-  expect(findChromium({ BATON_CHROMIUM: "/x/chromium", PATH: "/bin" })).toBe("/x/chromium")
-  expect(findChromium({ PATH: "/nonexistent" })).toBeUndefined()
 })
