@@ -1,82 +1,113 @@
-/**
- * `main.ts [NAME …] [--quick]`: measures and, unless quick, writes docs/benchmarks/ and the tables of
- * docs/benchmarks.md. Runs on Bun: scripts/bench starts it on the OpenCode binary.
- */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+/** `main.ts [NAME …] [--quick]`: see USAGE. Runs on Bun: scripts/bench starts it on the OpenCode binary. */
+import { readFileSync, writeFileSync } from "node:fs"
+import { arch, cpus, loadavg, release, totalmem, type } from "node:os"
 import { join } from "node:path"
-import { REPOSITORY } from "../../test/support/opencode-binary.ts"
-import { parseArguments } from "./arguments.ts"
-import { CATALOGUE } from "./catalogue.ts"
-import { renderDocument } from "./document.ts"
-import { currentLoad, describeMachine } from "./machine.ts"
-import { renderPlots } from "./plots.ts"
-import { BENCHMARKS, type BenchmarkName, type Measurement, type Results } from "./results.ts"
-import { tablesOf } from "./tables.ts"
+import type { RequirementId } from "../../test/requirements.ts"
+import { BOTH_ENDS, NEWEST, type OpenCodeBinary, REPOSITORY } from "../../test/support/opencode-binary.ts"
+import { toFigure } from "./measure.ts"
+import { measureObserve } from "./observe.ts"
+import { renderDocument, tablesOf } from "./page.ts"
+import { measurePass } from "./pass.ts"
+import { measurePeers } from "./peers.ts"
+import { renderPictures } from "./pictures.ts"
+import { measureAudit, measureLedger, measureLoad, measureStart } from "./processes.ts"
+import { measureAdditions, measureRetentionTable, measureTokens } from "./requests.ts"
+import type { Benchmark, Context, Measurement, Results, Tables } from "./results.ts"
+import { measureEvent, measureLearning, measureLiveState, measureReferences } from "./runtime.ts"
+import { measureHook, measureTranscript } from "./sessions.ts"
+import { measureSoak } from "./soak.ts"
+import { measureTuiDrafts } from "./tui-draft.ts"
 
-const DOCS = join(REPOSITORY, "docs")
-const FOLDER = join(DOCS, "benchmarks")
-const RESULTS = join(FOLDER, "results.json")
-const PAGE = join(DOCS, "benchmarks.md")
+/** On both ends of OpenCode, unless it says on which. */
+type Entry = readonly [requirement: RequirementId, about: string, run: Benchmark, ends?: readonly OpenCodeBinary[]]
+
+const CATALOGUE: Readonly<Record<string, Entry>> = {
+  load: ["speed.G1", "import and init of the bundle", measureLoad],
+  start: ["speed.G1", "`opencode run` with and without the bundle", measureStart],
+  hook: ["speed.G2", "the compacting hook at 10 to 10,000 messages", measureHook],
+  event: ["speed.G3", "an event the bundle does not need", measureEvent],
+  ledger: ["speed.G4", "the embedded prog log", measureLedger],
+  retention: ["speed.G5", "what 1 to 50 compactions leave", measureRetentionTable],
+  tokens: ["tokens.C2", "what each feature adds to a request", measureTokens],
+  additions: ["speed.G5", "the most that a task adds", measureAdditions],
+  peers: ["peers.C1", "Baton beside other plugins, on the same work", measurePeers],
+  references: ["handoff.C1", "parsing 1 MB of hostile text", measureReferences],
+  transcript: ["handoff.D4", "reading a session of 10,000 messages", measureTranscript],
+  "live-state": ["live-state.D3", "what the live state costs, and how old it is", measureLiveState],
+  // The oldest OpenCode's TUI loses what is typed while it draws (see tui.ts).
+  "tui-draft": ["handoff.B2", "50 handoffs in the real TUI", measureTuiDrafts, [NEWEST]],
+  observe: ["live-state.C3", "watching 50 agents on the page", measureObserve],
+  learning: ["learning.A3", "what is learned from labelled messages", measureLearning],
+  audit: ["pass-over.G3", "a query over 100,000 lines of the audit", measureAudit],
+  pass: ["pass-over.G3", "a pass over a plain child session", measurePass],
+  soak: ["soak.B3", "500 compactions, and 200 sessions in 20 directories", measureSoak],
+}
+const NAMES = Object.keys(CATALOGUE)
+const LINES = Object.entries(CATALOGUE).map(([name, [, about]]) => `  ${name.padEnd(10)} ${about}`)
 
 const USAGE = `Usage: ./scripts/bench [NAME …] [--quick]
 
 Measures Baton on both supported OpenCode versions and writes docs/benchmarks/ and the tables of docs/benchmarks.md.
 All of it takes about an hour and a quarter on two cores; a quiet machine is needed for figures worth keeping.
 
-${BENCHMARKS.map((name) => `  ${name.padEnd(10)} ${CATALOGUE[name].about}`).join("\n")}
+${LINES.join("\n")}
 
   --quick    few rounds, printed only: to see that it works
   --help     this text
 `
 
-const say = (text: string): void => {
-  process.stderr.write(`==> ${text}\n`)
-}
+const FOLDER = join(REPOSITORY, "docs", "benchmarks")
+const RESULTS = join(FOLDER, "results.json")
+const PAGE = `${FOLDER}.md`
 
-const measure = async (name: BenchmarkName, quick: boolean): Promise<Measurement> => {
-  const { requirement, measure: run } = CATALOGUE[name]
-  const before = currentLoad()
-  const machine = describeMachine()
-  if (before > machine.cores) say(`the machine is busy (load ${before}); what is timed will be long and uncertain`)
-  const measured = await run({ quick, say })
-  const load = { before, after: currentLoad() }
-  const takenAt = new Date().toISOString()
-  return { requirement, takenAt, machine, load, ...measured }
-}
+const say = (text: string): void => void process.stderr.write(`==> ${text}\n`)
 
-const print = (measurement: Measurement): void => {
-  for (const table of tablesOf(measurement)) console.log(`\n${table}`)
-}
+/** The load average over the last minute, to one decimal. */
+const currentLoad = (): number => Math.round((loadavg()[0] ?? 0) * 10) / 10
 
-const save = (name: BenchmarkName, measurement: Measurement): void => {
-  const stored: Results = existsSync(RESULTS)
-    ? (JSON.parse(readFileSync(RESULTS, "utf8")) as Results)
-    : { version: 1, measurements: {} }
-  const measurements = { ...stored.measurements, [name]: measurement }
-  const results: Results = {
-    version: 1,
-    measurements: Object.fromEntries(
-      BENCHMARKS.flatMap((each) => (measurements[each] ? [[each, measurements[each]]] : [])),
-    ),
+const measure = async (name: string, [requirement, , run, ends = BOTH_ENDS]: Entry, quick: boolean) => {
+  const [cores, memoryGiB, before] = [cpus().length, Math.round(totalmem() / 2 ** 30), currentLoad()]
+  const cpu = cpus()[0]?.model.trim() ?? "unknown"
+  const machine = { cpu, cores, memoryGiB, system: `${type()} ${release()} ${arch()}` }
+  if (before > cores) say(`the machine is busy (load ${before}); what is timed will be long and uncertain`)
+  const tables: Tables = { figures: [] }
+  for (const binary of ends) {
+    say(`${name} on ${binary.version}`)
+    const figure: Context["figure"] = (...about) =>
+      void tables.figures.push({ version: binary.version, ...toFigure(...about) })
+    const row: Context["row"] = (kind, row) => void Object.assign(tables, { [kind]: [...(tables[kind] ?? []), row] })
+    await run({ binary, quick, figure, row, say: (text) => say(`${name} on ${binary.version}: ${text}`) })
   }
-  mkdirSync(FOLDER, { recursive: true })
+  const load = { before, after: currentLoad() }
+  return { requirement, takenAt: new Date().toISOString(), machine, load, ...tables }
+}
+
+const save = (name: string, measurement: Measurement): void => {
+  const stored = JSON.parse(readFileSync(RESULTS, "utf8")) as Results
+  const all = { ...stored.measurements, [name]: measurement }
+  const inOrder = NAMES.flatMap((each) => (all[each] ? [[each, all[each]] as const] : []))
+  const results: Results = { version: 1, measurements: Object.fromEntries(inOrder) }
   writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 2)}\n`)
   writeFileSync(PAGE, renderDocument(readFileSync(PAGE, "utf8"), results))
-  for (const [file, text] of Object.entries(renderPlots(results))) writeFileSync(join(FOLDER, file), text)
+  for (const [file, text] of Object.entries(renderPictures(results))) writeFileSync(join(FOLDER, file), text)
   say(`${name} written to docs/benchmarks/ and docs/benchmarks.md`)
 }
 
-const parsed = parseArguments(process.argv.slice(2))
-if (parsed.kind === "help") console.log(USAGE)
-else if (parsed.kind === "wrong") {
-  process.stderr.write(`error: ${parsed.reason}\n`)
+const words = process.argv.slice(2)
+const wanted = words.filter((word) => word !== "--quick")
+const wrong = wanted.find((word) => !NAMES.includes(word))
+if (words.includes("--help") || words.includes("-h")) console.log(USAGE)
+else if (wrong !== undefined) {
+  process.stderr.write(`error: unknown argument ${wrong}; expected --quick, --help or: ${NAMES.join(" ")}\n`)
   process.exitCode = 2
 } else {
-  for (const name of parsed.names) {
-    say(`${name}: ${CATALOGUE[name].about}`)
-    const measurement = await measure(name, parsed.quick)
-    print(measurement)
-    if (!parsed.quick) save(name, measurement)
+  const quick = words.includes("--quick")
+  for (const [name, entry] of Object.entries(CATALOGUE)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue
+    say(`${name}: ${entry[1]}`)
+    const measurement = await measure(name, entry, quick)
+    for (const table of tablesOf(measurement)) console.log(`\n${table}`)
+    if (!quick) save(name, measurement)
   }
 }
 process.exit()

@@ -1,66 +1,109 @@
-import { findPrograms } from "../../.opencode/baton/host/find-program.ts"
-import { BOTH_ENDS, NEWEST, type OpenCodeBinary } from "../../test/support/opencode-binary.ts"
-import type { Benchmark, BenchmarkContext } from "./benchmark.ts"
-import { sizeFigures } from "./peer-figures.ts"
-import { installPeers } from "./peer-packages.ts"
-import { measureProcesses, processFigures } from "./peer-processes.ts"
-import { type PeerCase, runPeerCase, type Sizes } from "./peer-retention.ts"
-import { attempt, type Failures } from "./peer-rounds.ts"
-import { inPool } from "./pool.ts"
-import type { Figure, PeerResults, PeerRetentionRow, PeerRow } from "./results.ts"
-import { PEER_NAMES, PEER_SETUP, readPeerVersions, SUBJECT_NAMES } from "./subjects.ts"
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { withDeadline } from "../../.opencode/baton/host/deadline.ts"
+import { REPOSITORY } from "../../test/support/opencode-binary.ts"
+import { measureRetention, retentionScript } from "../../test/support/retention.ts"
+import type { Script } from "../../test/support/scripted-model.ts"
+import { interleave, median, pairRatios } from "./measure.ts"
+import { type BenchProject, createSession, openProject, openServer, speak, workerMessage } from "./project.ts"
+import type { Benchmark, Context } from "./results.ts"
 
-const COMPACTIONS = [1, 5, 20]
-/** For what is not timed. */
-const AT_ONCE = 2
+const PEERS = ["oh-my-opencode@4.19.4", "opencode-beads@0.3.2", "@tarquinen/opencode-dcp@3.1.14"]
+const SUBJECTS = ["plain OpenCode", "Baton", ...PEERS]
+/** The first one's telemetry would tell its makers of every run here. The second calls a program `bd`, and does without it. */
+const ENVIRONMENT = { OMO_SEND_ANONYMOUS_TELEMETRY: "0" }
 
-const measureWork = async (binary: OpenCodeBinary, { quick, say }: BenchmarkContext, failures: Failures) => {
-  const cases: PeerCase[] = (quick ? [1] : COMPACTIONS.toReversed()).flatMap((compactions) =>
-    (["faithful", "careless"] as const).flatMap((summariser) =>
-      SUBJECT_NAMES.filter((name) => !failures.has(name)).map((subject) => ({ subject, summariser, compactions })),
-    ),
-  )
-  say(
-    `peers on ${binary.version}: ${cases.length} sessions of up to ${Math.max(...cases.map((each) => each.compactions))} compactions`,
-  )
-  const done = await inPool(cases, AT_ONCE, (each) => attempt(each.subject, failures, () => runPeerCase(binary, each)))
-  return done.flatMap((each) => (each && !failures.has(each.row.subject) ? [each] : []))
+const FOLDER = join(REPOSITORY, ".cache", "peers")
+const STAMP = join(FOLDER, "installed.json")
+const INSTALL_DEADLINE_MS = 600_000
+const CASE_DEADLINE_MS = 240_000
+/** Of the package cache of 1.2.15, which throws away what another version has left. */
+const CACHE_VERSION = "21"
+
+/** Installs them once, as OpenCode would: no script of theirs runs. @throws when npm cannot */
+const install = (say: (text: string) => void): void => {
+  const wanted = JSON.stringify(PEERS)
+  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return
+  say("installing the other plugins (about 600 MB on disk; once)")
+  mkdirSync(FOLDER, { recursive: true })
+  const options = ["--no-save", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+  const argv = ["install", "--prefix", FOLDER, ...options, ...PEERS]
+  const { status, stderr, error } = spawnSync("npm", argv, { encoding: "utf8", timeout: INSTALL_DEADLINE_MS })
+  if (status !== 0) throw new Error(`npm install exited with ${status}: ${stderr.slice(0, 500)}`, { cause: error })
+  writeFileSync(STAMP, wanted)
 }
 
-const lacking = async (program: string): Promise<string> => {
-  const found = await findPrograms(program, process.env.PATH)
-  return found.length === 0 ? `its program ${program}` : `a project that is set up with ${program}`
+/**
+ * A project that has one subject in the way its README says: Baton as a bundle, another plugin by its entry in opencode.json.
+ * What is installed is put where OpenCode looks for it: see docs/opencode-notes.md.
+ */
+const openSubject = async ({ binary }: Context, subject: string, script: Script): Promise<BenchProject> => {
+  if (!PEERS.includes(subject)) return openProject(binary, script, { bundle: subject === "Baton" ? "project" : "none" })
+  const options = { bundle: "none", config: { plugin: [subject] }, environment: ENVIRONMENT } as const
+  const opened = await openProject(binary, script, options)
+  const cache = join(opened.project.environment.XDG_CACHE_HOME ?? "", "opencode")
+  const folder = join(cache, "packages", subject)
+  mkdirSync(dirname(folder), { recursive: true })
+  symlinkSync(FOLDER, folder)
+  symlinkSync(join(FOLDER, "node_modules"), join(cache, "node_modules"))
+  const at = subject.lastIndexOf("@")
+  const manifest = { dependencies: { [subject.slice(0, at)]: subject.slice(at + 1) } }
+  writeFileSync(join(cache, "package.json"), JSON.stringify(manifest))
+  writeFileSync(join(cache, "version"), CACHE_VERSION)
+  return opened
 }
 
-const describePeers = (version: string, failures: Failures): Promise<PeerRow[]> => {
-  const releases = readPeerVersions()
-  const rows = PEER_NAMES.map(async (subject): Promise<PeerRow> => {
-    const { program } = PEER_SETUP[subject]
-    const failure = failures.get(subject)
-    return {
-      version,
-      subject,
-      release: releases[subject],
-      ...(failure === undefined ? {} : { failure }),
-      ...(program === undefined ? {} : { lacks: await lacking(program) }),
-    }
-  })
-  return Promise.all(rows)
-}
-
-/** Plain OpenCode, Baton and its peers in one run, on the same scripted work. */
-export const measurePeers: Benchmark = async (context) => {
-  installPeers(context.say)
-  const figures: Figure[] = []
-  const peers: PeerResults = { subjects: [], retention: [] }
-  for (const binary of context.quick ? [NEWEST] : BOTH_ENDS) {
-    const failures: Failures = new Map()
-    const processes = await measureProcesses(binary, context, failures)
-    const work: { row: PeerRetentionRow; sizes: Sizes }[] = await measureWork(binary, context, failures)
-    const isMeasured = ({ id }: Figure) => ![...failures.keys()].some((name) => id.endsWith(`.${name}`))
-    figures.push(...processFigures(binary.version, processes).filter(isMeasured), ...sizeFigures(binary.version, work))
-    peers.retention.push(...work.map(({ row }) => row))
-    peers.subjects.push(...(await describePeers(binary.version, failures)))
+/** The retention scenario in `opencode serve`, where a user says "Go on." whenever the session stops after a compaction. */
+const retain = async (context: Context, subject: string, summariser: "faithful" | "careless", compactions: number) => {
+  await using opened = await openSubject(context, subject, retentionScript(compactions, summariser))
+  const taskID = subject === "Baton" ? await opened.addTask() : "ts-b54507"
+  await using server = await openServer(opened)
+  const work = async (): Promise<void> => {
+    const id = await createSession(server)
+    await speak(server, id, workerMessage(taskID))
+    for (let told = 0; told < compactions && opened.model.received("turn").length <= compactions; told++)
+      await speak(server, id, "Go on.")
   }
-  return { figures, peers }
+  const timed = await withDeadline(work(), CASE_DEADLINE_MS)
+  if (timed.kind === "failed") throw timed.error
+  if (timed.kind !== "done") throw new Error(`did not end within ${CASE_DEADLINE_MS / 1000} s`)
+  return measureRetention(opened.model.requests, taskID)
+}
+
+/** Runs of one turn, each beside one of plain OpenCode. @returns the ratios */
+const compareStarts = async (context: Context, subject: string, rounds: number): Promise<number[]> => {
+  const hello: Script = () => ({ text: "Hello." })
+  await using plain = await openSubject(context, "plain OpenCode", hello)
+  await using own = await openSubject(context, subject, hello)
+  for (const { run } of [plain, own]) await run(workerMessage())
+  // OpenCode goes on without a plugin that it cannot load, and says why in its log alone.
+  const reason = /(?:error=.*)?failed to load plugin.*/.exec(own.project.log())?.[0]
+  if (reason) throw new Error(`OpenCode cannot load it: ${reason}`)
+  const time = async ({ run }: BenchProject) => (await run(workerMessage())).durationMs
+  const { base, other } = await interleave({ base: () => time(plain), other: () => time(own) }, rounds)
+  return pairRatios(base, other)
+}
+
+/** Plain OpenCode, Baton and other plugins on the same scripted work; one that cannot be measured says why. */
+export const measurePeers: Benchmark = async (context) => {
+  const { binary, quick, say, row } = context
+  const [compactions, rounds] = quick ? [1, 1] : [20, 8]
+  install(say)
+  for (const subject of SUBJECTS) {
+    const about = { version: binary.version, subject }
+    say(`${subject}: ${rounds} starts, and ${compactions} compactions with each summariser`)
+    try {
+      const start = median(await compareStarts(context, subject, rounds))
+      const { factsKept: facts } = await retain(context, subject, "faithful", compactions)
+      const { turnsKnowingTask: named } = await retain(context, subject, "careless", compactions)
+      row("peers", { ...about, compactions, facts, named, start })
+    } catch (error) {
+      // Without plain OpenCode and Baton there is nothing to compare.
+      if (!PEERS.includes(subject)) throw error
+      const text = error instanceof Error ? error.message : String(error)
+      // Without the folders of this run, and what would end a cell.
+      row("peers", { ...about, failure: text.replace(/\/\S*\/(?=[^/\s]+)|[\s|]+/g, " ").slice(0, 300) })
+    }
+  }
 }

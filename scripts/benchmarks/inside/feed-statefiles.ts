@@ -1,25 +1,23 @@
 /**
- * feed-statefiles.ts FOLDER AGENTS PATCHES_PER_SECOND TASK,TASK,…: writes what as many agents' writers would write, each
- * state by temporary file and rename, until it is ended. Agents 1, 2, … are busy and idle in turn, ask, and are compacted;
- * agent 0 carries in its name the time at which its file was written.
+ * feed-statefiles.ts FOLDER AGENTS PATCHES_PER_SECOND TASK,TASK,…: writes what as many agents' writers would write, until it is
+ * ended. All are busy and idle in turn, ask, and are compacted; agent 0's name has the time at which its file was written.
  */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const [folder = "", agents = "", rate = "", tasks = ""] = process.argv.slice(2)
-if (!(Number(agents) > 0 && Number(rate) > 0 && tasks))
-  throw new Error("expected FOLDER AGENTS PATCHES_PER_SECOND TASKS")
-
 const taskIDs = tasks.split(",")
 const startedAt = new Date().toISOString()
-const TURN_PATCHES = 100
-const WAIT_PATCHES = 10
-const COMPACTION_PATCHES = 400
+const [TURN_PATCHES, WAIT_PATCHES, COMPACTION_PATCHES] = [100, 10, 400]
+const QUESTION = { id: "per_1", title: "bash", type: "bash" }
 
 const stateOf = (agent: number, patches: number, now: number) => {
   const turns = Math.floor(patches / TURN_PATCHES)
   const isWaiting = patches % TURN_PATCHES > TURN_PATCHES - WAIT_PATCHES && agent % 2 === 0
   const at = new Date(now).toISOString()
+  const last_step = { event_type: "session.idle", at, details: { session_id: `ses_${agent}` } }
+  const task = { id: taskIDs[agent % taskIDs.length], role: "worker" }
+  const compactions = Math.floor(patches / COMPACTION_PATCHES)
   return {
     c2c_session_id: `agent-${agent}`,
     c2c_alias: agent === 0 ? `agent-0 ${now}` : null,
@@ -27,26 +25,9 @@ const stateOf = (agent: number, patches: number, now: number) => {
     opencode_pid: process.pid,
     plugin_started_at: startedAt,
     state_last_updated_at: at,
-    agent: {
-      is_idle: turns % 2 === 1,
-      turn_count: turns,
-      step_count: turns,
-      last_step: { event_type: "session.idle", at, details: { session_id: `ses_${agent}` } },
-      provider_id: "scripted",
-      model_id: "model",
-    },
-    tui_focus: isWaiting
-      ? { ty: "permission", details: { id: "per_1", title: "bash", type: "bash" } }
-      : { ty: "prompt", details: null },
-    prompt: { has_text: false },
-    pendingQuestion: null,
-    extensions: {
-      task: { id: taskIDs[agent % taskIDs.length], role: "worker" },
-      compactions: Math.floor(patches / COMPACTION_PATCHES),
-      handoffs: 0,
-      context_tokens: 1_000 + patches,
-      heartbeat_at: at,
-    },
+    agent: { is_idle: turns % 2 === 1, turn_count: turns, step_count: turns, last_step },
+    tui_focus: isWaiting ? { ty: "permission", details: QUESTION } : { ty: "prompt", details: null },
+    extensions: { task, compactions, context_tokens: 1_000 + patches, heartbeat_at: at },
   }
 }
 

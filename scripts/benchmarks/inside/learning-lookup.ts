@@ -1,13 +1,14 @@
-/** `learning-lookup.ts LEARNINGS ROUNDS`: prints what one look-up among so many learnings costs, in ms, and the detector's look at one message. */
+/** `learning-lookup.ts LEARNINGS ROUNDS`: prints what a look-up among so many costs, in ms, reading their copy, and the look at a message. */
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
 import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known-learning.ts"
 import { LEARNING_TYPES } from "../../../.opencode/baton/learning/learning-type.ts"
 import { chooseLearnings } from "../../../.opencode/baton/learning/ranking.ts"
 import { renderLearnings } from "../../../.opencode/baton/learning/rendering.ts"
+import { interleave } from "../measure.ts"
 
-const [learnings = "10000", rounds = "20"] = process.argv.slice(2)
-const SUBJECTS =
-  "parser lexer formatter router cache queue mailer invoice login upload search report export import theme".split(" ")
+const [learnings = "", rounds = ""] = process.argv.slice(2)
+const SUBJECTS = "parser lexer formatter router cache queue mailer invoice login upload search report theme".split(" ")
+const MESSAGE = "Make the parser read CRLF; src/lexer/module17.ts has to keep its tests. No, use the router instead."
 const subject = (at: number): string => SUBJECTS[at % SUBJECTS.length] ?? ""
 
 const made = Array.from({ length: Number(learnings) }, (_, at): KnownLearning => {
@@ -26,18 +27,16 @@ const made = Array.from({ length: Number(learnings) }, (_, at): KnownLearning =>
     status: at % 10 === 9 ? "replaced" : "active",
   }
 })
-const MESSAGE =
-  "Make the parser read CRLF, and see to it that src/lexer/module17.ts keeps its tests. No, use the router instead."
-
-const time = (work: () => unknown): number[] =>
-  Array.from({ length: Number(rounds) }, () => {
-    const started = performance.now()
-    work()
-    return performance.now() - started
-  })
-const lookup = time(() => renderLearnings(chooseLearnings(made, MESSAGE, { now: Date.UTC(2026, 6, 1) })))
 const copy = JSON.stringify(made)
-const parse = time(() => JSON.parse(copy))
-const look = time(() => detect(MESSAGE))
-console.log(JSON.stringify({ lookup, parse, look }))
+const timed = (work: () => unknown) => (): number => {
+  const started = performance.now()
+  work()
+  return performance.now() - started
+}
+const subjects = {
+  lookup: timed(() => renderLearnings(chooseLearnings(made, MESSAGE, { now: Date.UTC(2026, 6, 1) }))),
+  copy: timed(() => JSON.parse(copy)),
+  look: timed(() => detect(MESSAGE)),
+}
+console.log(JSON.stringify(await interleave(subjects, Number(rounds))))
 process.exit(0)

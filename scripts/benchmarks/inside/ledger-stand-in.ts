@@ -12,29 +12,21 @@ const TASK = {
   logs: [],
 }
 
-/** The bundle's runner hands the shell one array: a shell script, its parameters, and the program's own arguments. */
-const ledgerCall = (values: readonly unknown[]): { command: string; id: string } | undefined => {
-  const argv = values.flat().map((value) => String(value).replace(/^=/, ""))
-  const marker = argv.indexOf("--")
-  const command = argv.find((word) => word === "show" || word === "log" || word === "desc")
-  return marker < 0 || command === undefined ? undefined : { command, id: argv[marker + 1] ?? "" }
-}
-
-const answer = (text: string) => {
-  const output = Promise.resolve({ exitCode: 0, stdout: Buffer.from(text), stderr: Buffer.alloc(0) })
-  const chain = { cwd: () => chain, env: () => chain, quiet: () => chain, nothrow: () => output }
-  return chain
-}
-
 /**
- * A shell in which `prog` answers at once and without a process; everything else runs. What is left of a hook's time is
- * the hook's own.
+ * A shell in which `prog` answers at once and without a process, by the arguments that the bundle's runner hands it in one
+ * array; everything else runs. What is left of a hook's time is the hook's own.
  */
 export const withLedgerStandIn = (shell: Shell): Shell => {
   const run = (strings: TemplateStringsArray, ...values: Parameters<Shell>[1][]): unknown => {
-    const call = ledgerCall(values)
-    if (call) return answer(call.command === "show" ? JSON.stringify({ id: call.id, ...TASK }) : "")
-    return shell(strings, ...(values as Parameters<Shell> extends [unknown, ...infer Rest] ? Rest : never))
+    const argv = values.flat().map((value) => (typeof value === "string" ? value.replace(/^=/, "") : ""))
+    const marker = argv.indexOf("--")
+    const command = argv.find((word) => word === "show" || word === "log" || word === "desc")
+    if (marker < 0 || command === undefined)
+      return shell(strings, ...(values as Parameters<Shell> extends [unknown, ...infer Rest] ? Rest : never))
+    const text = command === "show" ? JSON.stringify({ id: argv[marker + 1], ...TASK }) : ""
+    const output = Promise.resolve({ exitCode: 0, stdout: Buffer.from(text), stderr: Buffer.alloc(0) })
+    const chain = { cwd: () => chain, env: () => chain, quiet: () => chain, nothrow: () => output }
+    return chain
   }
   return Object.assign(run, shell) as unknown as Shell
 }

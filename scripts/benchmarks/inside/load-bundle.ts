@@ -4,12 +4,7 @@ import type { Hooks, Plugin, PluginInput } from "@opencode-ai/plugin"
 
 const isPlugin = (value: unknown): value is Plugin => typeof value === "function"
 
-/**
- * Imports and initialises every plugin of a folder, one after the other, as OpenCode does.
- *
- * @param folder absolute path
- * @returns milliseconds from before the first import to after the last init, and the hooks
- */
+/** Loads every plugin of a folder, one after the other. @returns ms from the first import to the last init, and the hooks */
 export const loadBundle = async (folder: string, input: PluginInput): Promise<{ ms: number; hooks: Hooks[] }> => {
   const files = readdirSync(folder).sort()
   const hooks: Hooks[] = []
@@ -19,4 +14,14 @@ export const loadBundle = async (folder: string, input: PluginInput): Promise<{ 
     for (const plugin of Object.values(module).filter(isPlugin)) hooks.push(await plugin(input))
   }
   return { ms: performance.now() - started, hooks }
+}
+
+/** What OpenCode hands a plugin, with a client that answers at once and with nothing; the real one needs a server. */
+export const fakeInput = (directory: string): PluginInput => {
+  const answer = async () => ({ data: undefined })
+  const group = new Proxy({}, { get: () => answer })
+  const client = new Proxy({}, { get: () => group })
+  const project = { id: "bench", worktree: directory, time: { created: 0 } }
+  const input = { client, project, directory, worktree: directory, serverUrl: new URL("http://127.0.0.1"), $: Bun.$ }
+  return input as unknown as PluginInput
 }

@@ -1,8 +1,7 @@
 /**
- * watch-page.mjs CHROMIUM URL WINDOWS WINDOW_MS: opens the page in headless Chromium and prints as one JSON document how
- * long things took there, in ms: `paint` from the writing of agent 0's file to the frame after it was shown, `key` from a
- * key to the frame after it, `longest` the longest task of each window (0 when none took 50 ms).
- * On Node: Bun cannot yet speak to the browser over the pipes that it is driven by.
+ * watch-page.mjs CHROMIUM URL WINDOWS WINDOW_MS: opens the page in headless Chromium and prints how long things took there, in
+ * ms: `paint` from the writing of agent 0's file to the frame after it was shown, `key` from a key to the frame after it,
+ * `longest` the longest task of each window (0: none took 50). On Node: Bun cannot yet speak to the browser over its pipes.
  */
 import { chromium } from "playwright-core"
 
@@ -13,9 +12,8 @@ await page.addInitScript(() => {
   const seen = { paint: [], key: [], tasks: [] }
   Object.assign(globalThis, { seen })
   const afterFrame = (then) => requestAnimationFrame(() => setTimeout(() => then()))
-  new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
-    type: "longtask",
-  })
+  const tasks = new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map((task) => task.duration)))
+  tasks.observe({ type: "longtask" })
   addEventListener("keydown", ({ timeStamp }) => afterFrame(() => seen.key.push(performance.now() - timeStamp)), true)
   let last = ""
   const look = () => {

@@ -1,0 +1,33 @@
+import { readFileSync, writeFileSync } from "node:fs"
+
+const KIB_IN_MB = 1_000 / 1.024
+/** Bun gives its free memory back when it has nothing to do. */
+const SHRINK_MS = 300
+
+const megabytes = (field: "VmRSS" | "VmHWM", pid: number | "self"): number => {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8")
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / KIB_IN_MB
+}
+
+/** What is resident of a process, in MB. Linux alone. */
+export const residentMB = (pid: number | undefined): number => megabytes("VmRSS", pid ?? -1)
+
+/**
+ * What is resident of this one once its garbage is collected and the free memory given back: memory that was kept for later
+ * use would hide what is taken next (15 MB of garbage showed as 0.4 MB).
+ */
+export const residentMemory = async (): Promise<number> => {
+  Bun.gc(true)
+  Bun.shrink()
+  await new Promise((resolve) => setTimeout(resolve, SHRINK_MS))
+  return megabytes("VmRSS", "self")
+}
+
+/** By how much the resident memory of this process rises at its highest while `work` runs, garbage included, in MB. */
+export const memoryPeak = async (work: () => Promise<unknown>): Promise<number> => {
+  const before = await residentMemory()
+  // Sets the highest resident memory back to the present one (proc(5)).
+  writeFileSync("/proc/self/clear_refs", "5")
+  await work()
+  return megabytes("VmHWM", "self") - before
+}

@@ -1,0 +1,76 @@
+import type { Figure, Unit } from "./results.ts"
+
+const rounded = (value: number): number => Number(value.toPrecision(4))
+
+/** @throws where there is no value, or one that is no finite number */
+const at = (values: readonly number[], index: number): number => {
+  const value = values[index]
+  if (value !== undefined && Number.isFinite(value)) return value
+  throw new Error(`expected a finite number at ${index} of ${values.length} values, received ${value}`)
+}
+
+const sorted = (values: readonly number[]): number[] =>
+  values.map((_, index) => at(values, index)).sort((a, b) => a - b)
+
+/** @throws when `values` is empty or holds something that is no finite number */
+export const median = (values: readonly number[]): number => {
+  const ordered = sorted(values)
+  const middle = ordered.length >> 1
+  return ordered.length % 2 === 1 ? at(ordered, middle) : (at(ordered, middle - 1) + at(ordered, middle)) / 2
+}
+
+/** Order statistics that bound the median with a confidence of 95 %: no assumption about how times are distributed. */
+const boundsOf = (ordered: readonly number[]): { low?: number; high?: number } => {
+  const n = ordered.length
+  let [tail, combinations, rank] = [0, 1, -1]
+  for (let k = 0; k < n / 2; k++) {
+    tail += combinations / 2 ** n
+    if (tail > 0.025) break
+    rank = k
+    combinations = (combinations * (n - k)) / (k + 1)
+  }
+  return rank < 0 ? {} : { low: rounded(at(ordered, rank)), high: rounded(at(ordered, n - 1 - rank)) }
+}
+
+/** A figure from its raw values, to four significant digits; its median is promised to stay under `below`. */
+export const toFigure = (id: string, what: string, unit: Unit, values: readonly number[], below?: number) => {
+  const ordered = sorted(values)
+  const [n, promise] = [ordered.length, below === undefined ? {} : { below }]
+  const spread = { median: rounded(median(ordered)), min: rounded(at(ordered, 0)), max: rounded(at(ordered, n - 1)) }
+  return { id, what, unit, ...promise, n, ...spread, ...boundsOf(ordered) } satisfies Omit<Figure, "version">
+}
+
+/** Each pair's own ratio: what slowed the machine slowed both sides. @throws on other than pairs, or a base of zero */
+export const pairRatios = (base: readonly number[], other: readonly number[]): number[] => {
+  if (base.length !== other.length)
+    throw new Error(`expected pairs, received ${base.length} and ${other.length} values`)
+  return base.map((value, index) => {
+    if (!(value > 0)) throw new Error(`expected a base above zero, received ${value}`)
+    return at(other, index) / value
+  })
+}
+
+/**
+ * Runs the subjects in turn, A B A B …, `rounds` times, so that a machine that slows down slows all of them.
+ *
+ * @returns each subject's values in order: those of equal index belong together
+ */
+export const interleave = async <Name extends string>(
+  subjects: Record<Name, (round: number) => Promise<number> | number>,
+  rounds: number,
+): Promise<Record<Name, number[]>> => {
+  const names = Object.keys(subjects) as Name[]
+  const values = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>
+  for (let round = 0; round < rounds; round++) for (const name of names) values[name].push(await subjects[name](round))
+  return values
+}
+
+/** Works on the items two by two, for what is not timed. @returns what came of each, in the items' order */
+export const inPairs = async <Item, Outcome>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Outcome>,
+): Promise<Outcome[]> => {
+  const outcomes: Outcome[] = []
+  for (let at = 0; at < items.length; at += 2) outcomes.push(...(await Promise.all(items.slice(at, at + 2).map(work))))
+  return outcomes
+}

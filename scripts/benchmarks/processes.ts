@@ -1,0 +1,167 @@
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { type AuditEntry, auditEntry } from "../../.opencode/baton/pass-over/audit-entry.ts"
+import { AUDIT_FOLDER } from "../../.opencode/baton/pass-over/audit-log.ts"
+import { createPassID } from "../../.opencode/baton/pass-over/pass-record.ts"
+import { type RunResult, runProgram } from "../../test/support/opencode-run.ts"
+import { passMetadata, passRecord, passRequest } from "../../test/support/pass-over-values.ts"
+import type { Script } from "../../test/support/scripted-model.ts"
+import { openTestLedger } from "../../test/support/test-ledger.ts"
+import { interleave, pairRatios } from "./measure.ts"
+import { type BenchProject, INSIDE, openProject, runInside, useProbe, workerMessage } from "./project.ts"
+import type { Benchmark } from "./results.ts"
+
+const LOAD_MS = 10
+const START_RATIO = 1.03
+const HELLO = "Say hello."
+const TASK_HELLO = workerMessage("ts-b54507", HELLO)
+
+/** Import and init of the whole bundle: in a fresh process of OpenCode's runtime, and inside a real `opencode run`. */
+export const measureLoad: Benchmark = async ({ binary, quick, figure }) => {
+  // Inside a run on 1.18 an import takes 7 ms or 40, as OpenCode's own start falls: a median of few says little.
+  const rounds = quick ? 2 : 40
+  await using opened = await openProject(binary)
+  const { plugins, environment, notes } = useProbe(opened)
+  const fresh = { load: [] as number[], message: [] as number[], zod: [] as number[] }
+  await opened.run(HELLO, { environment })
+  for (let round = 0; round < rounds; round++) {
+    const printed = await runInside(binary, "bundle-cost.ts", plugins, opened.project.directory)
+    for (const [name, values] of Object.entries(fresh)) values.push(...printed(name))
+    await opened.run(HELLO, { environment })
+  }
+  const inRun = notes("load").map(({ ms }) => ms)
+  figure("load.fresh", "import and init, in a fresh process", "ms", fresh.load, LOAD_MS)
+  figure("load.run", "import and init, inside `opencode run`", "ms", inRun.slice(1), LOAD_MS)
+  figure("load.feature", "the first message of a resumed session, which loads the rest", "ms", fresh.message)
+  figure("load.zod", "zod, loaded when stored data is first read", "ms", fresh.zod)
+}
+
+/** A whole `opencode run` with one turn, with and without the bundle, and the part of it until the model is asked. */
+export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
+  const rounds = quick ? 2 : 40
+  let askedAt: number | undefined
+  const answer: Script = ({ kind }) => {
+    if (kind === "turn") askedAt ??= performance.now()
+    return { text: "Hello." }
+  }
+  const asked = { without: [] as number[], with: [] as number[], withoutTask: [] as number[], withTask: [] as number[] }
+  const timed = async (name: keyof typeof asked, { run }: BenchProject, message: string): Promise<number> => {
+    askedAt = undefined
+    const startedAt = performance.now()
+    const { durationMs } = await run(message)
+    asked[name].push((askedAt ?? Number.NaN) - startedAt)
+    return durationMs
+  }
+  await using without = await openProject(binary, answer, { bundle: "none" })
+  await using withBundle = await openProject(binary, answer)
+  for (const { run } of [without, withBundle]) await run(TASK_HELLO)
+  const subjects = {
+    without: () => timed("without", without, HELLO),
+    with: () => timed("with", withBundle, HELLO),
+    withoutTask: () => timed("withoutTask", without, TASK_HELLO),
+    withTask: () => timed("withTask", withBundle, TASK_HELLO),
+  }
+  const whole = await interleave(subjects, rounds)
+  const ratio = (id: string, what: string, base: number[], other: number[]): void =>
+    figure(`start.${id}`, what, "×", pairRatios(base, other), START_RATIO)
+  figure("start.without", "`opencode run`, without the bundle", "ms", whole.without)
+  figure("start.with", "`opencode run`, with the bundle", "ms", whole.with)
+  ratio("ratio", "with ÷ without, no task", whole.without, whole.with)
+  ratio("task-ratio", "with ÷ without, message with a `Task:` line", whole.withoutTask, whole.withTask)
+  ratio("asked-ratio", "until the model is asked, no task", asked.without, asked.with)
+  ratio("asked-task-ratio", "until the model is asked, `Task:` line", asked.withoutTask, asked.withTask)
+}
+
+type Argv = readonly [string, ...string[]]
+
+/** @throws when it does not end with 0 */
+const runWell = async ({ binary, project }: BenchProject, argv: Argv): Promise<RunResult> => {
+  const environment = { BATON_RUNTIME: binary.path, BATON_OPENCODE: binary.path, BUN_BE_BUN: "1" }
+  const result = await runProgram(argv, { project, environment })
+  if (result.exitCode === 0) return result
+  throw new Error(`${argv.join(" ")} exited with ${result.exitCode}: ${result.stderr.slice(-500)}`)
+}
+
+const LEDGER_RATIO = 3
+const MESSAGE = "Checkpoint: the parser reads CRLF; next: the tests on Windows line ends."
+
+/** `prog log` of the embedded ledger from start to exit, against an empty script on the same runtime. */
+export const measureLedger: Benchmark = async ({ binary, quick, figure }) => {
+  const rounds = quick ? 2 : 60
+  await using opened = await openProject(binary)
+  const ledger = openTestLedger(opened.project, binary)
+  const id = await opened.addTask()
+  const baton = join(opened.project.directory, ".opencode", "baton")
+  const runtime = [binary.path, "--no-env-file", "--config=/dev/null", "run"] as const
+  const time = (argv: Argv) => async () => (await runWell(opened, argv)).durationMs
+  const subjects = {
+    empty: time([...runtime, join(INSIDE, "empty.ts")]),
+    direct: time([...runtime, join(baton, "ledger", "embedded", "main.ts"), "log", "--", id, MESSAGE]),
+    launcher: time([join(baton, "bin", "prog"), "log", id, MESSAGE]),
+  }
+  const { empty, direct, launcher } = await interleave(subjects, rounds)
+  const { logs } = await ledger.show(id)
+  if (logs.length !== rounds * 2) throw new Error(`expected ${rounds * 2} log entries, found ${logs.length}`)
+  const ratio = (id: string, what: string, values: number[]): void =>
+    figure(`ledger.${id}-ratio`, `${what} ÷ empty script`, "×", pairRatios(empty, values), LEDGER_RATIO)
+  figure("ledger.empty", "an empty script", "ms", empty)
+  figure("ledger.direct", "`prog log` without the launcher", "ms", direct)
+  figure("ledger.launcher", "`prog log` as the agent runs it", "ms", launcher)
+  ratio("direct", "without the launcher", direct)
+  ratio("launcher", "as the agent runs it", launcher)
+}
+
+const QUERY_MS = 1000
+const SESSIONS = 100
+const PASSES_OF_SESSION = 250
+const CHANGES = ["sent", "started", "returned", "applied"] as const
+const AGENTS = ["audit", "scout", "inspector", "validator", "skill/review"]
+
+/** The four changes of one pass, in the order in which they happen. */
+const entriesOf = (session: number, pass: number, month: string): AuditEntry[] => {
+  const at = new Date(Date.parse(`${month}-01T00:00:00.000Z`) + pass * 60_000)
+  const created = at.toISOString()
+  const record = passRecord({
+    request: passRequest({
+      pass_over_id: createPassID(at, `s${String(session).padStart(5, "0")}`),
+      subagent_id: AGENTS[pass % AGENTS.length] ?? "",
+      reason: `Review the change ${pass} of session ${session}`,
+      metadata: passMetadata({ root_session_id: `ses_${session}`, created_at: created }),
+    }),
+  })
+  return CHANGES.map((event) => auditEntry(record, { at: created, event }))
+}
+
+/** An audit of 100,000 lines: 100 sessions in four months, 250 passes each. */
+const writeAudit = (projectRoot: string): void => {
+  for (let session = 0; session < SESSIONS; session++) {
+    const month = `2026-0${(session % 4) + 1}`
+    const folder = join(projectRoot, AUDIT_FOLDER, month)
+    const entries = Array.from({ length: PASSES_OF_SESSION }, (_, pass) => entriesOf(session, pass, month)).flat()
+    const lines = entries.map((entry) => `${JSON.stringify(entry)}\n`).join("")
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, `session-ses_${session}-passes.jsonl`), lines)
+  }
+}
+
+const QUERIES = [
+  { id: "all", what: "`baton passes`, all of 25,000", args: [], passes: SESSIONS * PASSES_OF_SESSION },
+  { id: "agent", what: "`baton passes --agent`, one of five", args: ["--agent", "scout"], passes: 5000 },
+  { id: "session", what: "`baton passes --session`, one of 100", args: ["--session", "ses_7"], passes: 250 },
+]
+
+/** A query over 100,000 lines of the audit as a person makes it, from the launcher's start to its end. */
+export const measureAudit: Benchmark = async ({ binary, quick, figure }) => {
+  const rounds = quick ? 2 : 20
+  await using opened = await openProject(binary)
+  writeAudit(opened.project.directory)
+  const baton = join(opened.project.directory, ".opencode", "baton", "bin", "baton")
+  const query = async ({ args, passes }: (typeof QUERIES)[number]): Promise<number> => {
+    const { stdout, durationMs } = await runWell(opened, [baton, "passes", ...args])
+    const lines = stdout.split("\n").length - 1
+    if (lines === passes) return durationMs
+    throw new Error(`expected ${passes} passes, received ${lines}`)
+  }
+  const values = await interleave(Object.fromEntries(QUERIES.map((each) => [each.id, () => query(each)])), rounds)
+  for (const { id, what } of QUERIES) figure(`audit.${id}`, what, "ms", values[id] ?? [], QUERY_MS)
+}

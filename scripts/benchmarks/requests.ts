@@ -1,0 +1,145 @@
+import { runOpenCode } from "../../test/support/opencode-run.ts"
+import { FEATURE_NAMES, type FeatureName, REQUEST_NAMES, recordRequests } from "../../test/support/request-scenario.ts"
+import { COMPACTING_PROMPT_TOKENS, measureRetention, retentionScript } from "../../test/support/retention.ts"
+import type { ModelRequest, Script } from "../../test/support/scripted-model.ts"
+import { inPairs } from "./measure.ts"
+import { BRIEF, openProject, TASK, useProbe, workerMessage } from "./project.ts"
+import type { Benchmark, Context, Rows } from "./results.ts"
+
+const COMPACTIONS = [1, 5, 20, 50]
+const RUN_DEADLINE_MS = 600_000
+const BUNDLES = { plain: "none", baton: "project" } as const
+const BUNDLE_NAMES = ["plain", "baton"] as const
+
+type Case = Pick<Rows["retention"], "bundle" | "summariser" | "compactions">
+
+const runCase = async ({ binary }: Context, { bundle, summariser, compactions }: Case): Promise<Rows["retention"]> => {
+  const options = { bundle: BUNDLES[bundle] }
+  await using opened = await openProject(binary, retentionScript(compactions, summariser), options)
+  const { model } = opened
+  const taskID = bundle === "baton" ? await opened.addTask() : "ts-b54507"
+  const { exitCode } = await opened.run(workerMessage(taskID), { deadlineMs: RUN_DEADLINE_MS })
+  const { compactions: compacted, factsKept, turnsKnowingTask } = measureRetention(model.requests, taskID)
+  const seen = { compacted, factsKept, facts: compactions, turnsKnowingTask }
+  const turns = model.received("turn").length - 1
+  return { version: binary.version, bundle, summariser, compactions, ...seen, turns, exitCode }
+}
+
+const NEXT = "Write the CRLF test first."
+const CHECKPOINT = "Checkpoint: the parser is read"
+/** What an agent has to know to begin, and what one has to know besides to go on where another was killed. */
+const TO_BEGIN = [TASK.title, TASK.specification, TASK.definitionOfDone, BRIEF]
+const TO_GO_ON = [...TO_BEGIN, NEXT, CHECKPOINT]
+
+/** A session with a bare `Task:` line, compacted once and killed in its next turn; then a new one with the line alone. */
+const runBeginnings = async ({ binary, row }: Context, bundle: Case["bundle"]): Promise<void> => {
+  let [turns, started] = [0, 0]
+  const script: Script = ({ kind, conversation }) => {
+    if (kind === "compaction") return { text: `## Done\n- The parser was read.\n\n## Next\n- ${NEXT}` }
+    turns++
+    if (turns === 2) process.kill(started, "SIGKILL")
+    if (turns > 1) return { text: "Noted." }
+    const taskID = /Task: (ts-[0-9a-f]{6})/.exec(conversation)?.[1] ?? ""
+    const input = { command: `prog log ${taskID} '${CHECKPOINT}' || true`, description: "Log it" }
+    return { tool: "bash", input, promptTokens: COMPACTING_PROMPT_TOKENS }
+  }
+  await using opened = await openProject(binary, script, { bundle: BUNDLES[bundle] })
+  const { project, model, run } = opened
+  const taskID = await opened.addTask()
+  const onStart = (pid: number) => {
+    started = pid
+  }
+  const killed = await runOpenCode(`Task: ${taskID}\n${BRIEF}\n`, { binary, project, onStart })
+  if (killed.signal !== "SIGKILL") throw new Error(`the first run was not killed: it exited ${killed.exitCode}`)
+  const before = model.received("turn").length
+  await run(`Task: ${taskID}\n`)
+  const tell = (request: Rows["beginnings"]["request"], index: number, parts: readonly string[]): void => {
+    const asked = model.received("turn")[index]
+    const told = parts.filter((part) => asked?.conversation.includes(part)).length
+    row("beginnings", { version: binary.version, bundle, request, told, parts: parts.length })
+  }
+  tell("first request", 0, TO_BEGIN)
+  tell("new session after kill -9", before, TO_GO_ON)
+}
+
+/** What is left after many compactions, and what a beginning agent is told, for plain OpenCode and with Baton. */
+export const measureRetentionTable: Benchmark = async (context) => {
+  const counts = context.quick ? [1] : COMPACTIONS
+  const cases = (["faithful", "careless"] as const).flatMap((summariser) =>
+    counts.flatMap((compactions) => BUNDLE_NAMES.map((bundle): Case => ({ bundle, summariser, compactions }))),
+  )
+  for (const each of await inPairs(cases, (one) => runCase(context, one))) context.row("retention", each)
+  for (const bundle of BUNDLE_NAMES) await runBeginnings(context, bundle)
+}
+
+const SUBJECTS: readonly (readonly [FeatureName | "bundle", readonly FeatureName[]])[] = [
+  ["bundle", FEATURE_NAMES],
+  ...FEATURE_NAMES.map((name) => [name, [name]] as const),
+]
+
+/** What each feature alone, and all of them, add to each kind of request. */
+export const measureTokens: Benchmark = async ({ binary, quick, row }) => {
+  const subjects = quick ? SUBJECTS.slice(0, 1) : SUBJECTS
+  const features = [[], ...subjects.map(([, names]) => names)]
+  const [plain, ...recorded] = await inPairs(features, (names) => recordRequests(binary, names))
+  if (!plain) throw new Error("plain OpenCode was not recorded")
+  for (const request of REQUEST_NAMES) {
+    const { text, characters } = plain[request]
+    const changed = subjects.flatMap(([name], index) => {
+      const other = recorded[index]?.[request]
+      return other && other.text !== text ? [[name, other.characters - characters] as const] : []
+    })
+    row("additions", { version: binary.version, request, plain: characters, added: Object.fromEntries(changed) })
+  }
+}
+
+const MOST_CHARACTERS = 12_000
+/** 10 % of the context, with four characters a token. */
+const CHARACTERS_PER_CONTEXT_TOKEN = 0.4
+
+const sentences = (characters: number): string => "Keep what is there; change one thing. ".repeat(characters / 38)
+
+const TASKS = {
+  usual: { brief: BRIEF, specification: sentences(400) },
+  huge: { brief: sentences(30_000), specification: sentences(40_000) },
+}
+
+/** One tool step before each of `compactions` compactions, whatever the size of the context. */
+const compactingScript = (compactions: number, context: number): Script => {
+  let step = 0
+  return ({ kind }) => {
+    if (kind === "compaction") return { text: "## Done\n- A step was taken.\n" }
+    if (step++ >= compactions) return { text: "Finished." }
+    return { tool: "bash", input: { command: "echo step" }, promptTokens: context - 300 }
+  }
+}
+
+/** Characters of the note that the bundle puts into a turn's request. */
+const noteLength = ({ messages }: ModelRequest): number => {
+  const texts = messages.flatMap(({ content }) =>
+    Array.isArray(content) ? content.map((each) => each?.text) : content,
+  )
+  const note = texts.find((text) => typeof text === "string" && text.startsWith("[Baton]"))
+  return typeof note === "string" ? note.length : 0
+}
+
+/** How many characters the bundle adds to a compaction prompt and to the turn after it. */
+export const measureAdditions: Benchmark = async ({ binary, quick, figure }) => {
+  const compactions = quick ? 1 : 5
+  const measure = async (context: number, size: keyof typeof TASKS) => {
+    const where = `${context.toLocaleString("en")} tokens of context, ${size} task`
+    await using opened = await openProject(binary, compactingScript(compactions, context), { context, output: 2_000 })
+    const { environment, notes } = useProbe(opened)
+    const { brief, specification } = TASKS[size]
+    const taskID = await opened.addTask({ specification })
+    await opened.run(workerMessage(taskID, brief), { environment })
+    const seen = measureRetention(opened.model.requests, taskID).compactions
+    if (seen !== compactions) throw new Error(`expected ${compactions} compactions, saw ${seen}`)
+    const blocks = notes("compacting").map(({ block }) => block)
+    const notesAfter = opened.model.received("turn").slice(1).map(noteLength)
+    const limit = Math.min(MOST_CHARACTERS, context * CHARACTERS_PER_CONTEXT_TOKEN) + 1
+    figure(`additions.prompt.${context}.${size}`, `compaction prompt, ${where}`, "characters", blocks, limit)
+    figure(`additions.turn.${context}.${size}`, `next turn, ${where}`, "characters", notesAfter, limit)
+  }
+  for (const context of [20_000, 200_000]) for (const size of ["usual", "huge"] as const) await measure(context, size)
+}

@@ -1,0 +1,79 @@
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { LEARNING_SETS, scoreLearningSet } from "../../test/support/learning-sets.ts"
+import { NEWEST } from "../../test/support/opencode-binary.ts"
+import { HOSTILE_TEXTS } from "./inside/hostile-texts.ts"
+import { interleave } from "./measure.ts"
+import { openProject, runInside } from "./project.ts"
+import type { Benchmark } from "./results.ts"
+
+const EVENT_US = 2
+const PARSE_MS = 100
+const CHARACTERS = 1_000_000
+const LOOKUP_MS = 20
+const LEARNINGS = 10_000
+
+/** What one `message.part.delta` costs in OpenCode's runtime. */
+export const measureEvent: Benchmark = async ({ binary, quick, figure }) => {
+  const [calls, rounds] = quick ? [20_000, 2] : [200_000, 20]
+  await using opened = await openProject(binary)
+  const { directory } = opened.project
+  const printed = await runInside(binary, "bundle-cost.ts", `${directory}/.opencode/plugins`, directory, calls, rounds)
+  const what = `a token delta (mean of ${calls.toLocaleString("en")} calls a round)`
+  figure("event.delta", what, "µs", printed("delta"), EVENT_US)
+  figure("event.nothing", "an empty async function beside it", "µs", printed("nothing"))
+}
+
+/** What parsing 1 MB of hostile text costs in OpenCode's runtime; each text in a fresh process, where no code is warm. */
+export const measureReferences: Benchmark = async ({ binary, quick, figure }) => {
+  const rounds = quick ? 2 : 20
+  const parse = async (id: string): Promise<number> =>
+    (await runInside(binary, "hostile-texts.ts", id, CHARACTERS))("ms")[0] ?? Number.NaN
+  const times = await interleave(Object.fromEntries(HOSTILE_TEXTS.map(([id]) => [id, () => parse(id)])), rounds)
+  for (const [id, of] of HOSTILE_TEXTS) figure(`references.${id}`, `1 MB of ${of}`, "ms", times[id] ?? [], PARSE_MS)
+}
+
+/** What the detector makes of the labelled messages, and what looking up and looking at a message cost in OpenCode's runtime. */
+export const measureLearning: Benchmark = async ({ binary, quick, figure, row }) => {
+  const rounds = quick ? 3 : 30
+  const printed = await runInside(binary, "learning-lookup.ts", LEARNINGS, rounds)
+  figure("learning.lookup", "a look-up among 10,000 learnings", "ms", printed("lookup"), LOOKUP_MS)
+  figure("learning.copy", "reading the copy of 10,000 learnings", "ms", printed("copy"))
+  figure("learning.look", "the look at one message", "ms", printed("look"))
+  // OpenCode has no part in it: once is enough.
+  for (const set of binary === NEWEST ? LEARNING_SETS : []) {
+    const { messages, labels, stored, precision, recall, rightType } = scoreLearningSet(set)
+    row("detection", { set, messages, labels, stored, precision, recall, rightType })
+  }
+}
+
+const PUBLISHED_US = 50
+const IGNORED_US = 2
+const TO_FILE_MS = 100
+const GROWTH_MB = 10
+const EVENTS_PER_SECOND = 200
+
+/** The 99th of 100. */
+const p99 = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN
+
+/** What the live state costs OpenCode, how old a statefile is, and whether its writer grows. */
+export const measureLiveState: Benchmark = async ({ binary, quick, figure }) => {
+  const run = (what: "cost" | "latencies" | "growth", ...args: readonly number[]) =>
+    runInside(binary, "live-state-cost.ts", what, mkdtempSync(join(tmpdir(), "live-")), ...args)
+  const shown = (count: number): string => count.toLocaleString("en")
+  const [events, rounds] = quick ? [500, 2] : [5_000, 20]
+  const [paced, pacedRounds] = quick ? [200, 2] : [1_000, 10]
+  const [patches, writers] = quick ? [20_000, 1] : [1_000_000, 3]
+  const cost = await run("cost", events, rounds)
+  const toFile = async () => p99((await run("latencies", paced, EVENTS_PER_SECOND))("ms"))
+  const { late } = await interleave({ late: toFile }, pacedRounds)
+  const { growth } = await interleave({ growth: async () => p99((await run("growth", patches))("mb")) }, writers)
+  const mean = `mean of ${shown(events)} a round`
+  figure("live.published", `an event that is published (${mean})`, "µs", cost("published"), PUBLISHED_US)
+  figure("live.ignored", `one that changes nothing (${mean})`, "µs", cost("ignored"), IGNORED_US)
+  figure("live.to-file", `from the event to the file, 99 % of ${shown(paced)} events`, "ms", late, TO_FILE_MS)
+  const grown = `the writer's memory after ${shown(patches)} patches, more than after a tenth`
+  figure("live.growth", grown, "MB", growth, GROWTH_MB)
+}
