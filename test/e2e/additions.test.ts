@@ -9,19 +9,19 @@ import {
   type RecordedRequests,
   recordRequests,
 } from "../support/request-scenario.ts"
+import { closeTaskProjects, openSharedTask } from "../support/task-project.ts"
 
-/** Two servers a recording, and the first test has two recordings at once. */
-const DEADLINE_MS = 240_000
+closeTaskProjects()
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   let plain: Promise<RecordedRequests> | undefined
 
   test.each(FEATURE_NAMES)(
     promised("tokens.C2", "%s alone leaves requests that do not use it as they are, byte for byte"),
-    { timeout: DEADLINE_MS },
     async (feature) => {
-      plain ??= recordRequests(binary, [])
-      const [without, withFeature] = await Promise.all([plain, recordRequests(binary, [feature])])
+      plain ??= recordRequests(binary, [], openSharedTask)
+      const recorded = recordRequests(binary, [feature], openSharedTask)
+      const [without, withFeature] = await Promise.all([plain, recorded])
       for (const name of REQUEST_NAMES.filter((each) => !mayAdd(feature, each)))
         expect(withFeature[name].text, name).toBe(without[name].text)
       const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)

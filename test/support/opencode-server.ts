@@ -52,6 +52,12 @@ export const startServer = (
     child.on("error", reject)
   })
 
+/** Ends the instance of the client's project, as if its OpenCode had ended. */
+export const endInstance = async (client: OpencodeClient): Promise<void> => {
+  const { error } = await client.instance.dispose()
+  if (error) throw new Error(`the instance did not end: ${JSON.stringify(error)}`)
+}
+
 /** Waits until `condition` gives a value, asking again after `everyMs`; fails at the deadline, which a slow machine moves. */
 export const eventually = async <T>(
   what: string,

@@ -1,10 +1,11 @@
 import type { OpenCodeBinary } from "./opencode-binary.ts"
-import { startServer, type TestServer } from "./opencode-server.ts"
+import { endInstance, startServer } from "./opencode-server.ts"
 import { comparableRequest, requestCharacters } from "./request-size.ts"
-import { COMPACTING_PROMPT_TOKENS } from "./retention.ts"
-import { type ModelRequest, type Script, type ScriptedModel, startScriptedModel } from "./scripted-model.ts"
+import { COMPACTING_STEP } from "./retention.ts"
+import { type ModelRequest, newestWords, type Script, startScriptedModel } from "./scripted-model.ts"
+import type { SharedTask } from "./task-project.ts"
 import { openTestLedger } from "./test-ledger.ts"
-import { createTestProject, type TestProject } from "./test-project.ts"
+import { createTestProject, type ProjectOptions } from "./test-project.ts"
 
 /** The requests that are compared, in the order in which they are made. */
 export const REQUESTS = {
@@ -58,12 +59,12 @@ const TASK = {
 const OBJECTIVE = "REVIEW-THIS please"
 
 /** Does what the newest message says, with Baton's tools where they are offered and with OpenCode's own elsewhere. */
-const script: Script = ({ kind, conversation, tools }) => {
+const script: Script = (request) => {
+  const { kind, tools } = request
   if (kind === "compaction") return { text: "Some work was done and it went fine." }
-  const last = conversation.slice(conversation.lastIndexOf("[user]"))
+  const last = newestWords(request)
   if (last.includes("[tool]")) return { text: "Done." }
-  if (last.includes("COMPACT-NOW"))
-    return { tool: "bash", input: { command: "true", description: "A step" }, promptTokens: COMPACTING_PROMPT_TOKENS }
+  if (last.includes("COMPACT-NOW")) return COMPACTING_STEP
   if (last.includes("Hand this work over"))
     return { tool: "handoff_session", input: { prompt: "Go on with it.", files: ["README.md"] } }
   if (last.includes(OBJECTIVE) && tools.includes("pass_over_return"))
@@ -75,7 +76,27 @@ const script: Script = ({ kind, conversation, tools }) => {
   return { text: "I wrote it with spaces." }
 }
 
-type Speaker = { client: TestServer["client"]; model: ScriptedModel }
+/** A project on a server and a task in its ledger. One of `openSharedTask` is closed when its test ends. */
+type Place = Pick<SharedTask, "client" | "model" | "project" | "taskID" | "restart"> & { close?(): Promise<void> }
+type Speaker = Pick<Place, "client" | "model">
+type Open = (
+  binary: OpenCodeBinary,
+  script: Script,
+  options: Pick<Partial<ProjectOptions>, "bundle" | "plugins">,
+) => Promise<Place>
+
+const openOwnServer: Open = async (binary, script, options) => {
+  const model = await startScriptedModel(script)
+  const project = createTestProject({ binary, modelURL: model.url, ...options })
+  const taskID = await openTestLedger(project, binary).addTask(TASK)
+  const { client, stop } = await startServer(binary, project)
+  const close = async (): Promise<void> => {
+    await stop()
+    await model.close()
+    await project.remove()
+  }
+  return { client, model, project, taskID, restart: () => endInstance(client), close }
+}
 
 const createSession = async ({ client }: Speaker): Promise<string> => {
   const { data, error } = await client.session.create({ body: {} })
@@ -145,60 +166,41 @@ const learn = async (speaker: Speaker): Promise<Made> => {
 const passOver = async (speaker: Speaker): Promise<Made> => {
   const first = await speak(speaker, await createSession(speaker), "Say hello.")
   await speak(speaker, await createSession(speaker), "DELEGATE the review.")
-  const child = speaker.model
-    .received("turn")
-    .find(({ conversation }) => conversation.slice(conversation.lastIndexOf("[user]")).includes(OBJECTIVE))
+  const child = speaker.model.received("turn").find((request) => newestWords(request).includes(OBJECTIVE))
   if (!child) throw new Error("no child session asked the model")
   return { policy: first("turn"), child }
 }
 
-const withServer = async (
-  binary: OpenCodeBinary,
-  project: TestProject,
-  use: (client: TestServer["client"]) => Promise<Made>,
-): Promise<Made> => {
-  const server = await startServer(binary, project)
-  try {
-    return await use(server.client)
-  } finally {
-    await server.stop()
-  }
-}
-
 /**
- * The same sessions in a real `opencode serve` with some of the bundle's plugins, or none.
+ * The same sessions with some of the bundle's plugins, or none, by default in an `opencode serve` of its own.
  *
  * @returns what the model received, one request of each name
  */
 export const recordRequests = async (
   binary: OpenCodeBinary,
   features: readonly FeatureName[],
+  open = openOwnServer,
 ): Promise<RecordedRequests> => {
-  const model = await startScriptedModel(script)
   const bundle = features.length === 0 ? "none" : "project"
   const plugins = features.map((name) => ADDITIONS[name].plugin)
-  const project = createTestProject({ binary, modelURL: model.url, bundle, plugins })
+  const place = await open(binary, script, { bundle, plugins })
   try {
-    const taskID = await openTestLedger(project, binary).addTask(TASK)
-    const made = await withServer(binary, project, async (client) => {
-      const speaker = { client, model }
-      return {
-        ...(await compactSessions(speaker, taskID)),
-        ...(await handOver(speaker, features.includes("handoff"))),
-        ...(await learn(speaker)),
-      }
-    })
-    project.write(".opencode/pass-over.json", "{}\n")
-    Object.assign(made, await withServer(binary, project, (client) => passOver({ client, model })))
+    const made = {
+      ...(await compactSessions(place, place.taskID)),
+      ...(await handOver(place, features.includes("handoff"))),
+      ...(await learn(place)),
+    }
+    place.project.write(".opencode/pass-over.json", "{}\n")
+    await place.restart()
+    Object.assign(made, await passOver(place))
     const recorded = REQUEST_NAMES.map((name) => {
       const request = made[name]
       if (!request) throw new Error(`the scenario made no request ${name}`)
-      const text = comparableRequest(request, project)
+      const text = comparableRequest(request, place.project)
       return [name, { text, characters: requestCharacters({ body: JSON.parse(text) }) }]
     })
     return Object.fromEntries(recorded) as RecordedRequests
   } finally {
-    await model.close()
-    await project.remove()
+    await place.close?.()
   }
 }

@@ -1,7 +1,7 @@
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { inject } from "vitest"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
-import type { TestServer } from "./opencode-server.ts"
+import { endInstance, type TestServer } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
 
 /** An `opencode serve` that many tests use at once, each in a folder of its own; see test/e2e/global-setup.ts. */
@@ -18,9 +18,5 @@ export const sharedServer = ({ version }: OpenCodeBinary): SharedServer => {
 export const joinServer = (binary: OpenCodeBinary, { directory }: Pick<TestProject, "directory">): TestServer => {
   const { url, pid } = sharedServer(binary)
   const client = createOpencodeClient({ baseUrl: url, directory })
-  const stop = async (): Promise<void> => {
-    const { error } = await client.instance.dispose()
-    if (error) throw new Error(`the instance of ${directory} did not end: ${JSON.stringify(error)}`)
-  }
-  return { client, url, pid, stop }
+  return { client, url, pid, stop: () => endInstance(client) }
 }
