@@ -176,6 +176,8 @@ export const REQUIREMENTS = {
     "install says what to do in git and where the tasks are; uninstall, that they stay and how to read them.",
   "install.E7":
     "Prompts go to prompts/ where that folder is Baton's or not there, else to .opencode/prompts; the project's own stay alone.",
+  "install.E8":
+    "OpenCode's first start in a project installs what the plugins need by itself, and they serve that very start.",
 
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",
