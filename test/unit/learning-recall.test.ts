@@ -116,7 +116,7 @@ describe("the request", () => {
       await records.read("ses_1")
       return messages.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join("|"))
     }
-    return { request, recall, known, folder, log }
+    return { request, recall, records, known, folder, log }
   }
 
   test(
@@ -143,6 +143,27 @@ describe("the request", () => {
       expect(log.lines.map(({ message }) => message)).toEqual(["learnings given"])
     },
   )
+
+  test(promised("learning.C1", "does not quote what its own first message teaches"), async () => {
+    const { request, records, known } = open()
+    const own = learned("no, use pnpm in the parser")
+    known.learnings.push(own)
+    const { key, type, sentence, at } = own
+    const saying = {
+      key,
+      type,
+      sentence,
+      at,
+      messageID: "msg_1",
+      state: "waiting",
+      files: [],
+      confirmed: false,
+    } as const
+    await records.update("ses_1", (record) => ({ ...record, sayings: [saying] }))
+    const [begun] = await request(user("msg_1", "No, use pnpm in the parser"))
+    expect(begun).toContain("use tabs in the parser")
+    expect(begun).not.toContain(sentence)
+  })
 
   test(
     promised("learning.C1", "of a child session, and of a session that had begun before, stays as it is"),

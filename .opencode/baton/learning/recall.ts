@@ -67,9 +67,13 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
   /** By session, the message beside which the record was last found to have nothing. */
   const emptyAnchors = new Map<string, string>()
 
-  const choose = async ({ messageID, text }: Anchor): Promise<Given | undefined> => {
+  const choose = async (sessionID: string, { messageID, text }: Anchor): Promise<Given | undefined> => {
     const at = now()
-    const chosen = chooseLearnings(await known.read(), text, { now: at.getTime() })
+    const [all, { sayings }] = await Promise.all([known.read(), records.read(sessionID)])
+    // What the message itself teaches stands right beside it.
+    const own = new Set(sayings.filter((saying) => saying.messageID === messageID).map(({ key }) => key))
+    const others = all.filter(({ key }) => !own.has(key))
+    const chosen = chooseLearnings(others, text, { now: at.getTime() })
     const { text: block, shown } = renderLearnings(chosen)
     if (block === "") return undefined
     return { messageID, at: at.toISOString(), text: block, keys: shown.map(({ key }) => key) }
@@ -106,7 +110,7 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
       const { messageID } = anchor
       const before = await findGiven(sessionID, messageID)
       if (before) return () => withNote(messages, messageID, before.text)
-      const chosen = anchor.isFirst ? await choose(anchor) : undefined
+      const chosen = anchor.isFirst ? await choose(sessionID, anchor) : undefined
       if (!chosen) return undefined
       return () => {
         remember(sessionID, chosen)
