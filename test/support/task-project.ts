@@ -98,12 +98,12 @@ let sharedProjects = 0
 export const openSharedTask = async (
   binary: OpenCodeBinary,
   script: Script,
-  options: Partial<Omit<ProjectOptions, "environment" | "home" | "folder">> = {},
+  options: Partial<Omit<ProjectOptions, "environment" | "home">> = {},
 ): Promise<SharedTask> => {
   const { home } = sharedServer(binary)
   // Learnings and passes go by the folder's name.
   const folder = `project-${process.pid}-${++sharedProjects}`
-  const { run: _, ...task } = await openTaskProject(binary, script, { ...options, home, folder })
+  const { run: _, ...task } = await openTaskProject(binary, script, { folder, ...options, home })
   const server = joinServer(binary, task.project)
   const sessions = new Set<string>([task.project.directory])
   const batonLog = () => task.project.batonLog().filter((line) => [...sessions].some((part) => line.includes(part)))
