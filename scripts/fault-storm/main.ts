@@ -2,10 +2,8 @@
 import { mkdtempSync, rmdirSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describeResult, type StormResult } from "../../test/support/storm/run-storm.ts"
-import { runStorms } from "../../test/support/storm/run-storms.ts"
-import { parseArguments } from "./arguments.ts"
-import { renderSummary } from "./summary.ts"
+import { parseArgs } from "node:util"
+import { describeResult, OWED_KINDS, runStorms, type StormResult } from "../../test/support/storm/run-storm.ts"
 
 const USAGE = `Usage: ./scripts/storm [--runs N] [--seed N] [--at-once N] [--keep]
 
@@ -20,6 +18,25 @@ project read or written, no process left. See docs/faults.md.
   --help        this text
 `
 
+const readArguments = () => {
+  const { values } = parseArgs({
+    options: {
+      runs: { type: "string", default: "200" },
+      seed: { type: "string", default: "1" },
+      "at-once": { type: "string", default: "2" },
+      keep: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  })
+  const wholeNumber = (name: "runs" | "seed" | "at-once", least: number): number => {
+    const text = values[name]
+    if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
+    throw new Error(`--${name} takes a whole number from ${least} on, received '${text}'`)
+  }
+  const { keep, help } = values
+  return { help, keep, runs: wholeNumber("runs", 1), seed: wholeNumber("seed", 0), atOnce: wholeNumber("at-once", 1) }
+}
+
 const report = (result: StormResult, keep: boolean): void => {
   const { plan, violations, folder } = result
   console.log(describeResult(result))
@@ -28,26 +45,51 @@ const report = (result: StormResult, keep: boolean): void => {
   if (violations.length > 0 || keep) console.log(`     kept: ${folder}`)
 }
 
-const parsed = parseArguments(process.argv.slice(2))
-if (parsed.kind === "help") console.log(USAGE)
-else if (parsed.kind === "wrong") {
-  process.stderr.write(`error: ${parsed.reason}; see ./scripts/storm --help\n`)
-  process.exitCode = 2
-} else {
-  // What is kept lies in a folder of its own; without anything kept it goes.
-  const folder = mkdtempSync(join(tmpdir(), "baton-storm-"))
-  process.env.TMPDIR = folder
-  const { runs, seed, atOnce, keep } = parsed
-  const results = await runStorms({
-    runs,
-    seed,
-    atOnce,
-    keep: (violations) => keep || violations.length > 0,
-    onResult: (result) => report(result, keep),
+const hasFailed = ({ violations }: StormResult): boolean => violations.length > 0
+const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`
+
+/** A table of all faults that struck: in how many runs, on which end, and how many of these runs failed. */
+const renderSummary = (results: readonly StormResult[]): string => {
+  const names = [...new Set(results.flatMap(({ struck }) => struck))].sort()
+  const rows = names.map((name) => {
+    const met = results.filter(({ struck }) => struck.includes(name))
+    const onOldest = met.filter(({ plan }) => plan.end === "oldest").length
+    return row(name, met.length, onOldest, met.length - onOldest, met.filter(hasFailed).length)
   })
-  console.log(`\n${renderSummary(results)}`)
-  const isClean = results.every(({ violations }) => violations.length === 0)
-  if (isClean && !keep) rmdirSync(folder)
-  process.exitCode = isClean ? 0 : 1
+  const sum = (count: (result: StormResult) => number) => results.reduce((total, result) => total + count(result), 0)
+  const owed = OWED_KINDS.map((kind) => `${sum((result) => result.owed[kind])} ${kind}`)
+  const seeds = results.filter(hasFailed).map(({ plan }) => plan.seed)
+  const failed = `${seeds.length} runs failed${seeds.length > 0 ? `: seeds ${seeds.sort((a, b) => a - b).join(", ")}` : ""}`
+  return [
+    row("Fault", "Runs", "oldest", "newest", "Failed"),
+    row("---", "---:", "---:", "---:", "---:"),
+    ...rows,
+    `\nOwed: ${owed.join(", ")}`,
+    `${results.length} runs, ${sum(({ struck }) => struck.length)} faults of ${names.length} kinds struck, ${failed}`,
+  ].join("\n")
 }
-process.exit()
+
+let parsed: ReturnType<typeof readArguments>
+try {
+  parsed = readArguments()
+} catch (error) {
+  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}; see ./scripts/storm --help\n`)
+  process.exit(2)
+}
+const { help, keep, ...series } = parsed
+if (help) {
+  console.log(USAGE)
+  process.exit()
+}
+// What is kept lies in a folder of its own; without anything kept it goes.
+const folder = mkdtempSync(join(tmpdir(), "baton-storm-"))
+process.env.TMPDIR = folder
+const results = await runStorms({
+  ...series,
+  keep: (violations) => keep || violations.length > 0,
+  onResult: (result) => report(result, keep),
+})
+console.log(`\n${renderSummary(results)}`)
+const isClean = !results.some(hasFailed)
+if (isClean && !keep) rmdirSync(folder)
+process.exit(isClean ? 0 : 1)

@@ -3,9 +3,8 @@ import { promised } from "../requirements.ts"
 import { deadline } from "../support/deadline.ts"
 import { SEED } from "../support/effort.ts"
 import { IS_NIGHT } from "../support/ends.ts"
-import { describeResult, OWED_KINDS, type StormResult } from "../support/storm/run-storm.ts"
-import { runStorms } from "../support/storm/run-storms.ts"
-import { HANG_LIMIT_MS } from "../support/storm/run-turn.ts"
+import { describeResult, OWED_KINDS, runStorms, type StormResult } from "../support/storm/run-storm.ts"
+import { HANG_LIMIT_MS } from "../support/storm/storm-project.ts"
 
 const RUNS = IS_NIGHT ? 50 : 2
 const AT_ONCE = 2

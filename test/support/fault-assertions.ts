@@ -1,15 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { deadline } from "./deadline.ts"
-import {
-  type Ending,
-  type Fault,
-  type FaultyRun,
-  type FaultyRunOptions,
-  recordOf,
-  runFaults,
-  runReference,
-} from "./fault-sequence.ts"
+import type { CompactionFault, FaultyRunOptions } from "./fault.ts"
+import { type Ending, type FaultyRun, recordOf, runFaults, runReference } from "./fault-sequence.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { TASK } from "./task-project.ts"
 
@@ -19,7 +12,7 @@ const BOTH_RUNS_DEADLINE_MS = deadline(300_000)
 export const describeFaults = (
   title: string,
   binary: OpenCodeBinary,
-  faults: readonly Fault[],
+  faults: readonly CompactionFault[],
   options: FaultyRunOptions = {},
 ): void => {
   describe(title, () => {

@@ -1,14 +1,9 @@
 import { spawnSync } from "node:child_process"
 import { mkdirSync, renameSync, symlinkSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
-import type { Fault, FaultyRunOptions } from "./fault-sequence.ts"
+import type { CompactionFault } from "./fault.ts"
 import { inPlaceOf, lineWith, RECORDED_DIRECTLY } from "./fault-table.ts"
 import type { TaskProject } from "./task-project.ts"
-
-/** A fault of the place OpenCode runs in, which stands for a whole run. */
-export type MachineFault = Fault & { readonly options?: FaultyRunOptions }
-
-const nothing = (): void => {}
 
 /** A namespace of mounts that ends with the program in it, so that no mount is ever left behind. */
 const OWN_MOUNTS = process.getuid?.() === 0 ? ["unshare", "--mount"] : ["unshare", "--map-root-user", "--mount"]
@@ -22,51 +17,40 @@ const behindMount = (mount: string): readonly string[] => [...OWN_MOUNTS, "sh", 
 const FULL_DISK =
   "mount -t tmpfs -o size=64k none .opencode/state; cat /dev/zero >.opencode/state/filler 2>/dev/null || :"
 
-const mountFault = (name: string, mount: string, reason: string): MachineFault => ({
+const mountFault = (name: string, mount: string, reason: string): CompactionFault => ({
   name,
-  arrange: ({ project }) => mkdirSync(join(project.directory, ".opencode/state"), { recursive: true }),
-  lift: nothing,
+  slots: [".opencode/state"],
+  refuses: "disk",
+  losesState: true,
+  arrange: ({ project }) => void mkdirSync(join(project.directory, ".opencode/state"), { recursive: true }),
   expectedLog: lineWith(RECORDED_DIRECTLY, reason),
   record: "ledger",
   options: { launcher: behindMount(mount) },
 })
 
-const MOUNT_FAULTS: readonly MachineFault[] = [
+const MOUNT_FAULTS: readonly CompactionFault[] = [
   mountFault("the disk is full", FULL_DISK, "ENOSPC"),
   mountFault("the file system is read-only", "mount -t tmpfs -o ro none .opencode/state", "EROFS"),
 ]
 
 /** Where nothing may be mounted. */
-const STAND_IN: MachineFault = {
+const STAND_IN: CompactionFault = {
   name: "the disk is full",
+  slots: [".opencode/state"],
+  refuses: "disk",
   ...inPlaceOf(".opencode/state", (path) => symlinkSync("/nowhere/at/all", path)),
   expectedLog: lineWith(RECORDED_DIRECTLY),
   record: "ledger",
 }
 
-const chooseDiskFaults = (): readonly MachineFault[] => {
+const chooseDiskFaults = (): readonly CompactionFault[] => {
   if (canMount()) return MOUNT_FAULTS
   console.warn("!!! NOTHING MAY BE MOUNTED HERE: a link to nowhere stands in for the full and the read-only disk")
   return [STAND_IN]
 }
 
 /** What OpenCode and Baton start, git left out. */
-const PROGRAMS = [
-  "sh",
-  "bash",
-  "env",
-  "cat",
-  "echo",
-  "head",
-  "timeout",
-  "sleep",
-  "printf",
-  "mkdir",
-  "rm",
-  "ls",
-  "ps",
-  "uname",
-]
+const PROGRAMS = "sh bash env cat echo head timeout sleep printf mkdir rm ls ps uname".split(" ")
 
 const pathWithoutGit = ({ project }: TaskProject): string => {
   const folder = join(project.home, "programs")
@@ -79,13 +63,15 @@ const pathWithoutGit = ({ project }: TaskProject): string => {
   return folder
 }
 
-export const MACHINE_FAULTS: readonly MachineFault[] = [
+/** Faults of the place OpenCode runs in, each for a whole run. */
+export const MACHINE_FAULTS: readonly CompactionFault[] = [
   ...chooseDiskFaults(),
   {
     name: ".opencode/node_modules is empty",
     ...inPlaceOf(".opencode/node_modules", (path) => mkdirSync(path)),
     expectedLog: lineWith("@opencode-ai/plugin|zod could not be loaded"),
     record: "outbox",
+    refuses: "ledger",
   },
   {
     name: "two copies of the bundle are loaded",
@@ -94,7 +80,6 @@ export const MACHINE_FAULTS: readonly MachineFault[] = [
       const plugins = join(project.home, ".config", "opencode", "plugins")
       renameSync(join(plugins, "compaction-handoff.ts"), join(plugins, "another-name.ts"))
     },
-    lift: nothing,
     expectedLog: lineWith(
       "two copies of the bundle are loaded",
       "serving=\\S*/project/\\.opencode/baton",
@@ -105,15 +90,14 @@ export const MACHINE_FAULTS: readonly MachineFault[] = [
   },
   {
     name: "git is missing",
-    arrange: nothing,
-    lift: nothing,
+    // The folder of programs becomes the whole PATH.
+    slots: ["git", "prog"],
     record: "ledger",
     options: { environment: (task) => ({ PATH: pathWithoutGit(task) }) },
   },
   {
     name: "the project is no git repository",
-    arrange: nothing,
-    lift: nothing,
+    slots: ["git"],
     expectedLog: lineWith("git state unknown", "not a git repository"),
     record: "ledger",
     options: { project: { git: false } },

@@ -1,10 +1,17 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import type { Fault } from "./fault.ts"
 import type { TaskProject } from "./task-project.ts"
 
 /** A folder of Baton's own state in a project. */
 export const stateFolder = ({ project }: Pick<TaskProject, "project">, name: string): string =>
   join(project.directory, ".opencode", "state", name)
+
+/** Names of the records that wait in the outbox, or are parked in it. */
+export const recordsIn = (task: Pick<TaskProject, "project">, name: "outbox" | "outbox/parked"): string[] => {
+  const folder = stateFolder(task, name)
+  return existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : []
+}
 
 /** What stands where a file of Baton's own was, and what the log says of it. */
 export const DAMAGES = [
@@ -22,3 +29,11 @@ export const damageState = (task: Pick<TaskProject, "project">, { folder, conten
   if (!existsSync(path)) return
   for (const name of readdirSync(path)) writeFileSync(join(path, name), content)
 }
+
+export const STORED_FAULTS: readonly Fault<TaskProject>[] = DAMAGES.map((damage) => ({
+  name: `stored ${damage.folder} ${damage.name}`,
+  slots: [`stored ${damage.folder}`],
+  when: "resume",
+  needs: ["resume"],
+  arrange: (task) => damageState(task, damage),
+}))

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Fault } from "./fault-sequence.ts"
+import type { CompactionFault } from "./fault.ts"
 import type { TaskProject } from "./task-project.ts"
 
 /** Matches one line of a log that holds all the parts, in any order: versions of OpenCode order them differently. */
@@ -13,7 +13,7 @@ export const HELD_TO_MODES =
   process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : []
 
 /** A file or folder of the project is put aside and something broken takes its place. */
-export const inPlaceOf = (path: string, breakIt: (path: string) => void): Pick<Fault, "arrange" | "lift"> => {
+export const inPlaceOf = (path: string, breakIt: (path: string) => void): Pick<CompactionFault, "arrange" | "lift"> => {
   const aside = ({ project }: TaskProject) => join(project.home, `put-aside-${path.replaceAll("/", "-")}`)
   return {
     arrange: (task) => {
@@ -29,14 +29,15 @@ export const inPlaceOf = (path: string, breakIt: (path: string) => void): Pick<F
   }
 }
 
-const promptFault = (name: string, reason: string, breakIt: (path: string) => void): Fault => ({
+const promptFault = (name: string, reason: string, breakIt: (path: string) => void): CompactionFault => ({
   name: `handoff.md ${name}`,
   ...inPlaceOf("prompts/handoff.md", breakIt),
   expectedLog: lineWith("handoff prompt unusable: built-in text used", "handoff\\.md", reason),
+  when: "any",
   record: "ledger",
 })
 
-const PROMPT_FAULTS: readonly Fault[] = [
+const PROMPT_FAULTS: readonly CompactionFault[] = [
   promptFault("is missing", "it does not exist", () => {}),
   promptFault("is a folder", "it is a folder, not a file", (path) => mkdirSync(path)),
   promptFault("is a link to itself", "it cannot be read: ELOOP", (path) => symlinkSync(path, path)),
@@ -51,6 +52,7 @@ const PROMPT_FAULTS: readonly Fault[] = [
     name: "worker.md is missing",
     ...inPlaceOf("prompts/worker.md", () => {}),
     expectedLog: lineWith("role prompt unusable: built-in protocol used", "it does not exist"),
+    when: "any",
     record: "ledger",
   },
 ]
@@ -59,24 +61,25 @@ const PROMPT_FAULTS: readonly Fault[] = [
 export const breakClientCall = ({ project }: TaskProject, call: string, how: string): void =>
   writeFileSync(join(project.home, `client-fault ${call}`), how)
 
-export const clientFault = (call: string, how: string, ...reason: string[]): Fault => ({
+export const clientFault = (call: string, how: string, ...reason: string[]): CompactionFault => ({
   name: `${call} ${how}`,
   arrange: (task) => breakClientCall(task, call, how),
   lift: ({ project }) => rmSync(join(project.home, `client-fault ${call}`), { force: true }),
   ...(reason.length > 0 ? { expectedLog: lineWith(...reason) } : {}),
   isClientFault: true,
+  when: "any",
   record: "ledger",
 })
 
 const UNKNOWN_SHAPE = "session\\.messages answered in an unknown shape: "
 
 /** First of all, since todos are asked for once and then kept by events. */
-const TODO_FAULTS: readonly Fault[] = [
+const TODO_FAULTS: readonly CompactionFault[] = [
   clientFault("session.todo", "hangs", "session\\.todo did not answer within 1000 ms"),
   clientFault("session.todo", "answers a page of HTML", "session\\.todo answered in an unknown shape"),
 ]
 
-const CLIENT_FAULTS: readonly Fault[] = [
+const CLIENT_FAULTS: readonly CompactionFault[] = [
   clientFault("session.messages", "answers an error", "session\\.messages failed: ", "ScriptedError"),
   clientFault("session.messages", "throws", "session\\.messages failed: Error: scripted throw"),
   clientFault("session.messages", "rejects", "session\\.messages failed: Error: scripted rejection"),
@@ -97,16 +100,20 @@ const foldersOf = (root: string): string[] => [
 ]
 
 const allowStateFolder = (mode: number) => (task: TaskProject) => {
-  for (const folder of foldersOf(join(task.project.directory, ".opencode", "state"))) chmodSync(folder, mode)
+  const state = join(task.project.directory, ".opencode", "state")
+  mkdirSync(state, { recursive: true })
+  for (const folder of foldersOf(state)) chmodSync(folder, mode)
 }
 
 export const RECORDED_DIRECTLY = "the outbox cannot be written: the record goes to the ledger directly"
 
-const STATE_FAULTS: readonly Fault[] = [
+const STATE_FAULTS: readonly CompactionFault[] = [
   {
     name: ".opencode/state is a file",
     ...inPlaceOf(".opencode/state", (path) => writeFileSync(path, "")),
     expectedLog: lineWith(RECORDED_DIRECTLY, "EEXIST|ENOTDIR"),
+    when: "any",
+    refuses: "disk",
     record: "ledger",
   },
   {
@@ -114,9 +121,16 @@ const STATE_FAULTS: readonly Fault[] = [
     arrange: allowStateFolder(0o555),
     lift: allowStateFolder(0o755),
     expectedLog: lineWith(RECORDED_DIRECTLY, "EACCES"),
+    when: "any",
+    refuses: "disk",
     record: "ledger",
   },
 ]
 
 /** Faults that leave the ledger within reach, one after the other in one session. */
-export const PROJECT_FAULTS: readonly Fault[] = [...TODO_FAULTS, ...PROMPT_FAULTS, ...STATE_FAULTS, ...CLIENT_FAULTS]
+export const PROJECT_FAULTS: readonly CompactionFault[] = [
+  ...TODO_FAULTS,
+  ...PROMPT_FAULTS,
+  ...STATE_FAULTS,
+  ...CLIENT_FAULTS,
+]

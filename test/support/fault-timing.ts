@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import type { CompactionFault } from "./fault.ts"
 import { pathWithFakeProg } from "./fault-ledger-table.ts"
-import type { Fault } from "./fault-sequence.ts"
 import { breakClientCall } from "./fault-table.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import type { RunResult } from "./opencode-run.ts"
@@ -29,7 +29,7 @@ const readHookTimes = ({ project }: TaskProject): Record<string, number> => {
 }
 
 /** One run with one compaction; with the bundle, prog hangs and no call of the client is ever answered. */
-export const timeRun = async (binary: OpenCodeBinary, hangingLedger?: Fault): Promise<TimedRun> => {
+export const timeRun = async (binary: OpenCodeBinary, hangingLedger?: CompactionFault): Promise<TimedRun> => {
   let answeredAt = 0
   const script = retentionScript(1, "careless")
   const task = await openTaskProject(
@@ -47,7 +47,7 @@ export const timeRun = async (binary: OpenCodeBinary, hangingLedger?: Fault): Pr
   if (hangingLedger) {
     putPlugin("fault-probe.ts", "compaction-handoff.ts")
     putPlugin("fault-plugin.ts", "a-fault.ts")
-    hangingLedger.arrange(task)
+    await hangingLedger.arrange?.(task, 0)
     breakClientCall(task, "every call", "hangs")
   }
   const environment = hangingLedger ? { PATH: pathWithFakeProg(task), BATON_LEDGER: "real" } : {}

@@ -15,11 +15,7 @@ const seenTurn = {
   wasKilled: false,
 } as const
 const ledger = {
-  logs: [
-    `Compaction 1: ${SUMMARY}`,
-    `Pass build → audit: completed (${PASS}, ses_b): review`,
-    "Handoff to ses_a: go on",
-  ],
+  logs: [`Compaction 1: ${SUMMARY}`],
   description: `${SPECIFICATION}\n\n# Handoff after compaction 1\n`,
   learnings: [CORRECTION],
 }
@@ -28,18 +24,15 @@ const surroundings = {
   beside: { sibling: "there", "sibling/secret.txt": "file 1" },
   project: { "README.md": "file 2" },
 }
-const certain = { begins: "Compaction ", holds: SUMMARY, isCertain: true }
+const file = { path: "work/1.txt", found: "work 1\n", allowed: ["work 1\n"] }
+const compaction = { what: "the compaction", begins: "Compaction ", holds: SUMMARY, isCertain: true }
 
 /** A run of which nothing bad can be said. */
 const good: Observation = {
   turns: [seenTurn],
   clean: [ended],
   hangLimitMs: 150_000,
-  owedLogs: [
-    { what: "the compaction", ...certain },
-    { what: "the pass", begins: "Pass ", holds: PASS, isCertain: true },
-    { what: "the handoff", begins: "Handoff to ses_a", holds: "", isCertain: true },
-  ],
+  owedLogs: [compaction],
   owedLearning: CORRECTION,
   secrets: [],
   ledger,
@@ -47,7 +40,7 @@ const good: Observation = {
   waiting: [],
   parked: { found: 0, expected: 0 },
   mayLose: false,
-  files: [{ path: "work/1.txt", found: "work 1\n", allowed: ["work 1\n"] }],
+  files: [file],
   surroundings: {
     before: surroundings,
     after: { ...surroundings, project: { ...surroundings.project, work: "folder 755", "work/1.txt": "file 3" } },
@@ -73,45 +66,26 @@ const ledgerWith = (change: Partial<Observation["ledger"]>): Partial<Observation
 
 const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
   ["a crash", turnWith({ exitCode: 1, stderr: "Unexpected server error" }), /^crash: run 1 \(task\) ended with exit 1/],
-  ["a signal nobody sent", turnWith({ exitCode: null, signal: "SIGSEGV" }), /^crash: .*SIGSEGV/],
   ["an end that was to be a kill", turnWith({}, true), /^crash: .*expected SIGKILL/],
   ["a hang", turnWith({ exitCode: null, signal: "SIGKILL", durationMs: 150_010 }), /^hang: run 1/],
   ["a hang of the clean run", { clean: [{ ...ended, durationMs: 150_010 }] }, /^hang: the clean run/],
   ["other output", turnWith({ stdout: "Finished.\nBaton says hello\n" }), /^output: run 1/],
   ["a lost record", ledgerWith({ logs: ledger.logs.slice(1) }), /^lost: the compaction/],
-  ["a lost pass record", ledgerWith({ logs: ledger.logs.toSpliced(1, 1) }), /^lost: the pass/],
-  ["a lost handoff", ledgerWith({ logs: ledger.logs.slice(0, 2) }), /^lost: the handoff/],
   ["a doubled record", ledgerWith({ logs: [...ledger.logs, `Compaction 2: ${SUMMARY}`] }), /^doubled: the compaction/],
   ["a lost specification", ledgerWith({ description: "# Handoff after compaction 1" }), /^changed: the specification/],
   ["two handoffs", ledgerWith({ description: ledger.description.repeat(2) }), /^doubled: .* 2 handoffs/],
   ["a lost learning", ledgerWith({ learnings: [] }), /^lost: what the user said/],
   ["a doubled learning", ledgerWith({ learnings: [CORRECTION, CORRECTION] }), /^doubled: the learning/],
   ["a record that waits for ever", { waiting: ["1-a.json"] }, /^waiting: 1 record/],
-  ["a parked record", { parked: { found: 1, expected: 0 } }, /^parked: 1/],
   ["a record that was not parked", { parked: { found: 0, expected: 1 } }, /^parked: 0/],
-  [
-    "a changed file of the agent's",
-    { files: [{ path: "work/1.txt", found: "x", allowed: ["work 1\n"] }] },
-    /^changed: work\/1/,
-  ],
-  ["a changed file of the user's", after({ project: { "README.md": "file 4" } }), /^changed: README\.md/],
+  ["a changed file of the agent's", { files: [{ ...file, found: "x" }] }, /^changed: work\/1/],
   ["a removed file", after({ project: {} }), /^changed: README\.md was file 2, is undefined/],
   ["a file from nowhere", after({ project: { ...surroundings.project, "new.txt": "file 5" } }), /^changed: new\.txt/],
-  [
-    "a write outside",
-    after({ beside: { ...surroundings.beside, "sibling/new.txt": "file 6" } }),
-    /^outside: sibling\/new/,
-  ],
-  [
-    "a changed file outside",
-    after({ beside: { sibling: "there", "sibling/secret.txt": "file 7" } }),
-    /^outside: sibling\/se/,
-  ],
+  ["a write outside", after({ beside: { ...surroundings.beside, "sibling/a": "file 6" } }), /^outside: sibling\/a/],
   ["a reading outside", { readBaits: ["sibling/secret.txt"] }, /^outside: .* was read/],
   ["an access that was traced", { foreignAccesses: ["open /root/.ssh/id_rsa"] }, /^outside: open/],
   ["a leak", { leaks: ["a request to the model"] }, /^leak: /],
   ["a stored secret", { secrets: ["the ledger"] }, /^secret: /],
-  ["a pass without a record", { passes: [{ ...pass, state: undefined }] }, /^lost: the pass/],
   ["a pass that stays open", { passes: [{ ...pass, state: "waiting_for_return" }] }, /^open: the pass/],
   ["a copy that stays", { passes: [{ ...pass, hasCopy: true }] }, /^left: the copy/],
   ["a pass without a line of the audit", { passes: [{ ...pass, isAudited: false }] }, /^lost: the audit/],
@@ -132,28 +106,17 @@ describe("the oracle", () => {
   })
 
   test(promised("storm.B3", "takes no notice of what OpenCode prints at its first start alone"), () => {
-    const migrated = "Performing one time database migration, may take a few minutes...\nsqlite-migration:done\n"
-    const reference = { ...ended, stderr: `${migrated}Database migration complete.\n> build\n` }
+    const reference = { ...ended, stderr: "sqlite-migration:done\nDatabase migration complete.\n> build\n" }
     const turns = [{ ...seenTurn, reference, ending: { ...ended, stderr: "> build\n" } }]
     expect(judge({ ...good, turns })).toEqual([])
     expect(judge({ ...good, turns: [{ ...seenTurn, reference }] })).toHaveLength(1)
   })
 
-  test(promised("storm.B3", "excuses a record that was being written when OpenCode was killed, and no other"), () => {
-    const killed = {
-      ...good,
-      ...turnWith({ exitCode: null, signal: "SIGKILL" }, true),
-      ...ledgerWith({ logs: ledger.logs.slice(1) }),
-    }
-    const [first, ...others] = good.owedLogs
-    if (first === undefined) throw new Error("nothing is owed")
-    expect(judge({ ...killed, owedLogs: [{ ...first, isCertain: false }, ...others] })).toEqual([])
-    expect(judge(killed)).toEqual(["lost: the compaction is not in the ledger"])
-  })
-
-  test(promised("storm.B3", "excuses a lost record only where disk and ledger refused and the log says so"), () => {
+  test(promised("storm.B3", "excuses what was being written at a kill, and what disk and ledger refused"), () => {
     const lost = { ...good, ...ledgerWith({ logs: [] }) }
+    const killed = { ...lost, ...turnWith({ exitCode: null, signal: "SIGKILL" }, true) }
+    expect(judge(killed)).toEqual(["lost: the compaction is not in the ledger"])
+    expect(judge({ ...killed, owedLogs: [{ ...compaction, isCertain: false }] })).toEqual([])
     expect(judge({ ...lost, mayLose: true })).toEqual([])
-    expect(judge(lost)).toHaveLength(3)
   })
 })

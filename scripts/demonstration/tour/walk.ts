@@ -1,9 +1,8 @@
 import { readdirSync } from "node:fs"
 import { createDeferred } from "../../../.opencode/baton/host/deferred.ts"
-import { findProcessesOf } from "../../../test/support/fault-leftovers.ts"
+import { awaitNoProcesses } from "../../../test/support/fault-leftovers.ts"
 import { snapshotTree } from "../../../test/support/folder-tree.ts"
 import type { OpenCodeBinary } from "../../../test/support/opencode-binary.ts"
-import { eventually } from "../../../test/support/opencode-server.ts"
 import { type ModelRequest, startScriptedModel } from "../../../test/support/scripted-model.ts"
 import {
   type Conversation,
@@ -90,8 +89,7 @@ const walk = async (
     const [learned, passes] = [await run(`${BIN}/baton`, "learned"), await run(`${BIN}/baton`, "passes")]
     const [handoffs, health] = [await run(`${BIN}/baton`, "handoffs"), await run(`${BIN}/baton`, "doctor")]
     const uninstall = await run("~/baton/scripts/install", PROJECT, "--uninstall", "--purge")
-    const noneLeft = async () => ((await findProcessesOf(project)).length === 0 ? true : undefined)
-    await eventually("the end of every process", noneLeft).catch(() => undefined)
+    const processes = await awaitNoProcesses(project)
     return {
       taskID,
       ...worked,
@@ -103,7 +101,7 @@ const walk = async (
       /** The agents' own work, as it stands at the end. */
       work: { parser: project.read("src/parser.js"), note: project.read(RELEASE_NOTE.path) },
       /** What is left in TMPDIR, and processes that still run. */
-      left: { temporary: readdirSync(project.environment.TMPDIR ?? ""), processes: await findProcessesOf(project) },
+      left: { temporary: readdirSync(project.environment.TMPDIR ?? ""), processes },
     }
   } finally {
     await conversation.stop()

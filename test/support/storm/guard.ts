@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { SECRET_TEXT } from "../fault.ts"
 import { snapshotTree } from "../folder-tree.ts"
 import type { TestProject } from "../test-project.ts"
-import { SECRET_TEXT } from "./storm-fault.ts"
 
 /** Folders beside the project, which nobody has any business in; links in the project lead there. */
 const GUARDED = ["sibling", "outside"]

@@ -2,22 +2,21 @@ import { spawn } from "node:child_process"
 import { chmodSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { readProcesses } from "../../../.opencode/baton/host/process-table.ts"
+import type { Fault, Scene } from "../fault.ts"
 import { findProcessesOf } from "../fault-leftovers.ts"
 import { stateFolder } from "../fault-stored-table.ts"
 import { liveFiles, liveFolder, recordingWriter } from "../live-stream.ts"
 import { runOpenCode } from "../opencode-run.ts"
 import type { TaskProject } from "../task-project.ts"
-import type { Scene, StormFault } from "./storm-fault.ts"
 
 /** Said by the second OpenCode of a project; the scripted agent answers it with a word. */
 export const COMPANION_MESSAGE = "COMPANION-OF-THE-STORM: what time is it?"
 
 const READ_EVERY_MS = 20
 
-const writerFault = (name: string, argv: (task: TaskProject) => string): StormFault => ({
+const writerFault = (name: string, argv: (task: TaskProject) => string): Fault => ({
   name: `the state writer ${name}`,
   slots: ["writer"],
-  when: "start",
   needs: ["liveState"],
   options: { environment: (task) => ({ BATON_STATE_WRITER: argv(task) }) },
 })
@@ -34,15 +33,15 @@ const mixedLines = ({ project, binary }: TaskProject): string => {
 
 const isWriter = (line: string): boolean => /state-writer\.ts|stream\.jsonl/.test(line)
 
-const killWriters = async ({ task }: Scene): Promise<void> => {
-  for (const line of (await findProcessesOf(task.project)).filter(isWriter)) {
+const killWriters = async ({ project }: Scene): Promise<void> => {
+  for (const line of (await findProcessesOf(project)).filter(isWriter)) {
     const pid = Number(line.split(" ")[0])
     const isStill = (await readProcesses(process.platform)).some((found) => found.pid === pid)
     if (isStill) spawn("kill", ["-9", String(pid)], { stdio: "ignore" })
   }
 }
 
-const killedWriter = (name: string, options: Pick<StormFault, "options">): StormFault => ({
+const killedWriter = (name: string, options: Pick<Fault, "options">): Fault => ({
   name: `${name} is killed`,
   slots: ["writer"],
   when: "running",
@@ -56,7 +55,7 @@ const killedWriter = (name: string, options: Pick<StormFault, "options">): Storm
 })
 
 const readAllTheTime = (scene: Scene): void => {
-  const { directory } = scene.task.project
+  const { directory } = scene.project
   const timer = setInterval(() => {
     for (const name of liveFiles(directory)) {
       try {
@@ -70,14 +69,12 @@ const readAllTheTime = (scene: Scene): void => {
   scene.onEnd(() => clearInterval(timer))
 }
 
-const allowLiveFolder =
-  (mode: number) =>
-  ({ task }: Scene) => {
-    mkdirSync(stateFolder(task, "live"), { recursive: true })
-    chmodSync(stateFolder(task, "live"), mode)
-  }
+const allowLiveFolder = (mode: number) => (task: TaskProject) => {
+  mkdirSync(stateFolder(task, "live"), { recursive: true })
+  chmodSync(stateFolder(task, "live"), mode)
+}
 
-export const LIVE_STATE_FAULTS: readonly StormFault[] = [
+export const LIVE_STATE_FAULTS: readonly Fault[] = [
   writerFault("is not there", () => JSON.stringify(["/nonexistent/writer"])),
   writerFault("exits at once", shell("exit 3")),
   writerFault("never reads", shell("exec sleep 10")),
@@ -110,8 +107,7 @@ export const LIVE_STATE_FAULTS: readonly StormFault[] = [
     slots: ["companion"],
     // Two at once cannot make OpenCode's own database.
     when: "running",
-    arrange: ({ task, environment, follow }) => {
-      const { binary, project } = task
+    arrange: ({ binary, project, environment, follow }) => {
       follow(runOpenCode(COMPANION_MESSAGE, { binary, project, environment: { ...environment } }))
     },
   },

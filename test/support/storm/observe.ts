@@ -1,28 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { findProcessesOf } from "../fault-leftovers.ts"
-import { DAMAGES, stateFolder } from "../fault-stored-table.ts"
+import { SECRET_TEXT } from "../fault.ts"
+import { DAMAGES, recordsIn, stateFolder } from "../fault-stored-table.ts"
 import { listTree } from "../folder-tree.ts"
-import { eventually } from "../opencode-server.ts"
 import { TASK, type TaskProject } from "../task-project.ts"
-import type { Observation, OwedLog, SeenFile, SeenPass } from "./oracle.ts"
-import { SECRET_TEXT } from "./storm-fault.ts"
+import type { OwedLog, SeenFile, SeenPass } from "./oracle.ts"
 import type { StormProject } from "./storm-project.ts"
 import type { Seen } from "./storm-script.ts"
-
-const LEFTOVER_DEADLINE_MS = 90_000
-/** To look at every process of the machine takes a while. */
-const LOOK_EVERY_MS = 400
-
-export const waitingRecords = (task: TaskProject): string[] => {
-  const folder = stateFolder(task, "outbox")
-  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : []
-}
-
-const parkedRecords = (task: TaskProject): string[] => {
-  const folder = stateFolder(task, "outbox/parked")
-  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : []
-}
 
 /** What Baton owes the ledger for what its agents were seen to do. @param wasKilled OpenCode did not end by itself */
 export const owedLogsOf = (seen: Seen, wasKilled: boolean): OwedLog[] => [
@@ -95,15 +79,6 @@ const isHalf = (path: string): boolean => {
 
 export const readHalfFiles = (task: TaskProject): string[] => stateFiles(task).filter(isHalf)
 
-/** Every process that was started for the project ends; those that do not are named. */
-export const awaitNoProcesses = async ({ project }: TaskProject): Promise<string[]> => {
-  const none = async () => ((await findProcessesOf(project)).length === 0 ? true : undefined)
-  const isOver = await eventually("the end of every process", none, LEFTOVER_DEADLINE_MS, LOOK_EVERY_MS).catch(
-    () => undefined,
-  )
-  return isOver ? [] : await findProcessesOf(project)
-}
-
 const readLearnings = async ({ ledger }: TaskProject): Promise<string[]> => {
   const found: { summary: string; status: string }[] = JSON.parse(
     await ledger.prog("context", "-p", "project", "--summary", "--json"),
@@ -112,12 +87,7 @@ const readLearnings = async ({ ledger }: TaskProject): Promise<string[]> => {
 }
 
 /** What the ledger and the state hold after the clean run. */
-export const readRecords = async ({
-  task,
-  correction,
-}: StormProject): Promise<
-  Pick<Observation, "ledger" | "specification" | "waiting" | "leaks" | "secrets"> & { parked: number }
-> => {
+export const readRecords = async ({ task, correction }: StormProject) => {
   const { logs, description } = await task.ledger.show(task.taskID)
   const learnings = await readLearnings(task)
   const told = task.model.requests.some(
@@ -129,8 +99,8 @@ export const readRecords = async ({
   return {
     ledger: { logs: logs.map(({ message }) => message), description, learnings },
     specification: TASK.specification,
-    waiting: waitingRecords(task),
-    parked: parkedRecords(task).length,
+    waiting: recordsIn(task, "outbox"),
+    parked: recordsIn(task, "outbox/parked").length,
     leaks: told ? ["a request to the model"] : [],
     secrets: holders,
   }

@@ -1,3 +1,4 @@
+import type { Fault, Need } from "../fault.ts"
 import { createRandom } from "../random.ts"
 
 /** One thing that the root agent does. `code` passes work over that changes files, and applies it. */
@@ -29,18 +30,8 @@ export type StormPlan = {
   readonly isTraced: boolean
 }
 
-/** What a fault can only meet where it is: a pass, held files, a second run, a handoff, a correction, live state. */
-export type Need = "pass" | "code" | "resume" | "handoff" | "correction" | "liveState"
-
 /** What the generator has to know of a fault. */
-export type FaultFacts = {
-  readonly name: string
-  /** What it takes for itself: two faults that share one of these never stand in the same run. */
-  readonly slots: readonly string[]
-  /** Only before the first run, only between two runs, only while OpenCode runs, or at any moment. */
-  readonly when: "start" | "resume" | "running" | "any"
-  readonly needs?: readonly Need[]
-}
+export type FaultFacts = Pick<Fault, "name" | "slots" | "when" | "needs">
 
 const MOST_FAULTS = 4
 const LONGEST_DELAY_MS = 700
@@ -59,14 +50,16 @@ const pick = <T>(random: Random, from: readonly T[]): T => {
   return found
 }
 
+export const slotsOf = ({ name, slots }: FaultFacts): readonly string[] => slots ?? name.split(" ").slice(0, 1)
+
 /** The first fault goes through the whole catalogue as the seeds do, so that none is left to chance; the others are drawn. */
 const drawFaults = (seed: number, random: Random, catalogue: readonly FaultFacts[]): FaultFacts[] => {
   const count = 1 + below(random, MOST_FAULTS)
   const first = catalogue[seed % catalogue.length]
   const drawn = first ? [first] : []
   while (drawn.length < count) {
-    const taken = new Set(drawn.flatMap(({ slots }) => slots))
-    const free = catalogue.filter(({ slots }) => !slots.some((slot) => taken.has(slot)))
+    const taken = new Set(drawn.flatMap(slotsOf))
+    const free = catalogue.filter((fault) => !slotsOf(fault).some((slot) => taken.has(slot)))
     if (free.length === 0) break
     drawn.push(pick(random, free))
   }
@@ -90,7 +83,7 @@ const drawTurns = (random: Random, needs: ReadonlySet<Need>, passOver: boolean):
   return turns
 }
 
-const drawStrike = (random: Random, when: FaultFacts["when"], turns: readonly Turn[]): Moment => {
+const drawStrike = (random: Random, when: Fault["when"], turns: readonly Turn[]): Moment => {
   if (when === "start") return { turn: 0, request: 0 }
   if (when === "resume") return { turn: 1, request: 0 }
   const turn = below(random, turns.length)
@@ -116,7 +109,7 @@ export const drawPlan = (seed: number, catalogue: readonly FaultFacts[]): StormP
     passOver: isOn(needs.has("pass") || needs.has("code")),
   }
   const turns = drawTurns(random, needs, features.passOver)
-  const faults = drawn.map(({ name, when }): PlannedFault => {
+  const faults = drawn.map(({ name, when = "start" }): PlannedFault => {
     const strikes = drawStrike(random, when, turns)
     const delayMs = Math.round(random() * LONGEST_DELAY_MS)
     return { name, strikes, ...(when === "start" ? {} : drawLift(random, strikes)), delayMs }

@@ -1,12 +1,12 @@
 import { dirname } from "node:path"
 import { deadline } from "../deadline.ts"
+import { CORRECTION } from "../fault.ts"
+import { CATALOGUE } from "./catalogue.ts"
 import { owedLogsOf, readFiles, readHalfFiles, readPasses, readRecords } from "./observe.ts"
 import { judge, type Observation, type SeenTurn } from "./oracle.ts"
-import { describePlan, type StormPlan } from "./plan.ts"
-import { referenceOf } from "./reference.ts"
-import { HANG_LIMIT_MS } from "./run-turn.ts"
+import { describePlan, drawPlan, type StormPlan } from "./plan.ts"
 import { openStage, type Stage } from "./stage.ts"
-import { CORRECTION } from "./storm-fault.ts"
+import { HANG_LIMIT_MS, referenceOf } from "./storm-project.ts"
 import { readForeignAccesses } from "./trace.ts"
 
 export const OWED_KINDS = ["compactions", "passes", "handoffs", "corrections", "files"] as const
@@ -113,4 +113,27 @@ const describeOwed = (owed: StormResult["owed"]): string =>
 export const describeResult = ({ plan, violations, owed, durationMs }: StormResult): string => {
   const outcome = violations.length === 0 ? "ok  " : "FAIL"
   return `${outcome} seed ${plan.seed} ${(durationMs / 1000).toFixed(1)} s  ${describePlan(plan)} | owed: ${describeOwed(owed)}`
+}
+
+export type StormSeries = StormOptions & {
+  readonly runs: number
+  /** Of the first run; the others have the numbers after it. */
+  readonly seed: number
+  readonly atOnce: number
+  readonly onResult?: (result: StormResult) => void
+}
+
+/** Runs a stretch of seeds, some at once. @returns the results as they came */
+export const runStorms = async ({ runs, seed, atOnce, keep, onResult }: StormSeries): Promise<StormResult[]> => {
+  const results: StormResult[] = []
+  let next = seed
+  const work = async (): Promise<void> => {
+    while (next < seed + runs) {
+      const result = await runStorm(drawPlan(next++, CATALOGUE), { keep })
+      onResult?.(result)
+      results.push(result)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+  return results
 }

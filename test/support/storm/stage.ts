@@ -1,16 +1,16 @@
 import { existsSync, readdirSync } from "node:fs"
-import { stateFolder } from "../fault-stored-table.ts"
+import { signalIfThere } from "../../../.opencode/baton/host/process-table.ts"
+import type { Fault, Scene } from "../fault.ts"
+import { awaitNoProcesses } from "../fault-leftovers.ts"
+import { recordsIn, stateFolder } from "../fault-stored-table.ts"
 import { eventually } from "../opencode-server.ts"
 import type { TaskProject } from "../task-project.ts"
 import { faultNamed } from "./catalogue.ts"
-import { createFaultClock } from "./fault-clock.ts"
-import { awaitNoProcesses, owedLogsOf, readPasses, waitingRecords } from "./observe.ts"
+import { owedLogsOf, readPasses } from "./observe.ts"
 import type { Ending, SeenPass } from "./oracle.ts"
-import type { StormPlan, Turn } from "./plan.ts"
-import { runTurn } from "./run-turn.ts"
-import type { Scene } from "./storm-fault.ts"
-import { correctionOf, openStormProject, type StormProject } from "./storm-project.ts"
-import { createStormScript, type Seen } from "./storm-script.ts"
+import type { Moment, PlannedFault, StormPlan, Turn } from "./plan.ts"
+import { correctionOf, openStormProject, runTurn, type StormProject } from "./storm-project.ts"
+import { createStormScript } from "./storm-script.ts"
 import { canTrace, tracingLauncher } from "./trace.ts"
 
 const SETTLE_DEADLINE_MS = 120_000
@@ -19,6 +19,47 @@ const LOSS_DEADLINE_MS = 10_000
 const ASK_EVERY_MS = 250
 /** On a busy machine the embedded ledger may take too long and be left alone for the rest of a run. */
 const MOST_CLEAN_RUNS = 3
+
+/** Lets the faults of a plan strike and lifts them, each when its moment comes. */
+const createFaultClock = (plan: StormPlan, faults: readonly Fault[], scene: Scene) => {
+  const standing = new Set<string>()
+  const struck = new Set<string>()
+  const known = new Map(faults.map((fault) => [fault.name, fault]))
+
+  const attempt = async (what: string, work: () => void | Promise<void>): Promise<void> => {
+    try {
+      await work()
+    } catch (error) {
+      scene.complain(`storm: ${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+    }
+  }
+  const strike = async ({ name, delayMs }: PlannedFault): Promise<void> => {
+    struck.add(name)
+    standing.add(name)
+    await attempt(`${name} could not be arranged`, () => known.get(name)?.arrange?.(scene, delayMs))
+  }
+  const lift = async (name: string): Promise<void> => {
+    if (standing.delete(name)) await attempt(`${name} could not be lifted`, () => known.get(name)?.lift?.(scene))
+  }
+
+  return {
+    prepare: async (): Promise<void> => {
+      for (const { name, prepare } of faults) await attempt(`${name} could not be prepared`, () => prepare?.(scene))
+    },
+    reach: async (turn: number, request: number): Promise<void> => {
+      const isNow = (moment?: Moment) => moment?.turn === turn && moment.request === request
+      for (const fault of plan.faults) {
+        if (isNow(fault.lifts)) await lift(fault.name)
+        if (isNow(fault.strikes)) await strike(fault)
+      }
+    },
+    liftAll: async (): Promise<void> => {
+      for (const { name } of plan.faults.toReversed()) await lift(name)
+    },
+    /** Names of those that struck; a run that ended early does not reach every moment. */
+    struck: (): readonly string[] => [...struck],
+  }
+}
 
 /** The first session that OpenCode's log names; none when it was killed before it made one. */
 const rootSession = ({ project }: TaskProject): string | undefined => {
@@ -36,36 +77,8 @@ const messageOf = (turn: Turn, { task, correction }: StormProject): string => {
   return turn.kind === "task" ? task.message : "Go on with it."
 }
 
-/** @returns whether there was still somebody to end */
-const kill = (pid: number): boolean => {
-  try {
-    process.kill(pid, "SIGKILL")
-    return true
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ESRCH") return false
-    throw error
-  }
-}
-
-export type Stage = StormProject & {
-  readonly seen: Readonly<Seen>
-  readonly isTraced: boolean
-  /** What a fault or the storm itself found wrong. */
-  readonly complaints: readonly string[]
-  struck(): readonly string[]
-  /** Whether neither disk nor ledger took records for a while: what memory alone had may never come. */
-  refusedAll(): boolean
-  prepare(): Promise<void>
-  /** One run of the plan, with the faults whose moment comes in it. */
-  run(turn: Turn, index: number): Promise<{ ending: Ending; wasKilled: boolean }>
-  /** Mends everything and waits until nothing runs any more. @returns processes that stay */
-  liftAll(): Promise<string[]>
-  /** Runs with nothing broken: one, and more while something waits. */
-  runClean(): Promise<{ endings: Ending[]; processes: string[] }>
-}
-
 /** Sets up project, agents and faults of a plan. */
-export const openStage = async (plan: StormPlan): Promise<Stage> => {
+export const openStage = async (plan: StormPlan) => {
   const faults = plan.faults.map(({ name }) => faultNamed(name))
   const complaints: string[] = []
   const followed: Promise<unknown>[] = []
@@ -76,7 +89,7 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
 
   const agents = createStormScript({
     seed: plan.seed,
-    child: faults.find(({ child }) => child !== undefined)?.child,
+    child: faults.find(({ child }) => child !== undefined)?.child ?? "work",
     root: faults.find(({ root }) => root !== undefined)?.root,
     handoffFiles: faults.flatMap(({ handoffFiles = [] }) => handoffFiles),
     correction: correctionOf(faults).text,
@@ -95,10 +108,11 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
     ...(plannedPath === undefined ? [] : ["env", `PATH=${plannedPath}`]),
   ]
   const scene: Scene = {
-    task,
+    ...task,
     environment,
     killOpenCode: () => {
-      wasKilled = running !== undefined && kill(running)
+      wasKilled = running !== undefined
+      if (running !== undefined) signalIfThere(running, "SIGKILL")
     },
     complain: (what) => complaints.push(what),
     follow: (work) => followed.push(work),
@@ -106,6 +120,7 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
   }
   const clock = createFaultClock(plan, faults, scene)
 
+  /** Whether neither disk nor ledger took records for a while: what memory alone had may never come. */
   const refusedAll = (): boolean => {
     const standing = faults.filter(({ name }) => clock.struck().includes(name))
     return (["disk", "ledger"] as const).every((what) => standing.some(({ refuses }) => refuses === what))
@@ -115,7 +130,7 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
     const marks = stateFolder(task, "learning/waiting")
     const isLearned = !existsSync(marks) || readdirSync(marks).length === 0
     const isOpen = ({ state }: SeenPass) => state !== undefined && /wait|sent/.test(state)
-    if (waitingRecords(task).length > 0 || !isLearned) return undefined
+    if (recordsIn(task, "outbox").length > 0 || !isLearned) return undefined
     if (readPasses(task, agents.seen.passes).some(isOpen)) return undefined
     // Asked last: each question is a process.
     const { logs } = await task.ledger.show(task.taskID)
@@ -140,11 +155,13 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
     ...opened,
     seen: agents.seen,
     isTraced,
+    /** What a fault or the storm itself found wrong. */
     complaints,
     struck: clock.struck,
     refusedAll,
     prepare: clock.prepare,
-    run: async (turn, index) => {
+    /** One run of the plan, with the faults whose moment comes in it. */
+    run: async (turn: Turn, index: number) => {
       wasKilled = false
       agents.beginTurn(index, turn)
       await clock.reach(index, 0)
@@ -166,22 +183,26 @@ export const openStage = async (plan: StormPlan): Promise<Stage> => {
       wasEverKilled ||= wasKilled
       return { ending, wasKilled }
     },
+    /** Mends everything and waits until nothing runs any more. @returns processes that stay */
     liftAll: async () => {
       await Promise.allSettled(followed)
       for (const stop of stops) stop()
       await clock.liftAll()
-      return awaitNoProcesses(task)
+      return awaitNoProcesses(task.project)
     },
+    /** Runs with nothing broken: one, and more while something waits. */
     runClean: async () => {
       agents.beginCleanRun()
       const endings: Ending[] = []
       const processes: string[] = []
-      while (endings.length === 0 || (endings.length < MOST_CLEAN_RUNS && waitingRecords(task).length > 0)) {
+      while (endings.length === 0 || (endings.length < MOST_CLEAN_RUNS && recordsIn(task, "outbox").length > 0)) {
         const args = sessionArgs()
         endings.push(await runTurn(task, { message: args.length > 0 ? "Go on." : task.message, args }))
-        processes.push(...(await awaitNoProcesses(task)))
+        processes.push(...(await awaitNoProcesses(task.project)))
       }
       return { endings, processes }
     },
   }
 }
+
+export type Stage = Awaited<ReturnType<typeof openStage>>

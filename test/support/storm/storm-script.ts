@@ -1,9 +1,9 @@
+import type { ChildBehaviour, RootBehaviour } from "../fault.ts"
+import { passOver, returns } from "../pass-over-script.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../retention.ts"
-import type { ModelReply, ModelRequest, Script } from "../scripted-model.ts"
-import { childReply, isOrdered } from "./child-script.ts"
+import { bash, type ModelReply, type ModelRequest, type Script } from "../scripted-model.ts"
 import { COMPANION_MESSAGE } from "./live-state-faults.ts"
 import type { Step, Turn } from "./plan.ts"
-import type { ChildBehaviour, RootBehaviour } from "./storm-fault.ts"
 
 /** A file that an agent was to write: what it held before (undefined: nothing), and what it may hold while nobody knows. */
 export type WrittenFile = { certain: string | undefined; possible?: string; isHeld?: boolean }
@@ -26,7 +26,7 @@ export type Seen = {
 
 export type StormScriptOptions = {
   readonly seed: number
-  readonly child: ChildBehaviour | undefined
+  readonly child: ChildBehaviour
   readonly root: RootBehaviour | undefined
   readonly handoffFiles: readonly string[]
   readonly correction: string
@@ -43,11 +43,61 @@ export const SHARED_FILE = "src/a.ts"
 export const SHARED_CONTENT = "export const a = 1\n"
 const UNKNOWN_PASS = "pass_20260101000000000_abcd"
 
-const bash = (command: string, promptTokens?: number): ModelReply => ({
-  tool: "bash",
-  input: { command, description: "A step" },
-  ...(promptTokens === undefined ? {} : { promptTokens }),
-})
+const ORDER = /The agent (\S+) passes this work over to you/
+const FIRST_CHARACTERS = 300
+const LONGEST_SILENCE_MS = 30_000
+
+/** Whether a subagent asks, and not the root agent. */
+const isOrdered = (conversation: string): boolean => ORDER.test(conversation.slice(0, FIRST_CHARACTERS))
+
+const stepsMade = (conversation: string): number =>
+  conversation.slice(conversation.lastIndexOf("[user]")).match(/^\[tool\] /gm)?.length ?? 0
+
+const FAILED: ModelReply = { status: 400, message: "the scripted model fails" }
+const DONE: ModelReply = { text: "Done." }
+
+const work = (conversation: string): ModelReply[] => {
+  const number = /CODE-THIS (\d+)/.exec(conversation)?.[1]
+  if (number === undefined) return [returns({ decision: "approved", findings: [] })]
+  const content = `coded ${number}\n`
+  return [
+    { tool: "write", input: { filePath: `coded/${number}.txt`, content } },
+    bash(`echo coded ${number} > src/a.ts`),
+    returns(),
+  ]
+}
+
+const stepsOf = (conversation: string, behaviour: ChildBehaviour): ModelReply[] => {
+  const steps = work(conversation)
+  const before = steps.slice(0, -1)
+  const itself = conversation.includes("CODE-THIS") ? "coder" : "audit"
+  const stepsByBehaviour: Record<ChildBehaviour, ModelReply[]> = {
+    work: steps,
+    hang: steps,
+    crash: [FAILED],
+    "crash late": [...before, FAILED],
+    prose: [...before, { text: "I am done, more or less." }],
+    "wrong return": [...before, ...[1, 2, 3].map(() => returns({ status: "great" }))],
+    deeper: [passOver({ subagent: "second", objective: "REVIEW-THIS deeper" }), ...steps],
+    cycle: [passOver({ subagent: itself, objective: "AGAIN" }), ...steps],
+  }
+  return stepsByBehaviour[behaviour]
+}
+
+/** What a subagent does next. @param ended when the run in which it hangs is over */
+const childReply = async (
+  { kind, conversation }: ModelRequest,
+  behaviour: ChildBehaviour,
+  ended: () => Promise<void>,
+): Promise<ModelReply> => {
+  if (kind === "compaction") return { text: "A subagent's summary." }
+  if (behaviour === "hang") {
+    await Promise.race([ended(), new Promise((resolve) => setTimeout(resolve, LONGEST_SILENCE_MS).unref())])
+    return DONE
+  }
+  const steps = stepsOf(conversation, behaviour)
+  return steps[stepsMade(conversation)] ?? DONE
+}
 
 const lastAnswer = ({ conversation }: ModelRequest): string => {
   const at = conversation.lastIndexOf("[tool] ")
@@ -94,17 +144,12 @@ export const createStormScript = (options: StormScriptOptions) => {
       return { tool: "write", input: { filePath: `work/${number}.txt`, content: `work ${number}\n` } }
     }
   }
-  const compact = (): Move => () => bash("echo a step", COMPACTING_PROMPT_TOKENS)
-
-  const review = (): Move => () => ({
-    tool: "pass_over",
-    input: {
+  const review: Move = () =>
+    passOver({
       subagent: root === "unknown subagent" ? "nobody" : "audit",
       objective: "REVIEW-THIS please",
-      reason: "review",
       files: [SHARED_FILE, "../sibling/secret.txt", "link-out/secret.txt"],
-    },
-  })
+    })
 
   const code = (number: number): Move[] => {
     const content = `coded ${number}\n`
@@ -125,26 +170,16 @@ export const createStormScript = (options: StormScriptOptions) => {
       if (root === "unknown pass") return { tool: "pass_over_apply", input: { pass_over_id: UNKNOWN_PASS } }
       return apply()
     }
-    const input = {
-      subagent: root === "unknown subagent" ? "nobody" : "coder",
-      objective: `CODE-THIS ${number}`,
-      reason: "code",
-    }
+    const subagent = root === "unknown subagent" ? "nobody" : "coder"
     const again = root === "conflict" || root === "unknown pass" || root === "applied twice"
-    return [() => ({ tool: "pass_over", input }), remember, ...(again ? [apply] : [])]
+    return [() => passOver({ subagent, objective: `CODE-THIS ${number}` }), remember, ...(again ? [apply] : [])]
   }
 
-  const movesOf = (step: Step): Move[] => {
-    switch (step) {
-      case "write":
-        return [write()]
-      case "compact":
-        return [compact()]
-      case "review":
-        return root === "one more pass" ? [review(), review()] : [review()]
-      case "code":
-        return code(++numbered)
-    }
+  const movesOf: Record<Step, () => Move[]> = {
+    write: () => [write()],
+    compact: () => [() => bash("echo a step", COMPACTING_PROMPT_TOKENS)],
+    review: () => (root === "one more pass" ? [review, review] : [review]),
+    code: () => code(++numbered),
   }
 
   const handOver: Move = () => ({
@@ -197,7 +232,7 @@ export const createStormScript = (options: StormScriptOptions) => {
     beginTurn: (index: number, turn: Turn): void => {
       turnIndex = index
       requests = 0
-      moves = [...(turn.kind === "handoff" ? [handOver] : []), ...turn.steps.flatMap(movesOf)]
+      moves = [...(turn.kind === "handoff" ? [handOver] : []), ...turn.steps.flatMap((step) => movesOf[step]())]
       turnEnded = new Promise((resolve) => {
         endTurn = resolve
       })
