@@ -50,7 +50,7 @@ describe("the demo on a machine with Node and npm only", () => {
       const { exitCode, stdout, stderr, lines } = await checkout.demo(["--keep", "kept"])
       expect(exitCode, stdout + stderr).toBe(0)
       expect(stderr).toMatch(/Installing OpenCode.*MB/)
-      expect(claimsIn(stdout).map((line) => line.trim()[0])).toEqual(Array(8).fill("✓"))
+      expect(new Set(claimsIn(stdout).map((line) => line.trim()[0]))).toEqual(new Set(["✓"]))
       for (let number = 1; number <= 4; number++) {
         expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^ {3}▼ compaction ${number} `)))
         expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^ {3}\\d\\d:\\d\\d:\\d\\d {2}${number} {2}\\S`)))
@@ -61,7 +61,6 @@ describe("the demo on a machine with Node and npm only", () => {
       expect(stdout).toMatch(/^scripted .*the model/m)
       expect(stderr).not.toContain("\u001b")
       expect(stdout).not.toContain("\u001b")
-      expect(lines.length).toBeLessThan(76)
 
       const project = join(kept, "project")
       // OpenCode would have put a folder there, had it installed anything.
