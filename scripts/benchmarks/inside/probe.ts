@@ -104,7 +104,7 @@ const takeSample = async (): Promise<Sample> => {
   // Promises settle and finalizers run between the two collections.
   await new Promise((resolve) => setTimeout(resolve, 50))
   Bun.gc(true)
-  const { heapSize, objectTypeCounts } = heapStats()
+  const { heapSize, objectTypeCounts, protectedObjectTypeCounts } = heapStats()
   const children = readdirSync("/proc/self/task").flatMap((thread) =>
     readFileSync(`/proc/self/task/${thread}/children`, "utf8").split(" ").filter(Boolean),
   )
@@ -114,7 +114,8 @@ const takeSample = async (): Promise<Sample> => {
     collections: (objectTypeCounts.Map ?? 0) + (objectTypeCounts.Set ?? 0),
     descriptors: readdirSync("/proc/self/fd").length,
     children: children.length,
-    timers: objectTypeCounts.Timeout ?? 0,
+    // A timer that is over may still be held; the runtime protects those that wait.
+    timers: protectedObjectTypeCounts.Timeout ?? 0,
   }
 }
 
