@@ -125,6 +125,8 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
     expect(after).toHaveLength(3)
     for (const conversation of after)
       for (const part of [`Task: ${seen.taskID}`, TASK.definitionOfDone, BRIEF]) expect(conversation).toContain(part)
+    // What the agent says of the tests is true.
+    expect(seen.requests.some(({ conversation }) => /[#ℹ] pass 4\b/.test(conversation))).toBe(true)
     expect(seen.sights.tested).toContain(`That is ${seen.taskID}.`)
   })
 
