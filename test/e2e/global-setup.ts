@@ -41,7 +41,7 @@ const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
   project.provide("sharedServers", shared)
   return async () => {
     await Promise.all(servers.map((server) => server.stop()))
-    await removeFolder(root)
+    if (!process.env.BATON_KEEP_PROJECTS) await removeFolder(root)
   }
 }
 

@@ -45,6 +45,9 @@ export const scriptedConfig = (options: { modelURL: string; context?: number; ou
   },
 })
 
+/** What `linkDependencies` makes. */
+export const PACKAGE_FILES = ["package.json", "package-lock.json", ".gitignore", "node_modules"] as const
+
 /**
  * Puts into a configuration folder what OpenCode would install at its first start, so that a run takes seconds and no
  * network. It looks at the version in package.json (1.2.15) or at the root dependencies of package-lock.json (1.18), and

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { isolatedEnvironment, linkDependencies, scriptedConfig } from "./isolated-opencode.ts"
+import { isolatedEnvironment, linkDependencies, PACKAGE_FILES, scriptedConfig } from "./isolated-opencode.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { removeFolder } from "./remove-folder.ts"
 
@@ -33,7 +33,7 @@ export type ProjectOptions = {
   config?: Record<string, unknown>
   environment?: Record<string, string>
   git?: boolean
-  /** A home that others use, too, and that is there already: that of a shared server. */
+  /** A home that others use, too, and that is there already: that of a shared server. The project stands beside it. */
   home?: string
   /** Where the project is below the temporary folder (default "project"); in "home/…" OpenCode shows it as ~/…. */
   folder?: string
@@ -49,11 +49,21 @@ export const copyBundle = (openCodeFolder: string, promptsFolder: string | undef
   if (promptsFolder) cpSync(join(REPOSITORY, "prompts"), promptsFolder, { recursive: true })
 }
 
+/**
+ * Removes what a project holds and leaves the packages of its plugins: OpenCode 1.18 loads a folder once more when its instance
+ * has ended, and installs them where they are gone. The rest goes with the home that the project stands beside.
+ */
+const emptyProject = async (directory: string): Promise<void> => {
+  const kept = new Set([".opencode", ...PACKAGE_FILES])
+  for (const folder of [directory, join(directory, ".opencode")])
+    for (const name of readdirSync(folder)) if (!kept.has(name)) await removeFolder(join(folder, name))
+}
+
 const GIT_IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
 
 /** A project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
 export const createTestProject = (options: ProjectOptions): TestProject => {
-  const root = mkdtempSync(join(tmpdir(), "baton-e2e-"))
+  const root = mkdtempSync(join(options.home === undefined ? tmpdir() : dirname(options.home), "baton-e2e-"))
   const directory = join(root, options.folder ?? "project")
   const home = options.home ?? join(root, "home")
   const bundle = options.bundle ?? "project"
@@ -104,6 +114,6 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
       log()
         .split("\n")
         .filter((line) => line.includes("[baton.")),
-    remove: () => removeFolder(root),
+    remove: () => (options.home === undefined ? removeFolder(root) : emptyProject(directory)),
   }
 }
