@@ -56,11 +56,12 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
   const setUp = () => {
     const project = createProject()
     const passes = (...args: string[]) =>
-      spawnSync(join(project, ".opencode/baton/bin/baton"), ["passes", ...args], {
-        cwd: project,
-        encoding: "utf8",
-        env: { PATH: process.env.PATH, HOME: project, TMPDIR: project, BATON_OPENCODE: binary.path },
-      })
+      spawnSync(join(project, ".opencode/baton/bin/baton"), ["passes", ...args], options)
+    const options = {
+      cwd: project,
+      encoding: "utf8",
+      env: { PATH: process.env.PATH, HOME: project, TMPDIR: project, BATON_OPENCODE: binary.path },
+    } as const
     const write = (text: string, name = "2026-01/session-ses_root-passes.jsonl") => {
       const path = join(project, ".opencode", "pass-over-logs", name)
       mkdirSync(dirname(path), { recursive: true })
@@ -69,7 +70,12 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     for (const each of ENTRIES) {
       write(`${JSON.stringify(each)}\n`, `${each.at.slice(0, 7)}/session-${each.root_session_id}-passes.jsonl`)
     }
-    return { passes, write }
+    /** What a reader gets that takes nothing until the list is made and waits. */
+    const readSlowly = () => {
+      const command = ".opencode/baton/bin/baton passes --json | { sleep 2; cat; }"
+      return spawnSync("sh", ["-c", command], { ...options, maxBuffer: 64 * 1024 * 1024 }).stdout
+    }
+    return { passes, readSlowly, write }
   }
 
   test(promised("pass-over.E3", "lists each pass once, as it is now, and chooses by session, agent and time"), () => {
@@ -100,6 +106,13 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     const listed = passes()
     expect([listed.stdout, listed.status]).toEqual([LINE_A + LINE_B, 1])
     expect(listed.stderr).toMatch(/^passes: 2 lines of .*session-ses_root-passes\.jsonl could not be read\n$/)
+  })
+
+  test(promised("pass-over.E3", "gives all of a long list to a slow reader"), () => {
+    const { readSlowly, write } = setUp()
+    const many = Array.from({ length: 2_000 }, (_, at) => entry({ ...passA, pass_over_id: `pass_2026_${at}` }))
+    write(many.map((each) => `${JSON.stringify(each)}\n`).join(""))
+    expect(JSON.parse(readSlowly())).toHaveLength(2_002)
   })
 
   test(promised("pass-over.E3", "says what it expected of a wrong command line"), () => {

@@ -2,10 +2,14 @@ import { describeError } from "./log.ts"
 
 const USAGE_EXIT_CODE = 2
 
-/** Ends the process when the text has left it. A reader that went away (`| head`) is no fault of ours. */
+/**
+ * Lets the process end once its output has left it: on Bun an exit cuts off what a slow reader has not taken yet, even from a
+ * write's own callback. A reader that went away (`| head`) is no fault of ours.
+ */
 const finish = (stream: NodeJS.WriteStream, text: string, exitCode: number): void => {
   stream.on("error", () => process.exit(exitCode))
-  stream.write(text, () => process.exit(exitCode))
+  if (text !== "") stream.write(text)
+  process.exitCode = exitCode
 }
 
 export type Command<Request> = {
