@@ -48,32 +48,24 @@ type Learning = { id: string; summary: string; detail: string; concepts: string[
 const learnings = async ({ ledger, project }: Task): Promise<Learning[]> =>
   JSON.parse(await ledger.prog("context", "-p", basename(project.directory), "--summary", "--include-stale", "--json"))
 
-/**
- * The learnings in the ledger as soon as they are complete.
- *
- * @param start what is done as long as they are not: what a process had no time for is made up for at the next start
- */
-const stored = (task: Task, isComplete: (all: Learning[]) => boolean, start?: () => Promise<unknown>) => {
-  const look = async () => {
-    const all = await learnings(task)
-    if (isComplete(all)) return all
-    await start?.()
-    return undefined
-  }
-  return eventually("what was learned in the ledger", look, ...LEDGER_WAIT_MS)
-}
+/** @param start what is done as long as it is not complete: what a process had no time for is made up for at the next start */
+const stored = (task: Task, isComplete: (all: Learning[]) => boolean, start?: () => Promise<unknown>) =>
+  eventually(
+    "what was learned in the ledger",
+    async () => {
+      const all = await learnings(task)
+      if (isComplete(all)) return all
+      await start?.()
+      return undefined
+    },
+    ...LEDGER_WAIT_MS,
+  )
 const one = (status: string) => (all: Learning[]) => all.length === 1 && all[0]?.status === status
-/** The next message finds a new start. */
-const startAnew = async ({ restart, say }: SharedTask) => {
-  await restart()
-  return await say("Hello.")
-}
+const startAnew = ({ restart, say }: SharedTask) => restart().then(() => say("Hello."))
 
 /**
- * The first request with these words that something leads to. A hook waits for the learnings for less than a second; where a busy
- * machine takes longer, the request goes without them, the log says so, and it is done once more.
- *
- * @param act gives the session that it was done in
+ * The first request with these words, in the session that `act` gives. A hook waits for the learnings for less than a second: on a
+ * busy machine the request goes without them, the log says so, and it is done once more.
  */
 const firstRequest = async (
   task: Task,
@@ -82,12 +74,10 @@ const firstRequest = async (
 ): Promise<Pick<ModelRequest, "conversation" | "tools">> => {
   const before = turns(task).length
   const session = await act()
-  const request = turns(task)
-    .slice(before)
-    .find((each) => each.conversation.includes(words))
+  const request = turns(task).find(({ index, conversation }) => index >= before && conversation.includes(words))
+  if (!request) throw new Error(`no request of ${session} holds '${words}'`)
   const said = task.project.batonLog().filter((line) => line.includes(session))
   const isLate = said.some((line) => /goes without learnings|ran out of time/.test(line))
-  if (!request) throw new Error(`no request of ${session} holds '${words}'`)
   return isLate && !request.conversation.includes(BLOCK) ? firstRequest(task, act, words) : request
 }
 
@@ -142,8 +132,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     async () => {
       const task = await openSharedTask(binary, script)
       const { say } = task
-      const folder = basename(task.project.directory)
-      const elsewhere = await openSharedTask(binary, script, { folder })
+      const elsewhere = await openSharedTask(binary, script, { folder: basename(task.project.directory) })
       const first = await say("Write the formatter.")
       await say(CORRECTION, first)
       const [learning] = await stored(task, one("active"))
@@ -157,8 +146,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(begun.conversation).toContain(`[${learning?.id}, `)
       await say("Thanks.", second)
       expect(conversation(task).startsWith(begun.conversation)).toBe(true)
-      const summary = "The formatter is being worked on."
-      const after = await firstRequest(task, () => say("COMPACT-NOW", second), summary)
+      const after = await firstRequest(task, () => say("COMPACT-NOW", second), "The formatter is being worked on.")
       const summariser = task.model.received("compaction").at(-1)?.conversation ?? ""
       expect(summariser).toContain("Thanks.")
       expect(summariser).not.toContain(BLOCK)

@@ -5,7 +5,7 @@ import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
 import { isAlive, readProcesses } from "../../.opencode/baton/host/process-table.ts"
 import { promised } from "../requirements.ts"
-import { liveFiles, liveFolder, readStream, recordStream, reduceStream } from "../support/live-stream.ts"
+import { liveFiles, liveFolder, readStream, recordStream, streamedState } from "../support/live-stream.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
 import { eventually, startServer } from "../support/opencode-server.ts"
 import { newestWords, type Script } from "../support/scripted-model.ts"
@@ -53,10 +53,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const file = recordStream(project)
       const id = (await client.session.create({ body: {} })).data?.id ?? ""
       const answered = say("ASK", id)
-      const pending = await eventually("the question in the stream", () => {
-        const question = reduceStream(readStream(file))?.pendingQuestion
-        return (question as { id: string } | null | undefined) ?? undefined
-      })
+      const { pendingQuestion } = await streamedState(file, '"pendingQuestion":{')
+      const pending = pendingQuestion as { id: string }
       expect(pending).toEqual({ id: pending.id, text: "Which way?", header: "Way", options: ["Left", "Right"] })
       const path = `/question/${pending.id}/reply?directory=${encodeURIComponent(project.directory)}`
       const reply = await fetch(new URL(path, sharedServer(binary).url), {
@@ -66,12 +64,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       })
       expect(reply.status).toBe(200)
       await answered
-      const lines = await eventually("the end in the stream", () => {
-        const found = readStream(file)
-        return (reduceStream(found)?.agent as { is_idle?: boolean } | undefined)?.is_idle ? found : undefined
-      })
-      expect(reduceStream(lines)).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
-      const snapshots = lines.flatMap((line) =>
+      const done = await streamedState(file, '"is_idle":true')
+      expect(done).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
+      const snapshots = readStream(file).flatMap((line) =>
         line.event === "state.snapshot" ? [line.state.pendingQuestion?.id] : [],
       )
       expect(snapshots.slice(-2)).toEqual([pending.id, undefined])

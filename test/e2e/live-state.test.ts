@@ -11,6 +11,7 @@ import {
   recordStream,
   reduceStream,
   setLiveState,
+  streamedState,
 } from "../support/live-stream.ts"
 import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
 import { eventually } from "../support/opencode-server.ts"
@@ -126,12 +127,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const { client, project, say } = await openSharedTask(binary, asks, { config: { permission: { bash: "ask" } } })
       const file = recordStream(project)
       const root = (await client.session.create({ body: {} })).data?.id ?? ""
-      const state = () => reduceStream(readStream(file))
       const answered = say("ASK", root)
-      const waiting = await eventually("the permission in the stream", () => {
-        const seen = state()
-        return JSON.stringify(seen ?? null).includes('"ty":"permission"') ? seen : undefined
-      })
+      const waiting = await streamedState(file, '"ty":"permission"')
       const { details } = waiting.tui_focus as { details: { id: string; type: string } }
       expect(details.type).toBe("bash")
       await client.postSessionIdPermissionsPermissionId({
@@ -141,11 +138,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await answered
       const child = (await client.session.create({ body: { parentID: root } })).data?.id ?? ""
       await say("Hello.", child)
-      const done = await eventually("idle in the stream", () => {
-        const seen = state()
-        const agent = seen?.agent as { is_idle?: boolean } | undefined
-        return agent?.is_idle ? seen : undefined
-      })
+      const done = await streamedState(file, '"is_idle":true')
       expect(done).toMatchObject({
         root_opencode_session_id: root,
         agent: { turn_count: 1 },

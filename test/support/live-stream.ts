@@ -5,6 +5,7 @@ import { expect } from "vitest"
 import { SETTINGS_FILE, type Settings } from "../../.opencode/baton/host/settings.ts"
 import { type StreamLine, streamLineSchema } from "../../.opencode/baton/live-state/protocol.ts"
 import { EMPTY_REDUCTION, reduceLine } from "../../.opencode/baton/live-state/state-reducer.ts"
+import { eventually } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
 
 export const liveFolder = (directory: string): string => join(directory, ".opencode/state/live")
@@ -39,6 +40,13 @@ export const reduceStream = (lines: readonly StreamLine[]) => {
   expect(reduction.skipped).toBe(0)
   return reduction.envelope?.state
 }
+
+/** The stream's state as soon as its JSON holds this. */
+export const streamedState = (file: string, json: string) =>
+  eventually(`${json} in the stream`, () => {
+    const state = reduceStream(readStream(file))
+    return state && JSON.stringify(state).includes(json) ? state : undefined
+  })
 
 /** A stream without what differs from run to run: times, ids of sessions, the process. */
 export const normaliseStream = (lines: readonly StreamLine[]): string =>
