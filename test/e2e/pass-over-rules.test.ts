@@ -3,18 +3,13 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { openSharedPasses, sources } from "../support/pass-over-project.ts"
-import { lastToolAnswer, passOver, returns, START } from "../support/pass-over-script.ts"
+import { goThrough, openSharedPasses, sources } from "../support/pass-over-project.ts"
+import { passOver, returns } from "../support/pass-over-script.ts"
 import { closeTaskProjects, type SharedTask } from "../support/task-project.ts"
 
 closeTaskProjects()
 
 const DONE = { text: "Done." }
-
-const run = async ({ say, model }: SharedTask): Promise<string> => {
-  await say(START)
-  return lastToolAnswer(model.requests)
-}
 
 /** Everything that any model was told, one after the other. */
 const said = ({ model }: SharedTask): string => model.requests.map(({ conversation }) => conversation).join("\n\n")
@@ -61,7 +56,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
           ],
         },
       })
-      expect(await run(task)).toContain("coder → completed")
+      expect(await goThrough(task)).toContain("coder → completed")
       const all = said(task)
       expect(all).toContain("E003 CYCLE_DETECTED: coder would pass work to itself")
       expect(all).toContain("E003 CYCLE_DETECTED: coder is at work in this chain and waits for its result")
@@ -87,7 +82,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         },
         policy: { defaults: { retry_delay_ms: 10 } },
       })
-      expect(await run(task)).toContain("audit → completed")
+      expect(await goThrough(task)).toContain("audit → completed")
       const events = auditLines(task).map(({ event }) => event)
       expect(events).toEqual(["sent", "started", "attempt_failed", "started", "returned"])
     },
@@ -101,7 +96,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         agents: { "FAIL-ALWAYS": [{ status: 400, message: "model says no" }] },
         policy: { defaults: { retry_delay_ms: 10, max_retries: 1 } },
       })
-      const answer = await run(task)
+      const answer = await goThrough(task)
       expect(answer).toContain("audit → failed")
       expect(answer).toContain("E011 SUBAGENT_CRASHED")
       expect(answer).toContain("model says no")
@@ -121,7 +116,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         WRONG: [returns({ status: "great" }), returns({ status: "great" }), returns({ status: "great" }), DONE],
       },
     })
-    expect(await run(task)).toContain("E021 INVALID_WORK_OUTPUT")
+    expect(await goThrough(task)).toContain("E021 INVALID_WORK_OUTPUT")
     const all = said(task)
     expect(all).toContain("audit → partial")
     expect(all).toContain("I think it is fine, but look at line 3.")
@@ -138,9 +133,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         root: [passOver({ subagent: "audit", objective: "X" }), DONE],
         policy: '{\n  "defaults": {\n    "timeout_ms": "soon"\n  }\n}\n',
       })
-      expect(await run(task)).toContain("E030 CONFIG_INVALID: .opencode/pass-over.json:3")
+      expect(await goThrough(task)).toContain("E030 CONFIG_INVALID: .opencode/pass-over.json:3")
       const other = await openSharedPasses(binary, { root: [passOver({ subagent: "audti", objective: "X" }), DONE] })
-      const answer = await run(other)
+      const answer = await goThrough(other)
       expect(answer).toContain('E001 INVALID_SUBAGENT: There is no subagent "audti"')
       expect(answer).toContain("The nearest names are audit")
     },
@@ -163,7 +158,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         "---\nname: checker\ndescription: checks\nsubagent: true\npermission:\n  edit: deny\n---\nYou are the CHECKER-SKILL.\n",
       )
       task.project.write(".opencode/agent/scout.md", "---\ndescription: mine\nmode: subagent\n---\nMY-OWN-SCOUT\n")
-      await run(task)
+      await goThrough(task)
       const asked = task.model
         .received("turn")
         .filter(({ conversation }) => /^\[user\] The agent build/.test(conversation))

@@ -6,7 +6,7 @@ import { eventually, startServer } from "../support/opencode-server.ts"
 import { openPassOverSession, openSharedPasses, passStates, sources } from "../support/pass-over-project.ts"
 import { passOver, returns } from "../support/pass-over-script.ts"
 import type { ModelReply } from "../support/scripted-model.ts"
-import { closeTaskProjects, MODEL } from "../support/task-project.ts"
+import { closeTaskProjects, MODEL, type SharedTask } from "../support/task-project.ts"
 
 closeTaskProjects()
 
@@ -31,6 +31,10 @@ const createGate = (reply: ModelReply) => {
 type Session = Awaited<ReturnType<typeof openPassOverSession>>
 const restOf = ({ busy }: Session, ids: readonly string[]) =>
   eventually("the sessions' rest", async () => ((await busy(ids)).length === 0 ? true : undefined), 60_000)
+const textsOf = async ({ messages }: Session, of?: string): Promise<string[]> =>
+  (await messages(of)).flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : [])))
+const announcement = ({ model }: SharedTask) =>
+  eventually("the announcement", () => model.received("turn").find(({ conversation }) => NOTICE.test(conversation)))
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
@@ -40,21 +44,18 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const gate = createGate({ tool: "write", input: { filePath: "src/late.ts", content: "late\n" } })
-      const task = await openSharedPasses(binary, {
+      const task = await openPassOverSession(binary, {
         root: [passOver({ subagent: "coder", objective: "SLOW-WORK" }), DONE],
         agents: { "SLOW-WORK": [gate.step, returns(), DONE] },
         policy: { defaults: { timeout_ms: 1_000, on_timeout: "continue", auto_apply: true } },
       })
-      const opencode = await openPassOverSession(task)
-      await opencode.say("Go.")
-      const [answer = ""] = await opencode.answers()
+      await task.say("Go.")
+      const [answer = ""] = await task.answers()
       expect(answer).toContain("status timeout")
       expect(answer).toContain("E010 SUBAGENT_TIMEOUT")
       expect(answer).toMatch(/Child session: ses_/)
       gate.open()
-      const notice = await eventually("the announcement", async () =>
-        task.model.received("turn").find(({ conversation }) => NOTICE.test(conversation)),
-      )
+      const notice = await announcement(task)
       expect(notice.conversation).toContain("(came late)")
       expect(notice.conversation).toContain("1 of them are held back")
       expect(sources(task.project)).toEqual(["a.ts"])
@@ -63,14 +64,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   test(promised(["pass-over.C4"], "a subagent that is to be stopped is, and what it changed is held"), async () => {
     const gate = createGate(DONE)
-    const task = await openSharedPasses(binary, {
+    const task = await openPassOverSession(binary, {
       root: [passOver({ subagent: "coder", objective: "SLOW-WORK" }), DONE],
       agents: { "SLOW-WORK": [{ tool: "write", input: { filePath: "src/half.ts", content: "half\n" } }, gate.step] },
       policy: { defaults: { timeout_ms: 3_000, on_timeout: "stop" } },
     })
-    const opencode = await openPassOverSession(task)
-    await opencode.say("Go.")
-    const [answer = ""] = await opencode.answers()
+    await task.say("Go.")
+    const [answer = ""] = await task.answers()
     expect(answer).toContain("coder → timeout")
     expect(answer).toContain("added src/half.ts")
     gate.open()
@@ -83,29 +83,27 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const gate = createGate({ tool: "write", input: { filePath: "src/x.ts", content: "x\n" } })
-      const task = await openSharedPasses(binary, {
+      const task = await openPassOverSession(binary, {
         root: [passOver({ subagent: "coder", objective: "OUTER" }), DONE],
         agents: {
           OUTER: [passOver({ subagent: "second", objective: "INNER" }), returns(), DONE],
           INNER: [gate.step, returns(), DONE],
         },
       })
-      const opencode = await openPassOverSession(task)
-      await opencode.sayLater("Go.")
+      await task.sayLater("Go.")
       await gate.reached
-      const [outer = ""] = await opencode.children()
-      const [inner = ""] = await opencode.children(outer)
-      const sessions = [opencode.sessionID, outer, inner]
-      expect(await opencode.busy(sessions)).toEqual(sessions)
+      const [outer = ""] = await task.children()
+      const [inner = ""] = await task.children(outer)
+      const sessions = [task.sessionID, outer, inner]
+      expect(await task.busy(sessions)).toEqual(sessions)
       const asked = task.model.requests.length
-      await task.client.session.abort({ path: { id: opencode.sessionID } })
-      await restOf(opencode, sessions)
-      await eventually("the end of both passes", () =>
-        passStates(task.project).every((state) => state === "cancelled") ? true : undefined,
-      )
+      await task.client.session.abort({ path: { id: task.sessionID } })
+      await restOf(task, sessions)
+      const areCancelled = () => passStates(task.project).join() === "cancelled,cancelled" || undefined
+      await eventually("the end of both passes", areCancelled)
       gate.open()
       // What was still to be asked would have been by the end of another turn.
-      await opencode.say("And now?")
+      await task.say("And now?")
       expect(task.model.requests.length).toBe(asked + 1)
       expect(sources(task.project)).toEqual(["a.ts"])
     },
@@ -115,24 +113,23 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised(["pass-over.A1", "pass-over.G3"], "what a subagent says after its return is not waited for"),
     async () => {
       const gate = createGate(DONE)
-      const task = await openSharedPasses(binary, {
+      const task = await openPassOverSession(binary, {
         root: [passOver({ subagent: "coder", objective: "TALK-ON" }), DONE],
         agents: {
           "TALK-ON": [{ tool: "write", input: { filePath: "src/x.ts", content: "x\n" } }, returns(), gate.step],
         },
       })
-      const opencode = await openPassOverSession(task)
-      await opencode.say("Go.")
+      await task.say("Go.")
       await gate.reached
-      const [answer = ""] = await opencode.answers()
+      const [answer = ""] = await task.answers()
       expect(answer).toContain("coder → completed")
       expect(answer).toContain("added src/x.ts")
       gate.open()
-      const [child = ""] = await opencode.children()
+      const [child = ""] = await task.children()
       await eventually(
         "its closing words",
         async () =>
-          (await opencode.messages(child)).some(
+          (await task.messages(child)).some(
             ({ info, parts }) =>
               "completed" in info.time && parts.some((part) => part.type === "text" && part.text === "Done."),
           ) || undefined,
@@ -144,7 +141,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised(["pass-over.A1", "pass-over.B1"], "what runs beside a return belongs to the result, and is waited for"),
     async () => {
       const slow = "sleep 1; echo late > src/late.ts"
-      const task = await openSharedPasses(binary, {
+      const task = await openPassOverSession(binary, {
         root: [passOver({ subagent: "coder", objective: "BOTH-AT-ONCE" }), DONE],
         agents: {
           "BOTH-AT-ONCE": [
@@ -158,9 +155,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
           ],
         },
       })
-      const opencode = await openPassOverSession(task)
-      await opencode.say("Go.")
-      const [answer = ""] = await opencode.answers()
+      await task.say("Go.")
+      const [answer = ""] = await task.answers()
       expect(answer).toContain("Written.")
       expect(answer).toContain("added src/late.ts")
     },
@@ -170,18 +166,17 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised(["pass-over.D2"], "aborting the originator ends a subagent, too, that has returned and still speaks"),
     async () => {
       const [words, next] = [createGate(DONE), createGate(DONE)]
-      const task = await openSharedPasses(binary, {
+      const task = await openPassOverSession(binary, {
         root: [passOver({ subagent: "audit", objective: "TALK-ON" }), next.step],
         agents: { "TALK-ON": [returns(), words.step] },
       })
-      const opencode = await openPassOverSession(task)
-      await opencode.sayLater("Go.")
+      await task.sayLater("Go.")
       await Promise.all([next.reached, words.reached])
-      const [child = ""] = await opencode.children()
-      const sessions = [opencode.sessionID, child]
-      expect(await opencode.busy(sessions)).toEqual(sessions)
-      await task.client.session.abort({ path: { id: opencode.sessionID } })
-      await restOf(opencode, sessions)
+      const [child = ""] = await task.children()
+      const sessions = [task.sessionID, child]
+      expect(await task.busy(sessions)).toEqual(sessions)
+      await task.client.session.abort({ path: { id: task.sessionID } })
+      await restOf(task, sessions)
       words.open()
       next.open()
     },
@@ -194,22 +189,17 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const gate = createGate(returns({ decision: "approved" }))
-      const task = await openSharedPasses(binary, {
+      const task = await openPassOverSession(binary, {
         root: [passOver({ subagent: "audit", objective: "ASYNC-WORK", async: true }), DONE],
         agents: { "ASYNC-WORK": [gate.step, DONE] },
       })
-      const opencode = await openPassOverSession(task)
-      await opencode.say("Go.")
-      expect((await opencode.answers())[0]).toContain("audit is at work.")
-      await task.client.session.summarize({ path: { id: opencode.sessionID }, body: MODEL })
+      await task.say("Go.")
+      expect((await task.answers())[0]).toContain("audit is at work.")
+      await task.client.session.summarize({ path: { id: task.sessionID }, body: MODEL })
       gate.open()
-      await eventually("the announcement", async () =>
-        task.model.received("turn").find(({ conversation }) => NOTICE.test(conversation)),
-      )
-      await opencode.say("And now?")
-      const texts = (await opencode.messages()).flatMap(({ parts }) =>
-        parts.flatMap((part) => (part.type === "text" ? [part.text] : [])),
-      )
+      await announcement(task)
+      await task.say("And now?")
+      const texts = await textsOf(task)
       expect(texts.filter((text) => NOTICE.test(text))).toHaveLength(1)
       expect(texts.find((text) => NOTICE.test(text))).toContain("decision: approved")
     },
@@ -234,9 +224,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       process.kill(pid, "SIGKILL")
       gate.open()
       await task.say("What happened?", id)
-      const notice = await eventually("the announcement", async () =>
-        task.model.received("turn").find(({ conversation }) => NOTICE.test(conversation)),
-      )
+      const notice = await announcement(task)
       expect(notice.conversation).toContain("OpenCode ended while the subagent worked")
       expect(notice.conversation).toContain("added src/half.ts")
       expect(sources(task.project)).toEqual(["a.ts"])
@@ -246,7 +234,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(["pass-over.A6"], "where the policy says so, the user is asked before a result goes back"),
     async () => {
-      const task = await openSharedPasses(binary, {
+      const task = await openPassOverSession(binary, {
         root: [
           passOver({ subagent: "audit", objective: "ASK-ME" }),
           passOver({ subagent: "audit", objective: "ASK-ME" }),
@@ -256,10 +244,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         policy: { defaults: { auto_return: false } },
         config: { permission: { edit: "allow" } },
       })
-      const opencode = await openPassOverSession(task)
       if (!canToolsAsk(binary)) {
-        await opencode.say("Go.")
-        const answers = await opencode.answers()
+        await task.say("Go.")
+        const answers = await task.answers()
         expect(answers).toHaveLength(2)
         for (const answer of answers) expect(answer).toContain("This OpenCode cannot ask whether it may go back")
         return
@@ -278,9 +265,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
           if (asked.length === 2) return
         }
       })()
-      await opencode.say("Go.")
+      await task.say("Go.")
       await answering
-      const [released, refused] = await opencode.answers()
+      const [released, refused] = await task.answers()
       expect(released).toContain("decision: approved")
       expect(refused).toContain("the user does not release the result of audit")
     },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
 import { snapshotTree } from "../support/folder-tree.ts"
 import { BOTH_ENDS } from "../support/opencode-binary.ts"
-import { openPassOverProject, openSharedPasses, sources } from "../support/pass-over-project.ts"
+import { goThrough, openPassOverProject, openSharedPasses, sources } from "../support/pass-over-project.ts"
 import { lastToolAnswer, passOver, returns, START } from "../support/pass-over-script.ts"
 import { bash, type ModelRequest } from "../support/scripted-model.ts"
 import { closeTaskProjects, type SharedTask } from "../support/task-project.ts"
@@ -19,13 +19,11 @@ const decide =
     input: { pass_over_id: passID(request.conversation), ...input },
   })
 
-const run = async ({ say, model }: SharedTask): Promise<string> => {
-  await say(START)
-  return lastToolAnswer(model.requests)
-}
-
 const write = (filePath: string, content: string) => ({ tool: "write", input: { filePath, content } })
 const read = (filePath: string) => ({ tool: "read", input: { filePath } })
+
+/** Changes one file. */
+const CODE = [read("src/a.ts"), write("src/a.ts", "export const a = 2\n")]
 
 /** The project's own files: neither OpenCode's nor the bundle's. */
 const ownFiles = ({ project }: SharedTask) => {
@@ -45,7 +43,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         root: [passOver({ subagent: "audit", objective: "REVIEW-IT please", files: ["src/a.ts"] }), DONE],
         agents: { "REVIEW-IT": [returns({ decision: "changes_requested", findings: [finding] }), DONE] },
       })
-      const answer = await run(task)
+      const answer = await goThrough(task)
       expect(answer).toContain("audit → completed, decision: changes_requested")
       expect(answer).toContain("error src/a.ts:1: a is never used → remove it")
       expect(answer).toMatch(/Child session: ses_[A-Za-z0-9]{20,}/)
@@ -71,18 +69,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "CODE-IT" }), decide("pass_over_reject"), DONE],
         agents: {
-          "CODE-IT": [
-            read("src/a.ts"),
-            write("src/a.ts", "export const a = 2\n"),
-            bash("echo made > src/b.ts && rm README.md"),
-            returns(),
-            DONE,
-          ],
+          "CODE-IT": [...CODE, bash("echo made > src/b.ts && rm README.md"), returns(), DONE],
         },
       })
       task.project.write("src/mine.ts", "not committed\n")
       const before = ownFiles(task)
-      await run(task)
+      await goThrough(task)
       expect(ownFiles(task)).toEqual(before)
       const told = task.model.received("turn").map(({ conversation }) => conversation)
       const answers = told.findLast((text) => text.includes("rejected (")) ?? ""
@@ -102,13 +94,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         DONE,
       ],
       agents: {
-        "CODE-IT": [
-          read("src/a.ts"),
-          write("src/a.ts", "export const a = 2\n"),
-          bash("echo made > src/b.ts"),
-          returns(),
-          DONE,
-        ],
+        "CODE-IT": [...CODE, bash("echo made > src/b.ts"), returns(), DONE],
       },
     })
     const { exitCode, stderr } = await task.run(START)
@@ -130,16 +116,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
           DONE,
         ],
         agents: {
-          "CODE-IT": [
-            read("src/a.ts"),
-            write("src/a.ts", "export const a = 2\n"),
-            write("src/c.ts", "c\n"),
-            returns(),
-            DONE,
-          ],
+          "CODE-IT": [...CODE, write("src/c.ts", "c\n"), returns(), DONE],
         },
       })
-      const answer = await run(task)
+      const answer = await goThrough(task)
       expect(answer).toContain("E022 APPLY_CONFLICT")
       expect(answer).toContain("src/a.ts: conflict")
       expect(task.project.read("src/a.ts")).toBe("mine\n")
@@ -150,10 +130,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised(["pass-over.B2", "pass-over.C1"], "with auto_apply the changes stay"), async () => {
     const task = await openSharedPasses(binary, {
       root: [passOver({ subagent: "coder", objective: "CODE-IT" }), DONE],
-      agents: { "CODE-IT": [read("src/a.ts"), write("src/a.ts", "export const a = 2\n"), returns(), DONE] },
+      agents: { "CODE-IT": [...CODE, returns(), DONE] },
       policy: { pairs: { "build->coder": { auto_apply: true } } },
     })
-    expect(await run(task)).toContain("They are in the worktree (applied)")
+    expect(await goThrough(task)).toContain("They are in the worktree (applied)")
     expect(task.project.read("src/a.ts")).toBe("export const a = 2\n")
   })
 
@@ -179,7 +159,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         policy: { subagents: { coder: { can_modify_files: false } } },
       })
       const before = ownFiles(task)
-      expect(await run(task)).toContain("coder → completed")
+      expect(await goThrough(task)).toContain("coder → completed")
       expect(ownFiles(task)).toEqual(before)
       const child = task.model
         .received("turn")

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
-import { type AgentScript, passOverScript } from "./pass-over-script.ts"
+import { type AgentScript, lastToolAnswer, passOverScript, START } from "./pass-over-script.ts"
 import type { Script } from "./scripted-model.ts"
 import { openSharedTask, openTaskProject, type SharedTask, type TaskProject } from "./task-project.ts"
 import type { TestProject } from "./test-project.ts"
@@ -36,6 +36,12 @@ export const openPassOverProject = openWith<TaskProject>(openTaskProject)
 /** The same in the shared server. */
 export const openSharedPasses = openWith<SharedTask>(openSharedTask)
 
+/** Sets the root agent to work. @returns its last tool's answer */
+export const goThrough = async ({ say, model }: SharedTask): Promise<string> => {
+  await say(START)
+  return lastToolAnswer(model.requests)
+}
+
 /** The files of `src`: a.ts alone until an agent writes there. */
 export const sources = ({ directory }: TestProject): string[] => readdirSync(join(directory, "src")).sort()
 
@@ -46,11 +52,14 @@ export const passStates = ({ directory }: TestProject): string[] => {
   return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")).state.state)
 }
 
-/** A session of a project in the shared server, and what a user does and sees there. */
-export const openPassOverSession = async ({ client, say }: Pick<SharedTask, "client" | "say">) => {
+/** The same with a session, and what a user does and sees there. */
+export const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProject) => {
+  const task = await openSharedPasses(binary, options)
+  const { client, say } = task
   const id = (await client.session.create({ body: {} })).data?.id ?? ""
   const messages = async (of = id) => (await client.session.messages({ path: { id: of } })).data ?? []
   return {
+    ...task,
     sessionID: id,
     messages,
     say: (text: string) => say(text, id),
