@@ -126,14 +126,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(answer).toContain("added src/x.ts")
       gate.open()
       const [child = ""] = await task.children()
-      await eventually(
-        "its closing words",
-        async () =>
-          (await task.messages(child)).some(
-            ({ info, parts }) =>
-              "completed" in info.time && parts.some((part) => part.type === "text" && part.text === "Done."),
-          ) || undefined,
-      )
+      await eventually("its closing words", async () => (await textsOf(task, child)).includes("Done.") || undefined)
+      await restOf(task, [child])
     },
   )
 
