@@ -85,6 +85,9 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
         return undefined
       }
       if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
+      // 1.18.33 loads the plugins of a folder whose instance has just ended once more and tells them of one message; a log line
+      // from there would start the instance again. Where a session works, its status follows at once.
+      if (raw.type === "message.updated") return undefined
       timer ??= setTimeout(() => {
         loading = begin()
       }, delayMs)
