@@ -4,7 +4,7 @@ import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
 import { measureSlowness } from "../support/deadline.ts"
 import { isolatedEnvironment, linkDependencies } from "../support/isolated-opencode.ts"
-import { BOTH_ENDS, REPOSITORY } from "../support/opencode-binary.ts"
+import { BOTH_ENDS, NO_CATALOGUE, REPOSITORY } from "../support/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode-server.ts"
 import { removeFolder } from "../support/remove-folder.ts"
 import type { SharedServer } from "../support/shared-server.ts"
@@ -33,7 +33,8 @@ const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
       const directory = join(home, "nowhere")
       mkdirSync(directory, { recursive: true })
       linkDependencies(join(home, ".config", "opencode"), binary.version, join(REPOSITORY, "node_modules"))
-      const server = await startServer(binary, { directory, environment: isolatedEnvironment({ home, directory }) })
+      const environment = { ...isolatedEnvironment({ home, directory }), ...NO_CATALOGUE }
+      const server = await startServer(binary, { directory, environment })
       servers.push(server)
       return { version: binary.version, url: server.url, pid: server.pid, home }
     }),

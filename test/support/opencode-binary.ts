@@ -3,6 +3,12 @@ import { join } from "node:path"
 
 export const REPOSITORY = join(import.meta.dirname, "..", "..")
 
+/**
+ * For the environment of a test that needs no model but its scripted one: 1.18 builds its whole catalogue of models for each
+ * folder and each start, 1 to 2 s of its processor time. What is measured or shown to users has the catalogue.
+ */
+export const NO_CATALOGUE = { OPENCODE_MODELS_PATH: join(REPOSITORY, "test/fixtures/no-models.json") }
+
 export type OpenCodeBinary = { version: string; path: string }
 
 /** Keep in step with the aliases in package.json. */

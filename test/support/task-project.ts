@@ -1,6 +1,6 @@
 import { afterAll, afterEach } from "vitest"
 import { keepFailure, type Subject } from "./keep-failure.ts"
-import type { OpenCodeBinary } from "./opencode-binary.ts"
+import { NO_CATALOGUE, type OpenCodeBinary } from "./opencode-binary.ts"
 import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
 import { eventually, type TestServer } from "./opencode-server.ts"
 import { type Script, type ScriptedModel, startScriptedModel } from "./scripted-model.ts"
@@ -57,7 +57,8 @@ export const openTaskProject = async (
   options: Partial<ProjectOptions> = {},
 ): Promise<TaskProject> => {
   const model = await startScriptedModel(script)
-  const project = createTestProject({ binary, modelURL: model.url, ...options })
+  const environment = { ...NO_CATALOGUE, ...options.environment }
+  const project = createTestProject({ binary, modelURL: model.url, ...options, environment })
   opened.push({ binary, model, project })
   const ledger = openTestLedger(project, binary)
   const taskID = await ledger.addTask(TASK)
