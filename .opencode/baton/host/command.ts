@@ -3,12 +3,14 @@ import { describeError } from "./log.ts"
 const USAGE_EXIT_CODE = 2
 
 /**
- * Lets the process end once its output has left it: on Bun an exit cuts off what a slow reader has not taken yet, even from a
- * write's own callback. A reader that went away (`| head`) is no fault of ours.
+ * Ends the process once its output has left it. A terminal takes all at once; on Bun an exit cuts off what a pipe's reader has
+ * not taken yet, even from a write's own callback, so that the process ends by itself there. A reader that went away (`| head`)
+ * is no fault of ours.
  */
 const finish = (stream: NodeJS.WriteStream, text: string, exitCode: number): void => {
   stream.on("error", () => process.exit(exitCode))
-  if (text !== "") stream.write(text)
+  if (stream.isTTY) stream.write(text, () => process.exit(exitCode))
+  else if (text !== "") stream.write(text)
   process.exitCode = exitCode
 }
 
