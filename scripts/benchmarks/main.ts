@@ -11,7 +11,7 @@ import { measurePass } from "./pass.ts"
 import { measurePeers } from "./peers.ts"
 import { renderPictures } from "./pictures.ts"
 import { measureAudit, measureLedger, measureLoad, measureStart } from "./processes.ts"
-import { measureAdditions, measureRetentionTable, measureTokens } from "./requests.ts"
+import { measureAdditions, measureBeginnings, measureRetentionTable, measureTokens } from "./requests.ts"
 import type { Benchmark, Context, Measurement, Results, Tables } from "./results.ts"
 import { measureEvent, measureLearning, measureLiveState, measureReferences } from "./runtime.ts"
 import { measureHook, measureTranscript } from "./sessions.ts"
@@ -28,6 +28,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   event: ["speed.G3", "an event the bundle does not need", measureEvent],
   ledger: ["speed.G4", "the embedded prog log", measureLedger],
   retention: ["speed.G5", "what 1 to 50 compactions leave", measureRetentionTable],
+  beginnings: ["start.A2", "what a first request, and one after kill -9, are told", measureBeginnings],
   tokens: ["tokens.C2", "what each feature adds to a request", measureTokens],
   additions: ["speed.G5", "the most that a task adds", measureAdditions],
   peers: ["peers.C1", "Baton beside other plugins, on the same work", measurePeers],

@@ -62,14 +62,18 @@ const runBeginnings = async ({ binary, row }: Context, bundle: Case["bundle"]): 
   tell("new session after kill -9", before, TO_GO_ON)
 }
 
-/** What is left after many compactions, and what a beginning agent is told, for plain OpenCode and with Baton. */
+/** What a session is told at its beginning, for plain OpenCode and with Baton. */
+export const measureBeginnings: Benchmark = async (context) => {
+  for (const bundle of BUNDLE_NAMES) await runBeginnings(context, bundle)
+}
+
+/** What is left after many compactions, for plain OpenCode and with Baton. */
 export const measureRetentionTable: Benchmark = async (context) => {
   const counts = context.quick ? [1] : COMPACTIONS
   const cases = (["faithful", "careless"] as const).flatMap((summariser) =>
     counts.flatMap((compactions) => BUNDLE_NAMES.map((bundle): Case => ({ bundle, summariser, compactions }))),
   )
   for (const each of await inPairs(cases, (one) => runCase(context, one))) context.row("retention", each)
-  for (const bundle of BUNDLE_NAMES) await runBeginnings(context, bundle)
 }
 
 const SUBJECTS: readonly (readonly [FeatureName | "bundle", readonly FeatureName[]])[] = [
