@@ -21,7 +21,7 @@ export type CompactionJournal = {
    * stay cached.
    */
   note?: ResumeNote | undefined
-  /** What stands beside the message that names the task until the first compaction; kept, so that prompts stay cached. */
+  /** The text beside the message that names the task, until the first compaction; kept, so that prompts stay cached. */
   opening?: Opening | undefined
   /** The task's specification as first read from prog, for a description that loses it. */
   specification?: { taskID: string; text: string } | undefined

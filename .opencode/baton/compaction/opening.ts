@@ -32,7 +32,7 @@ export type OpeningInput = {
   meter: Meter
 }
 
-/** What a user should know before the agent begins; `key` says when two are the same. */
+/** A notice for the user before the agent begins; two with the same `key` are the same. */
 export type OpeningProblem = { key: string; title: string; message: string }
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
@@ -46,7 +46,7 @@ const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
   return nearest.length === 0 ? " It has no tasks at all." : ` Nearest there: ${nearest.map(shownTask).join("; ")}.`
 }
 
-/** What is wrong with the task; undefined when there is something to work on, or when the ledger could not be asked. */
+/** The task's fault; undefined when there is something to work on, or when the ledger could not be asked. */
 export const openingProblem = ({ identity, nearest }: OpeningInput): OpeningProblem | undefined => {
   const { taskID, ledger } = identity
   if (ledger === "unknown")
@@ -133,7 +133,7 @@ const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Piece[] => {
   ]
 }
 
-/** What stands beside the message that names the task, in each request until the first compaction; within the budget. */
+/** The text beside the message that names the task, in each request until the first compaction; within the budget. */
 export const renderOpening = (input: OpeningInput): string => {
   const { identity, meter } = input
   const lead: Piece = { name: "notice", text: leadText(input), rank: -1, share: 1, source: "the ledger" }

@@ -55,7 +55,7 @@ type Reading = { taskID: string; material: Promise<Material>; contextTokens: Pro
 /** The text beside the message that names a session's task: made once, kept with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
   const { ledger, journals, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
-  /** What is read for the next request, and when that began. */
+  /** The reading for the next request of a session, and when it began. */
   const reading = createRecentMap<Reading>()
 
   const findNearest = async (taskID: string): Promise<readonly TaskSummary[] | undefined> => {
@@ -120,7 +120,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     return begun
   }
 
-  /** What the ledger and the rest gave in time; undefined when they did not. */
+  /** The material, if the ledger and the rest gave it in time. */
   const inTime = async ({ material, startedAt }: Reading): Promise<Material | undefined> => {
     const left = REQUEST_DEADLINE_MS - (performance.now() - startedAt)
     const outcome = await withDeadline(material, Math.max(0, left))
