@@ -30,7 +30,7 @@ const processorSeconds = (pid: number): number => {
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS
 }
 
-/** What watching 50 agents costs, and whether the page keeps up. */
+/** The cost of watching 50 agents, and whether the page keeps up. */
 export const measureObserve: Benchmark = async ({ binary, quick, figure }) => {
   const windows = quick ? 2 : 12
   const chromium = findChromium()

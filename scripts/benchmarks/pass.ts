@@ -16,7 +16,7 @@ const passTo = (subagent: string, objective: string) => {
   return { tool: "pass_over", input: { subagent, objective, reason: "bench", messages: 0 } }
 }
 
-/** What the user asks for; a way and its plain one ask the model equally often. */
+/** The user's order; a way and its plain one ask the model equally often. */
 const WAYS = {
   plain: { tool: "plain_child", input: {} },
   reader: passTo("audit", "PASSED-LOOK"),
@@ -43,7 +43,7 @@ const note = () => ({ tool: "plain_note", input: {} })
 let files = 0
 const writeFile = () => ({ tool: "write", input: { filePath: `written/${++files}.txt`, content: "written\n" } })
 
-/** What a child does, step by step. */
+/** A child's steps, in order. */
 const CHILDREN: Readonly<Record<string, readonly (() => ModelReply)[]>> = {
   "PLAIN-LOOK": [note],
   "PASSED-LOOK": [giveBack],

@@ -8,7 +8,7 @@ const [WIDTH, LEFT, RIGHT, TOP, BAR_HEIGHT] = [760, 330, 110, 66, 20]
 /** Whatever is further beyond the line would make all others too small to be compared. */
 const MOST = 3
 
-/** What is written has the colour of the picture as a whole, so that one file serves a light and a dark page. */
+/** Text has the colour of the picture as a whole, so that one file serves a light and a dark page. */
 const STYLE = `
 svg { color: #1f2328 } .paper { fill: #ffffff } .v0 { fill: #0969da } .v1 { fill: #bc4c00 } .one { stroke: #cf222e }
 @media (prefers-color-scheme: dark) {
@@ -80,7 +80,7 @@ const promisesPicture = ({ measurements }: Results): string =>
     ),
   )
 
-/** What the longest runs of the retention scenario left. */
+/** The outcome of the longest runs of the retention scenario. */
 const retentionPicture = (rows: readonly Rows["retention"][]): string => {
   const most = Math.max(...rows.map(({ compactions }) => compactions))
   const barsOf = (quantity: string, kept: "factsKept" | "turnsKnowingTask", all: "facts" | "turns"): Bar[] =>

@@ -16,7 +16,7 @@ export const loadBundle = async (folder: string, input: PluginInput): Promise<{ 
   return { ms: performance.now() - started, hooks }
 }
 
-/** What OpenCode hands a plugin, with a client that answers at once and with nothing; the real one needs a server. */
+/** A plugin's input with a client that answers at once and with nothing; the real one needs a server. */
 export const fakeInput = (directory: string): PluginInput => {
   const answer = async () => ({ data: undefined })
   const group = new Proxy({}, { get: () => answer })

@@ -4,14 +4,14 @@ import { withLedgerStandIn } from "./ledger-stand-in.ts"
 import { loadBundle } from "./load-bundle.ts"
 import { memoryPeak, residentMemory } from "./process-memory.ts"
 
-/** What is noted when it happens, one JSON document a line. */
+/** Appends notes to a file, one JSON document a line. */
 export type Note =
   | { kind: "load"; ms: number }
   /** `prompt` and `block` are characters: of the prompt that replaced OpenCode's, and of the task block and facts in it. */
   | { kind: "compacting"; sessionID: string; ms: number; prompt: number; block: number }
   | { kind: "read_session"; reader: string; ms: number; peaksMB: number[]; keptMB: number; footer: string }
 
-/** What this process takes after two forced collections. */
+/** This process's memory after two forced collections. */
 export type Sample = Record<"heapMB" | "residentMB" | "collections" | "descriptors" | "children" | "timers", number>
 
 const COMPACTING = "experimental.session.compacting"

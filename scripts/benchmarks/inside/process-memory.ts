@@ -9,7 +9,7 @@ const megabytes = (field: "VmRSS" | "VmHWM", pid: number | "self"): number => {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / KIB_IN_MB
 }
 
-/** What is resident of a process, in MB. Linux alone. */
+/** A process's resident memory in MB. Linux only. */
 export const residentMB = (pid: number | undefined): number => megabytes("VmRSS", pid ?? -1)
 
 /**

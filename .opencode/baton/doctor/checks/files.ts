@@ -34,7 +34,7 @@ const isProjectsOwn = async (root: string, path: string): Promise<boolean> => {
   try {
     return !hasContractComment(await readFile(join(root, path), "utf8"))
   } catch {
-    // Gone or unreadable, so nobody's words are lost; the check of prompts tells of it.
+    // Gone or unreadable: there is nothing of the user's to lose, and the check of prompts tells of it.
     return false
   }
 }

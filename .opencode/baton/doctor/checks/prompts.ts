@@ -42,7 +42,7 @@ const judgeText = (name: PromptName, path: string, text: string): readonly Obser
   return name === "handoff-command" ? [judgeCommandPrompt(path, text)] : judgeRolePrompt(name, path, text)
 }
 
-/** A project's own file is no fault of Baton's prompts, whatever it holds. */
+/** A project's own file is never judged. */
 const leftAlone = (name: PromptName, path: string, used: string): Observation =>
   ok(
     `${path} is the project's own file and is left alone; Baton uses ${used}. ` +
