@@ -4,7 +4,7 @@ import { withLedgerStandIn } from "./ledger-stand-in.ts"
 import { loadBundle } from "./load-bundle.ts"
 import { memoryPeak, residentMemory } from "./process-memory.ts"
 
-/** Appends notes to a file, one JSON document a line. */
+/** A line of the file of notes: one JSON document. */
 export type Note =
   | { kind: "load"; ms: number }
   /** `prompt` and `block` are characters: of the prompt that replaced OpenCode's, and of the task block and facts in it. */
