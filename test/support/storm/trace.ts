@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs"
 import { delimiter, dirname, isAbsolute, join, normalize } from "node:path"
-import { REPOSITORY } from "../opencode-binary.ts"
+import { NO_CATALOGUE, REPOSITORY } from "../opencode-binary.ts"
 import type { TestProject } from "../test-project.ts"
 
 /** Calls that name a file, in one file for each process, with the real path of what was opened. */
@@ -43,6 +43,7 @@ const allowedFolders = ({ directory, home }: Pick<TestProject, "directory" | "ho
   ...SYSTEM,
   directory,
   home,
+  NO_CATALOGUE.OPENCODE_MODELS_PATH,
   ...PACKAGES,
   ...PACKAGES.flatMap((folder) => PACKAGE_SETTINGS.map((name) => join(dirname(folder), name))),
   ...(process.env.PATH ?? "")
