@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { createCompaction } from "../../.opencode/baton/compaction/compaction.ts"
 import { type CompactionJournal, createJournals, EMPTY_JOURNAL } from "../../.opencode/baton/compaction/journal.ts"
+import { createTurns } from "../../.opencode/baton/compaction/turns.ts"
 import type { SessionStore } from "../../.opencode/baton/host/session-store.ts"
 import type { StoredMessage } from "../../.opencode/baton/host/sessions.ts"
 import type { TaskBinding } from "../../.opencode/baton/task/binding.ts"
@@ -34,28 +35,38 @@ const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
   const bindings: SessionStore<TaskBinding> = onDisk(BINDING)
-  const compaction = createCompaction({
-    tasks: createTaskRegistry({ store: bindings, sessions, log, now }),
-    journals: createJournals(onDisk(journal)),
-    outbox: { add: async () => {}, addUnlessKnown: async () => {}, waiting: async () => [], flush: async () => {} },
+  const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
+  const journals = createJournals(onDisk(journal))
+  const turns = createTurns({
+    tasks,
+    journals,
     openings: {
       begin: async () => {},
       find: async ({ taskID, role }) => ({ taskID, role, text: "The task.", isComplete: true }),
       forget: () => {},
     },
-    ledger: { readTask: async () => ({ kind: "unknown" }) },
-    prompts: { read: async () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
-    sessions,
-    run: async () => ({ kind: "exited", exitCode: 0, stdout: "0123456789abcdef\nmain\n", stderr: "" }),
+    loadCompaction: async (seen) =>
+      createCompaction({
+        tasks,
+        journals,
+        outbox: { add: async () => {}, addUnlessKnown: async () => {}, waiting: async () => [], flush: async () => {} },
+        ledger: { readTask: async () => ({ kind: "unknown" }) },
+        prompts: { read: async () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
+        sessions,
+        run: async () => ({ kind: "exited", exitCode: 0, stdout: "0123456789abcdef\nmain\n", stderr: "" }),
+        root: "/project",
+        log,
+        now,
+        seen,
+      }),
     root: "/project",
     log,
-    now,
   })
   return {
-    seeTurn: async () => (await compaction.remind(messages.slice(0, -1)))?.(),
+    seeTurn: async () => (await turns.remind(messages.slice(0, -1)))?.(),
     compact: async () => {
       const output: { context: string[]; prompt?: string } = { context: [] }
-      ;(await compaction.preparePrompt(sessionID, output))?.()
+      ;(await turns.preparePrompt(sessionID, output))?.()
       expect(output.prompt).toContain("Sum it up.")
       return sessions.calls.map(({ limit }) => limit)
     },

@@ -17,7 +17,7 @@ type Given = { promptAfterMs: number; git: ProcessOutcome; prompt?: (name: Promp
 const setUp = ({ promptAfterMs, git, prompt = () => PROMPT }: Given) => {
   const log = createRecordedLog()
   const deps: GatherDeps = {
-    todos: { find: async () => ({ kind: "answer", value: [] }) },
+    sessions: { todos: async () => ({ kind: "answer", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: {
       read: (name) => new Promise<PromptFile>((resolve) => setTimeout(() => resolve(prompt(name)), promptAfterMs)),

@@ -10,10 +10,11 @@ test(promised("faults.F2", "what is loaded at first use is loaded once, and agai
     return "feature"
   })
   expect(tries).toBe(0)
+  expect(load.loaded()).toBeUndefined()
   const [first, beside] = [load(), load()]
   await expect(first).rejects.toThrow("no such file")
   await expect(beside).rejects.toThrow("no such file")
   expect(await Promise.all([load(), load()])).toEqual(["feature", "feature"])
-  expect(await load()).toBe("feature")
+  expect(load.loaded()).toBe("feature")
   expect(tries).toBe(2)
 })

@@ -115,7 +115,7 @@ const setUp = (
       },
       save: async () => true,
     },
-    outbox: { waiting: async () => waiting },
+    waiting: async () => waiting,
     bindings: { read: async (sessionID) => stored[sessionID] },
     modelContext: async () => undefined,
     tasks: { addToBrief: async (_sessionID, _taskID, text) => void briefs.push(text) },

@@ -18,7 +18,7 @@ const setUp = ({ hasTask = true, failures = 0 } = {}) => {
         return EMPTY_JOURNAL
       },
     },
-    todos: { find: async () => ({ kind: "answer", value: [] }) },
+    sessions: { todos: async () => ({ kind: "answer", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: { read: async () => ({ kind: "text", path: "prompts/handoff.md", text: `Wording ${reads}.` }) },
     run: async () => ({ kind: "exited", exitCode: 0, stdout: "0123456789abcdef\nmain\n", stderr: "" }),

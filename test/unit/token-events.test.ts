@@ -66,8 +66,8 @@ test(promised("speed.G3", "a token costs no plugin a promise beside the one that
       expect(made, `${path}, ${token.type}`).toBeLessThanOrEqual(1)
     }
   }
-  const todos = { type: "todo.updated", properties: { sessionID: "ses_1", todos: [] } }
+  const compacted = { type: "session.compacted", properties: { sessionID: "ses_1" } }
   const [[, compaction] = []] = plugins
-  const made = countPromises(() => void compaction?.event?.({ event: todos } as unknown as EventInput))
+  const made = countPromises(() => void compaction?.event?.({ event: compacted } as unknown as EventInput))
   expect(made, "an event that is wanted").toBeGreaterThan(1)
 })

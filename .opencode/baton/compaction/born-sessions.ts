@@ -23,20 +23,16 @@ export const createBornSessions = () => {
     born: (sessionID: string, parentID: string | undefined): void => {
       if (parentID === undefined || sessions.has(parentID)) keep(sessionID)
     },
-    /** A user's message arrived. @returns what the session is with it; undefined for any other session */
-    noteMessage: (
-      sessionID: string,
-      { id }: Pick<Message, "id">,
-      parts: readonly Part[],
-    ): "taskless" | "named a task" | undefined => {
+    /** A user's message arrived. @returns whether the session is still taskless */
+    noteMessage: (sessionID: string, { id }: Pick<Message, "id">, parts: readonly Part[]): boolean => {
       const heard = sessions.get(sessionID)
-      if (heard === undefined) return undefined
+      if (heard === undefined) return false
       if (parts.some((part) => part.type === "text" && part.text.includes(TASK_MARK))) {
         sessions.delete(sessionID)
-        return "named a task"
+        return false
       }
       if (heard !== "all") sessions.set(sessionID, new Set([...heard, id]))
-      return "taskless"
+      return true
     },
     /** As far as is known: a fork counts until its first request. */
     isTaskless: (sessionID: string): boolean => sessions.has(sessionID),

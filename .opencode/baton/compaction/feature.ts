@@ -2,6 +2,7 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import { withDeadline } from "../host/deadline.ts"
 import type { Change } from "../host/guard.ts"
+import { loadOnce } from "../host/load-once.ts"
 import type { Log } from "../host/log.ts"
 import { createModelContext } from "../host/model-context.ts"
 import { createProcessRunner } from "../host/process.ts"
@@ -10,21 +11,20 @@ import { createSessions } from "../host/sessions.ts"
 import { createStateFolder } from "../host/state-folder.ts"
 import { createTui } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
-import { createOutbox } from "../ledger/outbox.ts"
+import { hasWaitingRecords } from "../ledger/waiting-records.ts"
 import { createPromptFiles } from "../task/prompt-files.ts"
 import { createTaskRegistry } from "../task/registry.ts"
 import { storedBindings } from "../task/stored-bindings.ts"
 import { collectUserText } from "../task/user-text.ts"
-import { type Compaction, createCompaction } from "./compaction.ts"
 import { createJournals, journalSchema } from "./journal.ts"
 import { createOpenings } from "./openings.ts"
+import { createTurns, type Turns, type TurnsDeps } from "./turns.ts"
 
 /** As long as `guardDispose` waits. */
 const FLUSH_DEADLINE_MS = 700
 
-export type CompactionFeature = Omit<Compaction, "stop" | "userArrived"> & {
-  /** @param isNew the session began in this process */
-  userMessage(message: UserMessage, parts: readonly Part[], isNew: boolean): Promise<Change | undefined>
+export type CompactionFeature = Omit<Turns, "stop" | "userArrived"> & {
+  userMessage(message: UserMessage, parts: readonly Part[]): Promise<Change | undefined>
   /** Saves what is unsaved and delivers what can be delivered in 700 ms; the rest waits in the outbox. */
   stop(): Promise<void>
 }
@@ -39,7 +39,11 @@ export const createCompactionFeature = (
   const run = createProcessRunner({ shell: $ })
   const sessions = createSessions(client)
   const ledger = createLedger({ run, directory, log, state, bundleRoot })
-  const outbox = createOutbox({ ledger, state, log, now })
+  // A quarter of the feature, and needed only where a record waits or is made.
+  const outbox = loadOnce(async () => {
+    const { createOutbox } = await import("../ledger/outbox.ts")
+    return createOutbox({ ledger, state, log, now })
+  })
   const journals = createJournals(createSessionStore({ state, folder: "compactions", schema: journalSchema, log }))
   const bindings = storedBindings({ state, log })
   const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
@@ -51,7 +55,7 @@ export const createCompactionFeature = (
   const openings = createOpenings({
     ledger,
     journals,
-    outbox,
+    waiting: async (taskID) => (hasWaitingRecords(projectRoot) ? (await outbox()).waiting(taskID) : []),
     bindings,
     tasks,
     modelContext,
@@ -61,35 +65,40 @@ export const createCompactionFeature = (
     root,
     log,
   })
-  const compaction = createCompaction({
-    tasks,
-    journals,
-    outbox,
-    openings,
-    ledger,
-    prompts,
-    sessions,
-    run,
-    root,
-    log,
-    now,
-  })
+  const loadCompaction: TurnsDeps["loadCompaction"] = async (seen) => {
+    const { createCompaction } = await import("./compaction.ts")
+    return createCompaction({
+      tasks,
+      journals,
+      outbox: await outbox(),
+      ledger,
+      prompts,
+      sessions,
+      run,
+      root,
+      log,
+      now,
+      seen,
+    })
+  }
+  const turns = createTurns({ tasks, journals, openings, loadCompaction, root, log })
   // What an earlier process could not deliver goes first.
-  void outbox.drain()
-  const { userArrived, ...hooks } = compaction
+  if (hasWaitingRecords(projectRoot)) void outbox().then((loaded) => loaded.drain())
+  const { userArrived, ...hooks } = turns
   return {
     ...hooks,
-    userMessage: async ({ sessionID, model }, parts, isNew) => {
+    userMessage: async ({ sessionID, model }, parts) => {
       // Bound before the request is sent, and on disk.
       await tasks.userMessage(sessionID, collectUserText(parts))
-      userArrived(sessionID, model, isNew)
+      userArrived(sessionID, model)
       return undefined
     },
     stop: async () => {
-      compaction.stop()
+      turns.stop()
+      const records = outbox.loaded()
       // OpenCode exits right after this, in the middle of a write that nobody waits for.
-      await Promise.all([outbox.flush(FLUSH_DEADLINE_MS), withDeadline(journals.saveAll(), FLUSH_DEADLINE_MS)])
-      outbox.stop()
+      await Promise.all([records?.flush(FLUSH_DEADLINE_MS), withDeadline(journals.saveAll(), FLUSH_DEADLINE_MS)])
+      records?.stop()
     },
   }
 }

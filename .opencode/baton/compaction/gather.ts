@@ -2,6 +2,7 @@ import { withDeadline } from "../host/deadline.ts"
 import { readGitState } from "../host/git-state.ts"
 import type { Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
+import type { Sessions } from "../host/sessions.ts"
 import { splitHandoff } from "../ledger/description.ts"
 import type { Ledger, LedgerTask, TaskRead } from "../ledger/ledger.ts"
 import type { TaskBinding } from "../task/binding.ts"
@@ -11,10 +12,9 @@ import { builtInProtocol, extractProtocol } from "../task/protocol.ts"
 import { BUILT_IN_HANDOFF_PROMPT } from "./built-in-handoff.ts"
 import type { CompactionJournal } from "./journal.ts"
 import type { TaskIdentity } from "./task-block.ts"
-import type { TodoLists } from "./todo-lists.ts"
 
 export type GatherDeps = {
-  todos: Pick<TodoLists, "find">
+  sessions: Pick<Sessions, "todos">
   ledger: Pick<Ledger, "readTask">
   prompts: Pick<PromptFiles, "read">
   run: RunProcess
@@ -74,7 +74,7 @@ const readProtocol = async (deps: IdentityDeps, binding: TaskBinding): Promise<s
 }
 
 const readTodos = async (deps: GatherDeps, sessionID: string): Promise<Facts["todos"]> => {
-  const answer = await deps.todos.find(sessionID)
+  const answer = await deps.sessions.todos(sessionID)
   if (answer.kind === "answer") return answer.value
   deps.log.warn("todos unknown", { sessionID, reason: answer.reason })
   return []

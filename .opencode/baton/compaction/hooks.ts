@@ -18,7 +18,6 @@ const SHORT_DEADLINE_MS = 1_000
 /** The events the feature wants; all others, a token delta above all, end at this set. */
 const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "message.part.updated",
-  "todo.updated",
   "session.created",
   "session.compacted",
   "session.idle",
@@ -83,8 +82,6 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
       }
       case "session.compacted":
         return born.isSurelyTaskless(event.properties.sessionID)
-      case "todo.updated":
-        return born.isTaskless(event.properties.sessionID)
       case "session.idle":
         return loading === undefined
       default:
@@ -98,8 +95,7 @@ export const createCompactionHooks = (input: PluginInput): Hooks => {
         log,
         { name: "chat.message", deadlineMs: SHORT_DEADLINE_MS },
         async ({ sessionID }, { message, parts }) => {
-          const is = born.noteMessage(sessionID, message, parts)
-          if (is !== "taskless") return (await load()).userMessage(message, parts, is === "named a task")
+          if (!born.noteMessage(sessionID, message, parts)) return (await load()).userMessage(message, parts)
           log.debug("session has no task: nothing to do", { sessionID })
           return undefined
         },

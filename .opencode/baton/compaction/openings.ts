@@ -20,7 +20,8 @@ import { type EarlierHandoff, type OpeningInput, openingProblem, renderOpening }
 export type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> & {
   ledger: Pick<Ledger, "readTask" | "listTasks">
   journals: Pick<Journals, "load" | "update" | "save">
-  outbox: Pick<Outbox, "waiting">
+  /** The records of a task that have still to reach the ledger. */
+  waiting: Outbox["waiting"]
   bindings: Pick<SessionStore<TaskBinding>, "read">
   tasks: Pick<TaskRegistry, "addToBrief">
   modelContext: (model: ModelName) => Promise<number | undefined>
@@ -54,7 +55,7 @@ type Reading = { taskID: string; material: Promise<Material>; contextTokens: Pro
 
 /** The text beside the message that names a session's task: made once, kept with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, journals, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
+  const { ledger, journals, bindings, tasks, modelContext, tui, run, root, log } = deps
   /** The reading for the next request of a session, and when it began. */
   const reading = createRecentMap<Reading>()
 
@@ -99,13 +100,13 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
 
   const read = async (binding: TaskBinding): Promise<Material> => {
     // Before the ledger is asked: what is delivered meanwhile stands in one of the two.
-    const waiting = (await outbox.waiting(binding.taskID)).flatMap((entry) =>
+    const inOutbox = (await deps.waiting(binding.taskID)).flatMap((entry) =>
       entry.kind === "handoff" ? [entry.section] : [],
     )
     const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
     const inLedger = known.handoff === undefined ? [] : [known.handoff]
-    const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...inLedger, ...waiting])
+    const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...inLedger, ...inOutbox])
     return { known, ...(nearest ? { nearest } : {}), ...(earlier ? { earlier } : {}) }
   }
 

@@ -1,11 +1,24 @@
 /** Loads at first use, and once; what failed is tried again at the next use. */
-export const loadOnce = <T>(load: () => Promise<T>): (() => Promise<T>) => {
+export type LoadOnce<T> = (() => Promise<T>) & {
+  /** What has been loaded, without loading it. */
+  loaded(): T | undefined
+}
+
+export const loadOnce = <T>(load: () => Promise<T>): LoadOnce<T> => {
   let loading: Promise<T> | undefined
-  return () => {
-    loading ??= load().catch((error: unknown) => {
-      loading = undefined
-      throw error
-    })
+  let loaded: T | undefined
+  const get = (): Promise<T> => {
+    loading ??= load().then(
+      (value) => {
+        loaded = value
+        return value
+      },
+      (error: unknown) => {
+        loading = undefined
+        throw error
+      },
+    )
     return loading
   }
+  return Object.assign(get, { loaded: () => loaded })
 }

@@ -5,8 +5,13 @@ import { join } from "node:path"
 export const OUTBOX_FOLDER = "outbox"
 export const RECORD_ENDING = ".json"
 
-/** Whether an earlier process left records that have still to be delivered. @throws when the folder cannot be read */
+/** Whether an earlier process may have left records that have still to be delivered. */
 export const hasWaitingRecords = (projectRoot: string): boolean => {
   const folder = join(projectRoot, ".opencode", "state", OUTBOX_FOLDER)
-  return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith(RECORD_ENDING))
+  try {
+    return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith(RECORD_ENDING))
+  } catch {
+    // The outbox will say why it cannot read its folder.
+    return true
+  }
 }

@@ -1,0 +1,194 @@
+import type { Event } from "@opencode-ai/sdk"
+import { findCompletedCompaction, isAwaitingSummary } from "../host/completed-compaction.ts"
+import { withDeadline } from "../host/deadline.ts"
+import type { Change } from "../host/guard.ts"
+import { showTool } from "../host/hidden-tools.ts"
+import { loadOnce } from "../host/load-once.ts"
+import { describeError, type Log } from "../host/log.ts"
+import type { ModelName } from "../host/model-context.ts"
+import { createRecentMap, type RecentMap } from "../host/recent-map.ts"
+import { noteTextOf, withNote } from "../host/request-note.ts"
+import type { StoredMessage } from "../host/sessions.ts"
+import type { ToolUse } from "../task/activity.ts"
+import type { TaskBinding } from "../task/binding.ts"
+import { parseTask } from "../task/parse.ts"
+import type { TaskRegistry } from "../task/registry.ts"
+import { collectUserText } from "../task/user-text.ts"
+import { createActivityTracker } from "./activity-tracker.ts"
+import type { CompactingOutput, Compaction } from "./compaction.ts"
+import type { Gathered } from "./gather.ts"
+import type { Journals } from "./journal.ts"
+import type { Openings } from "./openings.ts"
+import { createSessionWork } from "./session-work.ts"
+
+/** What this process saw of one session. */
+export type SeenSession = {
+  /** What the compacting hook gathered, for the record that follows within seconds. */
+  gathered?: Gathered | undefined
+  /** Its turns pass through this process: what its conversation shows is known. */
+  isTurnSeen?: boolean
+  /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
+  isSummaryExpected?: boolean
+  /** No turn has passed since the compacting hook: what it led to is in no conversation that was seen. */
+  hasCompacted?: boolean
+  /** Its newest turn showed no compaction: there was none, or the user reverted it. */
+  isUncompacted?: boolean
+}
+
+export type TurnsDeps = {
+  tasks: TaskRegistry
+  journals: Journals
+  openings: Openings
+  /** Loads what a compaction needs: a session that is not compacted does without. */
+  loadCompaction: (seen: RecentMap<SeenSession>) => Promise<Compaction>
+  /** The worktree's top folder, or the project's where there is no git. */
+  root: string
+  log: Log
+}
+
+/** Of the 3 s that the hook of a request has. */
+const NOTE_READY_MS = 2_500
+const TASK_DEADLINE_MS = 1_000
+
+/** The tool that an earlier session can be read with. */
+const READ_TOOL = "read_session"
+
+/** Follows the sessions of a process turn by turn: their task, what was done in them, their compactions. */
+export type Turns = {
+  /** A user's message arrived and its task is known: what its request needs is asked for now. */
+  userArrived(sessionID: string, model: ModelName): void
+  modelUsed(sessionID: string, contextTokens: number): void
+  toolUsed(sessionID: string, use: ToolUse): undefined
+  /** @returns the change to the compacting hook's output, or nothing for a session without a task */
+  preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
+  /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
+  remind(messages: StoredMessage[]): Promise<Change | undefined>
+  observe(event: Event): void
+  stop(): void
+}
+
+export const createTurns = ({ tasks, journals, openings, loadCompaction, root, log }: TurnsDeps): Turns => {
+  const seen = createRecentMap<SeenSession>()
+  const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
+  const activity = createActivityTracker({ tasks, journals, root })
+  const work = createSessionWork()
+  const compaction = loadOnce(() => loadCompaction(seen))
+
+  const inBackground = (sessionID: string, begun: Promise<void>): void => {
+    begun.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
+  }
+
+  const forget = async (sessionID: string): Promise<void> => {
+    // A record that is being made would be kept again after it was forgotten.
+    await work.over(sessionID)
+    activity.forget(sessionID)
+    seen.delete(sessionID)
+    openings.forget(sessionID)
+    compaction.loaded()?.forget(sessionID)
+    await tasks.forget(sessionID)
+    await journals.forget(sessionID)
+    log.debug("session deleted: its state is forgotten", { sessionID })
+  }
+
+  const beginOpening = async (sessionID: string, model: ModelName): Promise<void> => {
+    const binding = tasks.peek(sessionID) ?? (await tasks.find(sessionID))
+    if (binding) await openings.begin(binding, model)
+  }
+
+  /**
+   * The user's message that names the session's task, else the first. A message that is changed breaks the provider's cache
+   * from there on, so that it is the same one in each request.
+   */
+  const findAnchor = (messages: readonly StoredMessage[], { taskID }: TaskBinding): StoredMessage | undefined => {
+    const users = messages.filter(({ info }) => info.role === "user")
+    return users.find(({ parts }) => parseTask(collectUserText(parts))?.taskID === taskID) ?? users[0]
+  }
+
+  const addOpening = async (sessionID: string, messages: StoredMessage[]): Promise<Change | undefined> => {
+    const found = await withDeadline(tasks.find(sessionID), TASK_DEADLINE_MS)
+    const binding = found.kind === "done" ? found.value : undefined
+    const anchor = binding && findAnchor(messages, binding)
+    if (!binding || anchor?.info.role !== "user") return undefined
+    const texts = anchor.parts.flatMap((part) =>
+      part.type === "text" && noteTextOf(part) === undefined ? [part.text] : [],
+    )
+    const { text } = await openings.find(binding, anchor.info.model, texts.join("\n"))
+    return () => {
+      withNote(messages, anchor.info.id, text)
+      if (text.includes(READ_TOOL)) showTool(messages, READ_TOOL)
+    }
+  }
+
+  return {
+    userArrived: (sessionID, model) => {
+      // Before 1.14 no summary passes through here, so that what comes next is a turn.
+      see(sessionID, { isSummaryExpected: false })
+      inBackground(sessionID, work.begin(sessionID, beginOpening(sessionID, model)))
+    },
+
+    modelUsed: (sessionID, contextTokens) => {
+      if (tasks.peek(sessionID)) void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
+    },
+
+    toolUsed: (sessionID, use) => {
+      activity.toolUsed(sessionID, use)
+      return undefined
+    },
+
+    preparePrompt: async (sessionID, output) => (await compaction()).preparePrompt(sessionID, output),
+
+    remind: async (messages) => {
+      const asked = performance.now()
+      const sessionID = messages[0]?.info.sessionID
+      if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
+      const isSummaryExpected = seen.get(sessionID)?.isSummaryExpected === true
+      const completed = findCompletedCompaction(messages)
+      if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
+      else see(sessionID, { isTurnSeen: true, hasCompacted: false, isUncompacted: !completed })
+      if (!completed) return isSummaryExpected ? undefined : addOpening(sessionID, messages)
+      const binding = await tasks.find(sessionID)
+      if (!binding) return undefined
+      const recorded = compaction().then((loaded) => loaded.record(binding, completed))
+      const { note, delivered } = await work.begin(sessionID, recorded)
+      // OpenCode may exit right after the next turn without telling its plugins (1.2.15 does), and observers look now; but
+      // the note must not come too late for its request.
+      await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
+      return () => withNote(messages, completed.requestID, note)
+    },
+
+    observe: (event) => {
+      switch (event.type) {
+        case "message.part.updated": {
+          const { part } = event.properties
+          const { sessionID } = part
+          if (part.type === "compaction")
+            inBackground(
+              sessionID,
+              compaction().then((loaded) => loaded.begin(sessionID)),
+            )
+          if (part.type === "patch") activity.snapshotTaken(sessionID, part.files)
+          return
+        }
+        case "session.created":
+          tasks.sessionCreated(event.properties.info.id, event.properties.info.parentID)
+          return
+        case "session.compacted": {
+          const { sessionID } = event.properties
+          const recorded = compaction().then((loaded) => loaded.recordNewest(sessionID))
+          inBackground(sessionID, work.begin(sessionID, recorded))
+          return
+        }
+        case "session.idle":
+          void journals.save(event.properties.sessionID)
+          return
+        case "session.deleted":
+          inBackground(event.properties.info.id, forget(event.properties.info.id))
+          return
+        default:
+          return
+      }
+    },
+
+    stop: () => activity.stop(),
+  }
+}
