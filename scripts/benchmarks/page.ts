@@ -1,5 +1,5 @@
-import { ADDITIONS, FEATURE_NAMES, REQUESTS } from "../../test/support/request-scenario.ts"
-import { estimateTokens } from "../../test/support/request-size.ts"
+import { ADDITIONS, FEATURE_NAMES, REQUESTS } from "../../test/support/model/request-scenario.ts"
+import { estimateTokens } from "../../test/support/model/request-size.ts"
 import type { Figure, Measurement, Results, Rows, Unit } from "./results.ts"
 
 const LEAST_PRECISION = 0.95

@@ -1,7 +1,12 @@
-import { runOpenCode } from "../../test/support/opencode-run.ts"
-import { FEATURE_NAMES, type FeatureName, REQUEST_NAMES, recordRequests } from "../../test/support/request-scenario.ts"
-import { COMPACTING_PROMPT_TOKENS, measureRetention, retentionScript } from "../../test/support/retention.ts"
-import type { ModelRequest, Script } from "../../test/support/scripted-model.ts"
+import {
+  FEATURE_NAMES,
+  type FeatureName,
+  REQUEST_NAMES,
+  recordRequests,
+} from "../../test/support/model/request-scenario.ts"
+import { COMPACTING_PROMPT_TOKENS, measureRetention, retentionScript } from "../../test/support/model/retention.ts"
+import type { ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
+import { runOpenCode } from "../../test/support/opencode/opencode-run.ts"
 import { inPairs } from "./measure.ts"
 import { BRIEF, openProject, TASK, useProbe, workerMessage } from "./project.ts"
 import type { Benchmark, Context, Rows } from "./results.ts"

@@ -1,7 +1,7 @@
 import type { RequirementId } from "../../test/requirements.ts"
 import type { Score } from "../../test/support/learning-sets.ts"
-import type { OpenCodeBinary } from "../../test/support/opencode-binary.ts"
-import type { FeatureName, RequestName } from "../../test/support/request-scenario.ts"
+import type { FeatureName, RequestName } from "../../test/support/model/request-scenario.ts"
+import type { OpenCodeBinary } from "../../test/support/opencode/opencode-binary.ts"
 
 /** "" counts something. */
 export type Unit = "ms" | "µs" | "×" | "characters" | "KB" | "MB" | "%" | ""

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite"
 import { join } from "node:path"
-import type { TestServer } from "../../test/support/opencode-server.ts"
-import type { Script } from "../../test/support/scripted-model.ts"
-import type { TestProject } from "../../test/support/test-project.ts"
+import type { Script } from "../../test/support/model/scripted-model.ts"
+import type { TestServer } from "../../test/support/opencode/opencode-server.ts"
+import type { TestProject } from "../../test/support/opencode/test-project.ts"
 import { createSession, speak } from "./project.ts"
 
 const BUSY_MS = 10_000

@@ -1,5 +1,5 @@
 import { splitHandoff } from "../../.opencode/baton/ledger/description.ts"
-import type { ModelRequest } from "../../test/support/scripted-model.ts"
+import type { ModelRequest } from "../../test/support/model/scripted-model.ts"
 import { CONSTRAINT, TASK } from "./slug-project.ts"
 
 /** A task as `prog show --json` prints it. */

@@ -2,9 +2,9 @@ import { execFileSync } from "node:child_process"
 import { renameSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
-import { NEWEST } from "../../test/support/opencode-binary.ts"
-import { openTestLedger } from "../../test/support/test-ledger.ts"
-import { createTestProject } from "../../test/support/test-project.ts"
+import { openTestLedger } from "../../test/support/ledger/test-ledger.ts"
+import { NEWEST } from "../../test/support/opencode/opencode-binary.ts"
+import { createTestProject } from "../../test/support/opencode/test-project.ts"
 import { startWebObserver } from "./tour/place.ts"
 
 /** draw-observe.ts FOLDER: FOLDER/observe-light.png and observe-dark.png, from the real page of six agents' statefiles. */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { splitHandoff } from "../../.opencode/baton/ledger/description.ts"
-import { type Script, type ScriptedModel, startScriptedModel } from "../../test/support/scripted-model.ts"
+import { type Script, type ScriptedModel, startScriptedModel } from "../../test/support/model/scripted-model.ts"
 import { countCompactions, openCodeVersion, runAgent } from "./agent-run.ts"
 import {
   type Evidence,

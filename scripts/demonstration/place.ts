@@ -6,7 +6,7 @@ import { createInterface } from "node:readline"
 import { errorCode } from "../../.opencode/baton/host/error-code.ts"
 import { signalIfThere } from "../../.opencode/baton/host/process-table.ts"
 import { collectOutput } from "../../test/support/collect-output.ts"
-import { isolatedEnvironment, linkDependencies, scriptedConfig } from "../../test/support/isolated-opencode.ts"
+import { isolatedEnvironment, linkDependencies, scriptedConfig } from "../../test/support/opencode/isolated-opencode.ts"
 import { PROJECT_FILES } from "./slug-project.ts"
 
 /** What scripts/demo hands over after it has checked the command line and found or installed the packages. */

@@ -1,4 +1,4 @@
-import type { ModelReply, ModelRequest, Script } from "../../test/support/scripted-model.ts"
+import type { ModelReply, ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
 import { ACCENTS_EDIT, CONSTRAINT, SHARP_S_EDIT, TASK, testCount } from "./slug-project.ts"
 
 /** A usage this close to the demo's 20,000 tokens makes OpenCode compact before the next turn. */

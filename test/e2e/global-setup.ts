@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
-import { measureSlowness } from "../support/deadline.ts"
-import { isolatedEnvironment, linkDependencies } from "../support/isolated-opencode.ts"
-import { BOTH_ENDS, NO_CATALOGUE, REPOSITORY } from "../support/opencode-binary.ts"
-import { startServer, type TestServer } from "../support/opencode-server.ts"
-import { removeFolder } from "../support/remove-folder.ts"
-import type { SharedServer } from "../support/shared-server.ts"
+import { removeFolder } from "../support/files/remove-folder.ts"
+import { measureSlowness } from "../support/opencode/deadline.ts"
+import { isolatedEnvironment, linkDependencies } from "../support/opencode/isolated-opencode.ts"
+import { BOTH_ENDS, NO_CATALOGUE, REPOSITORY } from "../support/opencode/opencode-binary.ts"
+import { startServer, type TestServer } from "../support/opencode/opencode-server.ts"
+import type { SharedServer } from "../support/opencode/shared-server.ts"
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -6,7 +6,7 @@ import { renderPictures } from "../../scripts/benchmarks/pictures.ts"
 import type { Results } from "../../scripts/benchmarks/results.ts"
 import { promised } from "../requirements.ts"
 import { LEARNING_SETS, scoreLearningSet } from "../support/learning-sets.ts"
-import { NEWEST, OLDEST, REPOSITORY } from "../support/opencode-binary.ts"
+import { NEWEST, OLDEST, REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const FOLDER = join(REPOSITORY, "docs", "benchmarks")
 const { measurements } = JSON.parse(readFileSync(join(FOLDER, "results.json"), "utf8")) as Results

@@ -3,8 +3,8 @@ import { accessSync, chmodSync, constants, cpSync, mkdirSync, readFileSync, writ
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { REPOSITORY } from "../support/opencode-binary.ts"
-import { temporaryFolder } from "../support/temporary-folder.ts"
+import { temporaryFolder } from "../support/files/temporary-folder.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const COMMANDS = ["test", "demo", "bench", "storm", "install", "doctor", "picture", "real-prog"].map(
   (name) => `scripts/${name}`,

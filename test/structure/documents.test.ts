@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { REPOSITORY } from "../support/opencode-binary.ts"
-import { sourceFiles } from "../support/source-files.ts"
+import { sourceFiles } from "../support/files/source-files.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const documents = [
   "README.md",

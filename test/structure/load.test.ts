@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { REPOSITORY } from "../support/opencode-binary.ts"
-import { sourceFiles } from "../support/source-files.ts"
+import { sourceFiles } from "../support/files/source-files.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 /** Imports that take effect when a file is loaded: neither types alone nor `import()`. */
 const STATIC_IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^"';]*?\sfrom\s+)?"([^"]+)"/gm

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { REPOSITORY } from "../support/opencode-binary.ts"
-import { temporaryFolder } from "../support/temporary-folder.ts"
+import { temporaryFolder } from "../support/files/temporary-folder.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const night = (...args: string[]) => {
   const script = join(REPOSITORY, "scripts", "support", "night.mjs")

@@ -7,7 +7,7 @@ import { BUILT_IN_POLICY, type PolicyKey, type PolicyPart } from "../../.opencod
 import { parsePolicy } from "../../.opencode/baton/pass-over/policy-file.ts"
 import { resolvePolicy } from "../../.opencode/baton/pass-over/policy-resolution.ts"
 import { promised } from "../requirements.ts"
-import { REPOSITORY } from "../support/opencode-binary.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const page = readFileSync(join(REPOSITORY, "docs", "pass-over-reference.md"), "utf8")
 

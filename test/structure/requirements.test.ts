@@ -3,9 +3,9 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised, REQUIREMENTS } from "../requirements.ts"
-import { REPOSITORY } from "../support/opencode-binary.ts"
-import { sourceFiles } from "../support/source-files.ts"
-import { temporaryFolder } from "../support/temporary-folder.ts"
+import { sourceFiles } from "../support/files/source-files.ts"
+import { temporaryFolder } from "../support/files/temporary-folder.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const testFiles = sourceFiles("test", ".test.ts").map((path) => ({
   path,

@@ -3,8 +3,8 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { ANSWERS, CORRECTION, SAID, startMessage, TASK } from "../../scripts/demonstration/tour/story.ts"
 import { promised } from "../requirements.ts"
-import { REPOSITORY } from "../support/opencode-binary.ts"
-import { withoutIds } from "../support/quoted-commands.ts"
+import { withoutIds } from "../support/ledger/quoted-commands.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
 const page = read("docs/tour.md")

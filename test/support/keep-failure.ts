@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { REPLAY } from "./effort.ts"
-import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
-import type { ScriptedModel } from "./scripted-model.ts"
-import type { TestProject } from "./test-project.ts"
+import type { ScriptedModel } from "./model/scripted-model.ts"
+import { type OpenCodeBinary, REPOSITORY } from "./opencode/opencode-binary.ts"
+import type { TestProject } from "./opencode/test-project.ts"
 
 /** What a test's OpenCode can tell when the test has failed. */
 export type Subject = { binary: OpenCodeBinary; model: ScriptedModel; project: TestProject }

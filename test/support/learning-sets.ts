@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { detect } from "../../.opencode/baton/learning/detect.ts"
 import type { LearningType } from "../../.opencode/baton/learning/learning-type.ts"
-import { REPOSITORY } from "./opencode-binary.ts"
+import { REPOSITORY } from "./opencode/opencode-binary.ts"
 
 /** `first` and `second`: what the detector was mended with; `third`: written after it was frozen. */
 export const LEARNING_SETS = ["first", "second", "third"] as const

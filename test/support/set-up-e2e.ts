@@ -1,5 +1,5 @@
 import { vi } from "vitest"
-import { deadline } from "./deadline.ts"
+import { deadline } from "./opencode/deadline.ts"
 
 /** Real OpenCode takes seconds a run. */
 const E2E_TIMEOUT_MS = 120_000

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { NEWEST } from "../../../test/support/opencode-binary.ts"
+import { NEWEST } from "../../../test/support/opencode/opencode-binary.ts"
 import { type Frame, renderCommands, renderTerminal, writePicture } from "../terminal-picture.ts"
 import { type CommandSeen, TERMINAL } from "./place.ts"
 import { SAID } from "./story.ts"

@@ -1,5 +1,5 @@
-import { COMPACTING_PROMPT_TOKENS } from "../../../test/support/retention.ts"
-import type { ModelReply, ModelRequest, Script } from "../../../test/support/scripted-model.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../../../test/support/model/retention.ts"
+import type { ModelReply, ModelRequest, Script } from "../../../test/support/model/scripted-model.ts"
 
 /** What happens in the tour: a small real project, what its user says, and what the agents do. */
 

@@ -1,9 +1,9 @@
 import { readdirSync } from "node:fs"
 import { createDeferred } from "../../../.opencode/baton/host/deferred.ts"
-import { awaitNoProcesses } from "../../../test/support/fault-leftovers.ts"
-import { snapshotTree } from "../../../test/support/folder-tree.ts"
-import type { OpenCodeBinary } from "../../../test/support/opencode-binary.ts"
-import { type ModelRequest, startScriptedModel } from "../../../test/support/scripted-model.ts"
+import { awaitNoProcesses } from "../../../test/support/faults/fault-leftovers.ts"
+import { snapshotTree } from "../../../test/support/files/folder-tree.ts"
+import { type ModelRequest, startScriptedModel } from "../../../test/support/model/scripted-model.ts"
+import type { OpenCodeBinary } from "../../../test/support/opencode/opencode-binary.ts"
 import {
   type Conversation,
   converseByRun,

@@ -1,0 +1,155 @@
+import { mkdirSync, readdirSync, symlinkSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { createBarePath, createPatient, type Patient } from "../../support/files/doctor-patient.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
+import { runScript } from "../../support/files/small-checkout.ts"
+import { BOTH_ENDS, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+
+const DOCTOR = join(REPOSITORY, "scripts", "doctor")
+
+let patient: Patient
+
+beforeEach(() => {
+  patient = createPatient()
+})
+afterEach(() => patient.remove())
+
+describe("a healthy project", () => {
+  test.each(BOTH_ENDS)(promised("install.E2", "has only ok findings, seen by OpenCode $version itself"), (binary) => {
+    const { exitCode, report } = patient.examine({ BATON_OPENCODE: binary.path })
+    expect(report.findings.filter(({ status }) => status !== "ok")).toEqual([])
+    expect(exitCode).toBe(0)
+    const opencode = report.findings.find(({ id }) => id === "opencode")
+    expect(opencode?.message).toContain(`OpenCode ${binary.version} (${binary.path})`)
+  })
+
+  test(promised("install.E2", "is told as one JSON document of a stated shape"), () => {
+    const { report } = patient.examine()
+    expect(Object.keys(report)).toEqual(["version", "directory", "findings", "summary"])
+    expect(report).toMatchObject({ version: 1, directory: patient.project, summary: { warning: 0, broken: 0 } })
+    expect(report.summary.ok).toBe(report.findings.length)
+    const ids = [...new Set(report.findings.map(({ id }) => id))]
+    const expected = ["opencode", "environment", "files", "plugins", "copies", "dependencies", "prompts", "ledger"]
+    expect(ids).toEqual(expect.arrayContaining([...expected, "database", "outbox", "state"]))
+  })
+
+  test(promised("install.E2", "is told to a person without colour when no terminal listens"), () => {
+    const { exitCode, stdout, stderr } = patient.doctor(patient.project)
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" })
+    expect(stdout).toMatch(/^Baton in .*\n\n {2}ok {7}opencode {6}OpenCode 1\.18\.33/)
+    expect(stdout).toMatch(/0 broken, 0 warnings, \d+ ok\n$/)
+    expect(stdout).not.toContain("\u001b")
+  })
+})
+
+describe("looking", () => {
+  test(promised("install.E2", "changes nothing in the project, the home or the temporary folder"), () => {
+    patient.write(".opencode/plugins/thing.ts", 'import "../baton/nothing.ts"\n')
+    patient.write("prompts/worker.md", "mine\n")
+    patient.write(".env", "PROG_DB=/nonexistent/prog.db\n")
+    patient.write("bunfig.toml", 'preload = ["./preload.ts"]\n')
+    patient.write("preload.ts", 'import { writeFileSync } from "node:fs"\nwriteFileSync("preloaded", "")\n')
+    patient.install()
+    const before = snapshotTree(patient.root)
+    const [binary] = BOTH_ENDS
+    for (const environment of [{}, { BATON_OPENCODE: binary?.path ?? "" }]) {
+      const argv = [DOCTOR, "--json"] as const
+      const options = { cwd: patient.project, env: { ...patient.environment, ...environment } }
+      expect(runScript([...argv], options).exitCode).toBe(1)
+    }
+    expect(snapshotTree(patient.root)).toEqual(before)
+  })
+
+  test(promised("install.E2", "starts from a sub-folder at the project that holds it"), () => {
+    mkdirSync(join(patient.project, "src/deep"), { recursive: true })
+    const outcome = runScript([DOCTOR], { cwd: join(patient.project, "src/deep"), env: patient.environment })
+    expect(outcome.stdout).toContain(`Baton in ${patient.project}\n`)
+  })
+
+  test(promised("install.E2", "works from inside an installed project, through a link to its launcher"), () => {
+    const project = join(patient.root, "real project")
+    mkdirSync(project)
+    expect(runScript([join(REPOSITORY, "scripts/install"), project]).exitCode).toBe(0)
+    symlinkSync(join(project, ".opencode/baton/bin/baton"), join(patient.root, "baton"))
+    const before = snapshotTree(project)
+    const { exitCode, stdout } = runScript([join(patient.root, "baton"), "doctor", "--json"], {
+      cwd: project,
+      env: patient.environment,
+    })
+    const report = JSON.parse(stdout)
+    expect(report.findings.filter(({ status }: { status: string }) => status === "broken")).toEqual([])
+    expect({ exitCode, directory: report.directory }).toEqual({ exitCode: 0, directory: project })
+    expect(snapshotTree(project)).toEqual(before)
+  })
+})
+
+describe("the runtime", () => {
+  test(promised("install.E2", "may be Bun alone, and then OpenCode is what is missing"), () => {
+    const bare = createBarePath(patient.root)
+    symlinkSync(BOTH_ENDS[1]?.path ?? "", join(bare, "bun"))
+    const { exitCode, report } = patient.examine({ PATH: bare })
+    expect(exitCode).toBe(1)
+    const broken = report.findings.filter(({ status }) => status === "broken")
+    expect(broken).toMatchObject([{ id: "opencode", message: "no OpenCode found on PATH" }])
+  })
+
+  test(promised("install.E2", "is named when there is none, with exit code 1"), () => {
+    const bare = createBarePath(patient.root)
+    const outcome = runScript([DOCTOR], { cwd: patient.project, env: { PATH: bare, HOME: patient.home } })
+    expect({ exitCode: outcome.exitCode, stdout: outcome.stdout }).toEqual({ exitCode: 1, stdout: "" })
+    expect(outcome.stderr).toContain("nothing here can run TypeScript")
+    expect(outcome.stderr).toContain("BATON_OPENCODE")
+  })
+
+  test(promised("install.E2", "may be Node where it reads TypeScript by itself, and never an older one"), () => {
+    const bare = createBarePath(patient.root)
+    symlinkSync(process.execPath, join(bare, "node"))
+    const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+    const readsTypes = major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18)
+    const outcome = runScript([DOCTOR, "--json"], { cwd: patient.project, env: { PATH: bare, HOME: patient.home } })
+    expect(outcome.exitCode).toBe(1)
+    expect(outcome.stdout.startsWith("{")).toBe(readsTypes)
+    expect(outcome.stderr.includes("node 22.18 or newer")).toBe(!readsTypes)
+  })
+
+  test(promised("install.E2", "is never a program called opencode that does not act as Bun"), () => {
+    const bare = createBarePath(patient.root)
+    patient.program("opencode", 'echo "$@" >>"$HOME/calls"\necho 1.18.33\n')
+    const env = { HOME: patient.home, PATH: `${join(patient.root, "programs")}:${bare}` }
+    const outcome = runScript([DOCTOR], { cwd: patient.project, env })
+    expect(outcome.exitCode).toBe(1)
+    const calls = runScript(["cat", join(patient.home, "calls")]).stdout
+    expect(calls).toBe("--revision\n")
+  })
+})
+
+describe("the command line", () => {
+  test.each([
+    [["--fix"], "unknown option: --fix"],
+    [["a", "b"], "received 2: 'a' and 'b'"],
+    [["absent"], "received 'absent', which is not a folder"],
+    [[""], "received an empty name"],
+    [["--", "--json"], "received '--json', which is not a folder"],
+  ])(promised("install.E2", "%j is refused with exit code 2"), (args, message) => {
+    const { exitCode, stdout, stderr } = patient.doctor(...args)
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" })
+    expect(stderr).toContain(message)
+  })
+
+  test(promised("install.E2", "explains itself without a runtime"), () => {
+    const bare = createBarePath(patient.root)
+    const run = (...argv: [string, ...string[]]) => runScript(argv, { cwd: patient.root, env: { PATH: bare } })
+    expect(run(DOCTOR, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("--json") })
+    const baton = join(REPOSITORY, ".opencode/baton/bin/baton")
+    expect(run(baton, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("doctor") })
+    expect(run(baton)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("Usage: baton") })
+    expect(run(baton, "dance")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("command: dance") })
+  })
+})
+
+test(promised("install.E2", "leaves no temporary folder behind"), () => {
+  patient.examine()
+  expect(readdirSync(join(patient.root, "temporary"))).toEqual([])
+})

@@ -1,0 +1,336 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import type { Report } from "../../../.opencode/baton/doctor/report.ts"
+import { promised } from "../../requirements.ts"
+import { createPatient, type Patient } from "../../support/files/doctor-patient.ts"
+import { runScript } from "../../support/files/small-checkout.ts"
+
+let patient: Patient
+
+beforeEach(() => {
+  patient = createPatient()
+})
+afterEach(() => patient.remove())
+
+type Harm = {
+  name: string
+  /** Only the real runtime imports a plugin: doctor itself is run. */
+  byCommand: boolean
+  /** Breaks the patient; gives the variables to run doctor with. */
+  harm: () => Record<string, string>
+  finding: { id: string; status: "warning" | "broken"; message: RegExp }
+}
+
+const PLUGIN = ".opencode/plugins/thing.ts"
+
+const harms: Harm[] = []
+const harm = (
+  name: string,
+  status: Harm["finding"]["status"],
+  id: string,
+  message: RegExp,
+  act: (() => void) | (() => Record<string, string>),
+  byCommand = false,
+) => harms.push({ name, byCommand, harm: () => act() ?? {}, finding: { id, status, message } })
+const importHarm = (name: string, message: RegExp, act: () => void) =>
+  harm(name, "broken", "plugins", message, act, true)
+
+const answering = (answer: string) => () => {
+  const path = join(patient.root, "other-opencode")
+  writeFileSync(path, `#!/bin/sh\n${answer}\n`, { mode: 0o755 })
+  return { BATON_OPENCODE: path }
+}
+const outside = (path: string, text: string | Buffer) => {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+}
+/** What an installation of 0.1.0 did about a file that was there before it. */
+const layBeside = (path: string, own: string) => {
+  const manifest = ".opencode/baton/.manifest"
+  patient.write(`${path}.baton-new`, patient.read(path))
+  patient.write(path, own)
+  const kept = patient.read(manifest).replaceAll(`\t${path}\n`, `\t${path}.baton-new\n`)
+  patient.write(manifest, kept)
+}
+/** The first 100 bytes of an SQLite file, the schema version at offset 60. */
+const database = (version: number): Buffer => {
+  const header = Buffer.alloc(100)
+  header.write("SQLite format 3\u0000", "latin1")
+  header.writeInt32BE(version, 60)
+  return header
+}
+
+harm("an OpenCode before 1.2.15", "broken", "opencode", /OpenCode 1\.2\.9 .* too old/, answering("echo 1.2.9"))
+harm("OpenCode 2.x", "broken", "opencode", /OpenCode 2\.0\.1 .*2\.x is not supported/, answering("echo 2.0.1"))
+harm("an OpenCode that fails", "broken", "opencode", /exit code 3: no libc/, answering("echo no libc >&2; exit 3"))
+harm("a development build", "warning", "opencode", /0\.0\.0-dev/, answering("echo 0.0.0-dev-2026"))
+harm("a BATON_OPENCODE that is no program", "broken", "opencode", /is '\/absent'/, () => ({
+  BATON_OPENCODE: "/absent",
+}))
+
+harm("OPENCODE_PURE", "warning", "environment", /OPENCODE_PURE is set/, () => ({ OPENCODE_PURE: "1" }))
+
+harm("a file of the bundle that is gone", "broken", "files", /missing: \.opencode\/baton\/host\/thing\.ts/, () =>
+  patient.delete(".opencode/baton/host/thing.ts"),
+)
+harm("a prompt that is gone", "warning", "files", /prompts\/planner\.md/, () => patient.delete("prompts/planner.md"))
+harm("a newer version beside an own file", "warning", "files", /handoff\.md\.baton-new/, () => {
+  patient.write("prompts/handoff.md", "<!-- baton:handoff -->\nmine\n")
+  patient.install()
+})
+harm(
+  "a version of Baton's beside the project's file",
+  "warning",
+  "files",
+  /beside the project's own file: .*handoff/,
+  () => layBeside("prompts/handoff.md", "Dear {{customer}},\n"),
+)
+harm("a second place's prompt that is gone", "warning", "files", /removed: \.opencode\/prompts\/worker\.md/, () => {
+  const path = ".opencode/baton/.manifest"
+  patient.write(path, `${patient.read(path)}1\t1\t.opencode/prompts/worker.md\n`)
+})
+harm("an installation that was interrupted", "broken", "files", /interrupted/, () => {
+  const path = ".opencode/baton/.manifest"
+  patient.write(path, `${patient.read(path)}1\t1\tprompts/handoff.md\n`)
+})
+harm("no bundle at all", "broken", "files", /no \.opencode\/baton/, () => patient.delete(".opencode"))
+
+harm("no plugin", "broken", "plugins", /no plugin of Baton/, () => patient.delete(PLUGIN))
+importHarm("a plugin with a syntax error", /thing\.ts does not load: /, () =>
+  patient.write(PLUGIN, `${patient.read(PLUGIN)}\nexport const = 1\n`),
+)
+importHarm("a plugin with two exports", /Extra \(string\).*Thing \(function\).*one function/, () =>
+  patient.write(PLUGIN, `${patient.read(PLUGIN)}\nexport const Extra = "text"\n`),
+)
+importHarm("a plugin whose file is missing", /thing\.ts does not load: .*host\/thing/, () =>
+  patient.delete(".opencode/baton/host/thing.ts"),
+)
+importHarm("a plugin that ends the process", /ended early/, () =>
+  patient.write(PLUGIN, `${patient.read(PLUGIN)}\nprocess.exit(0)\n`),
+)
+
+const COPY = 'export { Thing } from "../baton/thing.ts"\n'
+harm("a copy in the global folder", "warning", "copies", /thing\.ts in .*\.config\/opencode\/plugins/, () =>
+  outside(join(patient.home, ".config/opencode/plugins/thing.ts"), COPY),
+)
+harm("a copy under XDG_CONFIG_HOME", "warning", "copies", /xdg\/opencode\/plugin$/, () => {
+  outside(join(patient.root, "xdg/opencode/plugin/thing.ts"), COPY)
+  return { XDG_CONFIG_HOME: join(patient.root, "xdg") }
+})
+harm("a copy in a folder above, in the same repository", "warning", "copies", /second copy/, () => {
+  mkdirSync(join(patient.root, ".git"))
+  outside(join(patient.root, ".opencode/plugins/thing.ts"), COPY)
+})
+
+harm("missing packages", "warning", "dependencies", /not installed/, () => patient.delete(".opencode/node_modules"))
+
+harm("an empty handoff prompt", "warning", "prompts", /handoff\.md cannot be used: it is empty/, () =>
+  patient.write("prompts/handoff.md", " \n"),
+)
+harm("a worker prompt without its Task line", "broken", "prompts", /worker\.md has no line 'Task: /, () =>
+  patient.write("prompts/worker.md", "# Worker\n\n  Task: {{task_id}}\n\n<!-- baton:brief -->\n"),
+)
+harm("a planner prompt with another heading", "broken", "prompts", /planner\.md is read as .* worker/, () =>
+  patient.write("prompts/planner.md", patient.read("prompts/planner.md").replace("# Planner", "# Plan")),
+)
+harm("a worker prompt without its protocol", "warning", "prompts", /no protocol section/, () =>
+  patient.write("prompts/worker.md", "# Worker\n\nTask: {{task_id}}\n\n<!-- baton:brief -->\n"),
+)
+
+harm(
+  "a handoff command without its goal",
+  "warning",
+  "prompts",
+  /handoff-command\.md does not mention \$ARGUMENTS/,
+  () => patient.write("prompts/handoff-command.md", "<!-- baton:handoff-command -->\nCall handoff_session.\n"),
+)
+harm("settings that are not valid", "warning", "settings", /baton\.json cannot be used: /, () =>
+  patient.write(".opencode/baton.json", '{"handoff":{"maxFiles":-1}}\n'),
+)
+harm("a stored handoff that is damaged", "warning", "handoffs", /a stored handoff cannot be read/, () => {
+  patient.write(".opencode/state/.gitignore", "*\n")
+  patient.write(".opencode/state/handoffs/handoff-1.json", '{"version":1,')
+})
+
+harm("a state writer that is not there", "warning", "live-state", /the writer '\/absent\/writer' is not there/, () => ({
+  BATON_STATE_WRITER: '["/absent/writer"]',
+}))
+harm("a variable that names no state writer", "warning", "live-state", /expected a JSON array of program and/, () => ({
+  BATON_STATE_WRITER: "c2c",
+}))
+harm("a writer in the settings that is not there", "warning", "live-state", /the writer 'my-writer' is not there/, () =>
+  patient.write(".opencode/baton.json", '{"liveState":{"writer":["my-writer"]}}\n'),
+)
+harm("a statefile that cannot be read", "warning", "live-state", /no agent is seen in .*one\.json/, () => {
+  patient.write(".opencode/state/.gitignore", "*\n")
+  mkdirSync(join(patient.project, ".opencode/state/live/one.json"), { recursive: true })
+})
+harm("a session's learning record that is damaged", "warning", "learning", /a session's record cannot be read/, () => {
+  patient.write(".opencode/state/.gitignore", "*\n")
+  patient.write(".opencode/state/learning/sessions/ses_1.json", '{"version":1,')
+})
+harm("something learned that waits", "warning", "learning", /^1 of them wait/, () => {
+  const saying = { key: "k", type: "correction", sentence: "No, use tabs.", messageID: "msg_1", at: "2026-01-01" }
+  const sayings = [{ ...saying, state: "waiting", files: [], confirmed: false }]
+  const record = { version: 1, sessionID: "ses_1", pid: 1, sayings, given: [] }
+  patient.write(".opencode/state/.gitignore", "*\n")
+  patient.write(".opencode/state/learning/sessions/ses_1.json", JSON.stringify(record))
+})
+
+harm("another program called prog", "warning", "ledger", /programs\/prog is called prog and is not the ledger/, () =>
+  patient.program("prog", "echo I make progress bars\n"),
+)
+harm("a prog that hangs", "broken", "ledger", /did not answer/, () =>
+  patient.program("prog", "# github.com/baiirun/prog\nexec sleep 60\n"),
+)
+harm("an embedded ledger that is gone", "broken", "ledger", /embedded ledger is missing/, () =>
+  patient.delete(".opencode/baton/ledger/embedded/main.ts"),
+)
+
+harm("a database that is none", "broken", "database", /not an SQLite database/, () =>
+  outside(join(patient.home, ".prog/prog.db"), "text"),
+)
+harm("a database that is a folder", "broken", "database", /is not a file/, () => {
+  mkdirSync(join(patient.home, ".prog/prog.db"), { recursive: true })
+})
+harm("a database of a newer prog", "warning", "database", /own\.db has schema version 4/, () => {
+  outside(join(patient.home, "own.db"), database(4))
+  return { PROG_DB: join(patient.home, "own.db") }
+})
+harm("a database without tables", "warning", "database", /holds no ledger/, () =>
+  outside(join(patient.home, ".prog/prog.db"), ""),
+)
+
+const RECORD = JSON.stringify({
+  version: 1,
+  createdAt: "2026-01-02T03:04:05.000Z",
+  entry: { kind: "log", taskID: "ts-0a1b2c", message: "Compaction 1" },
+})
+harm("a record that waits", "warning", "outbox", /^1 record waits/, () =>
+  patient.write(".opencode/state/outbox/1767323045000-000000-a.json", RECORD),
+)
+harm("a parked record", "warning", "outbox", /^a log of ts-0a1b2c .* since 2026-01-02.*: item not found/, () => {
+  const path = ".opencode/state/outbox/parked/1767323045000-000000-a.json"
+  patient.write(path, RECORD)
+  patient.write(`${path}.reason`, "2026-01-02T03:04:06.000Z\nitem not found\n")
+})
+harm("a parked record that is none", "warning", "outbox", /^a record could not be delivered/, () =>
+  patient.write(".opencode/state/outbox/parked/1.json", "text"),
+)
+
+harm("a run-time folder that is a file", "broken", "state", /state is not a folder/, () =>
+  patient.write(".opencode/state", ""),
+)
+harm("records that git would commit", "warning", "state", /could be committed/, () => {
+  runScript(["git", "-C", patient.project, "init", "-q"])
+  patient.write(".opencode/state/outbox/1.json", "{}")
+})
+
+const judge = (report: Report, { id, status, message }: Harm["finding"]): void => {
+  const found = report.findings.filter((one) => one.id === id && one.status === status)
+  expect(found.map((one) => one.message)).toContainEqual(expect.stringMatching(message))
+  for (const one of report.findings) expect(one.fix === undefined, one.message).toBe(one.status === "ok")
+  expect(report.summary[status]).toBeGreaterThan(0)
+}
+
+test.each(harms.filter(({ byCommand }) => !byCommand))(
+  promised("install.E2", "$name is found, with how to mend it"),
+  async ({ harm: act, finding }) => {
+    const environment = act()
+    judge(await patient.look(finding.id, environment), finding)
+  },
+)
+
+test.each(harms.filter(({ byCommand }) => byCommand))(
+  promised("install.E2", "$name is found by the command, which says by its exit code that something is broken"),
+  ({ harm: act, finding }) => {
+    const { exitCode, report } = patient.examine(act())
+    judge(report, finding)
+    expect(exitCode).toBe(1)
+  },
+)
+
+test(promised("install.E2", "a file the user changed is told and is no fault"), () => {
+  patient.write("prompts/handoff.md", "My own handoff.\n")
+  const { exitCode, report } = patient.examine()
+  expect(exitCode).toBe(0)
+  const [files] = report.findings.filter(({ id }) => id === "files")
+  expect(files).toMatchObject({ status: "ok", message: expect.stringContaining("installation: prompts/handoff.md") })
+})
+
+describe("a project's own file with the name of a prompt", () => {
+  const OWN = "# Worker\n\nOur crew at {{site}}.\n"
+  const NAMES = ["handoff", "handoff-command", "worker", "planner"]
+  const aboutPrompts = () => {
+    const { exitCode, report } = patient.examine()
+    expect(exitCode).toBe(0)
+    expect(JSON.stringify(report)).not.toMatch(/rename it over|Put the line back|does not mention/)
+    return report.findings.filter(({ id }) => id === "prompts")
+  }
+
+  test.each(NAMES)(
+    promised("start.A4", "prompts/%s.md is left alone in one plain line that says how to change that"),
+    (name) => {
+      patient.write(`prompts/${name}.md`, OWN)
+      const told = aboutPrompts().filter(({ message }) => message.includes(`prompts/${name}.md`))
+      expect(told).toEqual([
+        {
+          id: "prompts",
+          status: "ok",
+          message: expect.stringMatching(
+            new RegExp(
+              `^prompts/${name}\\.md is the project's own file and is left alone; Baton uses its built-in (prompt|protocol)\\. ` +
+                `To make it Baton's, add the line <!-- baton:${name} -->$`,
+            ),
+          ),
+        },
+      ])
+      patient.write(`prompts/${name}.md`, `<!-- baton:${name} -->\n${OWN}`)
+      const { report } = patient.examine()
+      expect(JSON.stringify(report)).not.toContain("the project's own file")
+    },
+  )
+
+  test(promised("start.A4", "beside it the prompt of .opencode/prompts is judged"), () => {
+    for (const name of NAMES) {
+      patient.write(`.opencode/prompts/${name}.md`, patient.read(`prompts/${name}.md`))
+      patient.write(`prompts/${name}.md`, OWN)
+    }
+    const found = aboutPrompts()
+    expect(found.map(({ status }) => status)).toEqual(found.map(() => "ok"))
+    const messages = found.map(({ message }) => message)
+    for (const name of NAMES) {
+      const used = `Baton uses .opencode/prompts/${name}.md`
+      expect(messages).toContainEqual(expect.stringContaining(`prompts/${name}.md is the project's own file`))
+      expect(messages).toContainEqual(expect.stringContaining(used))
+    }
+    expect(messages).toContain(".opencode/prompts/worker.md states task, role and protocol")
+    patient.write(".opencode/prompts/worker.md", "# Worker\n<!-- baton:brief -->\n")
+    const [broken] = patient.examine().report.findings.filter(({ status }) => status === "broken")
+    expect(broken?.message).toContain(".opencode/prompts/worker.md has no line 'Task: ")
+  })
+
+  test(promised("start.A4", "a version that lies beside it is never to be renamed over it"), () => {
+    layBeside("prompts/handoff.md", OWN)
+    aboutPrompts()
+  })
+})
+
+test(promised("install.E2", "a ledger of the known schema and a linked home are no fault"), () => {
+  outside(join(patient.root, "ledger.db"), database(3))
+  mkdirSync(join(patient.home, ".prog"))
+  symlinkSync(join(patient.root, "ledger.db"), join(patient.home, ".prog/prog.db"))
+  const { report } = patient.examine()
+  expect(report.findings).toContainEqual({
+    id: "database",
+    status: "ok",
+    message: `${join(patient.home, ".prog/prog.db")}, schema version 3`,
+  })
+})
+
+test(promised("install.E2", "a project without Baton is told once, not by every check"), () => {
+  patient.delete(".opencode")
+  const { report } = patient.examine()
+  expect(report.findings.filter(({ status }) => status === "broken")).toHaveLength(1)
+})

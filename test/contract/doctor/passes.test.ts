@@ -1,0 +1,102 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { passesCheck } from "../../../.opencode/baton/doctor/checks/passes.ts"
+import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { copyBundle } from "../../support/opencode/test-project.ts"
+
+const PASS = "pass_20260101102030000_abcd"
+
+const setUp = () => {
+  const root = temporaryFolder()
+  copyBundle(join(root, ".opencode"), undefined)
+  symlinkSync(join(REPOSITORY, "node_modules"), join(root, ".opencode", "node_modules"))
+  writeFileSync(join(root, "a.txt"), "one\n")
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-C", root, "-c", "user.name=Test", "-c", "user.email=test@example.invalid", ...args])
+  git("init", "-q")
+  git("add", "a.txt")
+  git("commit", "-q", "-m", "start")
+  const examine = () =>
+    passesCheck.examine({
+      root,
+      home: root,
+      environment: {},
+      scratch: root,
+      run: createProcessRunner({ shell: undefined }),
+    })
+  const passes = (...args: string[]) =>
+    spawnSync(join(root, ".opencode/baton/bin/baton"), ["passes", ...args], {
+      cwd: root,
+      encoding: "utf8",
+      env: { PATH: process.env.PATH, HOME: root, TMPDIR: root, BATON_OPENCODE: NEWEST.path },
+    })
+  /** Lets a process begin a pass and ends it there, as a crash does, when it has said this. */
+  const cutOffAt = (step: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
+      const argv = ["--no-env-file", "--config=/dev/null", "run", script, root, PASS, '{"a.txt":"two\\n"}']
+      const child = spawn(NEWEST.path, argv, {
+        env: { ...process.env, BUN_BE_BUN: "1" },
+        stdio: ["ignore", "pipe", "inherit"],
+      })
+      let said = ""
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        said += text
+        if (said.includes(`${step}\n`)) child.kill("SIGKILL")
+      })
+      child.on("error", reject)
+      child.on("exit", (_code, signal) =>
+        signal === "SIGKILL" ? resolve() : reject(new Error(`it was over before ${step}: ${said}`)),
+      )
+    })
+  return { root, examine, passes, cutOffAt }
+}
+
+describe("doctor on passes", () => {
+  test(promised("pass-over.G4", "finds nothing where there is nothing"), async () => {
+    const { examine } = setUp()
+    expect(await examine()).toEqual([
+      { status: "ok", message: "no .opencode/pass-over.json: no agent passes work over; {} in it is enough" },
+    ])
+  })
+
+  test(promised(["pass-over.G4", "pass-over.C2"], "names a policy that is none, with its line"), async () => {
+    const { root, examine } = setUp()
+    writeFileSync(join(root, ".opencode", "pass-over.json"), '{\n  "default": {}\n}')
+    const [found] = await examine()
+    expect(found).toMatchObject({ status: "broken", fix: expect.stringContaining("docs/pass-over-reference.md") })
+    expect(found?.message).toMatch(/^\.opencode\/pass-over\.json:2 is not a policy, .*Unrecognized key: "default"/)
+    writeFileSync(join(root, ".opencode", "pass-over.json"), "{}")
+    expect(await examine()).toEqual([{ status: "ok", message: ".opencode/pass-over.json is in order" }])
+  })
+
+  test(
+    promised(["pass-over.B3", "pass-over.G4"], "names a pass that was cut off, and what mends it does"),
+    async () => {
+      const { examine, passes, cutOffAt } = setUp()
+      await cutOffAt("edited")
+      const [, cut] = await examine()
+      expect(cut).toMatchObject({ status: "warning", fix: expect.stringContaining(`baton passes restore ${PASS}`) })
+      expect(cut?.message).toMatch(/^pass_20260101102030000_abcd, begun 20.*, was cut off while its subagent worked$/)
+      const restored = passes("restore", PASS)
+      expect([restored.status, restored.stderr]).toEqual([0, ""])
+      expect(restored.stdout).toContain("1 changed file held")
+      expect((await examine()).slice(1)).toEqual([
+        { status: "ok", message: "1 pass holds changes that wait to be applied or rejected" },
+      ])
+    },
+  )
+
+  test(promised("pass-over.G4", "names files of a pass that cannot be read"), async () => {
+    const { root, examine } = setUp()
+    const folder = join(root, ".opencode", "state", "pass-over", PASS, "files")
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, "record.json"), "{")
+    expect((await examine())[1]).toMatchObject({ status: "warning", message: expect.stringContaining(PASS) })
+  })
+})

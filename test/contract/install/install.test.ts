@@ -1,0 +1,222 @@
+import { chmodSync, symlinkSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
+import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
+
+const MANIFEST = ".opencode/baton/.manifest"
+
+let checkout: SmallCheckout
+
+beforeEach(() => {
+  checkout = createSmallCheckout()
+})
+afterEach(() => checkout.remove())
+
+const USER_FILES = {
+  "opencode.json": '{"model":"mine/model"}',
+  ".opencode/package.json": '{"dependencies":{"mine":"1.0.0"}}',
+  ".opencode/plugins/mine.ts": "export const Mine = async () => ({})\n",
+  "prompts/mine.md": "mine\n",
+  "src/index.ts": "export {}\n",
+}
+
+const writeUserFiles = (): void => {
+  for (const [path, text] of Object.entries(USER_FILES)) checkout.write(path, text)
+}
+
+describe("into a fresh project", () => {
+  test(promised("install.E1", "copies plugins, shared folder and prompts, and keeps programs executable"), () => {
+    const { exitCode, stdout, stderr } = checkout.install()
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" })
+    const tree = snapshotTree(checkout.project)
+    const source = snapshotTree(checkout.source)
+    const files = Object.keys(source).filter((path) => /^(\.opencode|prompts)\//.test(path))
+    expect(files).toContain(".opencode/baton/bin/tool")
+    for (const path of files) expect(tree[path], path).toBe(source[path])
+    expect(Object.keys(tree).filter((path) => !(path in source))).toEqual([MANIFEST])
+    expect(stdout).toContain(`cd ${checkout.project} && opencode`)
+    expect(stdout).toContain(`scripts/doctor ${checkout.project}`)
+  })
+
+  test(promised("install.E1", "lists each file with the checksum and the size of the system's own cksum"), () => {
+    checkout.ship(".opencode/baton/empty.ts", "")
+    checkout.ship(".opencode/baton/host/large.ts", "ä".repeat(70_000))
+    checkout.install()
+    const lines = checkout.read(MANIFEST).trimEnd().split("\n")
+    expect(lines[0]).toBe("# What scripts/install put here: POSIX cksum, size, path. Baton 1.0.0")
+    const files = lines.slice(1).filter((line) => !line.startsWith("dir\t-\t"))
+    expect(files).toHaveLength(10)
+    for (const line of files) {
+      const [sum, size, path] = line.split("\t")
+      const { stdout } = runScript(["sh", "-c", `cksum < "${path}"`], { cwd: checkout.project })
+      expect(`${sum} ${size}`, path).toBe(stdout.trim())
+    }
+  })
+
+  test(promised("install.E6", "ends with what a newcomer asks next: git, and where the tasks are"), () => {
+    expect(checkout.install("--dry-run").stdout).not.toMatch(/^(Git|Tasks|Next):/m)
+    const { stdout } = checkout.install()
+    expect(stdout).toMatch(/^Git: commit these files or ignore them, either is fine\.$/m)
+    expect(stdout).toMatch(/^Tasks: .* in ~\/\.prog\/prog\.db\.$/m)
+    expect(stdout.indexOf("Next:")).toBeGreaterThan(stdout.indexOf("Tasks:"))
+  })
+
+  test(promised("install.E6", "says at uninstall that the tasks stay, where, and how they can be read"), () => {
+    checkout.install()
+    const removed = runScript([join(checkout.source, "scripts/install"), checkout.project, "--uninstall"], {
+      cwd: checkout.root,
+      env: { ...process.env, PROG_DB: "/elsewhere/tasks.db" },
+    })
+    expect(removed.stdout).toMatch(/^Tasks: they stay in \/elsewhere\/tasks\.db\. Read them with prog .* SQLite/m)
+    expect(removed.stdout).toContain(".opencode/baton/bin/prog list")
+  })
+
+  test(promised("install.E1", "leaves tests, node_modules and editor litter behind"), () => {
+    for (const path of ["host/a.test.ts", "node_modules/x/index.ts", "host/.hidden", "host/a.ts~"]) {
+      checkout.ship(`.opencode/baton/${path}`, "litter")
+    }
+    checkout.install()
+    const tree = Object.keys(snapshotTree(checkout.project))
+    expect(tree.filter((path) => /test\.ts|node_modules|hidden|~/.test(path))).toEqual([])
+  })
+
+  test(promised("install.E4", "hides the shared folder from searches, in the project alone, until uninstall"), () => {
+    checkout.ship(".opencode/baton/ignore", "*\n")
+    checkout.install()
+    expect(checkout.read(".opencode/baton/.ignore")).toBe("*\n")
+    expect(checkout.has(".opencode/baton/ignore")).toBe(false)
+    expect(checkout.install().stdout).toContain("Nothing to do")
+    checkout.install("--uninstall")
+    expect(checkout.has(".opencode/baton")).toBe(false)
+  })
+
+  test(promised("install.E1", "shows in git nothing but the new files"), () => {
+    writeUserFiles()
+    const git = (...args: string[]) => runScript(["git", "-C", checkout.project, ...args])
+    git("init", "-q")
+    git("add", "-A")
+    git("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-qm", "start")
+    checkout.install()
+    const lines = git("status", "--short", "-uall").stdout.trim().split("\n")
+    expect(lines.length).toBeGreaterThan(3)
+    expect(lines.filter((line) => !line.startsWith("?? "))).toEqual([])
+  })
+
+  test(promised("install.E1", "works from a read-only checkout, with spaces and quotes in every path"), () => {
+    const odd = createSmallCheckout({ source: "check out's", project: "my 'proj' $HOME" })
+    try {
+      runScript(["chmod", "-R", "a-w", odd.source])
+      const { exitCode, stdout } = odd.install()
+      expect(exitCode).toBe(0)
+      expect(odd.read("prompts/handoff.md")).toContain("Write the handoff.")
+      const [, hint] = /^ {2}cd (.*) && opencode$/m.exec(stdout) ?? []
+      expect(runScript(["sh", "-c", `cd ${hint} && pwd`]).stdout.trim()).toBe(odd.project)
+      expect(odd.install("--uninstall").exitCode).toBe(0)
+      expect(snapshotTree(odd.project)).toEqual({})
+    } finally {
+      runScript(["chmod", "-R", "u+w", odd.source])
+      odd.remove()
+    }
+  })
+
+  test(
+    promised("install.E1", "takes DIR relative to the caller, through a link to the script and to the project"),
+    () => {
+      symlinkSync(join(checkout.source, "scripts", "install"), join(checkout.root, "install-baton"))
+      symlinkSync(checkout.project, join(checkout.root, "linked"))
+      const outcome = runScript(["sh", "./install-baton", "linked"], { cwd: checkout.root })
+      expect(outcome.exitCode).toBe(0)
+      expect(checkout.has(".opencode/plugins/thing.ts")).toBe(true)
+    },
+  )
+})
+
+describe("the user's own work", () => {
+  test(promised("install.E1", "is untouched, and uninstall gives the tree back byte for byte"), () => {
+    writeUserFiles()
+    chmodSync(join(checkout.project, "src/index.ts"), 0o600)
+    const before = snapshotTree(checkout.project)
+    expect(checkout.install().exitCode).toBe(0)
+    for (const [path, text] of Object.entries(USER_FILES)) expect(checkout.read(path), path).toBe(text)
+    expect(checkout.install("--uninstall").exitCode).toBe(0)
+    expect(snapshotTree(checkout.project)).toEqual(before)
+  })
+
+  test(promised("install.E1", "keeps a prompt that was there before and puts the new one beside it"), () => {
+    const mine = "# Worker\n\n<!-- baton:protocol -->\nmine\n<!-- /baton:protocol -->\n"
+    checkout.write("prompts/worker.md", mine)
+    const before = snapshotTree(checkout.project)
+    const { exitCode, stdout } = checkout.install()
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/keep +prompts\/worker\.md: it was yours before.*worker\.md\.baton-new/)
+    expect(checkout.read("prompts/worker.md")).toBe(mine)
+    expect(checkout.read("prompts/worker.md.baton-new")).toMatch(/^# Worker\n\nTask: /)
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual(before)
+  })
+
+  test(promised("install.E1", "keeps a file that was there before even when it equals ours"), () => {
+    checkout.write("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\n")
+    const before = snapshotTree(checkout.project)
+    checkout.install()
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual(before)
+  })
+
+  test(promised("install.E1", "keeps a changed plugin, and the new one beside it is not one OpenCode loads"), () => {
+    checkout.install()
+    checkout.write(".opencode/plugins/thing.ts", "// mine\n")
+    const { stdout } = checkout.install()
+    expect(stdout).toMatch(/keep +\.opencode\/plugins\/thing\.ts: you changed it/)
+    expect(checkout.read(".opencode/plugins/thing.ts")).toBe("// mine\n")
+    const loaded = Object.keys(snapshotTree(join(checkout.project, ".opencode/plugins"))).filter((name) =>
+      /\.(ts|js)$/.test(name),
+    )
+    expect(loaded).toEqual(["thing.ts"])
+    expect(checkout.has(".opencode/plugins/thing.ts.baton-new")).toBe(true)
+  })
+
+  test(promised("install.E1", "keeps a link in place of a file and does not write through it"), () => {
+    checkout.write("elsewhere.md", "<!-- baton:handoff -->\nshared\n")
+    checkout.write("prompts/mine.md", "")
+    symlinkSync("../elsewhere.md", join(checkout.project, "prompts/handoff.md"))
+    checkout.install()
+    expect(checkout.read("elsewhere.md")).toBe("<!-- baton:handoff -->\nshared\n")
+    expect(checkout.has("prompts/handoff.md.baton-new")).toBe(true)
+  })
+
+  test(promised("install.E1", "keeps a changed file at uninstall and names it"), () => {
+    checkout.install()
+    checkout.write("prompts/handoff.md", "mine now\n")
+    const { exitCode, stdout } = checkout.install("--uninstall")
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/keep +prompts\/handoff\.md/)
+    expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/handoff.md"])
+  })
+})
+
+describe("doing nothing", () => {
+  test(promised("install.E1", "is what a second run does, and says"), () => {
+    checkout.write("prompts/worker.md", "<!-- baton:brief -->\nmy worker\n")
+    checkout.install()
+    const before = snapshotTree(checkout.project)
+    const { exitCode, stdout } = checkout.install()
+    expect({ exitCode, said: stdout.includes("Nothing to do") }).toEqual({ exitCode: 0, said: true })
+    expect(snapshotTree(checkout.project)).toEqual(before)
+    checkout.install("--uninstall")
+    expect(checkout.install("--uninstall").stdout).toContain("Nothing to do")
+  })
+
+  test(promised("install.E1", "is what --dry-run does, for install, upgrade and uninstall, naming each file"), () => {
+    expect(checkout.install("--dry-run").stdout).toMatch(/add +\.opencode\/plugins\/thing\.ts/)
+    expect(snapshotTree(checkout.project)).toEqual({})
+    checkout.install()
+    checkout.ship("prompts/handoff.md", "Newer.\n")
+    const before = snapshotTree(checkout.project)
+    expect(checkout.install("--dry-run").stdout).toMatch(/update +prompts\/handoff\.md/)
+    expect(checkout.install("--uninstall", "--dry-run").stdout).toMatch(/remove +prompts\/handoff\.md/)
+    expect(snapshotTree(checkout.project)).toEqual(before)
+  })
+})

@@ -1,0 +1,137 @@
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { posixChecksum } from "../../../.opencode/baton/doctor/checksum.ts"
+import { promised } from "../../requirements.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
+import { createSmallCheckout, type SmallCheckout } from "../../support/files/small-checkout.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+
+const NAMES = ["handoff-command.md", "handoff.md", "planner.md", "worker.md"]
+const OWN = "Dear {{customer}},\n"
+
+let checkout: SmallCheckout
+
+beforeEach(() => {
+  checkout = createSmallCheckout()
+})
+afterEach(() => checkout.remove())
+
+const namesIn = (folder: string): string[] =>
+  checkout.has(folder) ? readdirSync(join(checkout.project, folder)).sort() : []
+const link = (target: string, path: string): void => {
+  mkdirSync(dirname(join(checkout.project, path)), { recursive: true })
+  symlinkSync(target, join(checkout.project, path))
+}
+
+describe("prompts", () => {
+  test.each<[string, () => void]>([
+    ["its own handoff.md", () => checkout.write("prompts/handoff.md", OWN)],
+    [
+      "its own worker.md that quotes the comment",
+      () => checkout.write("prompts/worker.md", "> <!-- baton:brief -->\n"),
+    ],
+    ["prompts of other names", () => checkout.write("prompts/mail.md", "<!-- baton:handoff -->\n")],
+    ["nothing but a folder in it", () => checkout.write("prompts/mail/handoff.md", "<!-- baton:handoff -->\n")],
+    ["a folder called handoff.md", () => checkout.write("prompts/handoff.md/a.md", OWN)],
+    ["a file of that name", () => checkout.write("prompts", OWN)],
+    [
+      "a link to its own prompts",
+      () => {
+        checkout.write("shared/mail.md", OWN)
+        link("shared", "prompts")
+      },
+    ],
+    ["a link that leads nowhere", () => link("nowhere", "prompts")],
+  ])(promised("install.E7", "go to .opencode/prompts where prompts is the project's, as with %s"), (_, prepare) => {
+    prepare()
+    const before = snapshotTree(checkout.project)
+    const { exitCode, stdout } = checkout.install()
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain("Prompts: they are in .opencode/prompts; prompts is left to the project.\n")
+    expect(namesIn(".opencode/prompts")).toEqual(NAMES)
+    const outside = Object.entries(snapshotTree(checkout.project)).filter(([path]) => !path.startsWith(".opencode"))
+    expect(Object.fromEntries(outside)).toEqual(before)
+    expect(checkout.install().stdout).toContain("Nothing to do")
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual(before)
+  })
+
+  test.each<[string, () => void]>([
+    ["is not there", () => {}],
+    ["is empty", () => mkdirSync(join(checkout.project, "prompts"))],
+    [
+      "has a role prompt of Baton 0.1.0",
+      () => checkout.write("prompts/planner.md", "# Planner\n\n<!-- Machine-read by .opencode/plugins/x.ts: -->\n"),
+    ],
+    ["has one that you edited", () => checkout.write("prompts/handoff.md", "Mine.\r\n<!--\tbaton:handoff -->\r\n")],
+    ["has one with a byte order mark", () => checkout.write("prompts/handoff.md", "\uFEFF<!-- baton:handoff -->\n")],
+  ])(promised("install.E7", "go to prompts where that folder %s"), (_, prepare) => {
+    prepare()
+    const { exitCode, stdout } = checkout.install()
+    expect(exitCode).toBe(0)
+    expect(stdout).not.toContain("Prompts:")
+    expect(namesIn("prompts")).toEqual(expect.arrayContaining(NAMES))
+    expect(checkout.has(".opencode/prompts")).toBe(false)
+  })
+
+  test.each(NAMES)(promised("install.E7", "go to prompts where the %s that comes with Baton is there"), (name) => {
+    checkout.write(`prompts/${name}`, readFileSync(join(REPOSITORY, "prompts", name), "utf8"))
+    checkout.install()
+    expect(checkout.has(".opencode/prompts")).toBe(false)
+  })
+
+  test(promised("install.E7", "stay in prompts where an earlier installation put them"), () => {
+    checkout.ship("prompts/handoff.md", "Write the handoff.\n")
+    checkout.install()
+    for (const name of NAMES) checkout.write(`prompts/${name}`, OWN)
+    checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nNewer.\n")
+    expect(checkout.install().stdout).toMatch(/keep +prompts\/handoff\.md: you changed it/)
+    expect(checkout.has("prompts/handoff.md.baton-new")).toBe(true)
+    expect(checkout.has(".opencode/prompts")).toBe(false)
+  })
+
+  test(promised("install.E7", "stay in .opencode/prompts when the project's own are gone"), () => {
+    checkout.write("prompts/handoff.md", OWN)
+    checkout.install()
+    rmSync(join(checkout.project, "prompts"), { recursive: true })
+    checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nNewer.\n")
+    expect(checkout.install().stdout).toMatch(/update +\.opencode\/prompts\/handoff\.md/)
+    expect(checkout.read(".opencode/prompts/handoff.md")).toContain("Newer.")
+    expect(checkout.has("prompts")).toBe(false)
+  })
+
+  test(
+    promised("install.E7", "that you changed in .opencode/prompts are kept, with the new version beside them"),
+    () => {
+      checkout.write("prompts/mail.md", OWN)
+      checkout.install()
+      checkout.write(".opencode/prompts/worker.md", "<!-- baton:brief -->\nmine\n")
+      expect(checkout.install().stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md: you changed it/)
+      checkout.install("--uninstall")
+      expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
+      expect(checkout.read("prompts/mail.md")).toBe(OWN)
+    },
+  )
+
+  test(promised("install.E7", "are removed from both places at uninstall"), () => {
+    checkout.write("prompts/mail.md", OWN)
+    const before = snapshotTree(checkout.project)
+    checkout.install()
+    checkout.write("prompts/worker.md", "as installed\n")
+    const { crc, size } = posixChecksum(Buffer.from("as installed\n"))
+    appendFileSync(join(checkout.project, ".opencode/baton/.manifest"), `${crc}\t${size}\tprompts/worker.md\n`)
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual(before)
+  })
+
+  test(promised("install.E7", "are not written through a link in place of .opencode/prompts"), () => {
+    checkout.write("prompts/mail.md", OWN)
+    mkdirSync(join(checkout.root, "elsewhere"))
+    link(join(checkout.root, "elsewhere"), ".opencode/prompts")
+    const { exitCode, stderr } = checkout.install()
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain(`${checkout.project}/.opencode/prompts is a symbolic link to`)
+    expect(readdirSync(join(checkout.root, "elsewhere"))).toEqual([])
+  })
+})

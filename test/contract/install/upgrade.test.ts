@@ -1,0 +1,214 @@
+import { spawnSync } from "node:child_process"
+import { appendFileSync, chmodSync, existsSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { posixChecksum } from "../../../.opencode/baton/doctor/checksum.ts"
+import { promised } from "../../requirements.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
+import { createSmallCheckout, type SmallCheckout } from "../../support/files/small-checkout.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+
+const MANIFEST = ".opencode/baton/.manifest"
+const SIGNAL_AT_CALL = pathToFileURL(join(REPOSITORY, "test/fixtures/signal-at-call.mjs")).href
+
+let checkout: SmallCheckout
+
+beforeEach(() => {
+  checkout = createSmallCheckout()
+})
+afterEach(() => checkout.remove())
+
+describe("upgrade", () => {
+  test(promised("install.E1", "replaces what is unchanged, adds what is new, removes what is gone"), () => {
+    checkout.ship(".opencode/baton/old/gone.ts", "export {}\n")
+    checkout.install()
+    checkout.unship(".opencode/baton/old/gone.ts")
+    checkout.ship("prompts/handoff.md", "Newer.\n")
+    checkout.ship(".opencode/plugins/second.ts", "export const Second = async () => ({})\n")
+    const { stdout } = checkout.install()
+    expect(stdout).toMatch(/update +prompts\/handoff\.md/)
+    expect(stdout).toMatch(/add +\.opencode\/plugins\/second\.ts/)
+    expect(stdout).toMatch(/remove +\.opencode\/baton\/old\/gone\.ts/)
+    expect(checkout.read("prompts/handoff.md")).toBe("Newer.\n")
+    expect(checkout.has(".opencode/baton/old")).toBe(false)
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "keeps a changed file that a newer version no longer has"), () => {
+    checkout.ship("prompts/extra.md", "extra\n")
+    checkout.install()
+    checkout.unship("prompts/extra.md")
+    checkout.write("prompts/extra.md", "my extra\n")
+    expect(checkout.install().stdout).toMatch(/keep +prompts\/extra\.md: you changed it; it is yours now/)
+    checkout.install("--uninstall")
+    expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/extra.md"])
+  })
+
+  test(promised("install.E1", "renews the version beside a changed file, and clears it away once it is merged"), () => {
+    checkout.install()
+    checkout.write("prompts/handoff.md", "mine\n")
+    checkout.install()
+    checkout.ship("prompts/handoff.md", "Newest.\n")
+    checkout.install()
+    expect(checkout.read("prompts/handoff.md.baton-new")).toBe("Newest.\n")
+    expect(checkout.read("prompts/handoff.md")).toBe("mine\n")
+    checkout.write("prompts/handoff.md", "Newest.\n")
+    expect(checkout.install().stdout).toMatch(/remove +prompts\/handoff\.md\.baton-new/)
+    expect(checkout.has("prompts/handoff.md.baton-new")).toBe(false)
+  })
+
+  test(promised("install.E1", "puts back a file that was deleted and an executable bit that was lost"), () => {
+    checkout.install()
+    const installed = snapshotTree(checkout.project)
+    rmSync(join(checkout.project, "prompts/handoff.md"))
+    chmodSync(join(checkout.project, ".opencode/baton/bin/tool"), 0o644)
+    checkout.install()
+    expect(snapshotTree(checkout.project)).toEqual(installed)
+  })
+})
+
+describe("an interrupted run", () => {
+  const program = () => join(checkout.source, "scripts/lib/install.mjs")
+  /** Runs the program behind scripts/install and sends it a signal at the n-th call of a function of node:fs. */
+  const signalAt = (at: string, ...args: string[]) =>
+    spawnSync(process.execPath, ["--import", SIGNAL_AT_CALL, program(), checkout.project, ...args], {
+      encoding: "utf8",
+      env: { ...process.env, BATON_TEST_SIGNAL: at },
+    })
+  const killAt = (at: string, ...args: string[]): void => {
+    expect(signalAt(`${at} SIGKILL`, ...args).signal, at).toBe("SIGKILL")
+  }
+  const expectWhole = ({ except }: { except?: string } = {}): void => {
+    const expected = createSmallCheckout()
+    const treeOf = ({ project }: SmallCheckout) =>
+      Object.entries(snapshotTree(project)).filter(([path]) => path !== except)
+    try {
+      expected.install()
+      expect(treeOf(checkout)).toEqual(treeOf(expected))
+    } finally {
+      expected.remove()
+    }
+  }
+
+  // Written are the manifest, eight files, and the manifest.
+  test.each([...[2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => `writeFileSync ${n}`), "renameSync 2", "renameSync 10"])(
+    promised("install.E1", "is finished by the next one, and by --uninstall then (killed at %s)"),
+    (at) => {
+      killAt(at)
+      expect(checkout.install().exitCode).toBe(0)
+      expectWhole()
+      checkout.install("--uninstall")
+      expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
+
+  test(promised("install.E1", "is finished by the next one when it was killed before anything was on record"), () => {
+    killAt("writeFileSync 1")
+    expect(checkout.install().exitCode).toBe(0)
+    // The folders that were there already are not listed.
+    expectWhole({ except: MANIFEST })
+  })
+
+  test.each([3, 10])(promised("install.E1", "is undone by --uninstall (killed at write %i)"), (count) => {
+    killAt(`writeFileSync ${count}`)
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test.each(["rmSync 1", "rmSync 5", "rmSync 9", "rmdirSync 1", "rmdirSync 4"])(
+    promised("install.E1", "of --uninstall is finished by the next one (killed at %s)"),
+    (at) => {
+      checkout.install()
+      killAt(at, "--uninstall")
+      checkout.install("--uninstall")
+      expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
+
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"])(
+    promised("install.E1", "says at %s that it stopped, exits with 130, and is finished by the next one"),
+    (signal) => {
+      const { status, stderr } = signalAt(`renameSync 4 ${signal}`)
+      expect({ status, stderr }).toEqual({
+        status: 130,
+        stderr: "\ninstall: stopped. Run the same command again to finish.\n",
+      })
+      expect(checkout.has("prompts/worker.md")).toBe(false)
+      checkout.install()
+      expectWhole()
+    },
+  )
+
+  test(promised("install.E1", "does not turn our own newer files into the user's"), () => {
+    checkout.install()
+    const shipAll = (text: string) => {
+      checkout.ship(".opencode/baton/host/thing.ts", `export const createThing = () => ({ ${text}: 1 })\n`)
+      checkout.ship("prompts/handoff.md", `${text}\n`)
+    }
+    shipAll("second")
+    killAt("writeFileSync 3")
+    shipAll("third")
+    expect(checkout.install().stdout).not.toContain("keep")
+    expect(checkout.read("prompts/handoff.md")).toBe("third\n")
+    expect(checkout.read(".opencode/baton/host/thing.ts")).toContain("third")
+  })
+})
+
+describe("uninstall", () => {
+  test(promised("install.E1", "keeps run-time records, unless --purge is given"), () => {
+    checkout.install()
+    checkout.write(".opencode/state/.gitignore", "*\n")
+    checkout.write(".opencode/state/outbox/1.json", "{}")
+    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/state.*--purge/)
+    expect(checkout.has(".opencode/state/outbox/1.json")).toBe(true)
+    expect(checkout.install("--uninstall", "--purge").exitCode).toBe(0)
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "keeps the audit of passes, unless --purge is given"), () => {
+    checkout.install()
+    checkout.write(".opencode/pass-over-logs/.gitignore", "*\n")
+    checkout.write(".opencode/pass-over-logs/2026-01/session-ses_1-passes.jsonl", "{}\n")
+    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/pass-over-logs.*--purge/)
+    expect(checkout.has(".opencode/pass-over-logs/2026-01/session-ses_1-passes.jsonl")).toBe(true)
+    expect(checkout.install("--uninstall", "--purge").stdout).toMatch(/remove +\.opencode\/pass-over-logs\n/)
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "names what is the user's and stays, --purge or not"), () => {
+    checkout.install()
+    checkout.write(".opencode/baton.json", "{}")
+    checkout.write(".opencode/pass-over.json", "{}")
+    const { stdout } = checkout.install("--uninstall", "--purge")
+    expect(stdout).toMatch(
+      /keep +\.opencode\/baton\.json: it is yours\n +keep +\.opencode\/pass-over\.json: it is yours/,
+    )
+    expect(Object.keys(snapshotTree(checkout.project)).slice(1)).toEqual([
+      ".opencode/baton.json",
+      ".opencode/pass-over.json",
+    ])
+  })
+
+  test(promised("install.E1", "removes run-time folders that hold no record"), () => {
+    checkout.install()
+    checkout.write(".opencode/state/.gitignore", "*\n")
+    checkout.write(".opencode/pass-over-logs/.gitignore", "*\n")
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("install.E1", "reaches nothing outside, whatever the manifest says"), () => {
+    checkout.install()
+    writeFileSync(join(checkout.root, "outside.md"), "mine\n")
+    checkout.write("src/own.ts", "mine\n")
+    const { crc, size } = posixChecksum(Buffer.from("mine\n"))
+    const paths = ["../outside.md", "prompts/../../outside.md", `${checkout.root}/outside.md`, "src/own.ts"]
+    const lines = paths.map((path) => `${crc}\t${size}\t${path}\n`)
+    appendFileSync(join(checkout.project, MANIFEST), lines.join(""))
+    checkout.install("--uninstall")
+    expect(existsSync(join(checkout.root, "outside.md"))).toBe(true)
+    expect(checkout.has("src/own.ts")).toBe(true)
+  })
+})

@@ -1,0 +1,79 @@
+import { spawnSync } from "node:child_process"
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { basename, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { learningKey } from "../../../.opencode/baton/learning/key.ts"
+import { renderDetail } from "../../../.opencode/baton/ledger/learning-record.ts"
+import { promised } from "../../requirements.ts"
+import { shareBundle } from "../../support/files/bundle-project.ts"
+import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
+
+const SENTENCE = "No, use tabs instead of spaces."
+
+const createProject = shareBundle()
+
+describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
+  const setUp = () => {
+    const project = createProject()
+    const environment = { BATON_OPENCODE: binary.path, BATON_RUNTIME: binary.path, BATON_LEDGER: "embedded" }
+    const env = { PATH: process.env.PATH, HOME: project, TMPDIR: project, ...environment }
+    const start = (program: string, args: readonly string[]) =>
+      spawnSync(join(project, ".opencode/baton/bin", program), args, { cwd: project, encoding: "utf8", env })
+    const add = (sentence: string, folder = project): string => {
+      const source = { at: "2026-11-20T10:00:00.000Z", sessionID: "ses_A", messageID: "msg_1" }
+      const key = learningKey(sentence)
+      const detail = renderDetail({ key, folder, answered: "ran make", confirmed: true, times: 2, sources: [source] })
+      const args = ["-p", basename(project), "-c", "correction", "--detail", detail, "--", sentence]
+      return start("prog", ["learn", ...args]).stdout.trim()
+    }
+    const use = (sentence: string): void => {
+      const folder = join(project, ".opencode", "state", "learning", "sessions")
+      const given = [{ messageID: "msg_1", at: "2026-11-21T10:00:00.000Z", text: "", keys: [learningKey(sentence)] }]
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(
+        join(folder, "ses_B.json"),
+        JSON.stringify({ version: 1, sessionID: "ses_B", pid: 1, sayings: [], given }),
+      )
+    }
+    return { project, add, use, learned: (...args: string[]) => start("baton", ["learned", ...args]) }
+  }
+
+  test(promised(["learning.C2", "learning.D1"], "lists, shows, forgets and exports what this project learned"), () => {
+    const { project, add, use, learned } = setUp()
+    expect(learned()).toMatchObject({ stdout: "Nothing learned\n", status: 0 })
+    const id = add(SENTENCE)
+    add("No, use another folder's rule.", "/elsewhere")
+    use(SENTENCE)
+    expect(learned().stdout).toBe(`${id}  correction    2× since 2026-11-20, used 1×  ${SENTENCE}\n`)
+    const shown = learned("show", id).stdout
+    for (const part of [
+      "2026-11-20T10:00:00.000Z in ses_A",
+      "Answered:   ran make",
+      "2026-11-21T10:00:00.000Z in ses_B",
+    ])
+      expect(shown).toContain(part)
+    expect(JSON.parse(learned("--json").stdout)).toMatchObject([
+      { id, type: "correction", used: [{ sessionID: "ses_B" }] },
+    ])
+
+    const before = readdirSync(project)
+    const exported = learned("export").stdout
+    expect(exported).toMatch(/^# Learned in .*\n\nRendered by `baton learned export`/)
+    expect(exported).toContain(`## Corrections\n\n- ${SENTENCE} (2026-11-20, ${id})`)
+    expect(readdirSync(project)).toEqual(before)
+
+    expect(learned("forget", id, "--reason", "we moved on").stdout).toBe(`Forgotten: ${SENTENCE}\n`)
+    expect(learned().stdout).toBe("Nothing learned\n")
+    expect(learned("list", "--all").stdout).toContain("[stale]")
+    expect(learned("show", id).stdout).toMatch(/Forgotten: {2}\d{4}-\d\d-\d\d by a person: we moved on/)
+    expect(learned("forget", id, "--reason", "again").status).toBe(1)
+  })
+
+  test(promised("learning.C2", "refuses a wrong command line with what was expected"), () => {
+    const { learned } = setUp()
+    expect(learned("drop")).toMatchObject({ status: 2, stderr: expect.stringContaining("expected list, show, forget") })
+    expect(learned("forget", "lrn-000000")).toMatchObject({ status: 2, stderr: expect.stringContaining("--reason") })
+    expect(learned("show", "lrn-000000")).toMatchObject({ status: 1, stderr: expect.stringContaining("no learning") })
+    expect(learned("--help").stdout).toContain("Usage: baton learned")
+  })
+})

@@ -1,0 +1,163 @@
+import { expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import type { OpenLedger } from "./contract.ts"
+
+type Shown = Record<string, unknown> & { logs: { message: string; created_at: string }[] }
+
+const CONTRACT = ["ledger.D3", "ledger.D5"] as const
+
+export const describeTasks = (open: OpenLedger): void => {
+  test(promised(CONTRACT, "init makes a database, and again leaves it as it is"), async () => {
+    const ledger = open()
+    expect(await ledger.ok("init")).toMatch(/^Initialized prog database at /)
+    const id = await ledger.task("kept")
+    await ledger.ok("init")
+    expect(await ledger.ok("list")).toContain(id)
+  })
+
+  test(promised(CONTRACT, "add prints the id alone, and show gives every field back"), async () => {
+    const ledger = open()
+    await ledger.ok("init")
+    const epic = await ledger.epic("Epic")
+    const waiting = await ledger.task("Waits")
+    const id = await ledger.ok(
+      ...["add", "Fix", "the", "thing", "-p", "demo", "--priority", "1", "--parent", epic, "--blocks", waiting],
+      ...["-l", "urgent", "--label=bug", "--dod", "Tests pass", "-d", "Why & <how>"],
+    )
+    expect(epic).toMatch(/^ep-[0-9a-f]{6}$/)
+    expect(id).toMatch(/^ts-[0-9a-f]{6}$/)
+    expect(await ledger.json("show", id, "--json")).toStrictEqual({
+      id,
+      title: "Fix the thing",
+      type: "task",
+      status: "open",
+      priority: 1,
+      project: "demo",
+      parent: epic,
+      description: "Why & <how>",
+      definition_of_done: "Tests pass",
+      labels: ["bug", "urgent"],
+      dependencies: [],
+      logs: [],
+    })
+    expect(await ledger.json("show", waiting, "--json")).toMatchObject({
+      priority: 2,
+      parent: null,
+      dependencies: [id],
+    })
+    expect(await ledger.ok("show", id, "--json")).toContain('"Why \\u0026 \\u003chow\\u003e"')
+  })
+
+  test(promised(CONTRACT, "show prints fields, description, definition of done, dependencies and log"), async () => {
+    const ledger = open()
+    await ledger.ok("init")
+    const other = await ledger.task("Other")
+    const id = await ledger.task("Main", "-d", "The brief", "--dod", "Done when green", "-l", "bug")
+    await ledger.ok("blocks", other, id)
+    await ledger.ok("log", id, "began")
+    const shown = (await ledger.ok("show", id)).replace(/\[\d{4}-\d\d-\d\d \d\d:\d\d\]/, "[TIME]")
+    expect(shown.split("\n")).toStrictEqual([
+      ...[`ID:          ${id}`, "Type:        task", "Project:     demo", "Title:       Main", "Status:      open"],
+      ...["Priority:    2", "Labels:      bug", "", "Description:", "The brief", "", "Definition of Done:"],
+      ...["Done when green", "", "Dependencies:", `  - ${other}`, "", "Logs:", "  [TIME] began"],
+    ])
+    expect((await ledger.ok("show", other)).split("\n")).toHaveLength(6)
+  })
+
+  test(promised(CONTRACT, "the log only grows, in order, with times in UTC"), async () => {
+    const ledger = open()
+    await ledger.ok("init")
+    const id = await ledger.task("T")
+    const messages = ["first", "second", "third"]
+    for (const message of messages) expect(await ledger.ok("log", id, message)).toBe(`Logged to ${id}`)
+    const { logs } = await ledger.json<Shown>("show", id, "--json")
+    expect(logs.map(({ message }) => message)).toStrictEqual(messages)
+    for (const { created_at } of logs) expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+  })
+
+  test(
+    promised(CONTRACT, "append adds a paragraph, desc replaces everything, words are joined by a space"),
+    async () => {
+      const ledger = open()
+      await ledger.ok("init")
+      const id = await ledger.task("T", "-d", "One")
+      expect(await ledger.ok("append", id, "two", "words")).toBe(`Appended to ${id}`)
+      expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "One\n\ntwo words" })
+      expect(await ledger.ok("desc", id, "all", "new")).toBe(`Updated description for ${id}`)
+      expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "all new" })
+      const empty = await ledger.task("Empty")
+      await ledger.ok("append", empty, "text")
+      expect(await ledger.json("show", empty, "--json")).toMatchObject({ description: "\n\ntext" })
+    },
+  )
+
+  test(promised(CONTRACT, "edit sets a title, and sets and clears a definition of done"), async () => {
+    const ledger = open()
+    await ledger.ok("init")
+    const id = await ledger.task("Old")
+    expect(await ledger.ok("edit", id, "--title", "New")).toBe(`Updated title for ${id}`)
+    expect(await ledger.ok("edit", id, "--dod", "Green")).toBe(`Updated definition of done for ${id}`)
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ title: "New", definition_of_done: "Green" })
+    expect(await ledger.ok("edit", id, "--dod", "")).toBe(`Cleared definition of done for ${id}`)
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ title: "New", definition_of_done: null })
+  })
+
+  test(promised(CONTRACT, "parent, blocks and project link tasks, and say so"), async () => {
+    const ledger = open()
+    await ledger.ok("init")
+    const [epic, first, second] = [await ledger.epic("E"), await ledger.task("A"), await ledger.task("B")]
+    expect(await ledger.ok("parent", first, epic)).toBe(`${first} is now under ${epic}`)
+    expect(await ledger.ok("blocks", first, second)).toBe(`${first} now blocks ${second}`)
+    expect(await ledger.ok("blocks", first, second)).toBe(`${first} now blocks ${second}`)
+    expect(await ledger.ok("project", second, "another")).toBe(`${second} is now in project another`)
+    expect(await ledger.json("show", first, "--json")).toMatchObject({ parent: epic })
+    expect(await ledger.json("show", second, "--json")).toMatchObject({ dependencies: [first], project: "another" })
+    expect(await ledger.ok("projects")).toBe("another\ndemo")
+    expect(await ledger.ok("graph")).toBe(`${second} [open] B\n  └── ${first} [open] A`)
+  })
+
+  test(promised(CONTRACT, "labels are attached, listed, renamed and removed within a project"), async () => {
+    const ledger = open()
+    await ledger.ok("init")
+    const id = await ledger.task("T")
+    expect(await ledger.ok("labels", "-p", "demo")).toBe("No labels")
+    expect(await ledger.ok("label", id, 'bu"g')).toBe(`Added label "bu\\"g" to ${id}`)
+    await ledger.ok("label", id, 'bu"g')
+    expect(await ledger.ok("labels", "add", "urgent", "-p", "demo", "--color", "#f00")).toBe("Created label: urgent")
+    expect(await ledger.ok("labels", "-p", "demo")).toBe(
+      [
+        "NAME                  CREATED       COLOR",
+        'bu"g                  just now      -',
+        "urgent                just now      #f00",
+      ].join("\n"),
+    )
+    expect(await ledger.ok("labels", "rename", 'bu"g', "bug", "-p", "demo")).toBe('Renamed label: bu"g -> bug')
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ labels: ["bug"] })
+    expect(await ledger.ok("unlabel", id, "bug")).toBe(`Removed label "bug" from ${id}`)
+    expect(await ledger.fails("unlabel", id, "bug")).toBe("Error: item does not have label: bug")
+    expect(await ledger.fails("labels", "add", "urgent", "-p", "demo")).toBe(
+      "Error: failed to create label: constraint failed: UNIQUE constraint failed: labels.name, labels.project (2067)",
+    )
+    await ledger.ok("label", id, "urgent")
+    expect(await ledger.ok("labels", "rm", "urgent", "-p", "demo")).toBe("Deleted label: urgent")
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ labels: [] })
+  })
+
+  test(
+    promised(CONTRACT, "delete removes a task with log and dependencies, but none that others refer to"),
+    async () => {
+      const ledger = open()
+      await ledger.ok("init")
+      const [first, second] = [await ledger.task("A"), await ledger.task("B")]
+      await ledger.ok("blocks", first, second)
+      await ledger.ok("log", first, "x")
+      expect(await ledger.ok("delete", first)).toBe(`Deleted ${first}`)
+      expect(await ledger.json("show", second, "--json")).toMatchObject({ dependencies: [] })
+      await ledger.ok("label", second, "bug")
+      expect(await ledger.fails("delete", second)).toBe(
+        "Error: failed to delete item: constraint failed: FOREIGN KEY constraint failed (787)",
+      )
+      expect(await ledger.ok("list")).toContain(second)
+    },
+  )
+}

@@ -1,0 +1,112 @@
+import { mkdirSync } from "node:fs"
+import { dirname } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
+import { databaseOf, embeddedProgram, runProgram } from "../../support/ledger/ledger-process.ts"
+import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
+import { readSchema, readTables, runSql } from "../../support/ledger/ledger-rows.ts"
+import { BOTH_ENDS, NEWEST } from "../../support/opencode/opencode-binary.ts"
+
+const TIME = "'2026-01-02 03:04:05.678 +0000 UTC m=+0.01'"
+
+const VERSION_1 = [
+  `CREATE TABLE items (id TEXT PRIMARY KEY, project TEXT NOT NULL, type TEXT NOT NULL, title TEXT NOT NULL,
+    description TEXT, status TEXT NOT NULL DEFAULT 'open', priority INTEGER DEFAULT 2,
+    parent_id TEXT REFERENCES items(id), created_at DATETIME DEFAULT CURRENT_TIMESTAMP,
+    updated_at DATETIME DEFAULT CURRENT_TIMESTAMP)`,
+  `CREATE TABLE logs (id INTEGER PRIMARY KEY, item_id TEXT REFERENCES items(id), message TEXT NOT NULL,
+    created_at DATETIME DEFAULT CURRENT_TIMESTAMP)`,
+  `INSERT INTO items (id, project, type, title, description, created_at, updated_at)
+    VALUES ('ts-0000aa', 'old', 'task', 'Kept', 'Its words', ${TIME}, ${TIME})`,
+  "INSERT INTO logs (item_id, message) VALUES ('ts-0000aa', 'an old line')",
+]
+
+const LABELS = [
+  `CREATE TABLE labels (id TEXT PRIMARY KEY, name TEXT NOT NULL, project TEXT NOT NULL, color TEXT,
+    created_at DATETIME DEFAULT CURRENT_TIMESTAMP, updated_at DATETIME DEFAULT CURRENT_TIMESTAMP,
+    UNIQUE (name, project))`,
+  `CREATE TABLE item_labels (item_id TEXT REFERENCES items(id), label_id TEXT REFERENCES labels(id),
+    PRIMARY KEY (item_id, label_id))`,
+]
+
+const OLD_DATABASES: readonly (readonly [string, readonly string[]])[] = [
+  ["version 1 that says so", [...VERSION_1, "PRAGMA user_version = 1"]],
+  ["version 1 from before versions were kept", VERSION_1],
+  ["version 2", [...VERSION_1, ...LABELS, "PRAGMA user_version = 2"]],
+]
+
+const homeWith = (queries: readonly string[]): string => {
+  const home = temporaryFolder()
+  mkdirSync(dirname(databaseOf(home)))
+  // Each query that is no SELECT or PRAGMA is run; a PRAGMA that sets a value is a query to SQLite.
+  runSql(databaseOf(home), queries)
+  return home
+}
+
+describe.each(BOTH_ENDS)("an existing database, on OpenCode $version", (binary) => {
+  const openIn = (home: string) => createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
+
+  test.each(OLD_DATABASES)(
+    promised("ledger.D3", "a database of %s is migrated with its rows"),
+    async (_name, queries) => {
+      const home = homeWith(queries)
+      const ledger = openIn(home)
+      await ledger.ok("edit", "ts-0000aa", "--dod", "now it can have one")
+      await ledger.ok("label", "ts-0000aa", "bug")
+      await ledger.ok("init")
+      expect(await ledger.json("show", "ts-0000aa", "--json")).toMatchObject({
+        ...{ title: "Kept", description: "Its words", definition_of_done: "now it can have one", labels: ["bug"] },
+        logs: [{ message: "an old line" }],
+      })
+      expect(await ledger.ok("projects")).toBe("old")
+      expect(readSchema(databaseOf(home)).version).toStrictEqual({ user_version: 3 })
+    },
+  )
+
+  test(promised("ledger.D3", "a database of a later version is used and left as it is"), async () => {
+    const home = temporaryFolder()
+    const ledger = openIn(home)
+    const id = await ledger.task("T")
+    runSql(databaseOf(home), ["ALTER TABLE items ADD COLUMN later TEXT", "PRAGMA user_version = 4"])
+    await ledger.ok("log", id, "still written")
+    expect(await ledger.ok("show", id)).toContain("still written")
+    expect(readSchema(databaseOf(home)).version).toStrictEqual({ user_version: 4 })
+  })
+})
+
+test(promised("ledger.D3", "a file that is no database, and a path that cannot be made, are refused"), async () => {
+  const home = temporaryFolder()
+  const run = runProgram(embeddedProgram(NEWEST), { home, environment: { PROG_DB: "/dev/null/x/prog.db" } })
+  expect(await createLedgerDriver(run).fails("list")).toMatch(
+    /^Error: failed to open database .*: failed to create directory: /,
+  )
+  const broken = homeWith(VERSION_1)
+  const ledger = createLedgerDriver(
+    runProgram(embeddedProgram(NEWEST), { home: broken, environment: { PROG_DB: import.meta.filename } }),
+  )
+  expect(await ledger.fails("list")).toMatch(/^Error: failed to open database .*: file is not a database \(26\)$/)
+  expect(await ledger.ok("prime")).toContain("(No database connection - run 'prog init' if needed: ")
+})
+
+const real = findRealProg()
+
+if (real.kind === "found") {
+  test(promised(["ledger.D3", "ledger.D5"], "both ledgers make the same schema"), async () => {
+    const [mine, theirs] = [temporaryFolder(), temporaryFolder()]
+    await createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home: mine })).ok("init")
+    await createLedgerDriver(runProgram(real.program, { home: theirs })).ok("init")
+    expect(readSchema(databaseOf(mine))).toStrictEqual(readSchema(databaseOf(theirs)))
+  })
+
+  test(promised("ledger.D3", "the half-made database of a prog that was never initialised is completed"), async () => {
+    const home = temporaryFolder()
+    const theirs = createLedgerDriver(runProgram(real.program, { home }))
+    expect(await theirs.fails("list")).toContain("migration failed")
+    const mine = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
+    const id = await mine.task("T", "--dod", "green", "-l", "bug")
+    expect(readTables(databaseOf(home)).items).toHaveLength(1)
+    expect(await theirs.ok("list")).toContain(id)
+  })
+} else registerMissingRealProg("that both ledgers make the same schema", real.reason)

@@ -1,0 +1,160 @@
+import { connect, createServer } from "node:net"
+import { describe, expect, onTestFinished, test } from "vitest"
+import { servePage } from "../../../.opencode/baton/live-state/web/serve-page.ts"
+import { promised } from "../../requirements.ts"
+import { ask, listenToEvents } from "../../support/opencode/event-client.ts"
+import { createStatefileFolder, observePage, startBatonObserve } from "../../support/opencode/observed-page.ts"
+import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
+
+const DEAD = 2 ** 22 + 1
+const MAX_PAGES = 32
+
+describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
+  const setUp = async (args: readonly string[] = []) => {
+    const states = createStatefileFolder()
+    const page = await observePage({ binary, cwd: states.project, args, environment: states.environment })
+    return { states, page }
+  }
+
+  test(
+    promised("live-state.C2", "gives the page and its files to this machine, and nothing to anybody else"),
+    async () => {
+      const { page } = await setUp()
+      const whole = await ask(page.port)
+      expect(whole.status).toBe(200)
+      expect(whole.headers["content-security-policy"]).toContain("default-src 'none'")
+      expect(whole.headers["access-control-allow-origin"]).toBeUndefined()
+      for (const [, path] of whole.body.matchAll(/(?:src|href)="(\/[^"]+)"/g))
+        expect((await ask(page.port, { path: path ?? "" })).status, path).toBe(200)
+      const statusOf = async (options: Parameters<typeof ask>[1]) => (await ask(page.port, options)).status
+      expect(await statusOf({ headers: { host: "evil.example" } })).toBe(421)
+      expect(await statusOf({ headers: { host: "evil.example" }, path: "/events" })).toBe(421)
+      expect(await statusOf({ method: "POST" })).toBe(405)
+      expect(await statusOf({ method: "DELETE", path: "/events" })).toBe(405)
+      expect(await statusOf({ path: "/../../../etc/passwd" })).toBe(404)
+      expect(await statusOf({ headers: { "sec-fetch-site": "cross-site" }, path: "/events" })).toBe(403)
+    },
+  )
+
+  test(promised("live-state.C2", "tells what changes, and a page that comes again what it missed"), async () => {
+    const { states, page } = await setUp()
+    const first = await listenToEvents(page.url)
+    states.write("one")
+    const seen = await first.agents((agents) => agents.some(({ name }) => name === "one"))
+    first.close()
+    states.write("one", { agent: { is_idle: true, turn_count: 1, last_step: null } })
+    states.write("two", { opencode_pid: DEAD })
+    const again = await listenToEvents(page.url, { "Last-Event-ID": seen.id })
+    await again.agents((agents) => agents.some(({ name, doing }) => name === "two" && doing === "gone"))
+    const missed = again.events.filter(({ event }) => event === "agents").flatMap(({ data }) => JSON.parse(data).agents)
+    const one = missed.find(({ name }) => name === "one")
+    expect(one.isWhole).toBe(false)
+    expect(one.points.map(({ kind }: { kind: string }) => kind)).toEqual(["turn", "idle"])
+    const late = await listenToEvents(page.url)
+    const { keys } = await late.agents((agents) => agents.length === 2)
+    expect(late.events.some(({ data }) => data.includes('"busy"'))).toBe(true)
+    states.remove("two")
+    await late.agents((agents) => agents.length === 0)
+    expect(keys).toHaveLength(2)
+    again.close()
+    late.close()
+  })
+
+  test(promised("live-state.C3", "lets go of pages that went away, and refuses more than it can serve"), async () => {
+    const { page } = await setUp()
+    const openAll = () => Promise.allSettled(Array.from({ length: MAX_PAGES }, () => listenToEvents(page.url)))
+    const served = async (): Promise<[opened: number, next: string]> => {
+      const opened = (await openAll()).filter((outcome) => outcome.status === "fulfilled")
+      const next = await listenToEvents(page.url).then(
+        (client) => {
+          client.close()
+          return "served"
+        },
+        (error: Error) => error.message,
+      )
+      for (const { value } of opened) value.close()
+      return [opened.length, next]
+    }
+    const full = [MAX_PAGES, "the events answered 503"]
+    expect(await served()).toEqual(full)
+    // The server hears of each page that went a moment after the page does: until then it may refuse one of the
+    // first, or still have room for the next.
+    await expect.poll(served, { timeout: 10_000 }).toEqual(full)
+  })
+
+  test(promised("live-state.C3", "keeps nothing for a page that does not read, and serves the others"), async () => {
+    const { states, page } = await setUp()
+    const deaf = connect(page.port, "127.0.0.1")
+    onTestFinished(() => void deaf.destroy())
+    deaf.on("error", () => {})
+    deaf.pause()
+    deaf.write(`GET /events HTTP/1.1\r\nHost: 127.0.0.1:${page.port}\r\n\r\n`)
+    const other = await listenToEvents(page.url)
+    const question = { id: "q", header: "", text: "x".repeat(400_000), options: [] }
+    for (let n = 1; n <= 12; n++) {
+      states.write("one", { pendingQuestion: { ...question, header: String(n) } })
+      await other.agents((agents) => JSON.stringify(agents).includes(`"header":"${n}"`))
+    }
+    other.close()
+    const { body } = await ask(page.port)
+    expect(body).toContain("<title>")
+  })
+
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+    promised("live-state.C2", "ends by itself at %s, with a page open"),
+    async (signal) => {
+      const { page } = await setUp()
+      const client = await listenToEvents(page.url)
+      page.kill(signal)
+      expect(await page.ended).toBe(0)
+      client.close()
+    },
+  )
+
+  test(promised("live-state.C2", "says so when the port is taken or none, and takes the one it is given"), async () => {
+    const { states, page } = await setUp()
+    const run = async (...args: string[]) => {
+      const child = startBatonObserve({ binary, cwd: states.project, args, environment: states.environment })
+      let said = ""
+      child.stderr?.on("data", (chunk: Buffer) => {
+        said += chunk.toString()
+      })
+      const exitCode = await new Promise((resolve) => child.on("close", resolve))
+      return { exitCode, said }
+    }
+    const taken = await run("--port", String(page.port))
+    expect([taken.exitCode, taken.said]).toEqual([1, expect.stringContaining(`port ${page.port} is taken`)])
+    const wrong = await run("--port", "0")
+    expect([wrong.exitCode, wrong.said]).toEqual([2, expect.stringContaining("expected --port between 1 and 65535")])
+    const free = await new Promise<number>((resolve) => {
+      const server = createServer().listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        server.close(() => resolve(typeof address === "object" && address ? address.port : 0))
+      })
+    })
+    const named = await observePage({
+      binary,
+      cwd: states.project,
+      args: ["--port", String(free)],
+      environment: states.environment,
+    })
+    expect(named.port).toBe(free)
+  })
+})
+
+test(
+  promised("live-state.C2", "the server runs on Node alone, sees agents begin, and ends when asked to"),
+  async () => {
+    const states = createStatefileFolder()
+    const page = await servePage({ roots: [states.project], port: 0, say: () => {} })
+    try {
+      const client = await listenToEvents(page.url)
+      states.write("one")
+      await client.agents((agents) => agents.some(({ name, project }) => name === "one" && typeof project === "string"))
+      client.close()
+    } finally {
+      await page.close()
+    }
+    await expect(ask(Number(new URL(page.url).port))).rejects.toThrow("ECONNREFUSED")
+  },
+)

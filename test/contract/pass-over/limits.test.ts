@@ -1,0 +1,157 @@
+import { existsSync, rmSync, symlinkSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { openFeaturePasses, toolContextOf } from "../../support/opencode/feature-passes.ts"
+
+const DONE = { status: "completed", summary: "Done." }
+
+describe("a pass made from within a pass", () => {
+  test(
+    promised(["pass-over.B2", "pass-over.C3"], "is waited for: no session of a pass works after its pass"),
+    async () => {
+      let inner = ""
+      const passes = openFeaturePasses({
+        agents: {
+          coder: async ({ sessionID, giveBack }) => {
+            const args = { subagent: "second", objective: "Inner", reason: "test", messages: 0, async: true }
+            inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
+            await giveBack(DONE)
+          },
+          second: async ({ write, giveBack }) => {
+            await write("inner.txt", "inner\n")
+            await giveBack(DONE)
+          },
+        },
+      })
+      const answer = await passes.pass()
+      expect(answer).toContain("coder → completed")
+      expect(inner).toContain("second → completed")
+      expect(inner).toContain("added inner.txt")
+      await expect.poll(() => passes.opencode.isBusy()).toBe(false)
+      await passes.feature.stop()
+    },
+  )
+
+  test(promised("pass-over.B2", "is stopped at its time-out, whatever on_timeout says"), async () => {
+    let inner = ""
+    const passes = openFeaturePasses({
+      defaults: { on_timeout: "continue" },
+      subagents: { second: { timeout_ms: 1_000 } },
+      agents: {
+        coder: async ({ sessionID, giveBack }) => {
+          const args = { subagent: "second", objective: "Inner", reason: "test" }
+          inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
+          await giveBack(DONE)
+        },
+        second: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+      },
+    })
+    await passes.pass()
+    expect(inner).toContain("second → timeout")
+    await passes.feature.stop()
+  })
+})
+
+test(promised(
+  ["pass-over.B2", "pass-over.C3"],
+  "a child that does not end when it is told to may use no tool any more",
+), async () => {
+  let goOn = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  let refusal: unknown
+  let isOver = false
+  const passes = openFeaturePasses({
+    defaults: { timeout_ms: 1_000, on_timeout: "stop" },
+    agents: {
+      coder: async ({ write }) => {
+        await held
+        try {
+          await write("escaped.txt", "out\n")
+        } catch (error) {
+          refusal = error
+        }
+        isOver = true
+      },
+    },
+  })
+  const answer = await passes.pass()
+  expect(answer).toContain("coder → timeout")
+  goOn()
+  await expect.poll(() => isOver).toBe(true)
+  expect(String(refusal)).toContain("the pass is over")
+  expect(existsSync(join(passes.root, "escaped.txt"))).toBe(false)
+  await passes.feature.stop()
+}, 20_000)
+
+test(
+  promised("pass-over.B2", "an editing tool of a child writes through no link that leads out of its copy"),
+  async () => {
+    const refused: string[] = []
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async ({ use, giveBack }) => {
+          const calls: [string, Record<string, unknown>][] = [
+            ["edit", { filePath: join(passes.root, "config/x") }],
+            ["write", { filePath: "nowhere" }],
+            ["apply_patch", { patchText: "*** Begin Patch\n*** Add File: config/deep/y\n+y\n*** End Patch" }],
+            ["write", { filePath: "near/y" }],
+            ["read", { filePath: "config/x" }],
+          ]
+          for (const [tool, args] of calls) {
+            try {
+              await use(tool, args)
+            } catch (error) {
+              refused.push(`${tool}: ${String(error)}`)
+            }
+          }
+          await giveBack(DONE)
+        },
+      },
+      files: { "real/x": "x\n" },
+    })
+    symlinkSync(join(passes.root, "real"), join(passes.root, "config"))
+    symlinkSync(join(passes.root, "real", "later"), join(passes.root, "nowhere"))
+    symlinkSync("real", join(passes.root, "near"))
+    await passes.pass()
+    expect(refused.map((text) => text.split(":")[0])).toEqual(["edit", "write", "apply_patch"])
+    for (const text of refused) expect(text).toContain("leads out of your copy")
+    await passes.feature.stop()
+  },
+)
+
+test(promised("pass-over.B3", "a pass within a pass is given the files as its originator has them"), async () => {
+  const orders: string[] = []
+  const passes = openFeaturePasses({
+    agents: {
+      coder: async ({ sessionID, write, giveBack }) => {
+        await write("a.txt", "changed by the coder\n")
+        for (const file of ["a.txt", join(passes.root, "a.txt")]) {
+          const args = { subagent: "second", objective: "Look", reason: "test", messages: 0, files: [file] }
+          await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
+        }
+        await giveBack(DONE)
+      },
+      second: async ({ context, giveBack }) => {
+        orders.push(context)
+        await giveBack(DONE)
+      },
+    },
+  })
+  await passes.pass()
+  expect(orders).toHaveLength(2)
+  for (const order of orders) expect(order).toContain("### a.txt\n```\nchanged by the coder\n")
+  await passes.feature.stop()
+})
+
+test(
+  promised(["pass-over.C2", "pass-over.E1"], "a policy that has gone since OpenCode's start allows nothing"),
+  async () => {
+    const passes = openFeaturePasses({ agents: { coder: async ({ giveBack }) => void (await giveBack(DONE)) } })
+    rmSync(passes.policyPath)
+    expect(await passes.pass()).toContain("E030")
+    await passes.feature.stop()
+  },
+)

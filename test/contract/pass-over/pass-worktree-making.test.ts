@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, readdirSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { passFolder } from "../../../.opencode/baton/pass-over/worktree/pass-folder.ts"
+import { removeFiles } from "../../../.opencode/baton/pass-over/worktree/remove-copy.ts"
+import { promised } from "../../requirements.ts"
+import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
+import { createPassProject, readIn, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
+
+const NOTHING = { kind: "changes", modifications: [], leftOut: [] }
+const CAN_MODIFY = { canModify: true }
+
+const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", "p1", ...path)
+
+describe("the copy of a pass is made while its child is asked for its first step", () => {
+  test(promised("pass-over.B2", "whoever enters finds all of it"), async () => {
+    const { root, passes } = createPassProject()
+    const begun = succeed(await passes.begin("p1", CAN_MODIFY))
+    expect(await passes.enter("p1")).toBeUndefined()
+    expect(await begun.made).toBeUndefined()
+    for (const path of ["a.txt", "src/b.txt", ".git/HEAD"]) expect(existsSync(join(begun.copy ?? "", path))).toBe(true)
+    expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
+  })
+
+  test(promised("pass-over.B2", "where nobody entered nothing has changed, and nothing of it stays"), async () => {
+    const { root, passes, connect } = createPassProject()
+    succeed(await passes.begin("p1", CAN_MODIFY))
+    expect(await passes.withhold("p1")).toEqual(NOTHING)
+    expect([existsSync(stateOf(root, "copy")), existsSync(stateOf(root, "files"))]).toEqual([false, false])
+    expect(await connect().pending()).toEqual([])
+  })
+
+  test(promised("pass-over.B2", "also when it was made to its end by then"), async () => {
+    const { root, passes } = createPassProject()
+    const { made } = succeed(await passes.begin("p1", CAN_MODIFY))
+    await made
+    expect(await passes.withhold("p1")).toEqual(NOTHING)
+    expect(existsSync(stateOf(root, "copy"))).toBe(false)
+  })
+
+  test(promised("pass-over.B1", "what was changed before it was made is in no result"), async () => {
+    const { root, passes } = createPassProject()
+    const begun = succeed(await passes.begin("p1", CAN_MODIFY))
+    const entered = passes.enter("p1")
+    writeFiles(root, { "a.txt": "the user's\n" })
+    await entered
+    writeFiles(begun.copy ?? "", { "src/b.txt": "the child's\n" })
+    const { modifications } = succeed(await passes.withhold("p1"))
+    expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
+  })
+
+  test(
+    promised("pass-over.B3", "where it cannot be made, whoever enters is told, and nothing of it stays"),
+    async () => {
+      const { root, passes, connect } = createPassProject()
+      mkdirSync(stateOf(root), { recursive: true })
+      // A file where the copy is to be.
+      writeFiles(stateOf(root), { copy: "in the way" })
+      const begun = succeed(await passes.begin("p1", CAN_MODIFY))
+      const refusal = {
+        kind: "refused",
+        code: "failed",
+        reason: expect.stringContaining("copying the files of pass p1"),
+      }
+      expect(await passes.enter("p1")).toMatchObject(refusal)
+      expect(await begun.made).toMatchObject(refusal)
+      expect(await connect().pending()).toEqual([])
+      expect(succeed(await connect().begin("p1", CAN_MODIFY)).kind).toBe("begun")
+    },
+  )
+})
+
+const asideOf = (root: string): string => join(root, ".opencode", "state", "pass-over", ".removed")
+const leftAside = (root: string): string[] => (existsSync(asideOf(root)) ? readdirSync(asideOf(root)) : [])
+
+const changeAndEnd = async ({ root, passes, begin }: ReturnType<typeof createPassProject>) => {
+  const { copy } = await begin("p1")
+  writeFiles(copy, { "src/b.txt": "the child's\n" })
+  expect(succeed(await passes.withhold("p1")).modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
+  return [stateOf(root, "copy"), stateOf(root, "files", "manifest.json"), stateOf(root, "files", "base")].filter(
+    (path) => existsSync(path),
+  )
+}
+
+describe("the copy of a pass that is over", () => {
+  test(
+    promised("pass-over.B2", "is gone from its place with the result, and from the disk soon after, changes stay"),
+    async () => {
+      const project = createPassProject()
+      expect(await changeAndEnd(project)).toEqual([])
+      await expect.poll(() => leftAside(project.root)).toEqual([])
+      const { modifications } = succeed(await project.connect().changes("p1"))
+      expect(modifications).toMatchObject([{ path: "src/b.txt", new_content: "the child's\n" }])
+    },
+  )
+
+  test(promised("pass-over.B2", "is deleted in its place where it cannot be put aside"), async () => {
+    const project = createPassProject()
+    writeFiles(join(asideOf(project.root), ".."), { ".removed": "in the way" })
+    expect(await changeAndEnd(project)).toEqual([])
+    expect(readIn(asideOf(project.root), "")).toBe("in the way")
+  })
+
+  test(promised("pass-over.B3", "is deleted by the next start where its process had no time to"), async () => {
+    const passes = openFeaturePasses({ agents: {} })
+    writeFiles(asideOf(passes.root), { "copy-1/copy/src/b.txt": "bee\n", "copy-1/manifest.json": "[]" })
+    passes.start()
+    await expect.poll(() => existsSync(asideOf(passes.root))).toBe(false)
+  })
+
+  test(
+    promised("pass-over.B3", "goes behind its list, so that an end in between leaves none whose files look deleted"),
+    async () => {
+      const { root, passes } = createPassProject()
+      const { made } = succeed(await passes.begin("p1", CAN_MODIFY))
+      await made
+      const folder = passFolder(createStateFolder(root), "p1")
+      expect(existsSync(folder?.manifest ?? "")).toBe(true)
+      // Nothing can be put aside, and the removal ends at the copy.
+      if (folder) await expect(removeFiles({ ...folder, aside: "\0", copy: "\0" })).rejects.toThrow("null bytes")
+      expect(existsSync(folder?.manifest ?? "")).toBe(false)
+    },
+  )
+})

@@ -1,0 +1,118 @@
+import { mkdirSync, symlinkSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { createProcessRunner, type RunProcess } from "../../../.opencode/baton/host/process.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createLedger } from "../../../.opencode/baton/ledger/client.ts"
+import { splitHandoff } from "../../../.opencode/baton/ledger/description.ts"
+import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
+import { BOTH_ENDS, OLDEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const found = findRealProg()
+const REAL = found.kind === "found" ? found.program.command : ""
+if (found.kind === "missing") registerMissingRealProg("the client on the real prog", found.reason)
+
+const LEDGERS = [
+  ...BOTH_ENDS.map((binary) => ({
+    name: `embedded on OpenCode ${binary.version}`,
+    execPath: binary.path,
+    real: false,
+  })),
+  ...(found.kind === "found" ? [{ name: "real prog", execPath: OLDEST.path, real: true }] : []),
+]
+
+const DEADLINE_MS = 20_000
+
+describe.each(LEDGERS)("the client on the $name", ({ execPath, real }) => {
+  const setUp = async () => {
+    const directory = temporaryFolder()
+    const programs = join(directory, "programs")
+    mkdirSync(programs)
+    if (real) symlinkSync(REAL, join(programs, "prog"))
+    const env = { HOME: directory, PROG_DB: join(directory, "prog.db") }
+    const plain = createProcessRunner({ shell: undefined })
+    const run: RunProcess = (argv, options) => plain(argv, { ...options, env: { ...options.env, ...env } })
+    const state = createStateFolder(directory)
+    const log = createRecordedLog()
+    const ledger = createLedger({
+      run,
+      directory,
+      log,
+      state,
+      env: { PATH: programs, BATON_LEDGER: real ? "real" : "embedded" },
+      runtime: { execPath, isBun: true, platform: process.platform },
+    })
+    const main = join(REPOSITORY, ".opencode", "baton", "ledger", "embedded", "main.ts")
+    const program: [string, ...string[]] = real
+      ? [REAL]
+      : [execPath, "--no-env-file", "--config=/dev/null", "run", main]
+    const prog = async (...args: string[]): Promise<string> => {
+      const outcome = await run([...program, ...args], {
+        cwd: directory,
+        deadlineMs: DEADLINE_MS,
+        env: { BUN_BE_BUN: "1" },
+      })
+      if (outcome.kind === "exited" && outcome.exitCode === 0) return outcome.stdout.trim()
+      throw new Error(`prog ${args.join(" ")}: ${JSON.stringify(outcome)}`)
+    }
+    await prog("init")
+    const id = await prog("add", "Title", "-p", "demo", "--desc", "Build it.")
+    return { ledger, state, log, id, folder: dirname(programs) }
+  }
+
+  test(promised("ledger.D1", "reads back exactly what it wrote, whatever it was"), async () => {
+    const { ledger, id } = await setUp()
+    const messages = [
+      `it's "quoted" \\" \`id\` $(id) $HOME`,
+      "--help",
+      "--",
+      "-p",
+      "one\ntwo\r\n\n  three  ",
+      "🎉 日本語 <&>\u2028",
+      "",
+      "x".repeat(120_000),
+    ]
+    for (const message of messages) {
+      expect(await ledger.appendLog(id, message, { deadlineMs: DEADLINE_MS })).toEqual({ kind: "written" })
+    }
+    const description = "-spec\n\n`$(id)` \"'\n"
+    expect(await ledger.replaceDescription(id, description, { deadlineMs: DEADLINE_MS })).toEqual({ kind: "written" })
+    const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
+    expect(read).toMatchObject({ kind: "found", task: { id, title: "Title", project: "demo", description } })
+    expect(read.kind === "found" && read.task.logs.map(({ message }) => message)).toEqual(messages)
+  })
+
+  test("says of an unknown task that it is unknown, in reading and in writing", async () => {
+    const { ledger } = await setUp()
+    const options = { deadlineMs: DEADLINE_MS }
+    expect(await ledger.readTask("ts-ffffff", options)).toEqual({ kind: "unknown" })
+    expect(await ledger.appendLog("ts-ffffff", "m", options)).toEqual({ kind: "unknown" })
+    expect(await ledger.replaceDescription("ts-ffffff", "d", options)).toEqual({ kind: "unknown" })
+  })
+
+  test(
+    promised("ledger.D2", "gets log entries and handoff through the outbox, and parks what has no task"),
+    async () => {
+      const { ledger, state, log, id } = await setUp()
+      const outbox = createOutbox({ ledger, state, log })
+      await outbox.add({ kind: "log", taskID: id, message: "Compaction 1: done" })
+      await outbox.add({ kind: "handoff", taskID: id, sessionID: "ses_1", section: "## Next\n- go on" })
+      await outbox.add({ kind: "log", taskID: "ts-ffffff", message: "lost" })
+      await outbox.add({ kind: "log", taskID: id, message: "Compaction 2: done" })
+      await outbox.flush(DEADLINE_MS)
+      const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
+      if (read.kind !== "found") throw new Error(`expected the task, received ${JSON.stringify(read)}`)
+      expect(read.task.logs.map(({ message }) => message)).toEqual(["Compaction 1: done", "Compaction 2: done"])
+      expect(splitHandoff(read.task.description)).toEqual({ specification: "Build it.", handoff: "## Next\n- go on" })
+      expect(await outbox.status()).toMatchObject({
+        waiting: 0,
+        parked: [{ reason: "the ledger has no task ts-ffffff" }],
+      })
+      outbox.stop()
+    },
+  )
+})

@@ -1,0 +1,145 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../../.opencode/baton/host/process.ts"
+import { isAlive, readProcesses } from "../../../.opencode/baton/host/process-table.ts"
+import { promised } from "../../requirements.ts"
+import { NEWEST, OLDEST } from "../../support/opencode/opencode-binary.ts"
+import { startShellHost } from "../../support/opencode/process-shell-client.ts"
+
+type Host = { run: RunProcess; close: () => void }
+
+const HOSTS: readonly (readonly [string, () => Host])[] = [
+  ["node:child_process", () => ({ run: createProcessRunner({ shell: undefined }), close: () => {} })],
+  [`$ of OpenCode ${OLDEST.version}`, () => startShellHost(OLDEST)],
+  [`$ of OpenCode ${NEWEST.version}`, () => startShellHost(NEWEST)],
+]
+
+const DEADLINE_MS = 20_000
+const ECHO_ARGUMENTS = "process.stdout.write(JSON.stringify(process.argv.slice(1)))"
+
+describe.each(HOSTS)("a process on %s", (_name, start) => {
+  let folder = ""
+  let host: Host
+  const run = (
+    argv: [string, ...string[]],
+    options: Partial<Parameters<RunProcess>[1]> = {},
+  ): Promise<ProcessOutcome> => host.run(argv, { cwd: folder, deadlineMs: DEADLINE_MS, ...options })
+
+  const script = (name: string, text: string): string => {
+    const path = join(folder, name)
+    writeFileSync(path, text)
+    chmodSync(path, 0o755)
+    return path
+  }
+
+  beforeAll(() => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), "baton-process-")))
+    host = start()
+  })
+  afterAll(() => {
+    host.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const ARGUMENTS: readonly (readonly [string, string])[] = [
+    ["quotes", `it's "quoted" \\" \\' \\\\`],
+    ["backticks and substitutions", "`id` $(id) ${HOME} $HOME $$ !!"],
+    ["newlines", "one\ntwo\r\nthree\n"],
+    ["shell operators", "a && b; c | d > e < f & # g"],
+    ["globs and braces", "* ? [a-z] {a,b} ~ ~/x"],
+    ["emoji and other scripts", "🎉 naïve 日本語 \u{10FFFF}"],
+    ["only spaces", "  "],
+    ["nothing", ""],
+    ["a leading dash", "-rf"],
+    ["a leading equals sign", "=x"],
+    ["control characters", "\u0001\u0007\u001b[31m\t\u007f"],
+    ["120,000 bytes", "é".repeat(60_000)],
+  ]
+  test(promised("ledger.D1", "delivers every argument exactly"), async () => {
+    const values = ARGUMENTS.map(([, value]) => value)
+    const outcome = await run([process.execPath, "-e", ECHO_ARGUMENTS, "--", ...values])
+    expect(outcome).toMatchObject({ kind: "exited", exitCode: 0, stderr: "" })
+    const received = outcome.kind === "exited" ? (JSON.parse(outcome.stdout) as string[]) : []
+    expect(Object.fromEntries(ARGUMENTS.map(([name], at) => [name, received[at]]))).toEqual(
+      Object.fromEntries(ARGUMENTS),
+    )
+  })
+
+  test("gives exit code, stdout and stderr apart", async () => {
+    const outcome = await run(["sh", "-c", "echo out; echo err >&2; exit 3"])
+    expect(outcome).toEqual({ kind: "exited", exitCode: 3, stdout: "out\n", stderr: "err\n" })
+  })
+
+  test("takes a program that a signal ended for a failed one", async () => {
+    expect(await run(["sh", "-c", "kill -9 $$"])).toMatchObject({ kind: "exited", exitCode: 137 })
+  })
+
+  test("runs in the given folder, with the given environment on top of the host's own", async () => {
+    const outcome = await run(["sh", "-c", 'pwd; echo "$BATON_TEST"; echo "${HOME-unset}"; [ -n "$PATH" ]'], {
+      env: { BATON_TEST: "a b", HOME: undefined },
+    })
+    expect(outcome).toMatchObject({ exitCode: 0, stdout: `${folder}\na b\nunset\n` })
+  })
+
+  test("gives the program an empty stdin, or the one asked for", async () => {
+    expect(await run(["cat"])).toMatchObject({ exitCode: 0, stdout: "" })
+    const stdin = "x".repeat(2_000_000)
+    expect(await run(["wc", "-c"], { stdin })).toMatchObject({ exitCode: 0 })
+    expect(await run(["cat"], { stdin: "typed\n" })).toMatchObject({ exitCode: 0, stdout: "typed\n" })
+    expect(await run(["true"], { stdin })).toMatchObject({ kind: "exited", exitCode: 0 })
+  })
+
+  test("says so when the program does not exist, is no program, or the folder is missing", async () => {
+    expect(await run([join(folder, "missing")])).toMatchObject({ kind: "not-started" })
+    expect(await run(["baton-no-such-program"])).toMatchObject({ kind: "not-started" })
+    expect(await run(["true"], { cwd: join(folder, "missing") })).toMatchObject({ kind: "not-started" })
+    const unexecutable = script("unexecutable", "#!/bin/sh\n")
+    chmodSync(unexecutable, 0o644)
+    expect(await run([unexecutable])).toMatchObject({ kind: "not-started" })
+  })
+
+  test("does not start a program whose arguments the system cannot carry", async () => {
+    expect(await run(["true", "x".repeat(140_000)])).toMatchObject({ kind: "not-started" })
+    expect(await run(["true", "a\0b"])).toMatchObject({ kind: "not-started", cause: expect.stringContaining("NUL") })
+  })
+
+  test("keeps only the first part of an endless output, and the program ends", async () => {
+    const outcome = await run(["sh", "-c", "yes; echo never"], { maxOutputBytes: 1000 })
+    expect(outcome).toMatchObject({ kind: "exited", stdout: "y\n".repeat(500) })
+    const complaints = await run(["sh", "-c", "yes >&2"], { maxOutputBytes: 1000 })
+    expect(complaints).toMatchObject({ kind: "exited", stdout: "", stderr: "y\n".repeat(500) })
+  })
+
+  test(promised("ledger.D1", "ends a hung program and what it started at the deadline"), async () => {
+    const pids = join(folder, "pids")
+    const hang = script("hang", `#!/bin/sh\nsleep 1000 &\necho "$$ $!" > ${pids}.new; mv ${pids}.new ${pids}\nwait\n`)
+    // A deadline long enough to have the program running even on a busy machine; asked again when it was not.
+    await vi.waitFor(
+      async () => {
+        expect(await run([hang], { deadlineMs: 500 })).toEqual({ kind: "timed-out", deadlineMs: 500 })
+        expect(existsSync(pids)).toBe(true)
+      },
+      { timeout: 15_000, interval: 1 },
+    )
+    const [program, child] = readFileSync(pids, "utf8").split(" ").map(Number)
+    expect(program).toBeGreaterThan(1)
+    await vi.waitFor(() => expect([program, child].map((pid) => isAlive(pid ?? 0))).toEqual([false, false]), 5000)
+  })
+
+  test("ends a program that the deadline overtakes before it has started", async () => {
+    const late = script("late", "#!/bin/sh\nsleep 1000\n")
+    expect(await run([late], { deadlineMs: 0 })).toMatchObject({ kind: "timed-out" })
+    expect(await run(["true"])).toMatchObject({ exitCode: 0 })
+    const running = async () => (await readProcesses(process.platform)).filter(({ args }) => args.includes(late))
+    await vi.waitFor(async () => expect(await running()).toEqual([]), 5000)
+  })
+
+  test("keeps calls apart that run at the same time", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, at) => run(["printf", "%s", String(at)])))
+    expect(outcomes.map((outcome) => outcome.kind === "exited" && outcome.stdout)).toEqual(
+      Array.from({ length: 20 }, (_, at) => String(at)),
+    )
+  })
+})

@@ -1,0 +1,57 @@
+import { beforeAll, describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { HANGING_LEDGERS } from "../../support/faults/fault-ledger-table.ts"
+import { findProcessesOf } from "../../support/faults/fault-leftovers.ts"
+import { type Records, readRecords } from "../../support/faults/fault-sequence.ts"
+import { type TimedRun, timeRun } from "../../support/faults/fault-timing.ts"
+import { closeTaskProjects, endsOf, eventually, NEWEST } from "../../support/index.ts"
+
+closeTaskProjects()
+
+const DEADLINES_MS = {
+  "chat.message": 1_000,
+  "chat.params": 1_000,
+  "tool.execute.after": 1_000,
+  "shell.env": 1_000,
+  "experimental.session.compacting": 3_000,
+  "experimental.chat.messages.transform": 3_000,
+} as const
+const DISPOSE_MS = 1_000
+/** What a busy machine may add before a timer is heard. */
+const LATENESS_MS = 1_500
+
+const CASES = HANGING_LEDGERS.flatMap((fault, index) => endsOf(index).map((binary) => ({ fault, binary })))
+
+describe.each(CASES)("OpenCode $binary.version: $fault.name, and the client never answers", ({ fault, binary }) => {
+  let reference: TimedRun
+  let run: TimedRun
+  let records: Records
+  let leftovers: string[]
+  beforeAll(async () => {
+    reference = await timeRun(binary)
+    run = await timeRun(binary, fault)
+    records = await readRecords(run.task)
+    const noneLeft = async () => ((await findProcessesOf(run.task.project)).length === 0 ? true : undefined)
+    await eventually("the end of every process", noneLeft).catch(() => undefined)
+    leftovers = await findProcessesOf(run.task.project)
+  })
+
+  test(promised("faults.F2", "no hook takes longer than its deadline"), () => {
+    expect(run.result.exitCode, run.result.stderr).toBe(0)
+    expect(Object.keys(run.hookMs)).toEqual(expect.arrayContaining(Object.keys(DEADLINES_MS)))
+    const late = Object.entries(DEADLINES_MS).filter(([hook, ms]) => (run.hookMs[hook] ?? 0) > ms + LATENESS_MS)
+    expect(late, JSON.stringify(run.hookMs)).toEqual([])
+  })
+
+  test(promised("faults.F2", "the run ends no later than a second after it would have"), () => {
+    // Before 1.18 OpenCode does not wait for its plugins at all.
+    if (binary === NEWEST) expect(run.hookMs.dispose).toBeLessThan(DISPOSE_MS + LATENESS_MS)
+    else expect(run.hookMs.dispose).toBeUndefined()
+    expect(run.exitMs).toBeLessThan(reference.exitMs + DISPOSE_MS + LATENESS_MS)
+  })
+
+  test(promised(["faults.F1", "faults.F2"], "the record waits in the outbox, and no process is left behind"), () => {
+    expect(records).toEqual({ ledger: [], outbox: ["Compaction 1: Some work was done and it went fine."] })
+    expect(leftovers).toEqual([])
+  })
+})

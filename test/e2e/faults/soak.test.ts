@@ -1,0 +1,141 @@
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { type Held, watchHeld } from "../../support/faults/held.ts"
+import {
+  BRIEF,
+  closeTaskProjects,
+  deadline,
+  eventually,
+  type ModelReply,
+  NEWEST_OR_ALL,
+  openTaskProject,
+  type Script,
+  startServer,
+  type TaskProject,
+  type TestServer,
+} from "../../support/index.ts"
+
+closeTaskProjects()
+
+/** Two lives of a dozen model calls each, and a forced collection at each look. */
+const DEADLINE_MS = deadline(300_000)
+/** Records are made and delivered for some seconds more. */
+const SETTLE_MS = deadline(30_000)
+
+const REVIEW = { subagent: "audit", objective: "Look at it.", reason: "review" }
+const ORDER = "passes this work over to you"
+const REVIEWED = { status: "completed", decision: "approved", summary: "It is right.", findings: [] }
+const TODO = { content: "The lexer", status: "pending", priority: "high", id: "1" }
+const WORK: readonly ModelReply[] = [
+  { tool: "read", input: { filePath: "README.md" } },
+  { tool: "todowrite", input: { todos: [TODO] } },
+  { tool: "pass_over", input: REVIEW },
+]
+const DONE: ModelReply = { text: "Done." }
+
+/** An agent that does what the newest message of its session says; a reviewer returns at once. */
+const script: Script = ({ kind, conversation }) => {
+  if (kind === "compaction") return { text: "Something was done." }
+  const last = conversation.slice(conversation.lastIndexOf("[user]"))
+  const steps = last.match(/^\[tool\] /gm)?.length ?? 0
+  if (last.includes(ORDER)) return steps === 0 ? { tool: "pass_over_return", input: REVIEWED } : DONE
+  if (last.includes(BRIEF)) return WORK[steps] ?? DONE
+  if (steps > 0) return DONE
+  if (last.includes("Hand this work over")) return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
+  const read = /Read (ses_\w+)/.exec(last)?.[1]
+  return read === undefined ? DONE : { tool: "read_session", input: { sessionID: read } }
+}
+
+const opened = async ({ client }: TestServer): Promise<string> =>
+  (await client.session.create({ body: {} })).data?.id ?? ""
+
+const say = async ({ client }: TestServer, id: string, text: string): Promise<void> => {
+  const answer = await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } })
+  expect(answer.data?.info.error).toBeUndefined()
+}
+
+/** @returns the ids of all there were, children among them */
+const remove = async ({ client }: TestServer): Promise<string[]> => {
+  const all = (await client.session.list()).data ?? []
+  for (const { id, parentID } of all) if (parentID === undefined) await client.session.delete({ path: { id } })
+  expect((await client.session.list()).data).toEqual([])
+  return all.map(({ id }) => id)
+}
+
+/** Sessions that use every feature, deleted as soon as the last one has done so. @returns their ids */
+const liveAndDie = async (server: TestServer, { message, model }: TaskProject): Promise<string[]> => {
+  const { client } = server
+  await say(server, await opened(server), "Say hello.")
+  const removed = await remove(server)
+  const worker = await opened(server)
+  await say(server, worker, message)
+  const told = model.received("turn").map(({ conversation }) => conversation)
+  expect(told.find((text) => text.includes("audit → completed"))).toBeDefined()
+  await say(server, worker, "No, use tabs instead of spaces in the formatter.")
+  await client.session.command({ path: { id: worker }, body: { command: "handoff", arguments: "finish" } })
+  const answered = model.received("turn").at(-1)?.conversation ?? ""
+  const next = /stored in the new session (ses_\w+)/.exec(answered)?.[1] ?? ""
+  await say(server, next, `Read ${worker}.`)
+  const body = { providerID: "scripted", modelID: "model" }
+  for (const id of [worker, next])
+    expect((await client.session.summarize({ path: { id }, body })).error).toBeUndefined()
+  return [...removed, ...(await remove(server))]
+}
+
+/** How many sessions a file may still know: the last one is shown until another one takes its place. */
+const SHOWN: Readonly<Record<string, number>> = { "live-state/publisher.ts": 1 }
+/** Bounded, and cleared by nobody: folders that were looked through for half-written files. */
+const CACHES: ReadonlySet<string> = new Set(["host/state-folder.ts"])
+
+/** What outlived a first round and has more to do with sessions that are gone, or more in it, after a second. */
+const findGrowth = (before: Held, { collections }: Held, gone: readonly string[]): string[] => {
+  const sizes = new Map(before.collections.map(({ number, size }) => [number, size]))
+  return collections.flatMap(({ number, file, size, sessions }) => {
+    const first = sizes.get(number)
+    if (first === undefined || CACHES.has(file)) return []
+    const known = sessions.filter((id) => gone.includes(id))
+    const isLeft = known.length > (SHOWN[file] ?? 0) || size > first
+    return isLeft ? [`${file}: ${first} → ${size} entries, ${known.join(" ")}`] : []
+  })
+}
+
+const filesOfSessions = ({ project }: TaskProject): string[] =>
+  ["tasks", "compactions", "learning/sessions", "learning/waiting"].flatMap((folder) =>
+    readdirSync(join(project.directory, ".opencode/state", folder)).map((name) => `${folder}/${name}`),
+  )
+
+describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {
+  test(promised(
+    ["soak.B4", "soak.B5"],
+    "deleted sessions leave nothing in memory or on disk, and dispose leaves no child, timer or descriptor",
+  ), { timeout: DEADLINE_MS }, async () => {
+    const task = await openTaskProject(binary, script, { context: 1_000_000 })
+    const { project } = task
+    project.write(".opencode/pass-over.json", "{}\n")
+    project.write(".opencode/baton.json", "{}\n")
+    const held = watchHeld(project)
+    const environment = { ...project.environment, ...held.environment }
+    const server = await startServer(binary, { ...project, environment })
+    try {
+      await liveAndDie(server, task)
+      await eventually("the files gone", () => filesOfSessions(task).length === 0 || undefined)
+      const before = await held.look()
+      const gone = await liveAndDie(server, task)
+      expect(gone.length).toBeGreaterThan(3)
+      let leftBehind = ["not looked at"]
+      const over = performance.now() + SETTLE_MS
+      while (leftBehind.length > 0 && performance.now() < over)
+        leftBehind = [...findGrowth(before, await held.look(), gone), ...filesOfSessions(task)]
+      expect(leftBehind).toEqual([])
+
+      const { children, timers, openFiles } = await held.dispose()
+      expect(children.filter((command) => command.includes("/baton/"))).toEqual([])
+      expect(timers).toEqual([])
+      expect(openFiles.filter((path) => path.includes("/.opencode/state") || path.includes("/.prog/"))).toEqual([])
+    } finally {
+      await server.stop()
+    }
+  })
+})

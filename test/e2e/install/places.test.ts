@@ -1,0 +1,104 @@
+import { execFileSync } from "node:child_process"
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import {
+  BOTH_ENDS,
+  bash,
+  COMPACTING_PROMPT_TOKENS,
+  closeTaskProjects,
+  MODEL,
+  type ModelReply,
+  type ModelRequest,
+  type OpenCodeBinary,
+  openSharedTask,
+  openTaskProject,
+  REPOSITORY,
+  runOpenCode,
+  TASK,
+  type TaskProject,
+} from "../../support/index.ts"
+import { linkDependencies } from "../../support/opencode/isolated-opencode.ts"
+import type { TestProject } from "../../support/opencode/test-project.ts"
+
+closeTaskProjects()
+
+/** Where OpenCode is started, and the folder that has the bundle there. */
+type Place = { directory: string; root: string }
+
+const folderBelow = ({ directory }: Pick<TestProject, "directory">): Place => {
+  const below = join(directory, "packages", "parser")
+  mkdirSync(below, { recursive: true })
+  return { directory: below, root: directory }
+}
+
+/** Another worktree of the project's repository, with the bundle that is committed there. */
+const linkedWorktree = ({ directory }: TestProject, { version }: OpenCodeBinary): Place => {
+  const tree = join(dirname(directory), "linked")
+  execFileSync("git", ["-C", directory, "worktree", "add", "-q", "-b", "linked", tree], { stdio: "pipe" })
+  linkDependencies(join(tree, ".opencode"), version, join(REPOSITORY, "node_modules"))
+  return { directory: tree, root: tree }
+}
+
+const PLACES: [what: string, folder: string, find: (project: TestProject, binary: OpenCodeBinary) => Place][] = [
+  ["a folder below the project, in a path with spaces and other letters", "Größe und 文 'x'/der Parser", folderBelow],
+  ["a linked worktree of git", "project", linkedWorktree],
+]
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test.each(PLACES)(
+    promised(["start.A1", "compaction.C2", "compaction.C7"], "in %s the task is known and a compaction is recorded"),
+    async (_what, folder, find) => {
+      let step = 0
+      const task: TaskProject = await openTaskProject(
+        binary,
+        ({ kind }) => {
+          if (kind === "compaction") return { text: "A summary." }
+          if (step++ > 0) return { text: "Finished." }
+          return bash(`prog log ${task.taskID} "By the agent"`, COMPACTING_PROMPT_TOKENS)
+        },
+        { folder },
+      )
+      const { directory, root } = find(task.project, binary)
+      writeFileSync(join(root, "prompts", "handoff.md"), "<!-- baton:handoff -->\nThe wording of this place.\n")
+      const environment = { ...task.project.environment, PWD: directory }
+      const project = { ...task.project, directory, environment }
+      const result = await runOpenCode(task.message, { binary, project })
+      expect(result.exitCode, result.stderr).toBe(0)
+      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
+      expect(task.model.received("compaction")[0]?.conversation).toContain("The wording of this place.")
+      expect(task.model.received("turn").at(-1)?.conversation).toContain("(compaction 1 of this session)")
+      const { logs } = await task.ledger.show(task.taskID)
+      expect(logs.map(({ message }) => message)).toEqual(["By the agent", "Compaction 1: A summary."])
+      expect(readdirSync(join(root, ".opencode", "state", "tasks"))).toHaveLength(1)
+      if (directory !== root) expect(readdirSync(directory)).toEqual([])
+    },
+  )
+
+  test(
+    promised(["compaction.C2", "compaction.C7"], "a user's own way of compacting stays, and is recorded"),
+    async () => {
+      const config = {
+        compaction: { auto: false, prune: true },
+        agent: { compaction: { prompt: "You are the user's own summariser." } },
+      }
+      let step = 0
+      const reply = ({ kind }: ModelRequest): ModelReply => {
+        if (kind === "compaction") return { text: "By hand." }
+        return step++ > 0 ? { text: "Noted." } : bash("true", COMPACTING_PROMPT_TOKENS)
+      }
+      const task = await openSharedTask(binary, reply, { config })
+      const id = await task.say(task.message)
+      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
+      expect(task.model.received("compaction"), "auto is off").toEqual([])
+      await task.client.session.summarize({ path: { id }, body: MODEL })
+      const [request] = task.model.received("compaction")
+      expect(request?.system).toContain("You are the user's own summariser.")
+      expect(request?.conversation).toContain(`## Task ${task.taskID}`)
+      expect(await task.records(1)).toEqual(["Compaction 1: By hand."])
+      await task.say("What is next?", id)
+      expect(task.model.received("turn").at(-1)?.conversation).toContain("(compaction 1 of this session)")
+    },
+  )
+})

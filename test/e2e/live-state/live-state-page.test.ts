@@ -1,0 +1,181 @@
+import { spawnSync } from "node:child_process"
+import { basename } from "node:path"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import {
+  BOTH_ENDS,
+  COMPACTING_STEP,
+  closeTaskProjects,
+  type ModelReply,
+  NEWEST,
+  openSharedTask,
+  type Script,
+  TASK,
+} from "../../support/index.ts"
+import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
+import { createStatefileFolder, observePage } from "../../support/opencode/observed-page.ts"
+import {
+  contrastsOnPage,
+  countUnnamedButtons,
+  focusedText,
+  refusesMarkup,
+  widthsOnPage,
+} from "../../support/opencode/page-probes.js"
+
+closeTaskProjects()
+
+/** Runs one command that needs a permission, is compacted behind it, and finishes. */
+const asksAndCompacts: Script = ({ kind, conversation }): ModelReply => {
+  if (kind === "compaction") return { text: "A summary." }
+  if (conversation.includes("What did we do so far?")) return { text: "Finished." }
+  return COMPACTING_STEP
+}
+
+// scripts/test says loudly that these are left out.
+describe.skipIf(!findChromium())("the page in Chromium", () => {
+  let browser: TestBrowser
+  beforeAll(async () => {
+    browser = await startBrowser()
+  })
+  afterAll(() => browser.close())
+
+  describe.each(BOTH_ENDS)("with OpenCode $version", (binary) => {
+    test(
+      promised("live-state.C2", "shows without a reload that an agent starts, asks, is compacted and finishes"),
+      async () => {
+        const task = await openSharedTask(binary, asksAndCompacts, { config: { permission: { bash: "ask" } } })
+        const { directory, environment } = task.project
+        const observed = await observePage({ binary, cwd: directory, environment })
+        const { page, errors } = await browser.open(observed.url)
+        await page.getByRole("heading", { name: "No agents yet" }).waitFor()
+        const loadedAt = await page.evaluate(() => performance.timeOrigin)
+        const id = (await task.client.session.create({ body: {} })).data?.id ?? ""
+        const answered = task.say(task.message, id)
+        const name = `opencode-${basename(directory)}`
+        const row = page.locator(".row")
+        await row.getByText(name).waitFor()
+        await row.getByText("Permission: ").waitFor()
+        await row.locator(".task", { hasText: task.taskID }).getByText(TASK.title).waitFor()
+        expect(await page.title()).toBe("(1) waiting · Baton")
+        expect(await row.locator(".wait").textContent()).toContain("bash")
+        const { tui_focus } = JSON.parse(task.project.read(`.opencode/state/live/${name}.json`)).state
+        await task.client.postSessionIdPermissionsPermissionId({
+          path: { id, permissionID: tui_focus.details.id },
+          body: { response: "always" },
+        })
+        await row.getByText("1 compaction", { exact: true }).waitFor()
+        await answered
+        await row.getByText("1 turn", { exact: true }).waitFor()
+        await row.getByText(/^idle · /).waitFor()
+        await row.getByText("Compaction 1:").waitFor()
+        expect(await row.locator(".wait").count()).toBe(0)
+        for (const layer of ["busy", "permission", "compaction", "turn"])
+          await expect.poll(() => row.locator(`.layer.${layer}`).getAttribute("d"), { message: layer }).toMatch(/^M/)
+        expect(await page.evaluate(() => performance.timeOrigin)).toBe(loadedAt)
+        expect(errors).toEqual([])
+      },
+    )
+  })
+
+  const setUp = async (options?: Parameters<TestBrowser["open"]>[1]) => {
+    const states = createStatefileFolder()
+    const start = { binary: NEWEST, cwd: states.project, environment: states.environment }
+    const observed = await observePage(start)
+    return { states, start, observed, ...(await browser.open(observed.url, options)) }
+  }
+
+  test(promised("live-state.C2", "what an agent wrote is text and nothing else"), async () => {
+    const { states, page, errors } = await setUp()
+    const hostile = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
+    states.write("one", {
+      c2c_session_id: hostile,
+      root_opencode_session_id: hostile,
+      pendingQuestion: { id: "q", header: hostile, text: hostile, options: [hostile] },
+      agent: { is_idle: false, turn_count: 0, last_step: null, provider_id: hostile, model_id: hostile },
+      extensions: { task: { id: hostile, role: hostile }, compactions: 1 },
+    })
+    await page.getByRole("button", { name: "<img src=x" }).click()
+    expect(await page.locator(".options li").textContent()).toBe(hostile)
+    expect(await page.locator("main :is(img, script)").count()).toBe(0)
+    expect(await page.title()).toBe("(1) waiting · Baton")
+    const refused = await page.evaluate(refusesMarkup)
+    expect(refused, "Trusted Types").toBe(true)
+    expect(errors.filter((error) => !error.includes("TrustedHTML"))).toEqual([])
+  })
+
+  test(promised("live-state.C2", "a lost connection is shown, and made again by itself"), async () => {
+    const { states, start, observed, page } = await setUp()
+    states.write("one")
+    await page.getByRole("button", { name: "one", exact: true }).waitFor()
+    observed.kill("SIGTERM")
+    await page.getByRole("alert").getByText("The connection to the observer is lost.").waitFor()
+    await observePage({ ...start, args: ["--port", String(observed.port)] })
+    states.write("two")
+    await page.getByRole("button", { name: "two", exact: true }).waitFor()
+    states.write("two", { opencode_pid: spawnSync("true").pid })
+    await page.locator('.row[data-doing="gone"]', { hasText: "two" }).waitFor()
+    await expect.poll(() => page.locator("#lost").isHidden()).toBe(true)
+  })
+
+  test(promised("live-state.C2", "everything can be done with the keyboard"), async () => {
+    const { states, page } = await setUp()
+    states.write("one")
+    states.write("two", { pendingQuestion: { id: "q", header: "", text: "Which one?", options: ["this", "that"] } })
+    await page.getByText("Which one?").waitFor()
+    await page.getByRole("button", { name: "one", exact: true }).waitFor()
+    const focused = () => page.evaluate(focusedText)
+    await page.keyboard.press("j")
+    expect(await focused()).toContain("two")
+    await page.keyboard.press("j")
+    expect(await focused()).toContain("one")
+    await page.keyboard.press("w")
+    expect(await focused()).toContain("two")
+    await page.keyboard.press("Enter")
+    await page.getByText("Without a task nothing is recorded.").waitFor()
+    await page.keyboard.press("/")
+    await page.keyboard.type("nobody")
+    await page.getByText("Nobody fits the filter.").waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: "one", exact: true }).waitFor()
+    await page.keyboard.press("?")
+    await page.getByRole("dialog", { name: "Keys" }).waitFor()
+    await page.keyboard.press("Escape")
+    expect(await page.getByRole("dialog").count()).toBe(0)
+    await page.getByRole("button", { name: /1 waiting/ }).click()
+    await expect.poll(() => page.locator(".row").count()).toBe(1)
+  })
+
+  test.each(["light", "dark"] as const)(
+    promised("live-state.C2", "fits a phone in %s, and every part has a name and enough contrast"),
+    async (colorScheme) => {
+      const { states, page } = await setUp({
+        viewport: { width: 360, height: 740 },
+        colorScheme,
+        reducedMotion: "reduce",
+      })
+      states.write(`agent-${"long".repeat(30)}`, {
+        pendingQuestion: { id: "q", header: "H", text: "x".repeat(400), options: ["y".repeat(200)] },
+      })
+      await page.locator(".wait").waitFor()
+      const widths = await page.evaluate(widthsOnPage)
+      expect(widths[0]).toBeLessThanOrEqual(widths[1] ?? 0)
+      expect(await page.locator("svg[role=img] title").first().textContent()).toMatch(/^The last \d+ min: /)
+      const unnamed = await page.evaluate(countUnnamedButtons)
+      expect(unnamed).toBe(0)
+      const contrasts = await page.evaluate(contrastsOnPage)
+      expect(contrasts.filter(({ isEnough }) => !isEnough)).toEqual([])
+    },
+  )
+
+  test(promised("live-state.C2", "a second page sees what the observer saw before it was opened"), async () => {
+    const { states, page, observed } = await setUp()
+    states.write("one")
+    await page.locator('.row[data-doing="busy"]').waitFor()
+    states.write("one", { extensions: { compactions: 0 }, agent: { is_idle: true, turn_count: 1, last_step: null } })
+    await page.locator('.row[data-doing="idle"]').waitFor()
+    const second = await browser.open(observed.url)
+    await second.page.getByRole("button", { name: "one", exact: true }).click()
+    const seen = await second.page.locator(".more .log").last().locator("li").allTextContents()
+    expect(seen.map((line) => line.replace(/^[\d:]+/, ""))).toEqual(["idle", "turn ended", "busy"])
+  })
+})

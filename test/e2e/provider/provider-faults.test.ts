@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest"
+import { createDeferred } from "../../../.opencode/baton/host/deferred.ts"
+import { promised } from "../../requirements.ts"
+import { type ProviderProxy, startProviderProxy } from "../../support/faults/provider-proxy.ts"
+import {
+  BOTH_ENDS,
+  closeTaskProjects,
+  MODEL,
+  type ModelReply,
+  type OpenCodeBinary,
+  openSharedTask,
+  type SharedTask,
+  TASK,
+} from "../../support/index.ts"
+import { scriptedConfig } from "../../support/opencode/isolated-opencode.ts"
+
+closeTaskProjects()
+
+type Reply = (at: number) => ModelReply | Promise<ModelReply>
+
+/** A session on the task that goes on where a summary failed. @param summarise what is answered to each request for one */
+const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: ProviderProxy) => {
+  const recordsBefore: number[] = []
+  const task: SharedTask = await openSharedTask(
+    binary,
+    async ({ kind, index }) => {
+      if (kind !== "compaction") return { text: "Noted." }
+      recordsBefore.push((await task.ledger.show(task.taskID)).logs.length)
+      return summarise(index)
+    },
+    proxy ? { config: { provider: scriptedConfig({ modelURL: proxy.url }).provider } } : {},
+  )
+  if (proxy) proxy.target = task.model.url
+  const id = await task.say(task.message)
+  return {
+    task,
+    id,
+    compact: () => task.client.session.summarize({ path: { id }, body: MODEL }),
+    /** OpenCode has repeated the summary by itself, or does when the user goes on. */
+    expectOneRecord: async (line: string) => {
+      await task.say("go on", id)
+      await task.say("What is next?", id)
+      expect(await task.records(1)).toEqual([`Compaction 1: ${line}`])
+      expect(recordsBefore, "records when a summary was asked for").toEqual([0, 0])
+      const { description } = await task.ledger.show(task.taskID)
+      expect(description.startsWith(TASK.specification)).toBe(true)
+      expect(description.split("# Handoff after compaction")).toHaveLength(2)
+      const last = task.model.received("turn").at(-1)?.conversation ?? ""
+      expect(last).toContain("(compaction 1 of this session)")
+      expect(last).toContain(TASK.title)
+    },
+  }
+}
+
+/** Half of a summary, as far as whole events go. */
+const half = (answer: string): string[] => {
+  const events = answer.split("\n\n")
+  return events.slice(0, events.length / 2)
+}
+
+const FAILURE = `data: ${JSON.stringify({ error: { message: "overloaded", type: "server_error" } })}\n\n`
+const FAULTS: [what: string, spoil: (answer: string) => { text: string; isCut?: boolean }][] = [
+  ["a connection that ends in mid-stream", (answer) => ({ text: half(answer).join("\n\n"), isCut: true })],
+  ["an error in mid-stream", (answer) => ({ text: [...half(answer), FAILURE].join("\n\n") })],
+]
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test.each(FAULTS)(promised("compaction.C8", "%s of a summary leaves no record of it"), async (_what, spoil) => {
+    const proxy = await startProviderProxy()
+    const summaries = ["This half of a summary, and all the rest of it.", "The whole summary."]
+    const session = await openSession(binary, (at) => ({ text: summaries[at] ?? "" }), proxy)
+    proxy.answer = (_body, answer) => (answer.includes("This half") ? spoil(answer) : { text: answer })
+    await session.compact()
+    await session.expectOneRecord("The whole summary.")
+  })
+
+  test(promised("compaction.C8", "a provider that wants fewer requests is asked again, for one record"), async () => {
+    const busy = { status: 429, message: "Too many requests." }
+    const session = await openSession(binary, (at) => (at === 0 ? busy : { text: "The whole summary." }))
+    await session.compact()
+    await session.expectOneRecord("The whole summary.")
+  })
+
+  test(promised("compaction.C8", "a summary that the user aborts leaves no record, its repetition one"), async () => {
+    const asked = createDeferred<void>()
+    const over = createDeferred<ModelReply>()
+    const session = await openSession(binary, (at) => {
+      if (at > 0) return { text: "The whole summary." }
+      asked.resolve()
+      return over.promise
+    })
+    const { client, ledger, taskID } = session.task
+    const compaction = session.compact()
+    await asked.promise
+    await client.session.abort({ path: { id: session.id } })
+    await compaction
+    over.resolve({ text: "Too late." })
+    expect((await ledger.show(taskID)).description).toBe(TASK.specification)
+    await session.expectOneRecord("The whole summary.")
+  })
+})

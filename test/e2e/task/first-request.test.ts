@@ -1,0 +1,197 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import {
+  BOTH_ENDS,
+  BRIEF,
+  bash,
+  COMPACTING_PROMPT_TOKENS,
+  closeTaskProjects,
+  eventually,
+  type ModelRequest,
+  NEWEST,
+  newestSessionID,
+  newestWords,
+  occurrences,
+  openSharedTask,
+  openTaskProject,
+  type Script,
+  TASK,
+} from "../../support/index.ts"
+import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
+
+closeTaskProjects()
+
+const COMMAND = /\bRUN: (.+)/
+
+/** Runs the command that the newest message names, and reports; COMPACT-NOW fills the context. */
+const obedient: Script = (request) => {
+  if (request.kind === "compaction")
+    return { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." }
+  const words = newestWords(request)
+  if (words.includes("[tool]")) return { text: "Noted." }
+  const command = COMMAND.exec(words)?.[1]
+  if (words.includes("COMPACT-NOW")) return bash(command ?? "true", COMPACTING_PROMPT_TOKENS)
+  return command === undefined ? { text: "Noted." } : bash(command)
+}
+
+const bare = (taskID: string): string => `Task: ${taskID}\n${BRIEF}\n`
+
+/** Each message of a request, as it was sent. */
+const sent = ({ body }: ModelRequest): string[] => body.messages.map((message) => JSON.stringify(message))
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(
+    promised("start.A1", "the first request holds the task, and each one after it begins with the same"),
+    async () => {
+      const task = await openTaskProject(binary, obedient)
+      const result = await task.run(`${bare(task.taskID)}RUN: prog start ${task.taskID}`)
+      expect(result.exitCode, result.stderr).toBe(0)
+      const resumed = await task.run("What is next?", { args: ["--session", newestSessionID(task)] })
+      expect(resumed.exitCode, resumed.stderr).toBe(0)
+      const turns = task.model.received("turn")
+      expect(turns).toHaveLength(3)
+      const first = turns[0]?.conversation ?? ""
+      for (const part of [TASK.title, TASK.specification, TASK.definitionOfDone, "Status in prog: open", BRIEF])
+        expect(occurrences(first, part), part).toBe(1)
+      expect(first).toContain(`prog show ${task.taskID}`)
+      expect(first).toContain(`prog log ${task.taskID}`)
+      expect(first, "no role was stated").not.toContain("### How to work")
+      for (const [at, turn] of turns.entries()) {
+        const before = turns[at - 1]
+        if (before) expect(sent(turn).slice(0, sent(before).length)).toEqual(sent(before))
+      }
+      for (const title of task.model.received("title")) expect(title.conversation).not.toContain("[Baton]")
+    },
+  )
+
+  test(promised("start.A1", "the protocol of a role comes with its heading, from the start"), async () => {
+    const task = await openSharedTask(binary, obedient)
+    await task.say(task.message)
+    expect(task.model.received("turn")[0]?.conversation).toContain("### How to work")
+  })
+
+  test(promised("start.A1", "a bare Task line has no protocol after a compaction either"), async () => {
+    const task = await openSharedTask(binary, obedient)
+    await task.say(`${bare(task.taskID)}COMPACT-NOW`)
+    const last = task.model.received("turn").at(-1)?.conversation ?? ""
+    expect(last).toContain(`## Task ${task.taskID}`)
+    expect(last).not.toContain("### How to work")
+    expect(task.model.received("compaction")[0]?.conversation).not.toContain("The message above names task")
+  })
+
+  test(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
+    const task = await openSharedTask(binary, obedient, { context: 8_000, output: 1_000 })
+    const huge = await task.ledger.addTask({ ...TASK, specification: "The parser must stay fast. ".repeat(1_000) })
+    await task.say(bare(huge))
+    const first = task.model.received("turn")[0]?.conversation ?? ""
+    const note = first.slice(first.indexOf("[Baton]"))
+    expect(note.length).toBeLessThanOrEqual(8_000 * 0.1 * 4 + 20)
+    expect(note).toMatch(/cut to \d+ of \d+ characters/)
+  })
+
+  test(promised("start.A1", "in serve, too, and a child is told its parent's task beside its own brief"), async () => {
+    const task = await openSharedTask(binary, (request) => {
+      const words = newestWords(request)
+      if (request.kind === "turn" && words.includes("DELEGATE") && !words.includes("[tool]")) {
+        const input = { description: "Look", prompt: "COUNT-THE-FILES please", subagent_type: "general" }
+        return { tool: "task", input }
+      }
+      return obedient(request)
+    })
+    await task.say(`${bare(task.taskID)}DELEGATE`)
+    const turns = task.model.received("turn")
+    expect(turns[0]?.conversation).toContain(TASK.specification)
+    const child = turns.find((request) => request.conversation.startsWith("[user] COUNT-THE-FILES"))
+    expect(child?.conversation).toContain("The session that started you works on task")
+    expect(child?.conversation).toContain(TASK.specification)
+    expect(child?.conversation).not.toContain(`prog done ${task.taskID}`)
+  })
+
+  test(
+    promised("start.A2", "a new session on the task is told of the last handoff, and can read that session"),
+    async () => {
+      const task = await openSharedTask(binary, (request) => {
+        const words = newestWords(request)
+        const [earlier] = /ses_\w+/.exec(words) ?? []
+        if (request.kind === "turn" && words.includes("READ-IT") && !words.includes("[tool]"))
+          return { tool: "read_session", input: { sessionID: earlier ?? "none" } }
+        return obedient(request)
+      })
+      const { taskID } = task
+      const earlier = await task.say(`${bare(taskID)}COMPACT-NOW`)
+      const commit = "git -c user.name=T -c user.email=t@example.invalid commit -q --allow-empty -m more"
+      await task.say(`RUN: ${commit} && ${commit}`)
+      await task.ledger.prog("log", taskID, "Checkpoint: the lexer is read")
+      await task.restart()
+      const before = task.model.received("turn").length
+      await task.say(`Task: ${taskID}\nREAD-IT`)
+      const [request, next] = task.model.received("turn").slice(before)
+      const text = request?.conversation ?? ""
+      for (const part of ["Write the CRLF test.", "Checkpoint: the lexer is read", BRIEF, TASK.specification])
+        expect(occurrences(text, part), part).toBe(1)
+      expect(text).toMatch(new RegExp(`Written \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC by session ${earlier}`))
+      expect(text).toMatch(/Now: branch main at [0-9a-f]{12}, 2 commits since/)
+      expect(request?.tools).toContain("read_session")
+      expect(next?.conversation).toContain(`## User\\nTask: ${taskID}`.replaceAll("\\n", "\n"))
+      await task.logged("the request begins with the task")
+    },
+  )
+
+  test(
+    promised("start.A3", "an id that the ledger does not know is said once, with the nearest known ones"),
+    async () => {
+      const task = await openSharedTask(binary, obedient)
+      const wrong = task.taskID.replace(/.$/, (digit) => (digit === "7" ? "8" : "7"))
+      await task.say(`${bare(wrong)}COMPACT-NOW`)
+      const [first, ...later] = task.model.received("turn").map(({ conversation }) => conversation)
+      expect(occurrences(first ?? "", "has no such task")).toBe(1)
+      expect(first).toContain(`${task.taskID} (${TASK.title}, open)`)
+      expect(first).not.toContain(`prog show ${wrong}`)
+      expect(later.at(-1)).toContain(`The ledger has no task ${wrong}`)
+      expect(later.at(-1)).not.toContain(`prog show ${wrong}`)
+    },
+  )
+
+  test.each(["done", "canceled"] as const)(
+    promised("start.A3", "a task that is %s is said to be so"),
+    async (status) => {
+      const task = await openSharedTask(binary, obedient)
+      await task.ledger.prog(status === "done" ? "done" : "cancel", task.taskID)
+      await task.say(bare(task.taskID))
+      const first = task.model.received("turn")[0]?.conversation ?? ""
+      expect(first).toContain(`The task is ${status} already`)
+    },
+  )
+
+  test(promised("start.A5", "without an answer from the ledger the request says so and goes on"), async () => {
+    const task = await openTaskProject(binary, obedient)
+    const result = await task.run(bare(task.taskID), { environment: { BATON_LEDGER: "real" } })
+    expect(result.exitCode, result.stderr).toBe(0)
+    expect(task.model.received("turn")[0]?.conversation).toContain("The ledger did not answer")
+  })
+})
+
+// scripts/test says loudly that this is left out.
+describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
+  test(
+    promised(["start.A1", "start.A3"], "the task is in the first request, and a toast tells of an unknown one"),
+    async () => {
+      const task = await openTaskProject(NEWEST, obedient)
+      const tui = await startTui(NEWEST, task.project)
+      const requestWith = (part: string) =>
+        eventually(`a request with ${part}`, () =>
+          task.model.received("turn").find(({ conversation }) => conversation.includes(part)),
+        )
+      try {
+        await tui.send(`Task: ${task.taskID}`)
+        expect((await requestWith(`Task: ${task.taskID}`)).conversation).toContain(TASK.specification)
+        await tui.shows("Noted.")
+        await tui.send("Task: ts-0000ab")
+        await tui.shows("No task ts-0000ab")
+        expect((await requestWith("Task: ts-0000ab")).conversation).toContain(`${task.taskID} (${TASK.title}, open)`)
+      } finally {
+        await tui.stop()
+      }
+    },
+  )
+})

@@ -1,0 +1,196 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { stripVTControlCharacters } from "node:util"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import {
+  BRIEF,
+  CORRECTION,
+  FINAL_PARSER,
+  FINDING,
+  POLICY,
+  RELEASE_NOTE,
+  SAID,
+  TASK,
+} from "../../../scripts/demonstration/tour/story.ts"
+import { type TourSeen, takeTour } from "../../../scripts/demonstration/tour/walk.ts"
+import { promised } from "../../requirements.ts"
+import { deadline, NEWEST, NEWEST_OR_ALL, REPOSITORY } from "../../support/index.ts"
+import { readQuotedCommands, withoutIds } from "../../support/ledger/quoted-commands.ts"
+import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
+import { isTmuxHere } from "../../support/opencode/tui.ts"
+
+/** Half a minute on a quiet machine; a walk has many steps, and a busy machine is slow at each. */
+const TOUR_DEADLINE_MS = deadline(600_000)
+const NOTHING_TO_MEND = /\n0 broken, 0 warnings, \d+ ok\n$/
+
+/** OpenCode's own folders, what Bun and OpenTUI keep for it, the ledger, and the sockets of the test's terminals. */
+const EXPECTED_AT_HOME =
+  /^(?:\.config|\.local|\.local\/bin(?:\/opencode)?|\.local\/share|\.local\/state|\.cache|(?:\.config|\.local\/share|\.local\/state|\.cache)\/(?:opencode|opentui|bun)(?:\/.*)?|\.prog(?:\/prog\.db(?:-wal|-shm)?)?|tmux-\d+\.sock)$/
+/** A folder of OpenCode's, and the libraries that it unpacks at each start. */
+const EXPECTED_IN_TMPDIR = /^(?:opencode|\.[0-9a-f-]+\.so)$/
+
+// scripts/test says loudly what is left out without tmux or Chromium.
+const [hasTmux, hasChromium] = [isTmuxHere(), findChromium() !== undefined]
+
+let browser: TestBrowser | undefined
+beforeAll(async () => {
+  if (hasChromium) browser = await startBrowser()
+})
+afterAll(() => browser?.close())
+
+const readPage = async (opened: TestBrowser, url: string): Promise<string> => {
+  const { page, errors } = await opened.open(url)
+  await page.locator('.row[data-doing="busy"]').waitFor()
+  await page.getByText("Handoff to").waitFor()
+  expect(errors).toEqual([])
+  return (await page.locator("main").textContent()) ?? ""
+}
+
+describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
+  // 1.2.15's TUI drops what tmux types.
+  const inTui = hasTmux && binary === NEWEST
+  let seen: TourSeen
+  /** The requests for a turn of the agent, by what the conversation holds. */
+  const turns = (...parts: string[]) =>
+    seen.requests
+      .filter(({ kind, conversation }) => kind === "turn" && parts.every((part) => conversation.includes(part)))
+      .map(({ conversation }) => conversation)
+  const turnsAfterCompactions = () =>
+    seen.requests.flatMap(({ kind, conversation }, index) =>
+      kind !== "compaction" && seen.requests[index - 1]?.kind === "compaction" ? [conversation] : [],
+    )
+
+  beforeAll(async () => {
+    const opened = browser
+    const browse = opened ? { browse: (url: string) => readPage(opened, url) } : {}
+    seen = await takeTour({ binary, inTui, hasTerminal: hasTmux, ...browse })
+  }, TOUR_DEADLINE_MS)
+
+  test(promised("tour.A1", "the installation adds files, changes none, and says what comes next"), () => {
+    const { exitCode, output } = seen.commands.install
+    expect(exitCode).toBe(0)
+    expect(output).toMatch(/^Files: [1-9]\d+ added, 0 updated, 0 removed, 0 kept/m)
+    expect(output).toContain("Next:\n  ~/baton/scripts/doctor ~/my-project\n  cd ~/my-project && opencode\n")
+    expect(seen.trees.installed).toMatchObject(seen.trees.before)
+  })
+
+  test(promised("tour.A2", "doctor finds nothing to mend, before the first session and after all the work"), () => {
+    const { doctor, health } = seen.commands
+    for (const { exitCode, output } of [doctor, health]) {
+      expect(output).toMatch(NOTHING_TO_MEND)
+      expect(exitCode).toBe(0)
+    }
+  })
+
+  test(promised("tour.A3", "a correction stands in a later session's first request, and can be looked up"), () => {
+    const [first] = turns(SAID.other)
+    expect(first).toContain("<baton-learned>")
+    expect(first).toContain(CORRECTION)
+    expect(first).not.toContain(seen.taskID)
+    expect(seen.commands.learned.output).toContain(CORRECTION)
+  })
+
+  test(
+    promised("tour.A4", "a review comes back, and of what a pass changed only what is taken is in the worktree"),
+    () => {
+      const [answered] = turns("audit → completed, decision: changes_requested")
+      expect(answered).toContain(FINDING)
+      expect(seen.work.parser).toBe(FINAL_PARSER)
+      expect(Object.keys(seen.trees.after)).not.toContain("NOTES.md")
+      expect(seen.commands.passes.output).toMatch(/build → audit {2}returned .*\n.*build → general {2}applied /)
+      expect(seen.commands.show.output).toContain("Pass build → audit: completed, changes_requested")
+    },
+  )
+
+  test(promised("tour.A5", "three compactions are in the task's log, and the turn after each knows the task"), () => {
+    const logged = [...seen.commands.show.output.matchAll(/\] Compaction (\d): (.*)/g)]
+    expect(logged).toHaveLength(seen.requests.filter(({ kind }) => kind === "compaction").length)
+    const said = logged.map(([, , summary = ""]) =>
+      summary.replace(/(?<=^the summary was empty; known by program): .*/, ""),
+    )
+    // 1.14 compacts twice where the others do once.
+    const first = said.filter((summary, at) => summary !== said[at - 1]).slice(0, 3)
+    expect(first).toEqual([
+      "The parser splits at CRLF. Tests were run.",
+      "Some work was done.",
+      "the summary was empty; known by program",
+    ])
+    const numbers = logged.map(([, number]) => Number(number))
+    expect(numbers.slice(0, numbers.lastIndexOf(1))).toEqual(
+      numbers.slice(0, numbers.lastIndexOf(1)).map((_, at) => at + 1),
+    )
+    const after = turnsAfterCompactions().slice(0, 3)
+    expect(after).toHaveLength(3)
+    for (const conversation of after)
+      for (const part of [`Task: ${seen.taskID}`, TASK.definitionOfDone, BRIEF]) expect(conversation).toContain(part)
+    // What the agent says of the tests is true.
+    expect(seen.requests.some(({ conversation }) => /[#ℹ] pass 4\b/.test(conversation))).toBe(true)
+    expect(seen.sights.tested).toContain(`That is ${seen.taskID}.`)
+  })
+
+  test(promised("tour.A6", "the session that the work is handed over to knows task, role, brief and files"), () => {
+    const [first] = turns("Continuing work from session", '00001| import { readWord } from "./lexer.js"')
+    for (const part of ["# Worker", `Task: ${seen.taskID}`, BRIEF]) expect(first).toContain(part)
+    expect(seen.sights.begun).toContain(`That is ${seen.taskID}.`)
+    expect(seen.commands.handoffs.output).toContain(`${seen.handedTo}  ${seen.taskID}  ${SAID.goal}\n`)
+  })
+
+  if (binary === NEWEST)
+    test.skipIf(!hasTmux)(promised("tour.A6", "in the TUI the draft stands in the new session's prompt"), () => {
+      const draft = stripVTControlCharacters(seen.sights.draft)
+      for (const part of ["Handoff Ready", "Continuing work from session", `Task: ${seen.taskID}`])
+        expect(draft).toContain(part)
+    })
+
+  test(promised("tour.A7", "after a restart the work goes on, through another compaction"), () => {
+    expect(seen.commands.goOn.output).toContain(`The release note is written. That is ${seen.taskID}.`)
+    expect(seen.work.note).toBe(RELEASE_NOTE.text)
+    expect(turnsAfterCompactions()[3]).toContain(`Task: ${seen.taskID}`)
+    expect(seen.commands.show.output).toContain("Compaction 1: It went fine.")
+  })
+
+  test(promised("tour.A8", "baton observe shows the new session at work, with its task and the newest records"), () => {
+    const terminal = stripVTControlCharacters(seen.observed.terminal)
+    expect(terminal).toMatch(/● opencode-my-project {2}busy/)
+    expect(terminal).toContain(`${seen.taskID} (worker) ${TASK.title}`)
+    expect(terminal).toContain(seen.handedTo)
+    expect(seen.observed.webExit).toBe(0)
+  })
+
+  test.skipIf(!hasChromium)(promised("tour.A8", "its page shows the same in a browser"), () => {
+    for (const part of ["opencode-my-project", seen.taskID, TASK.title, `Handoff to ${seen.handedTo}`])
+      expect(seen.observed.page).toContain(part)
+  })
+
+  test(
+    promised("tour.A9", "uninstalled, the project is what it was, but for the user's and the agents' own work"),
+    () => {
+      const { before, after, home } = seen.trees
+      expect(seen.commands.uninstall.exitCode).toBe(0)
+      const paths = new Set([...Object.keys(before), ...Object.keys(after)])
+      const changed = [...paths].filter((path) => before[path] !== after[path]).sort()
+      // The first is OpenCode's mark of the repository.
+      expect(changed).toEqual([".git/opencode", POLICY.path, RELEASE_NOTE.path, "src/parser.js"])
+      expect(home.filter((path) => !EXPECTED_AT_HOME.test(path))).toEqual([])
+      expect(seen.left.temporary.filter((name) => !EXPECTED_IN_TMPDIR.test(name))).toEqual([])
+      expect(seen.left.processes).toEqual([])
+    },
+  )
+
+  // The page is about the newest; 1.14, which may compact twice, prints lines of its own.
+  if (NEWEST_OR_ALL.includes(NEWEST))
+    test(promised("tour.B1", "the page of the tour quotes its commands, with lines of what they print"), () => {
+      const ran = Object.values(seen.commands).map(({ command, output }) => [withoutIds(command), withoutIds(output)])
+      const quoted = readQuotedCommands(readFileSync(join(REPOSITORY, "docs/tour.md"), "utf8"))
+      expect(quoted.length).toBeGreaterThan(5)
+      for (const { command, lines } of quoted) {
+        const output = ran.find(([line]) => line === withoutIds(command))?.[1]
+        expect(output, command).toBeDefined()
+        let from = 0
+        for (const line of lines.map(withoutIds)) {
+          expect(output?.slice(from), command).toContain(line)
+          from = (output?.indexOf(line, from) ?? 0) + line.length
+        }
+      }
+    })
+})

@@ -1,0 +1,105 @@
+import { spawnSync } from "node:child_process"
+import { mkdirSync, renameSync, symlinkSync } from "node:fs"
+import { isAbsolute, join } from "node:path"
+import type { TaskProject } from "../opencode/task-project.ts"
+import type { CompactionFault } from "./fault.ts"
+import { inPlaceOf, lineWith, RECORDED_DIRECTLY } from "./fault-table.ts"
+
+/** A namespace of mounts that ends with the program in it, so that no mount is ever left behind. */
+const OWN_MOUNTS = process.getuid?.() === 0 ? ["unshare", "--mount"] : ["unshare", "--map-root-user", "--mount"]
+
+const canMount = (): boolean =>
+  spawnSync(OWN_MOUNTS[0] ?? "", [...OWN_MOUNTS.slice(1), "sh", "-c", "mount -t tmpfs none /mnt"]).status === 0
+
+/** Runs OpenCode where `mount` has been done; the script's working directory is the project. */
+const behindMount = (mount: string): readonly string[] => [...OWN_MOUNTS, "sh", "-ec", `${mount}\nexec "$@"`, "sh"]
+
+const FULL_DISK =
+  "mount -t tmpfs -o size=64k none .opencode/state; cat /dev/zero >.opencode/state/filler 2>/dev/null || :"
+
+const mountFault = (name: string, mount: string, reason: string): CompactionFault => ({
+  name,
+  slots: [".opencode/state"],
+  refuses: "disk",
+  losesState: true,
+  arrange: ({ project }) => void mkdirSync(join(project.directory, ".opencode/state"), { recursive: true }),
+  expectedLog: lineWith(RECORDED_DIRECTLY, reason),
+  record: "ledger",
+  options: { launcher: behindMount(mount) },
+})
+
+const MOUNT_FAULTS: readonly CompactionFault[] = [
+  mountFault("the disk is full", FULL_DISK, "ENOSPC"),
+  mountFault("the file system is read-only", "mount -t tmpfs -o ro none .opencode/state", "EROFS"),
+]
+
+/** Where nothing may be mounted. */
+const STAND_IN: CompactionFault = {
+  name: "the disk is full",
+  slots: [".opencode/state"],
+  refuses: "disk",
+  ...inPlaceOf(".opencode/state", (path) => symlinkSync("/nowhere/at/all", path)),
+  expectedLog: lineWith(RECORDED_DIRECTLY),
+  record: "ledger",
+}
+
+const chooseDiskFaults = (): readonly CompactionFault[] => {
+  if (canMount()) return MOUNT_FAULTS
+  console.warn("!!! NOTHING MAY BE MOUNTED HERE: a link to nowhere stands in for the full and the read-only disk")
+  return [STAND_IN]
+}
+
+/** What OpenCode and Baton start, git left out. */
+const PROGRAMS = "sh bash env cat echo head timeout sleep printf mkdir rm ls ps uname".split(" ")
+
+const pathWithoutGit = ({ project }: TaskProject): string => {
+  const folder = join(project.home, "programs")
+  mkdirSync(folder, { recursive: true })
+  for (const name of PROGRAMS) {
+    const path = spawnSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).stdout.trim()
+    // A shell may have one of them built in.
+    if (isAbsolute(path)) symlinkSync(path, join(folder, name))
+  }
+  return folder
+}
+
+/** Faults of the place OpenCode runs in, each for a whole run. */
+export const MACHINE_FAULTS: readonly CompactionFault[] = [
+  ...chooseDiskFaults(),
+  {
+    name: ".opencode/node_modules is empty",
+    ...inPlaceOf(".opencode/node_modules", (path) => mkdirSync(path)),
+    expectedLog: lineWith("@opencode-ai/plugin|zod could not be loaded"),
+    record: "outbox",
+    refuses: "ledger",
+  },
+  {
+    name: "two copies of the bundle are loaded",
+    // 1.2.15 loads only one of two plugin files with the same name.
+    arrange: ({ project }) => {
+      const plugins = join(project.home, ".config", "opencode", "plugins")
+      renameSync(join(plugins, "compaction-handoff.ts"), join(plugins, "another-name.ts"))
+    },
+    expectedLog: lineWith(
+      "two copies of the bundle are loaded",
+      "serving=\\S*/project/\\.opencode/baton",
+      "quiet=\\S*/home/\\.config/opencode/baton",
+    ),
+    record: "ledger",
+    options: { project: { bundle: "project-and-global" } },
+  },
+  {
+    name: "git is missing",
+    // The folder of programs becomes the whole PATH.
+    slots: ["git", "prog"],
+    record: "ledger",
+    options: { environment: (task) => ({ PATH: pathWithoutGit(task) }) },
+  },
+  {
+    name: "the project is no git repository",
+    slots: ["git"],
+    expectedLog: lineWith("git state unknown", "not a git repository"),
+    record: "ledger",
+    options: { project: { git: false } },
+  },
+]

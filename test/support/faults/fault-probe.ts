@@ -1,0 +1,26 @@
+import { appendFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Plugin } from "@opencode-ai/plugin"
+
+/**
+ * A plugin file that tests put in the place of the bundle's own `plugins/compaction-handoff.ts`: the same hooks, and the
+ * time each one took until OpenCode had its answer, in `hook-times` in HOME.
+ */
+export const TimedCompactionHandoff: Plugin = async (input) => {
+  const path = new URL("../baton/compaction/hooks.ts", import.meta.url).href
+  const { createCompactionHooks }: typeof import("../../../.opencode/baton/compaction/hooks.ts") = await import(path)
+  const hooks: Record<string, unknown> = { ...createCompactionHooks(input) }
+  for (const [hook, real] of Object.entries(hooks)) {
+    if (typeof real !== "function") continue
+    hooks[hook] = async (...args: unknown[]) => {
+      const startedAt = performance.now()
+      try {
+        return await real(...args)
+      } finally {
+        const line = JSON.stringify({ hook, ms: performance.now() - startedAt })
+        appendFileSync(join(process.env.HOME ?? "", "hook-times"), `${line}\n`)
+      }
+    }
+  }
+  return hooks
+}

@@ -1,0 +1,39 @@
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { TaskProject } from "../opencode/task-project.ts"
+import type { Fault } from "./fault.ts"
+
+/** A folder of Baton's own state in a project. */
+export const stateFolder = ({ project }: Pick<TaskProject, "project">, name: string): string =>
+  join(project.directory, ".opencode", "state", name)
+
+/** Names of the records that wait in the outbox, or are parked in it. */
+export const recordsIn = (task: Pick<TaskProject, "project">, name: "outbox" | "outbox/parked"): string[] => {
+  const folder = stateFolder(task, name)
+  return existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : []
+}
+
+/** What stands where a file of Baton's own was, and what the log says of it. */
+export const DAMAGES = [
+  { folder: "tasks", name: "cut off in the middle", content: '{"version":1,"sessionID":"se', reason: "JSON" },
+  { folder: "compactions", name: "of a version to come", content: '{"version":2,"count":7}', reason: "version" },
+  { folder: "tasks", name: "empty", content: "", reason: "JSON" },
+  { folder: "compactions", name: "binary", content: Buffer.from([0, 0xff, 0xfe, 0x80, 0]), reason: "JSON" },
+] as const
+
+export type Damage = (typeof DAMAGES)[number]
+
+/** Damages every file of the folder; one that was not written yet cannot be damaged. */
+export const damageState = (task: Pick<TaskProject, "project">, { folder, content }: Damage): void => {
+  const path = stateFolder(task, folder)
+  if (!existsSync(path)) return
+  for (const name of readdirSync(path)) writeFileSync(join(path, name), content)
+}
+
+export const STORED_FAULTS: readonly Fault<TaskProject>[] = DAMAGES.map((damage) => ({
+  name: `stored ${damage.folder} ${damage.name}`,
+  slots: [`stored ${damage.folder}`],
+  when: "resume",
+  needs: ["resume"],
+  arrange: (task) => damageState(task, damage),
+}))

@@ -1,0 +1,56 @@
+import { cpSync, existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { retentionScript } from "../model/retention.ts"
+import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
+import type { RunResult } from "../opencode/opencode-run.ts"
+import { openTaskProject, type TaskProject } from "../opencode/task-project.ts"
+import type { CompactionFault } from "./fault.ts"
+import { pathWithFakeProg } from "./fault-ledger-table.ts"
+import { breakClientCall } from "./fault-table.ts"
+
+export type TimedRun = {
+  readonly result: RunResult
+  readonly task: TaskProject
+  /** How long OpenCode waited for the bundle, in milliseconds: the longest call of each hook. */
+  readonly hookMs: Readonly<Record<string, number>>
+  /** From the model's last answer to OpenCode's end, in milliseconds. */
+  readonly exitMs: number
+}
+
+const readHookTimes = ({ project }: TaskProject): Record<string, number> => {
+  const path = join(project.home, "hook-times")
+  const longest: Record<string, number> = {}
+  if (!existsSync(path)) return longest
+  for (const line of readFileSync(path, "utf8").trim().split("\n")) {
+    const { hook, ms }: { hook: string; ms: number } = JSON.parse(line)
+    longest[hook] = Math.max(ms, longest[hook] ?? 0)
+  }
+  return longest
+}
+
+/** One run with one compaction; with the bundle, prog hangs and no call of the client is ever answered. */
+export const timeRun = async (binary: OpenCodeBinary, hangingLedger?: CompactionFault): Promise<TimedRun> => {
+  let answeredAt = 0
+  const script = retentionScript(1, "careless")
+  const task = await openTaskProject(
+    binary,
+    async (request) => {
+      const reply = await script(request)
+      answeredAt = performance.now()
+      return reply
+    },
+    { bundle: hangingLedger ? "project" : "none" },
+  )
+  const { project } = task
+  const putPlugin = (file: string, name: string) =>
+    cpSync(join(REPOSITORY, "test", "support", file), join(project.directory, ".opencode", "plugins", name))
+  if (hangingLedger) {
+    putPlugin("fault-probe.ts", "compaction-handoff.ts")
+    putPlugin("fault-plugin.ts", "a-fault.ts")
+    await hangingLedger.arrange?.(task, 0)
+    breakClientCall(task, "every call", "hangs")
+  }
+  const environment = hangingLedger ? { PATH: pathWithFakeProg(task), BATON_LEDGER: "real" } : {}
+  const result = await task.run(task.message, { environment })
+  return { result, task, exitMs: performance.now() - answeredAt, hookMs: readHookTimes(task) }
+}

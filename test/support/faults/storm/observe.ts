@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { listTree } from "../../files/folder-tree.ts"
+import { TASK, type TaskProject } from "../../opencode/task-project.ts"
+import { SECRET_TEXT } from "../fault.ts"
+import { DAMAGES, recordsIn, stateFolder } from "../fault-stored-table.ts"
+import type { OwedLog, SeenFile, SeenPass } from "./oracle.ts"
+import type { StormProject } from "./storm-project.ts"
+import type { Seen } from "./storm-script.ts"
+
+/** What Baton owes the ledger for what its agents were seen to do. @param wasKilled OpenCode did not end by itself */
+export const owedLogsOf = (seen: Seen, wasKilled: boolean): OwedLog[] => [
+  ...seen.summaries.map((summary) => ({
+    what: `the compaction '${summary}'`,
+    begins: "Compaction ",
+    holds: summary,
+    isCertain: !wasKilled || seen.followed.has(summary),
+  })),
+  ...[...seen.results].map((id) => ({ what: `the result of ${id}`, begins: "Pass ", holds: id, isCertain: true })),
+  ...[...seen.handoffs].map((id) => ({
+    what: `the handoff to ${id}`,
+    begins: `Handoff to ${id}`,
+    holds: "",
+    isCertain: true,
+  })),
+]
+
+const readAudit = (directory: string): string => {
+  const folder = join(directory, ".opencode", "pass-over-logs")
+  if (!existsSync(folder)) return ""
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".jsonl"))
+    .map((name) => readFileSync(join(folder, name), "utf8"))
+    .join("")
+}
+
+export const readPasses = (task: TaskProject, ids: Iterable<string>): SeenPass[] => {
+  const audit = readAudit(task.project.directory)
+  return [...ids].map((id) => {
+    const folder = join(stateFolder(task, "pass-over"), id)
+    const record = join(folder, "pass.json")
+    return {
+      id,
+      state: existsSync(record) ? JSON.parse(readFileSync(record, "utf8")).state.state : undefined,
+      hasCopy: existsSync(join(folder, "copy")),
+      isAudited: audit.includes(id),
+    }
+  })
+}
+
+export const readFiles = (task: TaskProject, files: Seen["files"]): SeenFile[] =>
+  [...files].map(([path, { certain, possible }]) => {
+    const place = join(task.project.directory, path)
+    const found = existsSync(place) ? readFileSync(place, "utf8") : undefined
+    return { path, found, allowed: possible === undefined ? [certain] : [certain, possible] }
+  })
+
+/** Files of the bundle's own state, without what was parked and what is a copy of the project. */
+const stateFiles = (task: TaskProject): string[] => {
+  const folder = stateFolder(task, "")
+  if (!existsSync(folder)) return []
+  return listTree(folder)
+    .filter((path) => path.endsWith(".json") && !/^outbox\/parked\/|\/copy\//.test(path))
+    .map((path) => join(folder, path))
+}
+
+const isHalf = (path: string): boolean => {
+  const content = readFileSync(path)
+  // What the storm itself damaged, in a session that nobody went on with.
+  if (DAMAGES.some((damage) => content.equals(Buffer.from(damage.content)))) return false
+  try {
+    JSON.parse(content.toString("utf8"))
+    return false
+  } catch (error) {
+    if (error instanceof SyntaxError) return true
+    throw error
+  }
+}
+
+export const readHalfFiles = (task: TaskProject): string[] => stateFiles(task).filter(isHalf)
+
+const readLearnings = async ({ ledger }: TaskProject): Promise<string[]> => {
+  const found: { summary: string; status: string }[] = JSON.parse(
+    await ledger.prog("context", "-p", "project", "--summary", "--json"),
+  )
+  return found.map(({ summary }) => summary)
+}
+
+/** What the ledger and the state hold after the clean run. */
+export const readRecords = async ({ task, correction }: StormProject) => {
+  const { logs, description } = await task.ledger.show(task.taskID)
+  const learnings = await readLearnings(task)
+  const told = task.model.requests.some(
+    ({ conversation }) => conversation.includes(SECRET_TEXT) && !correction.isSecret,
+  )
+  const records = stateFiles(task).map((path) => [path, readFileSync(path, "utf8")] as const)
+  const kept = [...records, ["the ledger", JSON.stringify([logs, description, learnings])] as const]
+  const holders = kept.flatMap(([where, text]) => (text.includes(SECRET_TEXT) ? [where] : []))
+  return {
+    ledger: { logs: logs.map(({ message }) => message), description, learnings },
+    specification: TASK.specification,
+    waiting: recordsIn(task, "outbox"),
+    parked: recordsIn(task, "outbox/parked").length,
+    leaks: told ? ["a request to the model"] : [],
+    secrets: holders,
+  }
+}

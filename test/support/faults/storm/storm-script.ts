@@ -1,0 +1,245 @@
+import { passOver, returns } from "../../model/pass-over-script.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../../model/retention.ts"
+import { bash, type ModelReply, type ModelRequest, type Script } from "../../model/scripted-model.ts"
+import type { ChildBehaviour, RootBehaviour } from "../fault.ts"
+import { COMPANION_MESSAGE } from "./live-state-faults.ts"
+import type { Step, Turn } from "./plan.ts"
+
+/** A file that an agent was to write: what it held before (undefined: nothing), and what it may hold while nobody knows. */
+export type WrittenFile = { certain: string | undefined; possible?: string; isHeld?: boolean }
+
+/** What the agents of a storm were seen to do, and what Baton owes for it. */
+export type Seen = {
+  summaries: string[]
+  /** Those of them that a turn has followed. */
+  followed: Set<string>
+  /** Ids of passes that the root agent was told of. */
+  passes: Set<string>
+  /** Those of them whose result it was told. */
+  results: Set<string>
+  /** New sessions that a handoff's answer named. */
+  handoffs: Set<string>
+  /** Whether the correction reached the model. */
+  corrected: boolean
+  files: Map<string, WrittenFile>
+}
+
+export type StormScriptOptions = {
+  readonly seed: number
+  readonly child: ChildBehaviour
+  readonly root: RootBehaviour | undefined
+  readonly handoffFiles: readonly string[]
+  readonly correction: string
+  /** Called right before each request of the root session is answered; the first of a turn is 1. */
+  onRequest(turn: number, request: number): Promise<void>
+  /** What the clean run waits for. */
+  settle(): Promise<void>
+}
+
+type Move = (request: ModelRequest) => ModelReply | undefined
+
+const PASS_ID = /\bpass_\d{17}_[0-9a-z]+/g
+export const SHARED_FILE = "src/a.ts"
+export const SHARED_CONTENT = "export const a = 1\n"
+const UNKNOWN_PASS = "pass_20260101000000000_abcd"
+
+const ORDER = /The agent (\S+) passes this work over to you/
+const FIRST_CHARACTERS = 300
+const LONGEST_SILENCE_MS = 30_000
+
+/** Whether a subagent asks, and not the root agent. */
+const isOrdered = (conversation: string): boolean => ORDER.test(conversation.slice(0, FIRST_CHARACTERS))
+
+const stepsMade = (conversation: string): number =>
+  conversation.slice(conversation.lastIndexOf("[user]")).match(/^\[tool\] /gm)?.length ?? 0
+
+const FAILED: ModelReply = { status: 400, message: "the scripted model fails" }
+const DONE: ModelReply = { text: "Done." }
+
+const work = (conversation: string): ModelReply[] => {
+  const number = /CODE-THIS (\d+)/.exec(conversation)?.[1]
+  if (number === undefined) return [returns({ decision: "approved", findings: [] })]
+  const content = `coded ${number}\n`
+  return [
+    { tool: "write", input: { filePath: `coded/${number}.txt`, content } },
+    bash(`echo coded ${number} > src/a.ts`),
+    returns(),
+  ]
+}
+
+const stepsOf = (conversation: string, behaviour: ChildBehaviour): ModelReply[] => {
+  const steps = work(conversation)
+  const before = steps.slice(0, -1)
+  const itself = conversation.includes("CODE-THIS") ? "coder" : "audit"
+  const stepsByBehaviour: Record<ChildBehaviour, ModelReply[]> = {
+    work: steps,
+    hang: steps,
+    crash: [FAILED],
+    "crash late": [...before, FAILED],
+    prose: [...before, { text: "I am done, more or less." }],
+    "wrong return": [...before, ...[1, 2, 3].map(() => returns({ status: "great" }))],
+    deeper: [passOver({ subagent: "second", objective: "REVIEW-THIS deeper" }), ...steps],
+    cycle: [passOver({ subagent: itself, objective: "AGAIN" }), ...steps],
+  }
+  return stepsByBehaviour[behaviour]
+}
+
+/** What a subagent does next. @param ended when the run in which it hangs is over */
+const childReply = async (
+  { kind, conversation }: ModelRequest,
+  behaviour: ChildBehaviour,
+  ended: () => Promise<void>,
+): Promise<ModelReply> => {
+  if (kind === "compaction") return { text: "A subagent's summary." }
+  if (behaviour === "hang") {
+    await Promise.race([ended(), new Promise((resolve) => setTimeout(resolve, LONGEST_SILENCE_MS).unref())])
+    return DONE
+  }
+  const steps = stepsOf(conversation, behaviour)
+  return steps[stepsMade(conversation)] ?? DONE
+}
+
+const lastAnswer = ({ conversation }: ModelRequest): string => {
+  const at = conversation.lastIndexOf("[tool] ")
+  return at < 0 || conversation.lastIndexOf("[user]") > at ? "" : conversation.slice(at)
+}
+
+/** The agents of one storm, and what was seen of them. */
+export const createStormScript = (options: StormScriptOptions) => {
+  const { seed, root } = options
+  const seen: Seen = {
+    summaries: [],
+    followed: new Set(),
+    passes: new Set(),
+    results: new Set(),
+    handoffs: new Set(),
+    corrected: false,
+    files: new Map([[SHARED_FILE, { certain: SHARED_CONTENT }]]),
+  }
+  let turnIndex = -1
+  let requests = 0
+  let moves: Move[] = []
+  let isClean = false
+  let numbered = 0
+  let endTurn = (): void => {}
+  let turnEnded: Promise<void> = Promise.resolve()
+
+  /** @param isHeld it comes from a pass, so that it is there only once the answer says so */
+  const mayHold = (path: string, content: string, isHeld = false): void => {
+    seen.files.set(path, { certain: seen.files.get(path)?.certain, possible: content, isHeld })
+  }
+  /** The agent was answered: what it wrote is there. */
+  const settleFiles = (answer: string): void => {
+    for (const [path, { certain, possible, isHeld }] of seen.files) {
+      if (possible === undefined) continue
+      const isThere = !isHeld || answer.includes(`- ${path}: applied`)
+      seen.files.set(path, { certain: isThere ? possible : certain })
+    }
+  }
+
+  const write = (): Move => {
+    const number = ++numbered
+    return () => {
+      mayHold(`work/${number}.txt`, `work ${number}\n`)
+      return { tool: "write", input: { filePath: `work/${number}.txt`, content: `work ${number}\n` } }
+    }
+  }
+  const review: Move = () =>
+    passOver({
+      subagent: root === "unknown subagent" ? "nobody" : "audit",
+      objective: "REVIEW-THIS please",
+      files: [SHARED_FILE, "../sibling/secret.txt", "link-out/secret.txt"],
+    })
+
+  const code = (number: number): Move[] => {
+    const content = `coded ${number}\n`
+    let passID: string | undefined
+    const apply = (): ModelReply | undefined => {
+      if (passID === undefined) return undefined
+      mayHold(SHARED_FILE, content, true)
+      mayHold(`coded/${number}.txt`, content, true)
+      return { tool: "pass_over_apply", input: { pass_over_id: passID } }
+    }
+    const remember: Move = (request) => {
+      const answer = lastAnswer(request)
+      if (/ held back /.test(answer)) passID = answer.match(PASS_ID)?.[0]
+      if (root === "conflict") {
+        mayHold(SHARED_FILE, `mine ${number}\n`)
+        return bash(`echo mine ${number} > ${SHARED_FILE}`)
+      }
+      if (root === "unknown pass") return { tool: "pass_over_apply", input: { pass_over_id: UNKNOWN_PASS } }
+      return apply()
+    }
+    const subagent = root === "unknown subagent" ? "nobody" : "coder"
+    const again = root === "conflict" || root === "unknown pass" || root === "applied twice"
+    return [() => passOver({ subagent, objective: `CODE-THIS ${number}` }), remember, ...(again ? [apply] : [])]
+  }
+
+  const movesOf: Record<Step, () => Move[]> = {
+    write: () => [write()],
+    compact: () => [() => bash("echo a step", COMPACTING_PROMPT_TOKENS)],
+    review: () => (root === "one more pass" ? [review, review] : [review]),
+    code: () => code(++numbered),
+  }
+
+  const handOver: Move = () => ({
+    tool: "handoff_session",
+    input: { prompt: "Finish the parser.", files: [SHARED_FILE, "link-out/secret.txt", ...options.handoffFiles] },
+  })
+
+  const note = (request: ModelRequest): void => {
+    const { conversation } = request
+    for (const summary of seen.summaries) if (conversation.includes(summary)) seen.followed.add(summary)
+    if (conversation.includes(options.correction)) seen.corrected = true
+    const answer = lastAnswer(request)
+    for (const id of answer.match(PASS_ID) ?? []) if (id !== UNKNOWN_PASS) seen.passes.add(id)
+    const result = /(pass_\d{17}_[0-9a-z]+): \w+ → /.exec(answer)?.[1]
+    if (result !== undefined && !/E00[1-4]|E0[23]0/.test(answer)) seen.results.add(result)
+    const to = /stored in the new session (ses_\w+)/.exec(answer)?.[1]
+    if (to !== undefined) seen.handoffs.add(to)
+    settleFiles(answer)
+  }
+
+  const rootReply = async (request: ModelRequest): Promise<ModelReply> => {
+    requests += 1
+    if (isClean) {
+      await options.settle()
+      return { text: "Finished." }
+    }
+    await options.onRequest(turnIndex, requests)
+    if (request.kind === "compaction") {
+      const summary = `Summary ${seen.summaries.length + 1} of storm ${seed}.`
+      seen.summaries.push(summary)
+      return { text: summary }
+    }
+    note(request)
+    for (let move = moves.shift(); move; move = moves.shift()) {
+      const reply = move(request)
+      if (reply !== undefined) return reply
+    }
+    return { text: "Finished." }
+  }
+
+  const script: Script = async (request) => {
+    if (request.conversation.includes(COMPANION_MESSAGE)) return { text: "It is late." }
+    if (isOrdered(request.conversation)) return await childReply(request, options.child, () => turnEnded)
+    return await rootReply(request)
+  }
+
+  return {
+    script,
+    seen: seen as Readonly<Seen>,
+    beginTurn: (index: number, turn: Turn): void => {
+      turnIndex = index
+      requests = 0
+      moves = [...(turn.kind === "handoff" ? [handOver] : []), ...turn.steps.flatMap((step) => movesOf[step]())]
+      turnEnded = new Promise((resolve) => {
+        endTurn = resolve
+      })
+    },
+    endTurn: (): void => endTurn(),
+    beginCleanRun: (): void => {
+      isClean = true
+    },
+  }
+}

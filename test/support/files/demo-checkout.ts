@@ -1,0 +1,94 @@
+import { execFileSync, spawn } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { collectOutput } from "../collect-output.ts"
+
+const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url))
+
+/** What a clone brings that the demo is made of; no node_modules, no cache. */
+const PARTS = [
+  ".opencode/plugins",
+  ".opencode/baton",
+  "prompts",
+  "scripts",
+  "test/support",
+  "package.json",
+  "package-lock.json",
+]
+
+export type DemoRun = { exitCode: number | null; stdout: string; stderr: string; lines: string[] }
+
+export type DemoCheckout = {
+  readonly root: string
+  /** The fresh clone's stand-in. */
+  readonly source: string
+  readonly home: string
+  /** TMPDIR of every run. */
+  readonly temporary: string
+  readonly environment: Record<string, string>
+  demo(args: readonly string[], options?: DemoRunOptions): Promise<DemoRun>
+  /** What the demo has left in its TMPDIR. */
+  leftovers(): string[]
+  remove(): void
+}
+
+export type DemoRunOptions = {
+  environment?: Record<string, string>
+  /** Called with the demo's pid at each new output. */
+  onOutput?: (stdout: string, pid: number) => void
+}
+
+/** npm's own settings of this machine: where packages come from is not what is tested. */
+const npmSetting = (name: string): string =>
+  execFileSync("npm", ["config", "get", name], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
+
+/** Files as git sees them, so that nothing installed or generated comes along. */
+const trackedFiles = (): string[] =>
+  execFileSync("git", ["-C", REPOSITORY, "ls-files", "-z", "-co", "--exclude-standard", "--", ...PARTS], {
+    encoding: "utf8",
+  })
+    .split("\0")
+    .filter((path) => path !== "")
+
+/** A copy of the repository on a machine with Node and npm only: no Bun, no OpenCode, no prog on PATH. */
+export const createDemoCheckout = (): DemoCheckout => {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "baton-demo-e2e-")))
+  const [source, home, temporary] = [join(root, "checkout"), join(root, "home"), join(root, "tmp")]
+  for (const folder of [source, home, temporary]) mkdirSync(folder)
+  for (const path of trackedFiles()) cpSync(join(REPOSITORY, path), join(source, path))
+  const environment = {
+    PATH: [dirname(process.execPath), "/usr/bin", "/bin"].join(":"),
+    HOME: home,
+    TMPDIR: temporary,
+    TERM: "xterm",
+    npm_config_userconfig: npmSetting("userconfig"),
+    npm_config_cache: npmSetting("cache"),
+  }
+  return {
+    root,
+    source,
+    home,
+    temporary,
+    environment,
+    leftovers: () => readdirSync(temporary).filter((name) => name.startsWith("baton-")),
+    remove: () => rmSync(root, { recursive: true, force: true }),
+    demo: (args, options = {}) =>
+      new Promise((resolve, reject) => {
+        const child = spawn(join(source, "scripts", "demo"), args, {
+          cwd: root,
+          env: { ...environment, ...options.environment },
+          stdio: ["ignore", "pipe", "pipe"],
+          // A group of its own, as a terminal gives a command.
+          detached: true,
+        })
+        const printed = collectOutput(child, (stdout) => options.onOutput?.(stdout, child.pid ?? -1))
+        child.on("error", reject)
+        child.on("close", (exitCode) => {
+          const stdout = printed.stdout()
+          resolve({ exitCode, stdout, stderr: printed.stderr(), lines: stdout.split("\n") })
+        })
+      }),
+  }
+}

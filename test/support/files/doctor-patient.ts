@@ -1,0 +1,87 @@
+import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { CHECKS } from "../../../.opencode/baton/doctor/checks.ts"
+import { createReport, type Report } from "../../../.opencode/baton/doctor/report.ts"
+import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
+import { NEWEST, REPOSITORY } from "../opencode/opencode-binary.ts"
+import { createSmallCheckout, type Outcome, runScript, type SmallCheckout } from "./small-checkout.ts"
+
+/** A healthy project with a home and a PATH of its own, for a test to break and doctor to look at. */
+export type Patient = Pick<SmallCheckout, "root" | "project" | "write" | "read" | "install"> & {
+  readonly home: string
+  readonly environment: Record<string, string>
+  readonly delete: (path: string) => void
+  /** A program in front on PATH. */
+  readonly program: (name: string, script: string) => void
+  readonly doctor: (...args: string[]) => Outcome
+  /** `doctor --json`, read. */
+  readonly examine: (environment?: Record<string, string>) => { exitCode: number | null; report: Report }
+  /** What one check reports, in this process: starts nothing but what the check itself starts. */
+  readonly look: (id: string, environment?: Record<string, string>) => Promise<Report>
+  readonly remove: () => void
+}
+
+/** Answers like a release, and acts as Bun as the real one does, without its second of start-up. */
+const openCodeScript = (version: string): string =>
+  `[ -n "\${BUN_BE_BUN-}" ] && exec '${NEWEST.path}' "$@"\n[ "$1" = --version ] && echo '${version}'\n`
+
+export const createPatient = (): Patient => {
+  const checkout = createSmallCheckout()
+  const { root, project } = checkout
+  const home = join(root, "home")
+  const programs = join(root, "programs")
+  const temporary = join(root, "temporary")
+  for (const folder of [home, programs, temporary]) mkdirSync(folder)
+  checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\n")
+  checkout.ship("prompts/handoff-command.md", "<!-- baton:handoff-command -->\nCall handoff_session: $ARGUMENTS\n")
+  checkout.install()
+  checkout.write(".opencode/node_modules/@opencode-ai/plugin/package.json", "{}\n")
+  const program = (name: string, script: string) =>
+    writeFileSync(join(programs, name), `#!/bin/sh\n${script}`, { mode: 0o755 })
+  program("opencode", openCodeScript("1.18.33"))
+  const environment = { PATH: `${programs}:/usr/bin:/bin`, HOME: home, TMPDIR: temporary }
+  const run = (args: readonly string[], extra: Record<string, string> = {}) =>
+    runScript([join(REPOSITORY, "scripts", "doctor"), ...args], { cwd: root, env: { ...environment, ...extra } })
+  return {
+    root,
+    project,
+    home,
+    environment,
+    write: checkout.write,
+    read: checkout.read,
+    install: checkout.install,
+    delete: (path) => rmSync(join(project, path), { recursive: true }),
+    program,
+    doctor: (...args) => run(args),
+    examine: (extra) => {
+      const { exitCode, stdout, stderr } = run([project, "--json"], extra)
+      try {
+        return { exitCode, report: JSON.parse(stdout) as Report }
+      } catch (cause) {
+        throw new Error(`doctor --json printed no document: ${stdout}${stderr}`, { cause })
+      }
+    },
+    look: (id, extra = {}) => {
+      const scratch = join(temporary, "scratch")
+      mkdirSync(scratch)
+      const run = createProcessRunner({ shell: undefined })
+      const subject = { root: realpathSync(project), home, environment: { ...environment, ...extra }, scratch, run }
+      return createReport(
+        subject,
+        CHECKS.filter((check) => check.id === id),
+      )
+    },
+    remove: checkout.remove,
+  }
+}
+
+/** A folder to use as PATH that holds the shell's everyday programs and nothing that runs TypeScript. */
+export const createBarePath = (root: string): string => {
+  const folder = join(root, "bare")
+  mkdirSync(folder)
+  for (const name of ["sh", "dirname", "readlink", "cat"]) {
+    const { stdout } = runScript(["sh", "-c", `command -v ${name}`])
+    symlinkSync(stdout.trim(), join(folder, name))
+  }
+  return folder
+}

@@ -1,0 +1,81 @@
+import { spawnSync } from "node:child_process"
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { REPOSITORY } from "../opencode/opencode-binary.ts"
+
+export type Outcome = { exitCode: number | null; stdout: string; stderr: string }
+
+/** The install script with a handful of files in place of the real bundle, and a project beside it. */
+export type SmallCheckout = {
+  readonly root: string
+  /** The checkout; files given as relative paths. */
+  readonly source: string
+  readonly project: string
+  readonly ship: (path: string, text: string) => void
+  readonly unship: (path: string) => void
+  readonly write: (path: string, text: string) => void
+  readonly read: (path: string) => string
+  readonly has: (path: string) => boolean
+  /** Runs the checkout's scripts/install with the project and further arguments. */
+  readonly install: (...args: string[]) => Outcome
+  readonly remove: () => void
+}
+
+const PLUGIN =
+  'import { createThing } from "../baton/host/thing.ts"\n\nexport const Thing = async () => createThing()\n'
+
+const rolePrompt = (role: string): string =>
+  `# ${role}\n\nTask: {{task_id}}\n\n<!-- baton:protocol -->\nWork.\n<!-- /baton:protocol -->\n`
+
+const FILES = {
+  "package.json": '{\n  "name": "baton",\n  "version": "1.0.0",\n  "private": true\n}\n',
+  ".opencode/plugins/thing.ts": PLUGIN,
+  ".opencode/baton/host/thing.ts": "export const createThing = () => ({})\n",
+  ".opencode/baton/ledger/embedded/main.ts": "export {}\n",
+  ".opencode/baton/bin/tool": "#!/bin/sh\necho tool\n",
+  "prompts/handoff.md": "<!-- baton:handoff -->\nWrite the handoff.\n",
+  "prompts/handoff-command.md": "<!-- baton:handoff-command -->\nCall handoff_session: $ARGUMENTS\n",
+  "prompts/worker.md": rolePrompt("Worker"),
+  "prompts/planner.md": rolePrompt("Planner"),
+}
+
+const put = (path: string, text: string): void => {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+}
+
+export const runScript = (
+  argv: readonly [string, ...string[]],
+  options: { cwd: string; env?: NodeJS.ProcessEnv; uid?: number } = { cwd: tmpdir() },
+): Outcome => {
+  const [program, ...args] = argv
+  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: "utf8", timeout: 60_000, ...options })
+  if (error) throw error
+  return { exitCode: status, stdout, stderr }
+}
+
+/** @param names of the checkout's folder and of the project's, to try spaces and the like */
+export const createSmallCheckout = (names = { source: "checkout", project: "project" }): SmallCheckout => {
+  const root = mkdtempSync(join(tmpdir(), "baton-install-"))
+  chmodSync(root, 0o755)
+  const source = join(root, names.source)
+  const project = join(root, names.project)
+  mkdirSync(project)
+  for (const [path, text] of Object.entries(FILES)) put(join(source, path), text)
+  chmodSync(join(source, ".opencode/baton/bin/tool"), 0o755)
+  cpSync(join(REPOSITORY, "scripts", "install"), join(source, "scripts", "install"))
+  cpSync(join(REPOSITORY, "scripts", "lib"), join(source, "scripts", "lib"), { recursive: true })
+  return {
+    root,
+    source,
+    project,
+    ship: (path, text) => put(join(source, path), text),
+    unship: (path) => rmSync(join(source, path)),
+    write: (path, text) => put(join(project, path), text),
+    read: (path) => readFileSync(join(project, path), "utf8"),
+    has: (path) => existsSync(join(project, path)),
+    install: (...args) => runScript([join(source, "scripts", "install"), project, ...args], { cwd: root }),
+    remove: () => rmSync(root, { recursive: true, force: true }),
+  }
+}

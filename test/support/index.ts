@@ -1,0 +1,37 @@
+/** One import for an end-to-end test: OpenCode, its sessions, the scripted model, the ledger, and what waits for an event. */
+
+export { snapshotTree } from "./files/folder-tree.ts"
+export {
+  COMPACTING_PROMPT_TOKENS,
+  COMPACTING_STEP,
+  measureRetention,
+  retentionScript,
+  type Summariser,
+} from "./model/retention.ts"
+export {
+  bash,
+  type ModelReply,
+  type ModelRequest,
+  newestWords,
+  occurrences,
+  type Script,
+  type ScriptedModel,
+  startScriptedModel,
+} from "./model/scripted-model.ts"
+export { deadline } from "./opencode/deadline.ts"
+export { endsOf, IS_NIGHT, NEWEST_OR_ALL } from "./opencode/ends.ts"
+export { BOTH_ENDS, canToolsAsk, NEWEST, type OpenCodeBinary, REPOSITORY } from "./opencode/opencode-binary.ts"
+export { type RunResult, runOpenCode } from "./opencode/opencode-run.ts"
+export { eventually, startServer, type TestServer } from "./opencode/opencode-server.ts"
+export {
+  BRIEF,
+  closeTaskProjects,
+  LEDGER_WAIT_MS,
+  MODEL,
+  newestSessionID,
+  openSharedTask,
+  openTaskProject,
+  type SharedTask,
+  TASK,
+  type TaskProject,
+} from "./opencode/task-project.ts"

@@ -1,0 +1,28 @@
+/** Run by the OpenCode binary as Bun: runs each command line that comes by message, with a new connection for each. */
+import { createClock, createCommandContext } from "../../../.opencode/baton/ledger/embedded/command-context.ts"
+import { runCommand } from "../../../.opencode/baton/ledger/embedded/run-command.ts"
+import { openSqliteStore } from "../../../.opencode/baton/ledger/embedded/sqlite-store.ts"
+import type { LedgerStore } from "../../../.opencode/baton/ledger/embedded/store.ts"
+
+export type LoopCall = { readonly database: string; readonly args: readonly string[]; readonly stdin: string }
+
+const timestamp = createClock(Date.now)
+
+const answer = async ({ database, args, stdin }: LoopCall): Promise<void> => {
+  let opened: LedgerStore | undefined
+  const openStore = (): LedgerStore => {
+    opened = openSqliteStore(database)
+    return opened
+  }
+  const context = createCommandContext({ openStore, readStdin: () => stdin, nowMs: Date.now, timestamp })
+  // A defect ends a process of its own with its stack on standard error and exit code 1.
+  const ended = (error: unknown) => ({ exitCode: 1, stdout: "", stderr: Bun.inspect(error) })
+  const result = await runCommand(args, context).catch(ended)
+  opened?.close()
+  process.send?.(result)
+}
+
+let last = Promise.resolve()
+process.on("message", (call: LoopCall) => {
+  last = last.then(() => answer(call))
+})

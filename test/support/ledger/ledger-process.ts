@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { afterAll, beforeAll } from "vitest"
+import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/ledger-result.ts"
+import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
+import type { LoopCall } from "./ledger-loop.ts"
+
+export type LedgerOptions = {
+  /** What the command reads from standard input: `learn … --detail -`. */
+  readonly stdin?: string
+}
+
+/** Runs one prog command line: the arguments without the program's name. A refusal is an exit code, no rejection. */
+export type RunLedger = (args: readonly string[], options?: LedgerOptions) => Promise<LedgerResult>
+
+/** A ledger program and the variables it needs; both real and embedded ledgers are run this way. */
+export type LedgerProgram = {
+  readonly name: string
+  readonly command: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
+export const LAUNCHER = join(REPOSITORY, ".opencode", "baton", "bin", "prog")
+
+/** Where sh, grep and the rest lie; no prog, bun or opencode. */
+export const SYSTEM_PATH = "/usr/bin:/bin"
+
+/** The embedded ledger through its launcher, on an OpenCode binary. */
+export const embeddedProgram = ({ version, path }: OpenCodeBinary): LedgerProgram => ({
+  name: `embedded on OpenCode ${version}`,
+  command: LAUNCHER,
+  environment: { BATON_LEDGER: "embedded", BATON_RUNTIME: path },
+})
+
+export type ProcessOptions = {
+  /** Also the working folder. The database is `.prog/prog.db` in it, and so are prog's backups. */
+  readonly home: string
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** Runs the program to its end, in an environment that holds nothing of the machine but the system's PATH. */
+export const runProgram =
+  (
+    { command, environment }: Omit<LedgerProgram, "name">,
+    { home, environment: extra = {} }: ProcessOptions,
+  ): RunLedger =>
+  (args, { stdin = "" } = {}) =>
+    new Promise<LedgerResult>((resolve, reject) => {
+      const env = { PATH: SYSTEM_PATH, TZ: "UTC", ...environment, ...extra, HOME: home }
+      const child = spawn(command, args, { cwd: home, env })
+      const output = { stdout: "", stderr: "" }
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        output.stdout += text
+      })
+      child.stderr.setEncoding("utf8").on("data", (text: string) => {
+        output.stderr += text
+      })
+      // A program that does not read its input may close it first.
+      child.stdin.on("error", () => {})
+      child.stdin.end(stdin)
+      child.on("error", reject)
+      child.on("close", (exitCode, signal) => {
+        if (exitCode === null) reject(new Error(`${command} ended by ${signal}: ${output.stderr}`))
+        else resolve({ exitCode, ...output })
+      })
+    })
+
+/** The database of a home folder. */
+export const databaseOf = (home: string): string => join(home, ".prog", "prog.db")
+
+/**
+ * The embedded ledger in one process for all calls of the file or `describe` that asks for it: starting a process costs
+ * more than the call. Commands and SQL are the shipped ones, and each call opens the database anew.
+ * @returns the ledger of a home folder
+ */
+export const holdEmbedded = ({ path }: OpenCodeBinary, environment = { TZ: "UTC" }): ((home: string) => RunLedger) => {
+  const calls: { resolve(result: LedgerResult): void; reject(reason: Error): void }[] = []
+  let child: ChildProcess
+  let ended: Promise<void>
+  beforeAll(() => {
+    const loop = join(import.meta.dirname, "ledger-loop.ts")
+    const env = { PATH: SYSTEM_PATH, BUN_BE_BUN: "1", ...environment }
+    child = spawn(path, ["run", loop], { env, stdio: ["ignore", "inherit", "inherit", "ipc"] })
+    child.on("message", (result: LedgerResult) => calls.shift()?.resolve(result))
+    ended = once(child, "exit").then(([exitCode, signal]) => {
+      for (const { reject } of calls) reject(new Error(`the embedded ledger ended: ${exitCode ?? signal}`))
+    })
+  })
+  afterAll(() => {
+    child.kill()
+    return ended
+  })
+  return (home) =>
+    (args, { stdin = "" } = {}) =>
+      new Promise((resolve, reject) => {
+        const call: LoopCall = { database: databaseOf(home), args, stdin }
+        calls.push({ resolve, reject })
+        child.send(call, (error) => error && reject(error))
+      })
+}

@@ -1,0 +1,64 @@
+import { createLearningCalls } from "../../../.opencode/baton/ledger/learning-calls.ts"
+import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
+
+export type Fault =
+  | "none"
+  /** The call fails and nothing was written. */
+  | "refused"
+  | "unavailable"
+  /** The write happens, and the answer gets lost. */
+  | "written-unheard"
+
+type ScriptedTask = { description: string; messages: string[] }
+
+const noLearnings = async () => ({ kind: "unavailable", reason: "scripted without learnings" }) as const
+
+/** A ledger of tasks in memory that fails as a test says. */
+export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => {
+  const tasks = new Map<string, ScriptedTask>(ids.map((id) => [id, { description: "", messages: [] }]))
+  const calls: string[] = []
+  const script = {
+    /** Asked at every write. */
+    fault: (_call: { id: string; text: string }): Fault => "none",
+    readable: true,
+    /** Awaited before every write. */
+    gate: async (): Promise<void> => {},
+  }
+
+  const write = async (id: string, text: string, apply: (task: ScriptedTask) => void): Promise<LedgerWrite> => {
+    await script.gate()
+    const fault = script.fault({ id, text })
+    const task = tasks.get(id)
+    if (fault === "refused" || fault === "unavailable") return { kind: fault, reason: `scripted ${fault}` }
+    if (!task) return { kind: "unknown" }
+    apply(task)
+    return fault === "written-unheard" ? { kind: "unavailable", reason: "no answer" } : { kind: "written" }
+  }
+
+  const ledger: Ledger = {
+    ...createLearningCalls({ read: noLearnings, write: noLearnings }),
+    readTask: async (id): Promise<TaskRead> => {
+      calls.push(`show ${id}`)
+      const task = tasks.get(id)
+      if (!script.readable) return { kind: "unavailable", reason: "scripted" }
+      if (!task) return { kind: "unknown" }
+      const logs = task.messages.map((message) => ({ message, createdAt: "2026-01-01T00:00:00Z" }))
+      const found: LedgerTask = { id, title: id, status: "open", type: "task", project: "p", ...task, logs }
+      return { kind: "found", task: found }
+    },
+    listTasks: async () => [...tasks.keys()].map((id) => ({ id, title: id, status: "open" })),
+    appendLog: (id, message) => {
+      calls.push(`log ${id} ${message}`)
+      return write(id, message, (task) => task.messages.push(message))
+    },
+    replaceDescription: (id, description) => {
+      calls.push(`desc ${id}`)
+      return write(id, description, (task) => {
+        task.description = description
+      })
+    },
+    shorten: async (_id, text) => text,
+    status: async () => ({ program: { kind: "real", path: "/scripted/prog" }, foreign: [] }),
+  }
+  return { ledger, script, calls, task: (id = "ts-000001") => tasks.get(id) as ScriptedTask }
+}

@@ -1,0 +1,206 @@
+import { openTestLedger } from "../ledger/test-ledger.ts"
+import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
+import { endInstance, startServer } from "../opencode/opencode-server.ts"
+import type { SharedTask } from "../opencode/task-project.ts"
+import { createTestProject, type ProjectOptions } from "../opencode/test-project.ts"
+import { comparableRequest, requestCharacters } from "./request-size.ts"
+import { COMPACTING_STEP } from "./retention.ts"
+import { type ModelRequest, newestWords, type Script, startScriptedModel } from "./scripted-model.ts"
+
+/** The requests that are compared, in the order in which they are made. */
+export const REQUESTS = {
+  "no-task": "session without a task, first request",
+  "no-task-compaction": "session without a task, compaction request",
+  "no-task-after": "session without a task, right after a compaction",
+  task: "session with a task, first request",
+  "task-compaction": "session with a task, compaction request",
+  "task-after": "session with a task, right after a compaction",
+  "task-later": "session with a task, a later turn",
+  handoff: "`/handoff`",
+  "handed-over": "handed-over session, first request",
+  "learning-fits": "session that a learning fits, first request",
+  "learning-other": "session that no learning fits, first request",
+  policy: "session with a pass-over policy, first request",
+  child: "child session that work is passed over to, first request",
+} as const
+
+export type RequestName = keyof typeof REQUESTS
+export const REQUEST_NAMES = Object.keys(REQUESTS) as RequestName[]
+
+/** What is compared with plain OpenCode: a plugin file each, and the only requests that it may add to. */
+export const ADDITIONS = {
+  compaction: {
+    name: "Compaction",
+    plugin: "compaction-handoff.ts",
+    adds: ["task", "task-compaction", "task-after", "task-later"],
+  },
+  handoff: { name: "Handoff", plugin: "handoff.ts", adds: ["handoff", "handed-over"] },
+  "live-state": { name: "Live state", plugin: "live-state.ts", adds: [] },
+  learning: { name: "Learning", plugin: "session-learning.ts", adds: ["learning-fits"] },
+  "pass-over": { name: "Pass over", plugin: "pass-over.ts", adds: ["policy", "child"] },
+} as const satisfies Record<string, { name: string; plugin: string; adds: readonly RequestName[] }>
+
+export type FeatureName = keyof typeof ADDITIONS
+export const FEATURE_NAMES = Object.keys(ADDITIONS) as FeatureName[]
+
+/** Whether a feature may add something to a request. */
+export const mayAdd = (feature: FeatureName, request: RequestName): boolean =>
+  (ADDITIONS[feature].adds as readonly RequestName[]).includes(request)
+
+/** A request without what chance puts into it, and how many characters the model reads of that. */
+export type RecordedRequest = { text: string; characters: number }
+export type RecordedRequests = Record<RequestName, RecordedRequest>
+
+const TASK = {
+  title: "Teach the parser CRLF",
+  specification: "Lines may end in CRLF.\nKeep LF as it is.",
+  definitionOfDone: "bun test passes on Windows line ends",
+}
+const OBJECTIVE = "REVIEW-THIS please"
+
+/** Does what the newest message says, with Baton's tools where they are offered and with OpenCode's own elsewhere. */
+const script: Script = (request) => {
+  const { kind, tools } = request
+  if (kind === "compaction") return { text: "Some work was done and it went fine." }
+  const last = newestWords(request)
+  if (last.includes("[tool]")) return { text: "Done." }
+  if (last.includes("COMPACT-NOW")) return COMPACTING_STEP
+  if (last.includes("Hand this work over"))
+    return { tool: "handoff_session", input: { prompt: "Go on with it.", files: ["README.md"] } }
+  if (last.includes(OBJECTIVE) && tools.includes("pass_over_return"))
+    return { tool: "pass_over_return", input: { status: "completed", summary: "All looked at." } }
+  if (last.includes("DELEGATE") && tools.includes("pass_over"))
+    return { tool: "pass_over", input: { subagent: "general", objective: OBJECTIVE, reason: "review" } }
+  if (last.includes("DELEGATE"))
+    return { tool: "task", input: { description: "Review", prompt: OBJECTIVE, subagent_type: "general" } }
+  return { text: "I wrote it with spaces." }
+}
+
+/** A project on a server and a task in its ledger. One of `openSharedTask` is closed when its test ends. */
+type Place = Pick<SharedTask, "client" | "model" | "project" | "taskID" | "restart"> & { close?(): Promise<void> }
+type Speaker = Pick<Place, "client" | "model">
+type Open = (
+  binary: OpenCodeBinary,
+  script: Script,
+  options: Pick<Partial<ProjectOptions>, "bundle" | "plugins">,
+) => Promise<Place>
+
+const openOwnServer: Open = async (binary, script, options) => {
+  const model = await startScriptedModel(script)
+  const project = createTestProject({ binary, modelURL: model.url, ...options })
+  const taskID = await openTestLedger(project, binary).addTask(TASK)
+  const { client, stop } = await startServer(binary, project)
+  const close = async (): Promise<void> => {
+    await stop()
+    await model.close()
+    await project.remove()
+  }
+  return { client, model, project, taskID, restart: () => endInstance(client), close }
+}
+
+const createSession = async ({ client }: Speaker): Promise<string> => {
+  const { data, error } = await client.session.create({ body: {} })
+  if (data) return data.id
+  throw new Error(`no session was created: ${JSON.stringify(error)}`)
+}
+
+/** The first request of a kind that `act` leads to. */
+const requestsOf = async ({ model }: Speaker, act: () => Promise<{ error?: unknown }>) => {
+  const before = model.requests.length
+  const { error } = await act()
+  if (error) throw new Error(`OpenCode refused: ${JSON.stringify(error).slice(0, 300)}`)
+  const made = model.requests.slice(before)
+  return (kind: ModelRequest["kind"], at = 0): ModelRequest => {
+    const found = made.filter((request) => request.kind === kind).at(at)
+    if (found) return found
+    throw new Error(`expected a ${kind} request, received ${made.map((request) => request.kind).join(", ") || "none"}`)
+  }
+}
+
+const speak = (speaker: Speaker, id: string, text: string) =>
+  requestsOf(speaker, () => speaker.client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } }))
+
+type Made = Partial<Record<RequestName, ModelRequest>>
+
+const compactSessions = async (speaker: Speaker, taskID: string): Promise<Made> => {
+  const plain = await createSession(speaker)
+  const noTask = await speak(speaker, plain, "Say hello.")
+  const noTaskCompacted = await speak(speaker, plain, "COMPACT-NOW")
+  const working = await createSession(speaker)
+  const task = await speak(speaker, working, `# Worker\n\nTask: ${taskID}\n\nNever touch the lexer.\n`)
+  const compacted = await speak(speaker, working, "COMPACT-NOW")
+  const later = await speak(speaker, working, "What is next?")
+  return {
+    "no-task": noTask("turn"),
+    "no-task-compaction": noTaskCompacted("compaction"),
+    "no-task-after": noTaskCompacted("turn", -1),
+    task: task("turn"),
+    "task-compaction": compacted("compaction"),
+    "task-after": compacted("turn", -1),
+    "task-later": later("turn"),
+  }
+}
+
+const handOver = async (speaker: Speaker, hasCommand: boolean): Promise<Made> => {
+  const id = await createSession(speaker)
+  await speak(speaker, id, "Say hello.")
+  const body = { command: "handoff", arguments: "finish the parser" }
+  const asked = hasCommand
+    ? await requestsOf(speaker, () => speaker.client.session.command({ path: { id }, body }))
+    : await speak(speaker, id, body.arguments)
+  const stored = /stored in the new session (ses_\w+)/.exec(asked("turn", -1).conversation)?.[1]
+  if (hasCommand && stored === undefined) throw new Error("the handoff stored no session")
+  const begun = await speak(speaker, stored ?? (await createSession(speaker)), "Go on.")
+  return { handoff: asked("turn"), "handed-over": begun("turn") }
+}
+
+const learn = async (speaker: Speaker): Promise<Made> => {
+  const corrected = await createSession(speaker)
+  await speak(speaker, corrected, "Write the formatter.")
+  await speak(speaker, corrected, "No, use tabs instead of spaces in the formatter.")
+  const fits = await speak(speaker, await createSession(speaker), "Make the formatter ready for CSS.")
+  const other = await speak(speaker, await createSession(speaker), "What time is it?")
+  return { "learning-fits": fits("turn"), "learning-other": other("turn") }
+}
+
+const passOver = async (speaker: Speaker): Promise<Made> => {
+  const first = await speak(speaker, await createSession(speaker), "Say hello.")
+  await speak(speaker, await createSession(speaker), "DELEGATE the review.")
+  const child = speaker.model.received("turn").find((request) => newestWords(request).includes(OBJECTIVE))
+  if (!child) throw new Error("no child session asked the model")
+  return { policy: first("turn"), child }
+}
+
+/**
+ * The same sessions with some of the bundle's plugins, or none, by default in an `opencode serve` of its own.
+ *
+ * @returns what the model received, one request of each name
+ */
+export const recordRequests = async (
+  binary: OpenCodeBinary,
+  features: readonly FeatureName[],
+  open = openOwnServer,
+): Promise<RecordedRequests> => {
+  const bundle = features.length === 0 ? "none" : "project"
+  const plugins = features.map((name) => ADDITIONS[name].plugin)
+  const place = await open(binary, script, { bundle, plugins })
+  try {
+    const made = {
+      ...(await compactSessions(place, place.taskID)),
+      ...(await handOver(place, features.includes("handoff"))),
+      ...(await learn(place)),
+    }
+    place.project.write(".opencode/pass-over.json", "{}\n")
+    await place.restart()
+    Object.assign(made, await passOver(place))
+    const recorded = REQUEST_NAMES.map((name) => {
+      const request = made[name]
+      if (!request) throw new Error(`the scenario made no request ${name}`)
+      const text = comparableRequest(request, place.project)
+      return [name, { text, characters: requestCharacters({ body: JSON.parse(text) }) }]
+    })
+    return Object.fromEntries(recorded) as RecordedRequests
+  } finally {
+    await place.close?.()
+  }
+}

@@ -1,0 +1,41 @@
+import type { TestProject } from "../opencode/test-project.ts"
+import type { ModelRequest, ScriptedModel } from "./scripted-model.ts"
+
+/** OpenCode's own rule of thumb, for want of the model's tokeniser. */
+const CHARACTERS_PER_TOKEN = 4
+
+export const estimateTokens = (characters: number): number => Math.round(characters / CHARACTERS_PER_TOKEN)
+
+const lengthOf = (content: unknown): number => {
+  if (typeof content === "string") return content.length
+  if (!Array.isArray(content)) return content == null ? 0 : JSON.stringify(content).length
+  return content.reduce(
+    (sum, part) => sum + (typeof part?.text === "string" ? part.text : JSON.stringify(part)).length,
+    0,
+  )
+}
+
+/** Characters that a model reads of a request: texts and tool calls of its messages, and the definitions of its tools as JSON. */
+export const requestCharacters = ({ body }: Pick<ModelRequest, "body">): number => {
+  const said = body.messages.map(({ content, tool_calls }) => lengthOf(content) + lengthOf(tool_calls))
+  return said.reduce((sum, length) => sum + length, 0) + lengthOf(body.tools)
+}
+
+/** What of two runs differs without meaning anything, made equal and of equal length. */
+const CHANCE: readonly (readonly [RegExp, string])[] = [
+  [/\b(ses|msg|prt|call)_[A-Za-z0-9]+/g, "$1_ID"],
+  [/\bts-[0-9a-f]{6}\b/g, "ts-000000"],
+]
+
+/** A request whole, as JSON, without the ids and folders of its run: equal texts were equal bytes. */
+export const comparableRequest = (
+  { body }: Pick<ModelRequest, "body">,
+  { home, directory }: Pick<TestProject, "home" | "directory">,
+): string => {
+  const text = JSON.stringify(body).replaceAll(directory, "PROJECT").replaceAll(home, "HOME")
+  return CHANCE.reduce((shown, [pattern, name]) => shown.replace(pattern, name), text)
+}
+
+/** Every request of a run with its kind, in order. */
+export const comparableRequests = ({ requests }: Pick<ScriptedModel, "requests">, project: TestProject): string[] =>
+  requests.map((request) => `${request.kind} ${comparableRequest(request, project)}`)

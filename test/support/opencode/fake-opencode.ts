@@ -1,0 +1,197 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import type { PluginInput } from "@opencode-ai/plugin"
+import type { Part } from "@opencode-ai/sdk"
+import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import { assistantMessage, completedTool, toolPart, userMessage } from "./stored-messages.ts"
+
+/** What an agent can do in its session; a tool's refusal is thrown. */
+export type AgentTurn = {
+  sessionID: string
+  text: string
+  /** What goes with the text. */
+  context: string
+  signal: AbortSignal
+  write(path: string, content: string): Promise<void>
+  remove(path: string): Promise<void>
+  read(path: string): Promise<string>
+  /** Has a tool call judged and moved as OpenCode would. @returns its arguments then */
+  use(tool: string, args: Record<string, unknown>): Promise<Record<string, unknown>>
+  /** Calls pass_over_return. */
+  giveBack(args: unknown): Promise<string>
+  say(text: string): void
+}
+
+/** Throws for a model that fails. */
+export type FakeAgent = (turn: AgentTurn) => Promise<void>
+
+/** The hooks that OpenCode would call. */
+type Host = {
+  beforeTool(call: { sessionID: string; tool: string; callID: string }, output: { args: unknown }): Promise<void>
+  return(args: unknown, context: { sessionID: string }): Promise<string>
+  receive(event: { type: string; properties?: unknown }): Promise<void> | undefined
+}
+
+type Session = {
+  id: string
+  parentID?: string
+  permission: readonly PermissionRule[]
+  messages: StoredMessage[]
+  turn?: AbortController
+}
+
+const OPEN: readonly PermissionRule[] = [{ permission: "*", pattern: "*", action: "allow" }]
+
+/**
+ * OpenCode's sessions in memory, behind the client that a plugin gets: enough for passes, without a model. Tools work on the disk,
+ * wherever the plugin's hook moves them.
+ *
+ * @param faults is asked before each call; a text makes it fail
+ */
+export const createFakeOpenCode = (given: {
+  directory: string
+  agents: Readonly<Record<string, FakeAgent>>
+  faults?: (call: string) => string | undefined
+}) => {
+  const { directory, agents, faults = () => undefined } = given
+  const sessions = new Map<string, Session>()
+  let host: Host | undefined
+  let count = 0
+  let turns = 0
+  let calls = 0
+
+  const open = (parentID?: string, permission: readonly PermissionRule[] = []): Session => {
+    const session: Session = { id: `ses_fake${++count}`, ...(parentID ? { parentID } : {}), permission, messages: [] }
+    sessions.set(session.id, session)
+    void host?.receive({ type: "session.created", properties: { info: { id: session.id, parentID } } })
+    return session
+  }
+  const root = open()
+  root.messages.push(userMessage([], "msg_root"))
+
+  const answer = async (call: string, work: () => unknown): Promise<{ data?: unknown; error?: unknown }> => {
+    const fault = faults(call)
+    return fault === undefined ? { data: await work() } : { error: { name: fault } }
+  }
+  const get = (id: string): Session => {
+    const session = sessions.get(id)
+    if (!session) throw new Error(`no session ${id}`)
+    return session
+  }
+  const describe = ({ id, parentID, permission }: Session) => ({
+    id,
+    parentID,
+    permission,
+    title: id,
+    projectID: "p",
+    directory,
+  })
+
+  const run = async (session: Session, agent: string, [text = "", context = ""]: string[]): Promise<StoredMessage> => {
+    turns++
+    const turn = new AbortController()
+    session.turn = turn
+    const message = assistantMessage(undefined, { mode: agent })
+    const { info, parts } = message
+    session.messages.push(message)
+    const use = async <T extends Record<string, unknown>>(tool: string, args: T): Promise<T> => {
+      const callID = `call_${++calls}`
+      await host?.beforeTool({ sessionID: session.id, tool, callID }, { args })
+      parts.push(toolPart(tool, completedTool("", "", args), callID))
+      return args
+    }
+    const move = async (tool: string, filePath: string): Promise<string> => (await use(tool, { filePath })).filePath
+    let error: { name: string; data: { message: string } } | undefined
+    try {
+      await agents[agent]?.({
+        sessionID: session.id,
+        text,
+        context,
+        signal: turn.signal,
+        write: async (path, content) => {
+          const place = await move("write", `${directory}/${path}`)
+          mkdirSync(dirname(place), { recursive: true })
+          writeFileSync(place, content)
+        },
+        remove: async (path) => rmSync(await move("write", `${directory}/${path}`)),
+        read: async (path) => readFileSync(await move("read", `${directory}/${path}`), "utf8"),
+        use,
+        giveBack: async (args) => (await host?.return(args, { sessionID: session.id })) ?? "",
+        say: (words) => parts.push({ id: "prt", sessionID: session.id, messageID: "m", type: "text", text: words }),
+      })
+    } catch (cause) {
+      error = { name: "UnknownError", data: { message: String(cause) } }
+    }
+    delete session.turn
+    if (turn.signal.aborted) error = { name: "MessageAbortedError", data: { message: "aborted" } }
+    if (error) Object.assign(info, { error })
+    return message
+  }
+
+  const client = {
+    app: {
+      log: async () => ({ data: true }),
+      agents: () =>
+        answer("agents", () =>
+          ["build", ...Object.keys(agents)].map((name) => ({
+            name,
+            mode: name === "build" ? "primary" : "subagent",
+            permission: OPEN,
+          })),
+        ),
+    },
+    tui: { showToast: async () => ({ data: true }) },
+    postSessionIdPermissionsPermissionId: () => answer("refuse", () => true),
+    session: {
+      create: ({ body }: { body: { parentID: string; permission: PermissionRule[] } }) =>
+        answer("create", () => describe(open(body.parentID, body.permission))),
+      get: ({ path }: { path: { id: string } }) => answer("get", () => describe(get(path.id))),
+      messages: ({ path }: { path: { id: string } }) => answer("messages", () => get(path.id).messages),
+      todo: () => answer("todo", () => []),
+      children: ({ path }: { path: { id: string } }) =>
+        answer("children", () => [...sessions.values()].filter(({ parentID }) => parentID === path.id).map(describe)),
+      status: () => answer("status", () => ({})),
+      abort: ({ path }: { path: { id: string } }) => answer("abort", () => get(path.id).turn?.abort()),
+      prompt: ({ path, body }: { path: { id: string }; body: { agent: string; parts: { text: string }[] } }) =>
+        answer("prompt", () =>
+          run(
+            get(path.id),
+            body.agent,
+            body.parts.map((part) => part.text),
+          ),
+        ),
+      promptAsync: ({ path, body }: { path: { id: string }; body: { parts: { text: string }[] } }) =>
+        answer("promptAsync", () => {
+          const parts = body.parts.map(
+            ({ text }): Part => ({ id: "prt", sessionID: path.id, messageID: "m", type: "text", text }),
+          )
+          get(path.id).messages.push(userMessage(parts))
+        }),
+    },
+  }
+
+  return {
+    // Only what passes use of a client that has hundreds of calls.
+    input: { client, directory, worktree: directory, $: undefined } as unknown as PluginInput,
+    rootID: root.id,
+    connect: (hooks: Host): void => {
+      host = hooks
+    },
+    messagesOf: (id: string) => get(id).messages,
+    turns: () => turns,
+    isBusy: () => [...sessions.values()].some(({ turn }) => turn !== undefined),
+  }
+}
+
+/** What a tool's context holds, for a call of the root session's agent. */
+export const fakeToolContext = (sessionID: string, abort: AbortSignal = new AbortController().signal) => ({
+  sessionID,
+  messageID: "msg_call",
+  agent: "build",
+  directory: "",
+  worktree: "",
+  abort,
+  metadata: () => {},
+  ask: async (_question: { permission: string; patterns: string[] }): Promise<void> => {},
+})

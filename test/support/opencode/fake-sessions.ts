@@ -1,0 +1,52 @@
+import type { Answer, SessionInfo, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+
+export type FakeSession = { info?: Partial<SessionInfo>; messages?: StoredMessage[] }
+
+/**
+ * OpenCode's sessions in memory. Without cursors they answer as 1.2.15 does: the newest of all, and nothing older.
+ *
+ * @param sessions by id; `create` and `store` add to them
+ */
+export const createFakeSessions = (
+  sessions: Map<string, FakeSession>,
+  { cursors = true }: { cursors?: boolean } = {},
+): Sessions & { calls: { limit: number; cursor?: string }[] } => {
+  const calls: { limit: number; cursor?: string }[] = []
+  const missing: Answer<never> = { kind: "failed", reason: "session.get failed: not found", missing: true }
+  return {
+    calls,
+    messages: async (sessionID, limit, cursor) => {
+      calls.push({ limit, ...(cursor === undefined ? {} : { cursor }) })
+      const session = sessions.get(sessionID)
+      if (!session) return missing
+      const all = session.messages ?? []
+      const end = cursor === undefined ? all.length : Number(cursor)
+      const start = Math.max(0, end - limit)
+      const messages = all.slice(start, end)
+      return {
+        kind: "answer",
+        value: cursors && start > 0 ? { messages, older: String(start) } : { messages },
+      }
+    },
+    info: async (sessionID) => {
+      const session = sessions.get(sessionID)
+      if (!session) return missing
+      const info = { id: sessionID, title: `Title of ${sessionID}`, projectID: "p", directory: "/project" }
+      return { kind: "answer", value: { ...info, ...session.info } }
+    },
+    parent: async (sessionID) => ({ kind: "answer", value: sessions.get(sessionID)?.info?.parentID }),
+    todos: async () => ({ kind: "answer", value: [] }),
+    create: async (title) => {
+      const id = `ses_new${sessions.size}`
+      sessions.set(id, { info: { title }, messages: [] })
+      return { kind: "answer", value: id }
+    },
+    store: async (sessionID, text) => {
+      const part = { id: "prt_1", sessionID, messageID: "msg_1", type: "text" as const, text }
+      const model = { providerID: "p", modelID: "m" }
+      const info = { id: "msg_1", sessionID, role: "user" as const, time: { created: 1 }, agent: "build", model }
+      sessions.get(sessionID)?.messages?.push({ info, parts: [part] })
+      return { kind: "answer", value: undefined }
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { vi } from "vitest"
+import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
+import type { PassRecord } from "../../../.opencode/baton/pass-over/pass-record.ts"
+import { temporaryFolder } from "../files/temporary-folder.ts"
+import { createRecordedLog } from "../recorded-log.ts"
+import { createFakeOpenCode, type FakeAgent, fakeToolContext } from "./fake-opencode.ts"
+import { type Files, gitIn, writeFiles } from "./pass-project.ts"
+
+/** Parts of `defaults` that make a test wait for nothing. */
+const QUICK = { retry_delay_ms: 1, max_retries: 0 }
+
+/**
+ * The whole feature on a repository in a temporary folder, behind OpenCode's sessions in memory.
+ *
+ * @param faults is asked before each call of the client; a text makes it fail
+ */
+export const openFeaturePasses = ({
+  agents,
+  defaults = {},
+  subagents = {},
+  files = { "a.txt": "a\n" },
+  faults,
+}: {
+  agents: Readonly<Record<string, FakeAgent>>
+  defaults?: Readonly<Record<string, unknown>>
+  subagents?: Readonly<Record<string, unknown>>
+  files?: Files
+  faults?: (call: string) => string | undefined
+}) => {
+  const root = join(temporaryFolder(), "project")
+  mkdirSync(join(root, ".opencode"), { recursive: true })
+  const policyPath = join(root, ".opencode", "pass-over.json")
+  writeFileSync(policyPath, JSON.stringify({ defaults: { ...QUICK, ...defaults }, subagents }))
+  writeFiles(root, files)
+  gitIn(root, "init", "-q")
+  gitIn(root, "add", "-A")
+  gitIn(root, "commit", "-q", "-m", "start")
+  const opencode = createFakeOpenCode({ directory: root, agents, ...(faults ? { faults } : {}) })
+  const log = createRecordedLog()
+  /** As a start of OpenCode does; the sessions stay. */
+  const start = () => {
+    const bundleRoot = join(root, ".opencode", "baton")
+    const feature = createPassOverFeature(opencode.input, { log, projectRoot: root, bundleRoot })
+    opencode.connect(feature)
+    return feature
+  }
+  const feature = start()
+  const folder = join(root, ".opencode", "state", "pass-over")
+  const recordOf = (id: string): PassRecord => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8"))
+  return {
+    root,
+    policyPath,
+    opencode,
+    log,
+    feature,
+    start,
+    folder,
+    recordOf,
+    /** Passes of this project, oldest first. */
+    ids: (): string[] => readdirSync(folder).filter((name) => name.startsWith("pass_")),
+    /** Until the newest pass is in a state. */
+    reaches: (state: string): Promise<string> =>
+      vi.waitFor(
+        () => {
+          const id = readdirSync(folder).findLast((name) => name.startsWith("pass_")) ?? ""
+          if (recordOf(id).state.state !== state) throw new Error(`${id} is ${recordOf(id).state.state}`)
+          return id
+        },
+        { timeout: 20_000, interval: 10 },
+      ),
+    pass: (args: Record<string, unknown> = {}, context = fakeToolContext(opencode.rootID)) =>
+      feature.pass({ subagent: "coder", objective: "Work", reason: "test", messages: 0, ...args }, context),
+  }
+}
+
+/** The context of a tool that an agent other than the root's calls. */
+export const toolContextOf = (sessionID: string, agent: string) => ({ ...fakeToolContext(sessionID), agent })

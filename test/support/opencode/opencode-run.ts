@@ -1,0 +1,64 @@
+import { spawn } from "node:child_process"
+import { collectOutput } from "../collect-output.ts"
+import { deadline } from "./deadline.ts"
+import type { OpenCodeBinary } from "./opencode-binary.ts"
+import type { TestProject } from "./test-project.ts"
+
+export type RunResult = {
+  exitCode: number | null
+  signal: string | null
+  stdout: string
+  stderr: string
+  durationMs: number
+}
+
+export type RunOptions = {
+  binary: OpenCodeBinary
+  project: TestProject
+  /** Extra arguments after `run`, for instance `["--session", id]`. */
+  args?: readonly string[]
+  environment?: Record<string, string>
+  /** On a quiet machine. */
+  deadlineMs?: number
+  /** Called with the child's pid once it runs, for tests that end it. */
+  onStart?: (pid: number) => void
+}
+
+const RUN_DEADLINE_MS = 90_000
+
+/** Runs a program of the project's and collects what it prints; ends it at the deadline. */
+export const runProgram = (
+  argv: readonly [string, ...string[]],
+  options: Omit<RunOptions, "binary" | "args"> & { stdin?: string },
+): Promise<RunResult> =>
+  new Promise((resolve, reject) => {
+    const started = performance.now()
+    const [program, ...args] = argv
+    const child = spawn(program, args, {
+      cwd: options.project.directory,
+      env: { ...options.project.environment, ...options.environment },
+      stdio: ["pipe", "pipe", "pipe"],
+    })
+    const printed = collectOutput(child)
+    child.stdin.on("error", () => {})
+    child.stdin.end(options.stdin ?? "")
+    const timer = setTimeout(() => child.kill("SIGKILL"), deadline(options.deadlineMs ?? RUN_DEADLINE_MS))
+    child.on("error", reject)
+    child.on("spawn", () => options.onStart?.(child.pid ?? -1))
+    child.on("close", (exitCode, signal) => {
+      clearTimeout(timer)
+      resolve({
+        exitCode,
+        signal,
+        stdout: printed.stdout(),
+        stderr: printed.stderr(),
+        durationMs: performance.now() - started,
+      })
+    })
+  })
+
+/** `opencode run MESSAGE`, the message on stdin so that it arrives as written (an argument is wrapped in quotes). */
+export const runOpenCode = (message: string, options: RunOptions): Promise<RunResult> => {
+  const { binary, args = [], ...rest } = options
+  return runProgram([binary.path, "run", "--log-level", "DEBUG", ...args], { ...rest, stdin: message })
+}

@@ -1,0 +1,99 @@
+import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit-entry.ts"
+import type {
+  PassOverMetadata,
+  PassOverRequest,
+  WorkContext,
+  WorkOutput,
+} from "../../../.opencode/baton/pass-over/contract.ts"
+import type { PassRecord } from "../../../.opencode/baton/pass-over/pass-record.ts"
+import { SENT } from "../../../.opencode/baton/pass-over/pass-state.ts"
+import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy-resolution.ts"
+
+/** Valid values of the contract, for tests that are about one part of them. */
+
+export const PASS_ID = "pass_20260101102030000_abcd"
+
+export const passMetadata = (change: Partial<PassOverMetadata> = {}): PassOverMetadata => ({
+  chain_depth: 1,
+  origination_chain: [{ agent: "build", session_id: "ses_root" }],
+  root_session_id: "ses_root",
+  created_at: "2026-01-01T10:20:30.000Z",
+  completed_at: null,
+  policy_name: "built-in",
+  attempts: 0,
+  cached_from: null,
+  ...change,
+})
+
+export const workContext = (change: Partial<WorkContext> = {}): WorkContext => ({
+  objective: "Review the change",
+  files: [],
+  messages: [],
+  tool_results: [],
+  todos: [],
+  task: null,
+  left_out: [],
+  ...change,
+})
+
+export const passRequest = (change: Partial<PassOverRequest> = {}): PassOverRequest => ({
+  pass_over_id: PASS_ID,
+  originating_agent_id: "build",
+  originating_session_id: "ses_root",
+  subagent_id: "audit",
+  reason: "code_review",
+  work_context: workContext(),
+  return_required: true,
+  async: false,
+  metadata: passMetadata(),
+  ...change,
+})
+
+export const workOutput = (change: Partial<WorkOutput> = {}): WorkOutput => ({
+  pass_over_id: PASS_ID,
+  return_to: "build",
+  status: "completed",
+  child_session_id: "ses_child",
+  source: "return",
+  summary: { text: "All is well.", decision: "approved", findings: [], recommendations: [] },
+  artifacts: [],
+  left_out: [],
+  error: null,
+  metadata: passMetadata({ completed_at: "2026-01-01T10:21:00.000Z", attempts: 1 }),
+  ...change,
+})
+
+export const builtInPolicy = (): ResolvedPolicy => {
+  const file = { defaults: {}, pairs: {}, subagents: {} }
+  const resolution = resolvePolicy({ file, originator: "build", subagent: "audit" })
+  if (resolution.kind === "refused") throw new Error(resolution.error.message)
+  return resolution.policy
+}
+
+/** A pass that was just sent. */
+export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
+  version: 1,
+  request: passRequest(),
+  policy: builtInPolicy(),
+  state: SENT,
+  history: [{ at: "2026-01-01T10:20:30.000Z", state: "sent" }],
+  attempts: 0,
+  child_session_id: null,
+  output: null,
+  announced_at: null,
+  released_at: null,
+  cache_key: null,
+  is_audited: true,
+  ...change,
+})
+
+/** What is known of a pass that was not made. */
+export const refusedPass = (): RefusedPass => ({
+  pass_over_id: PASS_ID,
+  root_session_id: "ses_root",
+  originating_session_id: "ses_root",
+  originating_agent: "build",
+  subagent: "audit",
+  reason: "code_review",
+  chain_depth: 1,
+})

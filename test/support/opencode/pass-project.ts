@@ -1,0 +1,93 @@
+import { execFileSync } from "node:child_process"
+import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createPassWorktree } from "../../../.opencode/baton/pass-over/worktree/pass-worktree.ts"
+import type { Begun, PassWorktree } from "../../../.opencode/baton/pass-over/worktree/worktree.ts"
+import { snapshotTree } from "../files/folder-tree.ts"
+import { temporaryFolder } from "../files/temporary-folder.ts"
+import { createRecordedLog } from "../recorded-log.ts"
+
+const IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid", "-c", "commit.gpgsign=false"]
+
+export type Files = Readonly<Record<string, string | Buffer>>
+
+export const writeFiles = (root: string, files: Files): void => {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), content)
+  }
+}
+
+export const gitIn = (folder: string, ...args: string[]): string =>
+  execFileSync("git", ["-C", folder, ...IDENTITY, ...args], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+
+export const readIn = (folder: string, path: string): string => readFileSync(join(folder, path), "utf8")
+
+export const isExecutable = (path: string): boolean => (lstatSync(path).mode & 0o100) !== 0
+
+/** Everything of a project apart from the bundle's own state: git's files too. */
+export const projectTree = (root: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(snapshotTree(root)).filter(([path]) => !path.includes(".opencode/state")))
+
+export type PassProject = {
+  readonly root: string
+  /** Passes as a process of OpenCode has them; a second one is another process, as far as memory goes. */
+  connect(directory?: string): PassWorktree
+  /** Begins a pass that may change files. */
+  begin(passID: string, options?: { parent?: string; passes?: PassWorktree }): Promise<Begun & { copy: string }>
+  readonly passes: PassWorktree
+}
+
+/** The passes of a project as another process has them. */
+export const connectPassWorktree = (root: string, directory = root): PassWorktree =>
+  createPassWorktree({
+    state: createStateFolder(root),
+    directory,
+    run: createProcessRunner({ shell: undefined }),
+    log: createRecordedLog(),
+    now: () => new Date(),
+    lockWaitMs: 200,
+  })
+
+/** A git repository with committed files, in a temporary folder. */
+export const createPassProject = ({
+  files = { "a.txt": "one\ntwo\nthree\n", "src/b.txt": "bee\n", "tool.sh": "#!/bin/sh\n", ".gitignore": "ignored/\n" },
+  git = true,
+}: {
+  files?: Files
+  git?: boolean
+} = {}): PassProject => {
+  const root = join(temporaryFolder(), "project")
+  mkdirSync(join(root, ".opencode"), { recursive: true })
+  writeFiles(root, files)
+  if ("tool.sh" in files) chmodSync(join(root, "tool.sh"), 0o755)
+  if (git) {
+    gitIn(root, "init", "-q", "-b", "main")
+    gitIn(root, "add", "-A")
+    gitIn(root, "commit", "-q", "-m", "start")
+  }
+  const connect = (directory = root): PassWorktree => connectPassWorktree(root, directory)
+  const passes = connect()
+  return {
+    root,
+    connect,
+    passes,
+    begin: async (passID, { parent, passes: other = passes } = {}) => {
+      const begun = await other.begin(passID, { canModify: true, ...(parent === undefined ? {} : { parent }) })
+      if (begun.kind === "refused" || begun.copy === undefined) throw new Error(JSON.stringify(begun))
+      const missing = await other.enter(passID)
+      if (missing) throw new Error(JSON.stringify(missing))
+      return { ...begun, copy: begun.copy }
+    },
+  }
+}
+
+/** What came of a call that has to succeed. */
+export const succeed = <T extends { kind: string }>(result: T): Exclude<T, { kind: "refused" }> => {
+  if (result.kind === "refused") throw new Error(JSON.stringify(result))
+  return result as Exclude<T, { kind: "refused" }>
+}
+
+export const removeIn = (folder: string, path: string): void => rmSync(join(folder, path), { recursive: true })

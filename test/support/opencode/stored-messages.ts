@@ -1,0 +1,71 @@
+import type { AssistantMessage, FilePart, Part, ToolState, UserMessage } from "@opencode-ai/sdk"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+
+const IDS = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1" }
+
+export const textPart = (text: string, extra: { synthetic?: boolean; ignored?: boolean } = {}): Part => ({
+  ...IDS,
+  type: "text",
+  text,
+  ...extra,
+})
+
+export const reasoningPart = (text: string): Part => ({ ...IDS, type: "reasoning", text, time: { start: 1 } })
+
+export const filePart = (file: Partial<Pick<FilePart, "filename" | "url" | "mime">>): Part => ({
+  ...IDS,
+  type: "file",
+  mime: "text/plain",
+  url: "file:///p/a.ts",
+  ...file,
+})
+
+export const compactionPart = (): Part => ({ ...IDS, type: "compaction", auto: true })
+
+export const toolPart = (tool: string, state: ToolState, callID = "call_1"): Part => ({
+  ...IDS,
+  type: "tool",
+  callID,
+  tool,
+  state,
+})
+
+/** What a tool leaves that ended as it should. */
+export const completedTool = (title: string, output = "", input: Record<string, unknown> = {}): ToolState => ({
+  status: "completed",
+  input,
+  output,
+  title,
+  metadata: {},
+  time: { start: 1, end: 2 },
+})
+
+/** A user's message as OpenCode stores it. */
+export const userMessage = (parts: Part[], id = "msg_u"): StoredMessage => {
+  const model = { providerID: "p", modelID: "m" }
+  const info: UserMessage = { id, sessionID: "ses_1", role: "user", time: { created: 1 }, agent: "build", model }
+  return { info, parts }
+}
+
+/** An assistant's message as OpenCode stores it; `extra` makes it a summary, finished or failed. */
+export const assistantMessage = (
+  text?: string,
+  extra: Partial<AssistantMessage> = {},
+  { id = "msg_a", parentID = "msg_u" } = {},
+): StoredMessage => ({
+  info: {
+    id,
+    sessionID: "ses_1",
+    role: "assistant",
+    time: { created: 1 },
+    parentID,
+    modelID: "m",
+    providerID: "p",
+    mode: "build",
+    path: { cwd: "/", root: "/" },
+    cost: 0,
+    tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+    ...extra,
+  },
+  parts: text === undefined ? [] : [textPart(text)],
+})

@@ -1,0 +1,146 @@
+import { afterAll, afterEach } from "vitest"
+import { keepFailure, type Subject } from "../keep-failure.ts"
+import { openTestLedger, type TestLedger } from "../ledger/test-ledger.ts"
+import { type Script, type ScriptedModel, startScriptedModel } from "../model/scripted-model.ts"
+import { NO_CATALOGUE, type OpenCodeBinary } from "./opencode-binary.ts"
+import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
+import { eventually, type TestServer } from "./opencode-server.ts"
+import { joinServer, sharedServer } from "./shared-server.ts"
+import { createTestProject, type ProjectOptions, type TestProject } from "./test-project.ts"
+
+export const TASK = {
+  title: "Teach the parser CRLF",
+  specification: "Lines may end in CRLF.\nKeep LF as it is.",
+  definitionOfDone: "bun test passes on Windows line ends",
+}
+export const BRIEF = "Never touch the lexer; the release is frozen until Friday."
+
+/** A project with one task in its ledger and a scripted model. */
+export type TaskProject = {
+  binary: OpenCodeBinary
+  model: ScriptedModel
+  project: TestProject
+  ledger: TestLedger
+  taskID: string
+  /** The first message of a worker on the task. */
+  message: string
+  run(message: string, options?: Omit<RunOptions, "binary" | "project">): Promise<RunResult>
+}
+
+const opened: Subject[] = []
+/** Of the last test that had any: a block may open its projects once, for all of its tests. */
+let lastOpened: readonly Subject[] = []
+const running: TestServer[] = []
+
+const closeOpened = async (): Promise<void> => {
+  for (const server of running.splice(0)) await server.stop()
+  for (const { model, project } of opened.splice(0)) {
+    await model.close()
+    if (!process.env.BATON_KEEP_PROJECTS) await project.remove()
+  }
+}
+
+/** Call once at the top of a test file: ends instances, closes models and removes projects after each test, or after all. */
+export const closeTaskProjects = (after: "each" | "all" = "each"): void => {
+  afterEach(async ({ task }) => {
+    if (opened.length > 0) lastOpened = [...opened]
+    if (task.result?.state === "fail") keepFailure(`${task.file.name} ${task.fullTestName}`, lastOpened)
+    if (after === "each") await closeOpened()
+  })
+  if (after === "all") afterAll(closeOpened)
+}
+
+/** @param script is first asked when OpenCode runs, so it may use what this function returns */
+export const openTaskProject = async (
+  binary: OpenCodeBinary,
+  script: Script,
+  options: Partial<ProjectOptions> = {},
+): Promise<TaskProject> => {
+  const model = await startScriptedModel(script)
+  const environment = { ...NO_CATALOGUE, ...options.environment }
+  const project = createTestProject({ binary, modelURL: model.url, ...options, environment })
+  opened.push({ binary, model, project })
+  const ledger = openTestLedger(project, binary)
+  const taskID = await ledger.addTask(TASK)
+  return {
+    binary,
+    model,
+    project,
+    ledger,
+    taskID,
+    message: `# Worker\n\nTask: ${taskID}\n\n${BRIEF}\n`,
+    run: (message, run = {}) => runOpenCode(message, { binary, project, ...run }),
+  }
+}
+
+/** What `openSharedTask` gives: a task project whose sessions run in the shared server of its version. */
+export type SharedTask = Omit<TaskProject, "run"> & {
+  client: TestServer["client"]
+  /** Says something in a new session or in this one. @returns the session's id; fails when OpenCode or the model does */
+  say(text: string, session?: string): Promise<string>
+  /** Ends the project's instance: the next message finds what a new process would find. */
+  restart(): Promise<void>
+  /** The log of the task, or of another one, as soon as the ledger has this many messages of it. */
+  records(count: number, taskID?: string): Promise<string[]>
+  /** The first line of Baton's that holds this, as soon as it is in OpenCode's log. */
+  logged(part: string): Promise<string>
+}
+
+export const MODEL = { providerID: "scripted", modelID: "model" }
+/** How long `eventually` waits for the ledger, and how often it looks: each look starts a program. */
+export const LEDGER_WAIT_MS = [20_000, 250] as const
+let sharedProjects = 0
+
+/**
+ * A project in the shared server: its own folder, model and task, and no process of its own.
+ *
+ * @param script is first asked when OpenCode is spoken to, so it may use what this function returns
+ */
+export const openSharedTask = async (
+  binary: OpenCodeBinary,
+  script: Script,
+  options: Partial<Omit<ProjectOptions, "environment" | "home">> = {},
+): Promise<SharedTask> => {
+  const { home } = sharedServer(binary)
+  // Learnings and passes go by the folder's name.
+  const folder = `project-${process.pid}-${++sharedProjects}`
+  const { run: _, ...task } = await openTaskProject(binary, script, { folder, ...options, home })
+  const server = joinServer(binary, task.project)
+  const sessions = new Set<string>([task.project.directory])
+  const batonLog = () => task.project.batonLog().filter((line) => [...sessions].some((part) => line.includes(part)))
+  const project = { ...task.project, batonLog }
+  running.push(server)
+  opened[opened.findIndex(({ model }) => model === task.model)] = { ...task, project }
+  return {
+    ...task,
+    project,
+    client: server.client,
+    say: async (text, session) => {
+      const id = session ?? (await server.client.session.create({ body: {} })).data?.id ?? ""
+      sessions.add(id)
+      const body = { model: MODEL, parts: [{ type: "text" as const, text }] }
+      const { data, error } = await server.client.session.prompt({ path: { id }, body })
+      if (error || data.info.error) throw new Error(`OpenCode failed: ${JSON.stringify(error ?? data.info.error)}`)
+      return id
+    },
+    restart: () => server.stop(),
+    records: (count, id = task.taskID) => {
+      const enough = async () => {
+        const { logs } = await task.ledger.show(id)
+        return logs.length < count ? undefined : logs.map(({ message }) => message)
+      }
+      return eventually(`record ${count} of ${id}`, enough, ...LEDGER_WAIT_MS)
+    },
+    logged: (part) => eventually(`'${part}' in the log`, () => batonLog().find((line) => line.includes(part))),
+  }
+}
+
+/** The newest session that OpenCode's log names. */
+export const newestSessionID = ({ project }: TaskProject): string => {
+  const found = project
+    .log()
+    .match(/\bses_[A-Za-z0-9]{20,}/g)
+    ?.at(-1)
+  if (!found) throw new Error("OpenCode's log names no session")
+  return found
+}

@@ -1,0 +1,125 @@
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+import { isAlive } from "../../../.opencode/baton/host/process-table.ts"
+import type { OpenCodeBinary } from "./opencode-binary.ts"
+import { eventually } from "./opencode-server.ts"
+import type { TestProject } from "./test-project.ts"
+
+/** A program in a terminal that only the test sees. */
+export type TestTerminal = {
+  /** The visible screen as text, or with the colours as escape sequences. */
+  screen(options?: { colours?: boolean }): string
+  /** Types text as a keyboard would; a line end in it is not Enter. */
+  type(text: string): void
+  /** Types a line, waits until it stands in the prompt, and presses Enter. */
+  send(line: string): Promise<void>
+  /** A key as tmux names it: Enter, Escape, C-c. */
+  press(key: string): void
+  /** Resolves with the screen once it shows the text. */
+  shows(text: string | RegExp, deadlineMs?: number): Promise<string>
+  /** Presses the key with which the program ends, and waits until it has. */
+  quit(key: string): Promise<void>
+  /** Ends the terminal, and waits for the program to be gone; nothing to do when it is. */
+  stop(): Promise<void>
+}
+
+type Size = { width?: number; height?: number }
+
+const START_DEADLINE_MS = 60_000
+const SCREEN_DEADLINE_MS = 30_000
+/** Each look starts a program. */
+const SCREEN_REST_MS = 100
+/** 1.2.15 drops what is typed while a view is being put up. */
+const TYPING_TRIES = 4
+const TYPED_DEADLINE_MS = 3_000
+const STOP_DEADLINE_MS = 10_000
+
+export const isTmuxHere = (): boolean => {
+  try {
+    execFileSync("tmux", ["-V"], { stdio: "pipe" })
+    return true
+  } catch {
+    return false
+  }
+}
+
+let terminals = 0
+
+/** Starts a program in tmux, on a server and socket of its own, in the project's folder. */
+export const startTerminal = (
+  argv: readonly [string, ...string[]],
+  project: TestProject,
+  { width = 140, height = 50 }: Size = {},
+): TestTerminal => {
+  const socket = join(project.home, `tmux-${++terminals}.sock`)
+  const environment = { ...project.environment, TERM: "xterm-256color", LANG: "C.UTF-8" }
+  const tmux = (...args: string[]): string =>
+    execFileSync("tmux", ["-u", "-S", socket, ...args], { env: environment, encoding: "utf8", stdio: "pipe" })
+  const size = ["-x", String(width), "-y", String(height)]
+  tmux("-f", "/dev/null", "new-session", "-d", "-s", "tui", ...size, "-c", project.directory, ...argv)
+  const pid = Number(tmux("list-panes", "-t", "tui", "-F", "#{pane_pid}"))
+  const ended = () => eventually("the end of the program", () => (isAlive(pid) ? undefined : true), STOP_DEADLINE_MS)
+  const screen: TestTerminal["screen"] = ({ colours = false } = {}) =>
+    tmux("capture-pane", "-p", ...(colours ? ["-e"] : []), "-t", "tui")
+  const shows: TestTerminal["shows"] = async (text, deadlineMs = SCREEN_DEADLINE_MS) => {
+    let last = ""
+    const look = (): string | undefined => {
+      last = screen()
+      return (typeof text === "string" ? last.includes(text) : text.test(last)) ? last : undefined
+    }
+    try {
+      return await eventually(`${text} on the screen`, look, deadlineMs, SCREEN_REST_MS)
+    } catch (cause) {
+      throw new Error(`the screen does not show ${text}:\n${last}`, { cause })
+    }
+  }
+  const type: TestTerminal["type"] = (text) => void tmux("send-keys", "-t", "tui", "-l", "--", text)
+  const press: TestTerminal["press"] = (key) => void tmux("send-keys", "-t", "tui", key)
+  return {
+    screen,
+    shows,
+    type,
+    press,
+    send: async (line) => {
+      for (let tries = 1; ; tries++) {
+        type(line)
+        try {
+          await shows(line, TYPED_DEADLINE_MS)
+          break
+        } catch (error) {
+          if (tries === TYPING_TRIES) throw error
+        }
+      }
+      press("Enter")
+    },
+    quit: async (key) => {
+      press(key)
+      await ended()
+    },
+    stop: async () => {
+      if (!isAlive(pid)) return
+      tmux("kill-server")
+      try {
+        await ended()
+      } catch {
+        process.kill(pid, "SIGKILL")
+      }
+    },
+  }
+}
+
+/** Starts OpenCode's real TUI and waits until it takes input. */
+export const startTui = async (
+  binary: OpenCodeBinary,
+  project: TestProject,
+  size: Size = {},
+): Promise<TestTerminal> => {
+  const tui = startTerminal([binary.path], project, size)
+  try {
+    await tui.shows("Ask anything", START_DEADLINE_MS)
+  } catch (error) {
+    await tui.stop()
+    throw error
+  }
+  return tui
+}

@@ -1,0 +1,73 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import {
+  createMeter,
+  joinWithinBudget,
+  MAX_ADDED_CHARACTERS,
+  type Piece,
+} from "../../../.opencode/baton/compaction/budget.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+
+const piece = (name: string, text: string, rank: number, share = 0.3): Piece => ({
+  name,
+  text,
+  rank,
+  share,
+  source: "prog",
+})
+
+describe("the budget of what Baton adds", () => {
+  test(promised("compaction.C4", "a piece that fits stands whole, in the order given"), () => {
+    const text = joinWithinBudget([piece("a", "first", 5), piece("b", "second", 0)], createMeter(200_000))
+    expect(text).toBe("first\n\nsecond")
+  })
+
+  test(promised("compaction.C4", "no text is longer than 12,000 characters or 10 % of the context"), () => {
+    const pieces = fc.array(
+      fc.record({
+        name: fc.constantFrom("identity", "brief", "specification"),
+        text: fc.oneof(
+          fc.string({ maxLength: 20_000, size: "max" }),
+          fc.string({ unit: "grapheme", maxLength: 9_000, size: "max" }),
+        ),
+        rank: fc.integer({ min: 0, max: 9 }),
+        share: fc.double({ min: 0.05, max: 1, noNaN: true }),
+        source: fc.constant("prog show ts-000000"),
+      }),
+      { maxLength: 7 },
+    )
+    const contexts = fc.constantFrom(2_000, 8_000, 20_000, 200_000)
+    fc.assert(
+      fc.property(pieces, contexts, (some, context) => {
+        const text = joinWithinBudget(some, createMeter(context))
+        expect(text.length).toBeLessThanOrEqual(MAX_ADDED_CHARACTERS)
+        const tokens = Array.from(text).reduce((sum, character) => sum + (character < "\u0080" ? 0.25 : 1), 0)
+        expect(tokens).toBeLessThanOrEqual(context * 0.1 + 0.001)
+      }),
+      { numRuns: runs(60) },
+    )
+  })
+
+  test(promised("compaction.C4", "what is cut says so in place, and what finds no room is named"), () => {
+    const meter = createMeter(8_000)
+    const long = "x".repeat(9_000)
+    const text = joinWithinBudget([piece("brief", long, 0, 0.9), piece("protocol", long, 9, 0.01)], meter)
+    expect(text).toMatch(/\[brief cut to \d+ of 9000 characters; the whole is in prog\]/)
+    expect(text).toMatch(/left out for want of room: protocol \(prog\)|protocol cut to/)
+  })
+
+  test(promised("compaction.C4", "a cut never splits a character in two"), () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", minLength: 1, maxLength: 400 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (text, share) => {
+          const meter = createMeter(4_000)
+          expect(meter.head(text, share).isWellFormed() || !text.isWellFormed()).toBe(true)
+          expect(meter.tail(text, share).isWellFormed() || !text.isWellFormed()).toBe(true)
+        },
+      ),
+    )
+  })
+})

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest"
+import { type CompactionJournal, createJournals } from "../../../.opencode/baton/compaction/journal.ts"
+import { promised } from "../../requirements.ts"
+
+/** A disk whose writes end when the test says, in the order it says. */
+const createSlowDisk = () => {
+  const disk = new Map<string, CompactionJournal>()
+  const pending: (() => void)[] = []
+  const store = {
+    read: async (sessionID: string) => disk.get(sessionID),
+    write: (sessionID: string, journal: CompactionJournal) =>
+      new Promise<boolean>((resolve) => {
+        pending.push(() => {
+          disk.set(sessionID, journal)
+          resolve(true)
+        })
+      }),
+    remove: async (sessionID: string) => {
+      disk.delete(sessionID)
+    },
+  }
+  /** Ends the newest write first, as a busy file system may, until none is left. */
+  const endWrites = async (): Promise<void> => {
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve))
+      const end = pending.pop()
+      if (!end) return
+      end()
+    }
+  }
+  return { disk, store, endWrites }
+}
+
+const count = (to: number) => (journal: CompactionJournal) => ({ ...journal, count: to })
+
+describe("the journals", () => {
+  test(promised(["compaction.C7", "faults.F2"], "of two saves at once the newer state ends up on disk"), async () => {
+    const { disk, store, endWrites } = createSlowDisk()
+    const journals = createJournals(store)
+    await journals.update("ses_1", count(1))
+    const first = journals.save("ses_1")
+    await new Promise((resolve) => setImmediate(resolve))
+    await journals.update("ses_1", count(2))
+    const second = journals.save("ses_1")
+    await endWrites()
+    expect(await Promise.all([first, second])).toEqual([true, true])
+    expect(disk.get("ses_1")?.count).toBe(2)
+  })
+
+  test(promised("faults.F2", "saving all waits for a write that is under way and begins what is missing"), async () => {
+    const { disk, store, endWrites } = createSlowDisk()
+    const journals = createJournals(store)
+    await journals.update("ses_1", count(1))
+    void journals.save("ses_1")
+    await journals.update("ses_2", count(2))
+    const all = journals.saveAll().then(() => [...disk.values()].map((journal) => journal.count))
+    await endWrites()
+    expect(new Set(await all)).toEqual(new Set([1, 2]))
+  })
+
+  test(promised("compaction.C5", "a journal that falls out of memory is saved first, and read back"), async () => {
+    const { disk, store, endWrites } = createSlowDisk()
+    const reads: string[] = []
+    const read = (sessionID: string) => {
+      reads.push(sessionID)
+      return store.read(sessionID)
+    }
+    const journals = createJournals({ ...store, read })
+    await journals.update("ses_0", count(7))
+    for (let at = 1; at <= 2_000; at++) await journals.load(`ses_${at}`)
+    expect((await journals.load("ses_0")).count).toBe(7)
+    await endWrites()
+    expect(disk.get("ses_0")?.count).toBe(7)
+    for (let at = 1; at <= 2_000; at++) await journals.load(`ses_${at}`)
+    reads.length = 0
+    expect((await journals.load("ses_0")).count).toBe(7)
+    expect(reads).toEqual(["ses_0"])
+  })
+
+  test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {
+    const { disk, store, endWrites } = createSlowDisk()
+    const journals = createJournals(store)
+    await journals.update("ses_1", count(1))
+    void journals.save("ses_1")
+    const forgotten = journals.forget("ses_1")
+    await endWrites()
+    await forgotten
+    expect(disk.size).toBe(0)
+  })
+})

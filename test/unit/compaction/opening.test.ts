@@ -1,0 +1,226 @@
+import { describe, expect, test, vi } from "vitest"
+import { createMeter } from "../../../.opencode/baton/compaction/budget.ts"
+import { type CompactionJournal, EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/journal.ts"
+import { type OpeningInput, openingProblem, renderOpening } from "../../../.opencode/baton/compaction/opening.ts"
+import { createOpenings } from "../../../.opencode/baton/compaction/openings.ts"
+import type { LedgerTask, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
+import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-entry.ts"
+import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
+import type { TaskBinding } from "../../../.opencode/baton/task/binding.ts"
+import { parseGitFact, renderFacts } from "../../../.opencode/baton/task/facts.ts"
+import { promised } from "../../requirements.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+import { BINDING } from "../../support/task-binding.ts"
+
+const LEDGER = { title: "Teach CRLF", status: "open", definitionOfDone: "tests pass", specification: "CRLF counts." }
+const INPUT: OpeningInput = {
+  identity: {
+    taskID: "ts-b54507",
+    role: "worker",
+    brief: "Task: ts-b54507",
+    protocol: "",
+    isChild: false,
+    ledger: LEDGER,
+  },
+  logs: [],
+  meter: createMeter(200_000),
+}
+const without = (ledger: "unknown" | undefined): OpeningInput => {
+  const { ledger: _, ...identity } = INPUT.identity
+  return { ...INPUT, identity: ledger ? { ...identity, ledger } : identity }
+}
+
+describe("the text of the first request", () => {
+  test(promised("start.A1", "a specification that the message holds is not said twice"), () => {
+    const identity = { ...INPUT.identity, brief: "Task: ts-b54507\nCRLF counts." }
+    expect(renderOpening({ ...INPUT, identity })).not.toContain("CRLF counts.")
+    expect(renderOpening(INPUT)).toContain("CRLF counts.")
+  })
+
+  test(promised("start.A1", "it keeps within the budget, whatever the task, handoff and log hold"), () => {
+    const long = "Keep what is there. ".repeat(2_000)
+    const input: OpeningInput = {
+      ...INPUT,
+      identity: { ...INPUT.identity, ledger: { ...LEDGER, specification: long } },
+      logs: Array.from({ length: 50 }, () => ({ message: long, createdAt: "2026-01-01T00:00:00Z" })),
+      earlier: {
+        title: { number: 1, sessionID: "ses_2", summaryID: "msg_1", at: "2026-01-01T00:00:00.000Z" },
+        text: long,
+        brief: `${long}!`,
+      },
+      meter: createMeter(20_000),
+    }
+    expect(input.meter.cost(renderOpening(input))).toBeLessThanOrEqual(1)
+    expect(renderOpening(input)).toMatch(/last handoff cut to \d+ of \d+ characters/)
+  })
+
+  test(promised("start.A3", "each state of a task is told to the user in one way"), () => {
+    const at = (status: string): OpeningInput => ({
+      ...INPUT,
+      identity: { ...INPUT.identity, ledger: { ...LEDGER, status } },
+    })
+    expect(
+      ["open", "in_progress", "blocked", "reviewing", "draft"].map((status) => openingProblem(at(status))),
+    ).toEqual(Array(5).fill(undefined))
+    expect(openingProblem(at("done"))).toMatchObject({ key: "done", title: "Task ts-b54507 is done" })
+    expect(openingProblem(at("canceled"))).toMatchObject({ title: "Task ts-b54507 is canceled" })
+    expect(openingProblem(without(undefined))).toBeUndefined()
+    const nearest = [{ id: "ts-b54508", title: "Teach CRLF", status: "open" }]
+    expect(openingProblem({ ...without("unknown"), nearest })?.message).toContain("ts-b54508 (Teach CRLF, open)")
+    expect(openingProblem({ ...without("unknown"), nearest: [] })?.message).toContain("no tasks at all")
+    expect(openingProblem(without("unknown"))?.message).toBe("The ledger does not have it.")
+  })
+
+  test(promised("start.A2", "branch and HEAD are read back from the facts of a handoff"), () => {
+    const git = { branch: "feature/a b", head: "0123456789abcdef" }
+    const facts = renderFacts({ compactions: 1, activity: EMPTY_ACTIVITY, todos: [], git })
+    expect(parseGitFact(`# Handoff\n\n${facts}`)).toEqual({ branch: "feature/a b", head: "0123456789ab" })
+    expect(parseGitFact("- Git: branch main at nowhere")).toBeUndefined()
+  })
+})
+
+const TASK: LedgerTask = {
+  id: "ts-b54507",
+  type: "task",
+  project: "p",
+  title: "Teach CRLF",
+  status: "open",
+  description: "CRLF counts.",
+  logs: [],
+}
+const MODEL = { providerID: "p", modelID: "m" }
+
+const setUp = (
+  answers: (TaskRead | Promise<TaskRead>)[],
+  stored: Record<string, TaskBinding> = {},
+  waiting: OutboxEntry[] = [],
+) => {
+  const toasts: string[] = []
+  const asked: string[] = []
+  const briefs: string[] = []
+  let journal: CompactionJournal = EMPTY_JOURNAL
+  const openings = createOpenings({
+    ledger: {
+      readTask: async (id) => {
+        asked.push(id)
+        return answers.shift() ?? { kind: "unavailable", reason: "no answer is left" }
+      },
+      listTasks: async () => [{ id: "ts-b54508", title: "Another", status: "open" }],
+    },
+    journals: {
+      load: async () => journal,
+      update: async (_id, change) => {
+        journal = change(journal)
+        return journal
+      },
+      save: async () => true,
+    },
+    waiting: async () => waiting,
+    bindings: { read: async (sessionID) => stored[sessionID] },
+    modelContext: async () => undefined,
+    tasks: { addToBrief: async (_sessionID, _taskID, text) => void briefs.push(text) },
+    tui: {
+      showToast: async ({ title }) => {
+        toasts.push(title)
+        return { kind: "done" }
+      },
+    },
+    prompts: { read: async (name) => ({ kind: "foreign", path: `prompts/${name}.md` }) },
+    run: async () => ({ kind: "exited", exitCode: 0, stdout: "3\n", stderr: "" }),
+    root: "/nowhere",
+    log: createRecordedLog(),
+  })
+  const ask = async (binding = BINDING): Promise<string> => (await openings.find(binding, MODEL, "Task: …")).text
+  return { openings, ask, toasts, asked, briefs, journal: () => journal }
+}
+
+describe("the first request of a session", () => {
+  test(promised("start.A1", "the task is read once, however many requests and messages follow"), async () => {
+    const { openings, ask, asked } = setUp([{ kind: "found", task: TASK }])
+    await openings.begin(BINDING, MODEL)
+    const first = await ask()
+    await openings.begin(BINDING, MODEL)
+    expect([await ask(), await ask()]).toEqual([first, first])
+    expect(asked).toEqual(["ts-b54507"])
+  })
+
+  test(promised("start.A1", "another task is another text"), async () => {
+    const { ask } = setUp([
+      { kind: "found", task: TASK },
+      { kind: "found", task: { ...TASK, id: "ts-000002", title: "The other one" } },
+    ])
+    await ask()
+    expect(await ask({ ...BINDING, taskID: "ts-000002" })).toContain("The other one")
+  })
+
+  test(
+    promised("start.A5", "a ledger that did not answer is asked again at the next message, not before"),
+    async () => {
+      const { openings, ask, asked } = setUp([
+        { kind: "unavailable", reason: "prog hung" },
+        { kind: "found", task: TASK },
+      ])
+      await openings.begin(BINDING, MODEL)
+      expect(await ask()).toContain("The ledger did not answer (prog hung)")
+      await ask()
+      expect(asked).toHaveLength(1)
+      await openings.begin(BINDING, MODEL)
+      expect(await ask()).toContain("CRLF counts.")
+    },
+  )
+
+  test(promised("start.A5", "a request waits 1.5 s at most, and the next one has what came later"), async () => {
+    vi.useFakeTimers()
+    try {
+      let answer = (_read: TaskRead): void => {}
+      const { openings, ask } = setUp([new Promise<TaskRead>((resolve) => (answer = resolve))])
+      await openings.begin(BINDING, MODEL)
+      const first = ask()
+      await vi.advanceTimersByTimeAsync(1_500)
+      expect(await first).toContain("The ledger did not answer (not within 1500 ms)")
+      const again = ask()
+      await vi.advanceTimersByTimeAsync(1)
+      expect(await again).toBe(await first)
+      answer({ kind: "found", task: TASK })
+      await vi.advanceTimersByTimeAsync(1)
+      expect(await ask()).toContain("CRLF counts.")
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test(promised("start.A3", "the user is told of an unknown task once, and not by a child session"), async () => {
+    const { openings, ask, toasts } = setUp([{ kind: "unknown" }, { kind: "unknown" }, { kind: "unknown" }])
+    await ask()
+    await openings.begin(BINDING, MODEL)
+    expect(await ask()).toContain("ts-b54508 (Another, open)")
+    expect(toasts).toEqual(["No task ts-b54507"])
+    const child = setUp([{ kind: "unknown" }])
+    await child.ask({ ...BINDING, origin: "parent" })
+    expect(child.toasts).toEqual([])
+  })
+
+  test(promised("start.A2", "the last handoff of another session comes with that session's brief"), async () => {
+    const section =
+      "# Handoff after compaction 2 (session ses_2, summary msg_1, 2026-01-02T03:04:05.000Z)\n\n## Next\n- Go on."
+    const description = `CRLF counts.\n\n<!-- baton:handoff 0123456789ab, x -->\n${section}\n<!-- /baton:handoff -->`
+    const found = { kind: "found", task: { ...TASK, description } } as const
+    const others = { ses_2: { ...BINDING, sessionID: "ses_2", brief: "Never touch the lexer." } }
+    const opened = setUp([found], others)
+    const text = await opened.ask()
+    expect(opened.briefs, "kept for the compactions to come").toEqual(["Never touch the lexer."])
+    expect(opened.journal().lastHandoff).toEqual({ summaryID: "msg_1", text: "## Next\n- Go on." })
+    expect(text).toContain("Written 2026-01-02 03:04 UTC by session ses_2.")
+    expect(text).toContain("## Next\n- Go on.")
+    expect(text).toContain("Never touch the lexer.")
+    const newer = section.replace("Go on.", "Go on from the outbox.")
+    const entry: OutboxEntry = { kind: "handoff", taskID: "ts-b54507", sessionID: "ses_2", section: newer }
+    expect(await setUp([found], others, [entry]).ask()).toContain("- Go on from the outbox.")
+    const own = await setUp([found], others).ask({ ...BINDING, sessionID: "ses_2" })
+    expect(own, "its own handoff").not.toContain("The last handoff")
+    const elsewhere = {
+      ses_2: { ...BINDING, sessionID: "ses_2", taskID: "ts-000009", brief: "Never touch the lexer." },
+    }
+    expect(await setUp([found], elsewhere).ask()).not.toContain("Never touch the lexer.")
+  })
+})

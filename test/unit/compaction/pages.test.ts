@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest"
+import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
+import { type CompactionJournal, createJournals, EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/journal.ts"
+import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
+import type { SessionStore } from "../../../.opencode/baton/host/session-store.ts"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import type { TaskBinding } from "../../../.opencode/baton/task/binding.ts"
+import { createTaskRegistry } from "../../../.opencode/baton/task/registry.ts"
+import { promised } from "../../requirements.ts"
+import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+import { BINDING } from "../../support/task-binding.ts"
+
+const { sessionID } = BINDING
+
+const onDisk = <T>(value: T | undefined): SessionStore<T> => ({
+  read: async () => value,
+  write: async () => true,
+  remove: async () => {},
+})
+
+/** A session whose newest message asks for a compaction. */
+const conversation = (count: number): StoredMessage[] =>
+  Array.from({ length: count }, (_, at) => {
+    const id = `msg_${String(at).padStart(6, "0")}`
+    if (at === count - 1) return userMessage([compactionPart()], id)
+    return at % 2 === 0 ? userMessage([textPart(`Question ${at}.`)], id) : assistantMessage("Answer.", {}, { id })
+  })
+
+/** What a process asks OpenCode for that finds this on disk. */
+const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?: CompactionJournal }) => {
+  const messages = conversation(count)
+  const sessions = createFakeSessions(new Map([[sessionID, { messages }]]), { cursors })
+  const log = createRecordedLog()
+  const now = () => new Date("2026-01-01T00:00:00.000Z")
+  const bindings: SessionStore<TaskBinding> = onDisk(BINDING)
+  const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
+  const journals = createJournals(onDisk(journal))
+  const turns = createTurns({
+    tasks,
+    journals,
+    openings: {
+      begin: async () => {},
+      find: async ({ taskID, role }) => ({ taskID, role, text: "The task.", isComplete: true }),
+      forget: () => {},
+    },
+    loadCompaction: async (seen) =>
+      createCompaction({
+        tasks,
+        journals,
+        outbox: { add: async () => {}, addUnlessKnown: async () => {}, waiting: async () => [], flush: async () => {} },
+        ledger: { readTask: async () => ({ kind: "unknown" }) },
+        prompts: { read: async () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
+        sessions,
+        run: async () => ({ kind: "exited", exitCode: 0, stdout: "0123456789abcdef\nmain\n", stderr: "" }),
+        root: "/project",
+        log,
+        now,
+        seen,
+      }),
+    root: "/project",
+    log,
+  })
+  return {
+    seeTurn: async () => (await turns.remind(messages.slice(0, -1)))?.(),
+    compact: async () => {
+      const output: { context: string[]; prompt?: string } = { context: [] }
+      ;(await turns.preparePrompt(sessionID, output))?.()
+      expect(output.prompt).toContain("Sum it up.")
+      return sessions.calls.map(({ limit }) => limit)
+    },
+  }
+}
+
+const COMPACTED: CompactionJournal = {
+  ...EMPTY_JOURNAL,
+  count: 1,
+  recorded: ["msg_0"],
+  lastHandoff: { summaryID: "msg_0", text: "The handoff." },
+}
+
+describe.each([true, false])("the messages that the compacting hook asks for (cursors: %s)", (cursors) => {
+  test(promised("speed.G2", "are none in a session whose turns were seen, however long it is"), async () => {
+    for (const count of [10, 10_000]) {
+      const { seeTurn, compact } = setUp(count, { cursors })
+      await seeTurn()
+      expect(await compact(), `${count} messages`).toEqual([])
+    }
+  })
+
+  test(promised("speed.G2", "are the newest alone where a session goes on that was compacted before"), async () => {
+    for (const count of [10, 10_000]) {
+      const { compact } = setUp(count, { cursors, journal: COMPACTED })
+      expect(await compact(), `${count} messages`).toEqual([1])
+    }
+  })
+
+  test(promised("speed.G2", "are at most 10 pages of 50 where nothing is known of the session"), async () => {
+    const few = await setUp(10, { cursors }).compact()
+    expect(few).toEqual([1, 50])
+    const many = await setUp(10_000, { cursors }).compact()
+    expect(many).toEqual([1, ...Array.from({ length: cursors ? 10 : 1 }, () => 50)])
+  })
+})

@@ -1,0 +1,254 @@
+import { describe, expect, test } from "vitest"
+import { type CompactionJournal, createJournals } from "../../../.opencode/baton/compaction/journal.ts"
+import { createRecorder } from "../../../.opencode/baton/compaction/recorder.ts"
+import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-entry.ts"
+import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
+import { promised } from "../../requirements.ts"
+import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+import { BINDING } from "../../support/task-binding.ts"
+
+const compaction = (at: number, summary = `Summary ${at}.`) => ({
+  requestID: `msg_r${at}`,
+  summaryID: `msg_s${at}`,
+  createdAt: at,
+  summary,
+})
+
+const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }
+
+const setUp = (
+  disk = new Map<string, CompactionJournal>(),
+  known: {
+    handoff?: string
+    waiting?: OutboxEntry[]
+    bornAt?: number
+    flush?: Promise<void>
+    isSilent?: boolean
+    wasPrepared?: boolean
+  } = {},
+) => {
+  const added: OutboxEntry[] = []
+  const again: OutboxEntry[] = []
+  const journals = createJournals({
+    read: async (sessionID) => disk.get(sessionID),
+    write: async (sessionID, journal) => {
+      disk.set(sessionID, journal)
+      return true
+    },
+    remove: async () => {},
+  })
+  const recorder = createRecorder({
+    journals,
+    sessions: createFakeSessions(new Map([["ses_1", { info: { time: { created: known.bornAt ?? 0 } } }]])),
+    outbox: {
+      add: async (entry) => void added.push(entry),
+      addUnlessKnown: async (entry) => void again.push(entry),
+      waiting: async () => known.waiting ?? [],
+      flush: () => known.flush ?? Promise.resolve(),
+    },
+    gather: async ({ taskID, role, brief }, journal) => ({
+      identity: {
+        taskID,
+        role,
+        brief,
+        protocol: "",
+        isChild: false,
+        ...(known.isSilent
+          ? {}
+          : { ledger: { title: "T", status: "open", specification: `The specification of ${taskID}.` } }),
+      },
+      facts: { compactions: journal.count, activity: EMPTY_ACTIVITY, todos: [] },
+      ...(known.handoff === undefined ? {} : { handoff: known.handoff }),
+      ...(known.wasPrepared ? { wasPrepared: true } : {}),
+    }),
+    log: createRecordedLog(),
+    now: () => new Date("2026-01-01T00:00:00.000Z"),
+  })
+  return { recorder, added, again, disk, journals }
+}
+
+const messages = (entries: OutboxEntry[]) => entries.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))
+
+describe("the recorder", () => {
+  test(
+    promised("start.A2", "the handoff of an earlier session stands in the first note, and no longer behind an own one"),
+    async () => {
+      const { recorder, journals } = setUp()
+      const lastHandoff = { summaryID: "msg_other", text: "Line 12 is proven." }
+      await journals.update("ses_1", (journal) => ({ ...journal, lastHandoff }))
+      const first = await recorder.record(BINDING, compaction(1, "It went fine."))
+      const second = await recorder.record(BINDING, compaction(2, "It went fine again."))
+      expect(first.note).toContain("older than the summary\nLine 12 is proven.")
+      expect(second.note).not.toContain("Line 12 is proven.")
+    },
+  )
+
+  test(
+    promised("soak.B3", "a journal is as long after 500 compactions as after 150, and tells of the newest"),
+    async () => {
+      const { recorder, disk } = setUp()
+      const sizes: number[] = []
+      for (let at = 1_001; at <= 1_500; at++) {
+        await recorder.record(BINDING, compaction(at))
+        sizes.push(JSON.stringify(disk.get(BINDING.sessionID)).length)
+      }
+      expect(sizes[499]).toBe(sizes[149])
+      expect(disk.get(BINDING.sessionID)).toMatchObject({ count: 500, lastHandoff: { summaryID: "msg_s1500" } })
+    },
+  )
+
+  test(promised("compaction.C7", "a compaction reported twice at the same time is recorded once"), async () => {
+    const { recorder, added } = setUp()
+    const notes = await Promise.all([recorder.record(BINDING, compaction(1)), recorder.record(BINDING, compaction(1))])
+    expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
+    expect(notes[0].note).toBe(notes[1].note)
+  })
+
+  test(
+    promised("compaction.C7", "after a restart the count goes on, nothing is repeated, and the note is the same text"),
+    async () => {
+      const first = setUp()
+      const { note } = await first.recorder.record(BINDING, compaction(1))
+      const second = setUp(first.disk)
+      expect((await second.recorder.record(BINDING, compaction(1))).note).toBe(note)
+      await second.recorder.record(BINDING, compaction(2))
+      expect(messages(second.added)).toEqual(["Compaction 2: Summary 2."])
+    },
+  )
+
+  test(
+    promised("compaction.C7", "the handoff carries summary, number and the specification as first seen"),
+    async () => {
+      const { recorder, added } = setUp()
+      await recorder.record(BINDING, compaction(1))
+      const handoff = added.find((entry) => entry.kind === "handoff")
+      expect(handoff).toMatchObject({ specification: `The specification of ${BINDING.taskID}.` })
+      expect(handoff?.kind === "handoff" && handoff.section).toMatch(
+        /Handoff after compaction 1 \(session ses_1.*Summary 1\./s,
+      )
+    },
+  )
+
+  test(promised("compaction.C7", "another task of the same session keeps its own specification"), async () => {
+    const { recorder, added } = setUp()
+    await recorder.record(BINDING, compaction(1))
+    await recorder.record(OTHER_BINDING, compaction(2))
+    expect(added.filter((entry) => entry.kind === "handoff")).toMatchObject([
+      { taskID: BINDING.taskID, specification: `The specification of ${BINDING.taskID}.` },
+      { taskID: OTHER_BINDING.taskID, specification: `The specification of ${OTHER_BINDING.taskID}.` },
+    ])
+  })
+
+  test(promised("task.B3", "a task that the session changed to is in the note of the compaction before"), async () => {
+    const { recorder, added } = setUp()
+    await recorder.record(BINDING, compaction(1))
+    const recorded = [...added]
+    const { note } = await recorder.record(OTHER_BINDING, compaction(1))
+    expect(note).toContain(`on task ${OTHER_BINDING.taskID}`)
+    expect((await recorder.record(OTHER_BINDING, compaction(1))).note).toBe(note)
+    expect(added).toEqual(recorded)
+  })
+
+  test.each(["the ledger", "the outbox"])(
+    promised("compaction.C7", "a session whose journal is lost finds its newest compaction in %s"),
+    async (place) => {
+      const first = setUp()
+      await first.recorder.record(BINDING, compaction(1))
+      await first.recorder.record(BINDING, compaction(2))
+      const newest = first.added.findLast((entry) => entry.kind === "handoff")
+      const handoff = newest?.kind === "handoff" ? newest.section : ""
+      const second = setUp(new Map(), place === "the ledger" ? { handoff } : { waiting: first.added })
+      expect((await second.recorder.record(BINDING, compaction(2))).note).toContain(BINDING.taskID)
+      expect(second.added).toEqual([])
+      await second.recorder.record(BINDING, compaction(3))
+      expect(messages(second.added)).toEqual(["Compaction 3: Summary 3."])
+    },
+  )
+
+  test.each(["the ledger", "the outbox"])(
+    promised("compaction.C7", "what another process recorded of the same session, known by %s, is not recorded again"),
+    async (place) => {
+      const known: { handoff?: string; waiting?: OutboxEntry[] } = {}
+      const here = setUp(new Map(), known)
+      await here.recorder.record(BINDING, compaction(1))
+      const there = setUp(new Map(here.disk))
+      await there.recorder.record(BINDING, compaction(2))
+      const newest = there.added.findLast((entry) => entry.kind === "handoff")
+      if (place === "the outbox") known.waiting = there.added
+      else known.handoff = newest?.kind === "handoff" ? newest.section : ""
+      expect((await here.recorder.record(BINDING, compaction(2))).note).toContain("compaction 2 of this session")
+      await here.recorder.record(BINDING, compaction(3))
+      expect(messages(here.added)).toEqual(["Compaction 1: Summary 1.", "Compaction 3: Summary 3."])
+    },
+  )
+
+  test(promised("compaction.C7", "a summary that a fork brought along has a note and no record"), async () => {
+    const { recorder, added, journals } = setUp(new Map(), { bornAt: 5 })
+    const { note } = await recorder.record(BINDING, compaction(4))
+    expect(note).toContain("was compacted before this session was forked.")
+    expect((await recorder.record(BINDING, compaction(4))).note).toBe(note)
+    expect(added).toEqual([])
+    expect((await journals.load("ses_1")).lastHandoff?.text).toBe("Summary 4.")
+    await recorder.record(BINDING, compaction(6))
+    expect(messages(added)).toEqual(["Compaction 1: Summary 6."])
+  })
+
+  test(promised("compaction.C6", "the note does not wait for a ledger that is slow"), async () => {
+    const { recorder } = setUp(new Map(), { flush: new Promise(() => {}) })
+    expect((await recorder.record(BINDING, compaction(1))).note).toContain(BINDING.taskID)
+  })
+
+  test(
+    promised(
+      "compaction.C7",
+      "a compaction that nobody can say is recorded is added unless the ledger turns out to have it",
+    ),
+    async () => {
+      const lost = setUp(new Map(), { isSilent: true })
+      await lost.recorder.record(BINDING, compaction(1))
+      expect([messages(lost.added), messages(lost.again)]).toEqual([[], ["Compaction 1: Summary 1."]])
+      // One that was made before the eyes of this process is new, whatever the ledger has.
+      const own = setUp(new Map(), { isSilent: true, wasPrepared: true })
+      await own.recorder.record(BINDING, compaction(1))
+      expect([messages(own.added), messages(own.again)]).toEqual([["Compaction 1: Summary 1."], []])
+    },
+  )
+
+  test(promised("compaction.C7", "the handoff of another session says nothing of this one's count"), async () => {
+    const handoff = "# Handoff after compaction 7 (session ses_2, summary msg_s1, 2026-01-01T00:00:00.000Z)\n\nText."
+    const { recorder, added } = setUp(new Map(), { handoff })
+    await recorder.record(BINDING, compaction(1))
+    expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
+  })
+
+  test(promised("compaction.C8", "an empty summary keeps the last handoff with a text"), async () => {
+    const { recorder, added, journals } = setUp()
+    await recorder.record(BINDING, compaction(1))
+    const { note } = await recorder.record(BINDING, compaction(2, ""))
+    expect(messages(added)[1]).toMatch(/^Compaction 2: the summary was empty/)
+    expect(note).toContain("Summary 1.")
+    expect((await journals.load("ses_1")).lastHandoff?.text).toBe("Summary 1.")
+  })
+
+  test(
+    promised("faults.F2", "a recording that a kill cut off is taken up without repeating what was written"),
+    async () => {
+      const first = setUp()
+      await first.recorder.record(BINDING, compaction(1))
+      const journal = first.disk.get("ses_1")
+      const cutOff = {
+        ...journal,
+        version: 1 as const,
+        count: 0,
+        recorded: [],
+        recording: "msg_s1",
+        activity: EMPTY_ACTIVITY,
+      }
+      const second = setUp(new Map([["ses_1", cutOff]]))
+      await second.recorder.record(BINDING, compaction(1))
+      expect(second.added).toEqual([])
+      expect(messages(second.again)).toEqual(["Compaction 1: Summary 1."])
+    },
+  )
+})

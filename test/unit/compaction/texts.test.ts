@@ -1,0 +1,146 @@
+import { describe, expect, test } from "vitest"
+import { createMeter } from "../../../.opencode/baton/compaction/budget.ts"
+import { renderCompactionPrompt } from "../../../.opencode/baton/compaction/compaction-prompt.ts"
+import { renderResumeNote } from "../../../.opencode/baton/compaction/resume-note.ts"
+import {
+  SHOWN_BRIEF_CHARACTERS,
+  type TaskIdentity,
+  taskPieces,
+} from "../../../.opencode/baton/compaction/task-block.ts"
+import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
+import type { Facts } from "../../../.opencode/baton/task/facts.ts"
+import { promised } from "../../requirements.ts"
+
+const IDENTITY: TaskIdentity = {
+  taskID: "ts-b54507",
+  role: "worker",
+  brief: "Never touch the lexer.",
+  protocol: "orient → land",
+  isChild: false,
+  ledger: { title: "Teach CRLF", status: "in_progress", definitionOfDone: "tests pass", specification: "CRLF counts." },
+}
+const FACTS: Facts = { compactions: 2, activity: EMPTY_ACTIVITY, todos: [] }
+const meter = createMeter(200_000)
+const count = (text: string, part: string): number => text.split(part).length - 1
+
+describe("the task block", () => {
+  const blockOf = (identity: TaskIdentity): string =>
+    taskPieces(identity)
+      .map(({ text }) => text)
+      .join("\n\n")
+
+  test(
+    promised("compaction.C4", "it holds identity, definition of done, commands, brief, specification and protocol"),
+    () => {
+      const block = blockOf(IDENTITY)
+      for (const part of [
+        "- Task: ts-b54507",
+        "- Role: worker",
+        "Teach CRLF",
+        "in_progress",
+        "tests pass",
+        "prog log ts-b54507",
+        "Never touch the lexer.",
+        "CRLF counts.",
+        "orient → land",
+      ]) {
+        expect(block).toContain(part)
+      }
+    },
+  )
+
+  test(promised("compaction.C4", "a brief is quoted up to 6,000 characters, and the cut is named"), () => {
+    const block = blockOf({ ...IDENTITY, brief: "b".repeat(7_000) })
+    expect(count(block, "b".repeat(SHOWN_BRIEF_CHARACTERS))).toBe(1)
+    expect(block).toContain("[brief cut to 6000 of 7000 characters]")
+  })
+
+  test(promised("compaction.C3", "a specification or protocol that the brief holds is not said twice"), () => {
+    const block = blockOf({ ...IDENTITY, brief: "CRLF counts. orient → land" })
+    expect(count(block, "CRLF counts.")).toBe(1)
+    expect(count(block, "orient → land")).toBe(1)
+  })
+
+  test(
+    promised("compaction.C4", "of a task that the ledger does not have, block and note say that, and no more"),
+    () => {
+      const identity: TaskIdentity = { ...IDENTITY, ledger: "unknown" }
+      expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
+      const note = renderResumeNote({ identity, facts: FACTS, number: 1, summary: "S.", meter })
+      expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
+      expect(note).not.toMatch(/already recorded|could not be asked/)
+    },
+  )
+
+  test(promised("compaction.C4", "without a ledger it says so and keeps the rest"), () => {
+    const { ledger: _, ...rest } = IDENTITY
+    expect(blockOf(rest)).toContain("prog could not be asked")
+    expect(blockOf(rest)).toContain("Never touch the lexer.")
+  })
+})
+
+describe("the compaction prompt", () => {
+  const render = (extra: { priorSummary?: string; otherContext?: string[] } = {}) =>
+    renderCompactionPrompt({
+      instructions: "INSTRUCTIONS",
+      identity: IDENTITY,
+      facts: FACTS,
+      otherContext: [],
+      meter,
+      ...extra,
+    })
+
+  test(
+    promised(
+      "compaction.C3",
+      "instructions, block, facts, prior summary and other plugins' context stand in it once each",
+    ),
+    () => {
+      const prior = "p".repeat(60_000)
+      const { prompt, block } = render({ priorSummary: prior, otherContext: ["OTHER"] })
+      for (const part of ["INSTRUCTIONS", block, prior, "OTHER", "Compactions of this session so far: 2"])
+        expect(count(prompt, part)).toBe(1)
+      expect(prompt.indexOf("INSTRUCTIONS")).toBe(0)
+    },
+  )
+
+  test(promised("compaction.C3", "without a prior summary none is spoken of"), () => {
+    expect(render().prompt).not.toContain("earlier handoff\n")
+  })
+})
+
+describe("the note of the next turn", () => {
+  const render = (summary: string, contextTokens = 200_000) =>
+    renderResumeNote({
+      identity: IDENTITY,
+      facts: FACTS,
+      number: 3,
+      summary,
+      earlierHandoff: "THE EARLIER HANDOFF",
+      meter: createMeter(contextTokens),
+    })
+
+  test(promised("compaction.C6", "it says that a compaction happened and that the summary is recorded"), () => {
+    expect(render("a summary")).toContain("compaction 3 of this session")
+    expect(render("a summary")).toContain("already recorded in prog")
+    expect(render("a summary")).not.toContain("THE EARLIER HANDOFF")
+  })
+
+  test(promised("compaction.C6", "an empty summary is named as empty and the earlier handoff stands in"), () => {
+    expect(render("")).toContain("came out empty")
+    expect(render("")).toContain("THE EARLIER HANDOFF")
+  })
+
+  test(
+    promised(
+      "compaction.C4",
+      "all of it is within a tenth of the smallest context, with identity and next command whole",
+    ),
+    () => {
+      const note = render("", 8_000)
+      expect(note.length).toBeLessThanOrEqual(3_200)
+      for (const part of ["- Task: ts-b54507", "Teach CRLF", "Next command: `prog show ts-b54507`"])
+        expect(note).toContain(part)
+    },
+  )
+})

@@ -1,0 +1,130 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { type DraftParts, findMarker, renderDraft, renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
+import { parseReferences } from "../../../.opencode/baton/handoff/reference.ts"
+import { parseTask } from "../../../.opencode/baton/task/parse.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+
+const SESSION = "ses_01abcDEF"
+const MARKER = renderMarker(SESSION)
+const PARTS: DraftParts = {
+  sessionID: SESSION,
+  files: [{ path: "src/a.ts" }, { path: "b c.ts", lines: { first: 1, last: 9 } }],
+  prompt: "Go on with the parser.",
+  task: { taskID: "ts-b54507", heading: "# Worker" },
+  facts: "- Git: branch main",
+}
+
+describe("a draft", () => {
+  test(promised("handoff.B1", "is marker, references, task and role, prompt and facts, in this order"), () => {
+    expect(renderDraft(PARTS)).toBe(
+      [
+        `Continuing work from session ${SESSION}. When you lack specific information you can use read_session to get it.`,
+        '@src/a.ts @"b c.ts":1-9',
+        "# Worker\n\nTask: ts-b54507",
+        "Go on with the parser.",
+        "What the session before shows (gathered by program):\n\n```text\n- Git: branch main\n```",
+      ].join("\n\n"),
+    )
+  })
+
+  test(promised("handoff.B1", "has nothing in place of what there is not"), () => {
+    const { task: _, ...rest } = PARTS
+    expect(renderDraft({ ...rest, files: [], facts: "" })).toBe(`${MARKER}\n\nGo on with the parser.`)
+  })
+
+  test(promised(["handoff.B1", "handoff.E2"], "is read back as it was made, whatever prompt and facts hold"), () => {
+    const line = fc.constantFrom(
+      "```",
+      "~~~",
+      "````ts",
+      "- ```",
+      "  ```",
+      "`",
+      "@evil.ts",
+      "Task: ts-0bad00",
+      "# Planner",
+      "a `b",
+      "",
+      "> c",
+    )
+    const text = fc.array(line, { maxLength: 12 }).map((lines) => lines.join("\n"))
+    fc.assert(
+      fc.property(text, text, (said, facts) => {
+        const prompt = said.replaceAll("@evil.ts", "@named.ts")
+        const draft = renderDraft({ ...PARTS, prompt, facts })
+        expect(findMarker(draft)).toEqual({ from: SESSION, isFirst: true })
+        expect(parseTask(draft)).toMatchObject({ taskID: "ts-b54507", role: "worker" })
+        const references = parseReferences(draft)
+        expect(references.slice(0, 2)).toEqual(PARTS.files)
+        expect(references.map(({ path }) => path)).not.toContain("evil.ts")
+      }),
+      { numRuns: runs(2_000) },
+    )
+  })
+
+  test(promised("handoff.B1", "names no task by its facts"), () => {
+    const { task: _, ...rest } = PARTS
+    expect(parseTask(renderDraft({ ...rest, facts: "a\nTask: ts-0bad00\nb" }))).toBeUndefined()
+  })
+
+  test(promised("handoff.E2", "takes facts with a megabyte of backticks"), () => {
+    const draft = renderDraft({ ...PARTS, facts: "` ".repeat(524_288) })
+    expect(parseReferences(`${draft}\n\n@behind.ts`)).toEqual([...PARTS.files, { path: "behind.ts" }])
+  })
+})
+
+const FOUND: readonly (readonly [why: string, text: string, isFirst: boolean])[] = [
+  ["at the start", MARKER, true],
+  ["behind blanks", ` \n\t\r\n ${MARKER}`, true],
+  ["behind typed text on its line", `Please be quick. ${MARKER}\n\n@a.ts`, false],
+  ["joined to typed text", `quick${MARKER}`, false],
+  ["under typed text", `Please be quick.\n\n${MARKER}`, false],
+  ["under a quotation", `> as he said\n\n${MARKER}`, false],
+  ["right under a quotation", `> as he said\n${MARKER}`, false],
+  ["under a document's heading", `# User guide\n\n${MARKER}`, false],
+  ["some lines under a transcript's heading", `## User\nhello\n\n${MARKER}`, false],
+  ["behind a fence", `\`\`\`\n${MARKER.replace(SESSION, "ses_other")}\n\`\`\`\n${MARKER}`, false],
+  ["behind a quoted one", `> ${MARKER.replace(SESSION, "ses_other")}\n\n${MARKER}`, false],
+  ["between backticks that make no code", `a \` b ${MARKER} c`, false],
+  ["with CRLF", `${MARKER}\r\n\r\n@a.ts`, true],
+]
+
+const NOT_FOUND: readonly (readonly [why: string, text: string])[] = [
+  ["in nothing", ""],
+  ["in other words", "Continuing work from session ses_1, please."],
+  [
+    "without an id",
+    "Continuing work from session . When you lack specific information you can use read_session to get it.",
+  ],
+  ["in a code span", `\`${MARKER}\``],
+  ["in a fence", `a\n\`\`\`\n${MARKER}\n\`\`\``],
+  ["in a fence that never ends", `~~~\n${MARKER}`],
+  ["in a quotation", `> ${MARKER}`],
+  ["deep in a quotation", `  > > a ${MARKER}`],
+  ["right under a transcript's heading", `## User\n${MARKER}`],
+  ["under a transcript's heading and a blank line", `# Session\n\n## User\r\n\r\n  ${MARKER}\n\n## Assistant\nok`],
+]
+
+describe("the marker", () => {
+  test.each(FOUND)(promised("handoff.C4", "is found %s"), (_why, text, isFirst) => {
+    expect(findMarker(text)).toEqual({ from: SESSION, isFirst })
+  })
+
+  test.each(NOT_FOUND)(promised("handoff.C4", "is not found %s"), (_why, text) => {
+    expect(findMarker(text)).toBeUndefined()
+  })
+
+  test(promised("handoff.C4", "is the first that was not quoted"), () => {
+    expect(findMarker(`${MARKER}\n${renderMarker("ses_2")}`)?.from).toBe(SESSION)
+  })
+
+  test(promised(["handoff.C4", "handoff.E2"], "is looked for in a megabyte of quoted ones"), () => {
+    const many = 10_000
+    expect(findMarker(`> ${MARKER.repeat(many)}`)).toBeUndefined()
+    expect(findMarker(`\`${MARKER}\` `.repeat(many))).toBeUndefined()
+    expect(findMarker(`## User\n${MARKER}\n`.repeat(many))).toBeUndefined()
+    expect(findMarker(`${`\`a ${MARKER}\`\n\n`.repeat(many)}${MARKER}`)?.isFirst).toBe(false)
+  })
+})

@@ -1,0 +1,126 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { MAX_LINE_CHARACTERS, MAX_LINES, renderFileBlock } from "../../../.opencode/baton/handoff/file-block.ts"
+import type { LineRange } from "../../../.opencode/baton/handoff/reference.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+
+const render = (text: string, lines?: LineRange, encoding = "UTF-8") =>
+  renderFileBlock({ absolutePath: "/p/a.ts", text, encoding, ...(lines ? { lines } : {}) })
+const numbers = (count: number): string => Array.from({ length: count }, (_, index) => `line ${index + 1}`).join("\n")
+const HEADER = "Called the Read tool with the following input: "
+
+describe("a file's block", () => {
+  test(promised("handoff.C2", "has the header, the numbered lines and the footer of the document"), () => {
+    expect(render("first\n\nthird\n")).toEqual({
+      header: `${HEADER}{"filePath":"/p/a.ts"}`,
+      content: "<file>\n00001| first\n00002| \n00003| third\n(End of file - 3 lines)\n</file>",
+    })
+  })
+
+  test.each([
+    ["a final newline", "a\nb\n", "a", "b"],
+    ["no final newline", "a\nb", "a", "b"],
+    ["CRLF", "a\r\nb\r\n", "a", "b"],
+    ["CR", "a\rb\r", "a", "b"],
+    ["an empty last line", "a\n\n", "a", ""],
+    ["one line end", "\n", ""],
+    ["nothing", ""],
+  ])(promised("handoff.C2", "counts the lines of a text with %s"), (_what, text, ...lines) => {
+    const shown = lines.map((line, index) => `0000${index + 1}| ${line}\n`).join("")
+    expect(render(text).content).toBe(`<file>\n${shown}(End of file - ${lines.length} lines)\n</file>`)
+  })
+
+  test(promised("handoff.C2", "ends after 2,000 lines and says how to go on"), () => {
+    expect(render(numbers(MAX_LINES)).content).toMatch(/\n02000\| line 2000\n\(End of file - 2000 lines\)\n<\/file>$/)
+    expect(render(numbers(MAX_LINES + 1)).content).toMatch(
+      /\n02000\| line 2000\n\(File has more lines\. Use 'offset' parameter to read beyond line 2000\)\n<\/file>$/,
+    )
+  })
+
+  test(promised("handoff.C2", "cuts a line after 2,000 characters"), () => {
+    const full = "x".repeat(MAX_LINE_CHARACTERS)
+    expect(render(full).content).toContain(`00001| ${full}\n`)
+    expect(render(`${full}x\nb`).content).toContain(`00001| ${full}...\n00002| b\n`)
+  })
+
+  test(promised(["handoff.C2", "handoff.E2"], "cuts no character in half"), () => {
+    const { content } = render(`${"x".repeat(MAX_LINE_CHARACTERS - 1)}🎉🎉`)
+    expect(content.isWellFormed()).toBe(true)
+    expect(content).toContain("x...\n")
+  })
+
+  test.each([
+    [{ first: 3 }, 3, 1, "00003| line 3", "(File has more lines. Use 'offset' parameter to read beyond line 3)"],
+    [
+      { first: 2, last: 4 },
+      2,
+      3,
+      "00002| line 2\n00003| line 3\n00004| line 4",
+      "(File has more lines. Use 'offset' parameter to read beyond line 4)",
+    ],
+    [{ first: 9, last: 50 }, 9, 42, "00009| line 9\n00010| line 10", "(End of file - 10 lines)"],
+    [{ first: 10, last: 10 }, 10, 1, "00010| line 10", "(End of file - 10 lines)"],
+    [
+      { first: 1, last: 9_000 },
+      1,
+      2_000,
+      numbers(10).replaceAll(/^line (\d+)/gm, (line, n: string) => `${n.padStart(5, "0")}| ${line}`),
+      "(End of file - 10 lines)",
+    ],
+  ])(promised("handoff.C2", "shows the range %j and no more"), (lines, offset, limit, shown, footer) => {
+    expect(render(`${numbers(10)}\n`, lines)).toEqual({
+      header: `${HEADER}${JSON.stringify({ filePath: "/p/a.ts", offset, limit })}`,
+      content: `<file>\n${shown}\n${footer}\n</file>`,
+    })
+  })
+
+  test(promised("handoff.C2", "says that a range lies behind the end"), () => {
+    expect(render(numbers(10), { first: 11, last: 20 }).content).toBe("<file>\n(The file has only 10 lines.)\n</file>")
+    expect(render("", { first: 11 }).content).toBe("<file>\n(End of file - 0 lines)\n</file>")
+  })
+
+  test(promised("handoff.C2", "shows no more than 2,000 lines of a range"), () => {
+    const { content } = render(numbers(5_000), { first: 11, last: 5_000 })
+    expect(content.split("\n")).toHaveLength(MAX_LINES + 3)
+    expect(content).toContain("read beyond line 2010)")
+  })
+
+  test(promised("handoff.C2", "names an encoding other than UTF-8"), () => {
+    expect(render("a", undefined, "Latin-1").content).toContain("00001| a\n(Read as Latin-1.)\n(End of file")
+  })
+
+  test(
+    promised(["handoff.C2", "handoff.E2"], "shows a closing tag that cannot end it, in every block that it makes"),
+    () => {
+      for (let again = 0; again < 3; again++) {
+        const { content } = render("a </file> </FILE >\n</file\n>")
+        expect(content).toBe(
+          "<file>\n00001| a <\\/file> <\\/FILE >\n00002| <\\/file\n00003| >\n(The closing tag of this block is shown as <\\/file where the file has it.)\n(End of file - 3 lines)\n</file>",
+        )
+      }
+      expect(render("<file>\n").content).not.toContain("closing tag")
+    },
+  )
+
+  test(promised(["handoff.C2", "handoff.E2"], "holds for any text and range"), () => {
+    const text = fc.array(fc.oneof(fc.string(), fc.constantFrom("\n", "\r\n", "\r", "</file>", "\u2028")), {
+      maxLength: 30,
+    })
+    const range = fc.option(fc.tuple(fc.integer({ min: 1, max: 30 }), fc.nat({ max: 30 })), { nil: undefined })
+    fc.assert(
+      fc.property(text, range, (pieces, chosen) => {
+        const lines = chosen && { first: chosen[0], last: chosen[0] + chosen[1] }
+        const { header, content } = render(pieces.join(""), lines)
+        expect(JSON.parse(header.slice(HEADER.length))).toMatchObject({ filePath: "/p/a.ts" })
+        expect(content.match(/<\/file/gi)).toHaveLength(1)
+        const all = pieces.join("").replace(/(?:\r\n|\r|\n)$/, "")
+        const count = pieces.join("") === "" ? 0 : all.split(/\r\n|\r|\n/).length
+        const shown = content.split("\n").filter((line) => /^\d{5}\| /.test(line))
+        const expected = lines ? Math.max(0, Math.min(lines.last, count) - lines.first + 1) : count
+        expect(shown).toHaveLength(expected)
+      }),
+      { numRuns: runs(2_000) },
+    )
+  })
+})

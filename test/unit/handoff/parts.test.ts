@@ -1,0 +1,266 @@
+import { describe, expect, test } from "vitest"
+import { registerCommand } from "../../../.opencode/baton/handoff/command.ts"
+import { createDelivery } from "../../../.opencode/baton/handoff/delivery.ts"
+import { renderHandoffFacts } from "../../../.opencode/baton/handoff/handoff-facts.ts"
+import { findChain, renderHandoffLine } from "../../../.opencode/baton/handoff/handoff-lines.ts"
+import type { HandoffRecord } from "../../../.opencode/baton/handoff/handoff-record.ts"
+import { nextPartIDs } from "../../../.opencode/baton/handoff/part-id.ts"
+import { readHistory } from "../../../.opencode/baton/handoff/session-history.ts"
+import { createToolOffers, toolsAskedFor } from "../../../.opencode/baton/handoff/tool-offers.ts"
+import { parseDirtyFiles } from "../../../.opencode/baton/host/git-state.ts"
+import { detectInterface } from "../../../.opencode/baton/host/tui.ts"
+import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
+import type { PromptFile } from "../../../.opencode/baton/task/prompt-files.ts"
+import { promised } from "../../requirements.ts"
+import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const COMMAND_PATH = "prompts/handoff-command.md"
+
+describe("the command", () => {
+  const setUp = (command: Record<string, { template: string }> = {}) => {
+    const log = createRecordedLog()
+    const config = { command }
+    let file: PromptFile = { kind: "text", path: COMMAND_PATH, text: "One $ARGUMENTS" }
+    registerCommand(config, { readNow: () => file }, log)
+    return { config, log, write: (next: PromptFile) => (file = next) }
+  }
+
+  test(promised("handoff.A1", "its template is what the file holds when it is asked for"), () => {
+    const { config, write } = setUp()
+    expect(config.command.handoff?.template).toBe("One $ARGUMENTS")
+    write({ kind: "text", path: COMMAND_PATH, text: "Two" })
+    expect(config.command.handoff?.template).toBe("Two")
+  })
+
+  test(promised("handoff.A1", "without the file it is the built-in one, with one warning"), () => {
+    const { config, log, write } = setUp()
+    write({ kind: "unusable", path: COMMAND_PATH, reason: "it does not exist" })
+    for (let asked = 0; asked < 3; asked++) expect(config.command.handoff?.template).toContain("$ARGUMENTS")
+    expect(log.lines).toHaveLength(1)
+    expect(log.lines[0]?.extra).toEqual({ path: COMMAND_PATH, reason: "it does not exist" })
+  })
+
+  test(promised("start.A4", "where the file is the project's own it is the built-in one, with one line"), () => {
+    const { config, log, write } = setUp()
+    write({ kind: "foreign", path: COMMAND_PATH })
+    for (let asked = 0; asked < 3; asked++) expect(config.command.handoff?.template).toContain("$ARGUMENTS")
+    const message = `${COMMAND_PATH} is the project's own (no contract comment): built-in text used`
+    expect(log.lines).toMatchObject([{ level: "info", message }])
+  })
+
+  test(promised("handoff.A1", "a name that is taken is left alone, both names too"), () => {
+    const own = { template: "mine" }
+    const first = setUp({ handoff: own })
+    expect(first.config.command.handoff).toBe(own)
+    expect(first.config.command["baton-handoff"]?.template).toBe("One $ARGUMENTS")
+    const both = setUp({ handoff: own, "baton-handoff": own })
+    expect(Object.values(both.config.command)).toEqual([own, own])
+    expect(both.log.lines[0]?.level).toBe("warn")
+  })
+})
+
+describe("the tools of a request", () => {
+  test.each([
+    ["Please hand this off to a new session.", []],
+    ["/handoff", ["handoff_session"]],
+    ["Do a hand-off now", ["handoff_session"]],
+    ["call handoff_session", ["handoff_session"]],
+    ["Continuing work from session ses_0123456789abcdef.", ["read_session"]],
+    ["What is a beforehand offer? A shorthand over here? Secondhand edits?", []],
+    ["Fix the bug.", []],
+  ])(promised("handoff.A1", "%j asks for %j"), (text, tools) => expect(toolsAskedFor(text)).toEqual(tools))
+
+  test(promised("handoff.A1", "are hidden from a session that did not ask, and stay once it has asked"), () => {
+    const offers = createToolOffers()
+    const request = (text: string) => {
+      const message = userMessage([textPart(text)])
+      offers.apply([message])
+      return message.info.role === "user" ? message.info.tools : undefined
+    }
+    expect(request("Hello.")).toEqual({ handoff_session: false, read_session: false })
+    expect(request("Now a handoff.")).toEqual({ read_session: false })
+    expect(request("Thanks.")).toEqual({ read_session: false })
+    offers.forget("ses_1")
+    expect(offers.isKnown("ses_1")).toBe(false)
+    offers.offerReading("ses_1")
+    expect(request("Go on.")).toEqual({ handoff_session: false })
+  })
+
+  test(promised("handoff.A1", "synthetic text and an assistant's words ask for nothing"), () => {
+    const offers = createToolOffers()
+    const message = userMessage([textPart("handoff_session", { synthetic: true })])
+    offers.apply([assistantMessage("Shall I use read_session?"), message])
+    expect(message.info.role === "user" && message.info.tools).toEqual({ handoff_session: false, read_session: false })
+  })
+})
+
+describe("part ids", () => {
+  test(promised("handoff.C4", "sort behind every id that is there, and among each other as they were made"), () => {
+    const existing = ["prt_20163c1ff001QpcV3XqhNZ9ml7", "prt_20163c1ff002aaaaaaaaaaaaaa", "other"]
+    const ids = nextPartIDs(existing, 41, 0)
+    expect([...existing.slice(0, 2), ...ids]).toEqual([...existing.slice(0, 2), ...ids].toSorted())
+    expect(new Set(ids).size).toBe(41)
+  })
+
+  test(promised("handoff.C4", "are made of the time where no part has one"), () => {
+    expect(nextPartIDs([], 1, 1_795_319_644_671)[0]).toMatch(/^prt_20163c1ff000/)
+  })
+})
+
+describe("which interface a process has", () => {
+  test.each([
+    [["bun", "/$bunfs/root/src/cli/tui/worker.js"], false, "tui"],
+    [["bun", "/$bunfs/root/src/cli/cmd/tui/worker.js"], false, "tui"],
+    [["bun", "/$bunfs/root/src/index.js", "run", "hello"], true, "run"],
+    [["bun", "/$bunfs/root/src/index.js", "--print-logs", "--log-level", "DEBUG", "run", "hello"], true, "run"],
+    [["bun", "/$bunfs/root/src/index.js", "--log-level=DEBUG", "run"], true, "run"],
+    [["bun", "/$bunfs/root/src/index.js", "serve"], true, "server"],
+    [["bun", "/$bunfs/root/src/index.js", "--print-logs", "serve", "run"], true, "server"],
+    [["node", "/app/main.js"], true, "server"],
+    [[], true, "server"],
+  ] as const)(promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s: %s"), (argv, isMainThread, expected) =>
+    expect(detectInterface({ argv, isMainThread })).toBe(expected),
+  )
+})
+
+describe("a session's history", () => {
+  const tool = (name: string, input: Record<string, unknown>, exit?: number) => {
+    const message = assistantMessage(undefined, {}, { id: `msg_${name}` })
+    const state = {
+      status: "completed" as const,
+      input,
+      output: "",
+      title: "",
+      metadata: exit === undefined ? {} : { exit },
+      time: { start: 1, end: 2 },
+    }
+    return { ...message, parts: [{ ...textPart(""), type: "tool" as const, callID: "c", tool: name, state }] }
+  }
+  const messages = [
+    userMessage([textPart("Pasted.", { synthetic: true })], "msg_0"),
+    userMessage([textPart("The first request.\n  Verbatim.")], "msg_1"),
+    tool("read", { filePath: "/project/src/a.ts" }),
+    ...Array.from({ length: 600 }, (_, index) => userMessage([textPart(`Later ${index}.`)], `msg_l${index}`)),
+    tool("edit", { filePath: "/project/src/b.ts" }),
+    tool("apply_patch", { patchText: "*** Begin Patch\n*** Update File: src/c.ts\n@@\n-a\n+b\n*** End Patch" }),
+    tool("bash", { command: "npm test" }, 1),
+    assistantMessage("Summary.", { summary: true, finish: "stop" }),
+  ]
+
+  test.each([true, false])(
+    promised("handoff.A2", "gives the first request and what was done (cursors: %s)"),
+    async (cursors) => {
+      const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
+      const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
+      expect(history.firstRequest).toBe("The first request.\n  Verbatim.")
+      expect(history.activity.files.map(({ path, reads, changes }) => ({ path, reads, changes }))).toEqual([
+        { path: "src/a.ts", reads: 1, changes: 0 },
+        { path: "src/b.ts", reads: 0, changes: 1 },
+        { path: "src/c.ts", reads: 0, changes: 1 },
+      ])
+      expect(history.activity.failures).toEqual([{ command: "npm test", exitCode: 1 }])
+      expect(history).toMatchObject({ compactions: 1 })
+      expect(history.incomplete).toBeUndefined()
+    },
+  )
+
+  test(promised("handoff.A2", "that could not be read to its beginning invents no first request"), async () => {
+    const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
+    let pages = 0
+    const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => pages++ > 0 })
+    expect(history.firstRequest).toBeUndefined()
+    expect(history.incomplete).toBe("it took too long")
+    expect(history.activity.files.map(({ path }) => path)).toEqual(["src/b.ts", "src/c.ts"])
+  })
+})
+
+describe("the facts of a handoff", () => {
+  test(promised("handoff.A2", "quote a long first request up to 4,000 characters and say what is missing"), () => {
+    const text = renderHandoffFacts({
+      compactions: 0,
+      activity: EMPTY_ACTIVITY,
+      todos: [],
+      firstRequest: "x".repeat(5_000),
+    })
+    expect(text).toContain(`> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`)
+  })
+
+  test(promised("handoff.E2", "cut a first request between characters"), () => {
+    const firstRequest = `${"x".repeat(3_999)}${"😀".repeat(10)}`
+    const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
+    expect(text.isWellFormed()).toBe(true)
+    expect(text).toContain("(20 characters more;")
+  })
+
+  test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {
+    expect(parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")).toEqual([
+      "a.ts",
+      "new name.ts",
+      "b",
+      "gone.ts",
+    ])
+    expect(parseDirtyFiles("")).toEqual([])
+  })
+})
+
+describe("the chain of handoffs", () => {
+  const record = (from: string, ...to: string[]): HandoffRecord => ({
+    version: 1,
+    id: from,
+    createdAt: "2026-01-01T10:20:00.000Z",
+    from,
+    goal: "Go\non",
+    draft: "",
+    files: [],
+    leftOut: [],
+    taskID: "ts-b54507",
+    arrivals: to.map((sessionID) => ({ sessionID, at: "" })),
+  })
+  const records = [record("A", "B"), record("B", "C", "D"), record("X", "Y"), record("C")]
+
+  test.each([
+    ["A", ["A", "B", "C"]],
+    ["C", ["A", "B", "C"]],
+    ["Y", ["X"]],
+    ["nobody", []],
+  ])(promised("handoff.B5", "is found from %s"), (session, expected) =>
+    expect(findChain(records, session).map(({ from }) => from)).toEqual(expected),
+  )
+
+  test(promised("handoff.B5", "ends in a circle of damaged data"), () => {
+    expect(findChain([record("A", "B"), record("B", "A")], "A")).toHaveLength(2)
+  })
+
+  test(promised("handoff.B5", "has one line a handoff"), () => {
+    expect(renderHandoffLine(record("A", "B"))).toBe("2026-01-01 10:20  A → B  ts-b54507  Go on")
+    expect(renderHandoffLine(record("A"))).toContain("A → (not sent yet)")
+  })
+})
+
+describe("delivery", () => {
+  test(
+    promised(["handoff.B3", "handoff.E2"], "a session that does not hold the draft afterwards is a failure"),
+    async () => {
+      const sessions = createFakeSessions(new Map())
+      const deliver = createDelivery({
+        sessions: { ...sessions, store: async () => ({ kind: "answer", value: undefined }) },
+        tui: {
+          openNewSession: async () => ({ kind: "done" }),
+          appendPrompt: async () => ({ kind: "done" }),
+          showToast: async () => ({ kind: "done" }),
+        },
+        userInterface: "run",
+        log: createRecordedLog(),
+        pause: async () => {},
+      })
+      const delivered = await deliver({ text: "draft", goal: "g", target: undefined })
+      expect(delivered).toEqual({
+        kind: "failed",
+        reason: "the new session does not hold the draft",
+        sessionID: "ses_new0",
+      })
+    },
+  )
+})

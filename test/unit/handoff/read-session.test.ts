@@ -1,0 +1,225 @@
+import { describe, expect, test } from "vitest"
+import { renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
+import type { HandoffRecord } from "../../../.opencode/baton/handoff/handoff-record.ts"
+import { createReadSession, type ReadRequest } from "../../../.opencode/baton/handoff/read-session.ts"
+import { parseSearch } from "../../../.opencode/baton/handoff/search-pattern.ts"
+import { promised } from "../../requirements.ts"
+import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
+import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const conversation = (count: number) =>
+  Array.from({ length: count }, (_, index) =>
+    index % 2 === 0
+      ? userMessage([textPart(`Question ${index}.`)], `msg_${index}`)
+      : assistantMessage(`Answer ${index}.`, {}, { id: `msg_${index}` }),
+  )
+
+const handoff = (from: string, to: string): HandoffRecord => ({
+  version: 1,
+  id: `${from}-${to}`,
+  createdAt: "2026-01-01T00:00:00.000Z",
+  from,
+  goal: "",
+  draft: "",
+  files: [],
+  leftOut: [],
+  arrivals: [{ sessionID: to, at: "2026-01-01T00:00:00.000Z" }],
+})
+
+const READER = "ses_reader"
+const OLD = "ses_old"
+
+const setUp = ({
+  messages = conversation(5),
+  records = [handoff(OLD, READER)],
+  others = {},
+  cursors = true,
+  isSameTask = false,
+}: {
+  messages?: FakeSession["messages"] & object
+  records?: HandoffRecord[]
+  others?: Record<string, FakeSession>
+  cursors?: boolean
+  isSameTask?: boolean
+} = {}) => {
+  const sessions = new Map<string, FakeSession>([
+    [READER, { messages: [] }],
+    [OLD, { messages }],
+    ...Object.entries(others),
+  ])
+  const fake = createFakeSessions(sessions, { cursors })
+  const read = createReadSession({
+    isSameTask: async () => isSameTask,
+    sessions: fake,
+    records: async () => records,
+    log: createRecordedLog(),
+    startDeadline: () => () => false,
+  })
+  const ask = async (request: Partial<ReadRequest> = {}) => read(READER, { sessionID: OLD, ...request })
+  return { ask, fake }
+}
+
+describe("read_session", () => {
+  test(promised("handoff.D1", "a whole session is shown oldest first, with its true number of messages"), async () => {
+    const { output } = await setUp().ask()
+    expect(output.startsWith("## User\nQuestion 0.\n\n## Assistant\nAnswer 1.")).toBe(true)
+    expect(output.endsWith("## User\nQuestion 4.\n\n(End of session - 5 messages)")).toBe(true)
+  })
+
+  test(promised("handoff.D1", "exactly as many messages as the limit are no truncation"), async () => {
+    expect((await setUp().ask({ limit: 5 })).output).toContain("(End of session - 5 messages)")
+    const { output } = await setUp().ask({ limit: 4 })
+    expect(output).not.toContain("Question 0.")
+    expect(output).toContain("(Showing 4 most recent messages. Use a higher 'limit' to see more.")
+  })
+
+  test.each([
+    [0, 100],
+    [-3, 1],
+    [9_999, 500],
+    [Number.NaN, 100],
+    [2.9, 2],
+  ])(promised("handoff.D1", "a limit of %s counts as %s"), async (limit, counted) => {
+    const { ask, fake } = setUp({ messages: conversation(900) })
+    await ask({ limit })
+    expect(fake.calls.map((call) => call.limit)).toContain(counted + 1)
+  })
+
+  test.each([
+    ["ses_unknown", "there is no session with this id"],
+    ["nonsense", "this is no session id"],
+    ["../../etc/passwd", "this is no session id"],
+    ["ses_foreign", "it belongs to another project"],
+    ["ses_stranger", "it is not in this session's chain"],
+  ])(promised(["handoff.D1", "handoff.D2"], "%s is not read: %s"), async (sessionID, reason) => {
+    const { ask } = setUp({
+      others: { ses_foreign: { info: { projectID: "q" } }, ses_stranger: { messages: conversation(1) } },
+    })
+    const { output } = await ask({ sessionID })
+    expect(output).toContain(`Could not read session ${sessionID}: ${reason}`)
+  })
+
+  test(promised("handoff.D2", "a project outside git is told by its folder"), async () => {
+    const others = {
+      [READER]: { info: { projectID: "global" } },
+      ses_else: { info: { projectID: "global", directory: "/b" } },
+    }
+    const { output } = await setUp({ others }).ask({ sessionID: "ses_else", any: true })
+    expect(output).toContain("it belongs to another project")
+  })
+
+  test(promised("start.A2", "a session on the same task is read without more ado"), async () => {
+    const others = { ses_earlier: { messages: conversation(1) } }
+    const { output } = await setUp({ others, isSameTask: true }).ask({ sessionID: "ses_earlier" })
+    expect(output).toBe("## User\nQuestion 0.\n\n(End of session - 1 messages)")
+  })
+
+  test(promised("handoff.D2", "any: true reads a stranger and says so"), async () => {
+    const { title, output } = await setUp({ records: [] }).ask({ any: true })
+    expect(title).toContain("not in this session's chain")
+    expect(output).toMatch(/^\(Session ses_old .* is not in this session's chain\.\)\n\n## User/)
+  })
+
+  test(
+    promised("handoff.B5", "a chain is followed over several handoffs, from either end, and over subagents"),
+    async () => {
+      const others = { ses_mid: {}, ses_child: { info: { parentID: OLD }, messages: [] } }
+      const records = [handoff(OLD, "ses_mid"), handoff("ses_mid", READER)]
+      expect((await setUp({ others, records }).ask()).output).toContain("(End of session")
+      expect((await setUp({ others, records }).ask({ sessionID: "ses_child" })).output).not.toContain("Could not read")
+      const back = [handoff(READER, OLD)]
+      expect((await setUp({ records: back }).ask()).output).toContain("(End of session")
+    },
+  )
+
+  test(promised(["handoff.B5", "handoff.E2"], "a chain whose record is lost is found by the marker"), async () => {
+    const others = { [READER]: { messages: [userMessage([textPart(renderMarker(OLD))])] } }
+    expect((await setUp({ others, records: [] }).ask()).output).toContain("(End of session")
+  })
+
+  test.each([true, false])(promised("handoff.D3", "before pages back (cursors: %s)"), async (cursors) => {
+    const { ask } = setUp({ messages: conversation(1_000), cursors })
+    const { output } = await ask({ before: "msg_500", limit: 2 })
+    expect(output).toContain("Question 498.")
+    expect(output).toContain("Answer 499.")
+    expect(output).not.toContain("Question 500.")
+    expect(output).toContain('before: "msg_498"')
+    expect((await ask({ before: "msg_2" })).output).toContain("(Start of session - 2 messages before msg_2)")
+    expect((await ask({ before: "msg_none" })).output).toContain("it has no message msg_none")
+  })
+
+  test.each([true, false])(
+    promised("handoff.D3", "search finds lines with those around them (cursors: %s)"),
+    async (cursors) => {
+      const messages = conversation(1_200)
+      messages[10] = userMessage([textPart("one\ntwo\nthe Needle here\nfour\nfive\nsix")], "msg_10")
+      const { ask } = setUp({ messages, cursors })
+      const { output } = await ask({ search: "needle" })
+      expect(output).toContain("## User (msg_10)\n  one\n  two\n> the Needle here\n  four\n  five")
+      expect(output).not.toContain("six")
+      expect(output).toContain("(1 match in the newest 1200 messages, which is the whole session.")
+      expect((await ask({ search: "/n[e]{2}dle/i" })).output).toContain("> the Needle here")
+      expect((await ask({ search: "/needle/" })).output).toContain("(0 matches")
+    },
+  )
+
+  test(promised("handoff.D4", "as much is read of 10,000 messages as of 200, and nothing twice"), async () => {
+    const readFor = async (count: number, request: Partial<ReadRequest>) => {
+      const { ask, fake } = setUp({ messages: conversation(count) })
+      await ask(request)
+      return fake.calls.map(({ limit }) => limit)
+    }
+    for (const count of [200, 10_000]) {
+      expect(await readFor(count, {}), "the newest").toEqual([101])
+      expect(await readFor(count, { before: `msg_${count - 10}`, limit: 20 }), "those before a message").toEqual([200])
+    }
+    expect(await readFor(10_000, { search: "nowhere" }), "all, once").toEqual(Array.from({ length: 100 }, () => 100))
+  })
+
+  test(promised("handoff.D3", "a search with very many matches ends and says that there are more"), async () => {
+    const { output } = await setUp({ messages: conversation(3_000) }).ask({ search: "answer" })
+    expect(output).toMatch(/\(40 matches in the newest \d+ messages; older ones were not searched/)
+    expect(output).toContain("Answer 2999.")
+  })
+
+  test(
+    promised("handoff.D3", "a search stays below what OpenCode would cut, and shows no half character"),
+    async () => {
+      const long = (index: number) => userMessage([textPart(`x${"😀".repeat(300)} needle\n`.repeat(5))], `msg_${index}`)
+      const { output } = await setUp({ messages: Array.from({ length: 40 }, (_, index) => long(index)) }).ask({
+        search: "needle",
+      })
+      expect(Buffer.byteLength(output)).toBeLessThan(50_000)
+      expect(output.isWellFormed()).toBe(true)
+      expect(output).toContain("msg_39")
+      expect(output).toContain("older ones were not searched")
+    },
+  )
+
+  test(promised(["handoff.D3", "handoff.E2"], "a session that is deleted meanwhile is said to be gone"), async () => {
+    const { ask } = setUp({ others: { [OLD]: { messages: [] } } })
+    expect((await ask({ sessionID: "ses_gone" })).output).toContain("there is no session with this id")
+  })
+})
+
+describe("a search pattern", () => {
+  test.each(["/(a+)+$/", "/(a|a)*b/", "/(\\w+\\s?)*$/", "/([a-z]+)*x/", "/(.)\\1/", "/((a)+b?)+/"])(
+    promised(["handoff.D3", "handoff.E2"], "%s, which may never end, is refused"),
+    (pattern) => expect(parseSearch(pattern).kind).toBe("invalid"),
+  )
+
+  test.each(["/foo.*bar/i", "/^\\[Tool: (bash|edit)\\]/", "/a{2,3}/", "/(?:foo|bar) baz/"])(
+    promised("handoff.D3", "%s is taken"),
+    (pattern) => expect(parseSearch(pattern).kind).toBe("search"),
+  )
+
+  test(promised("handoff.D3", "a broken one is named, and a text may hold anything"), () => {
+    expect(parseSearch("/(/")).toMatchObject({
+      kind: "invalid",
+      reason: expect.stringContaining("no regular expression"),
+    })
+    const plain = parseSearch("a/b(c")
+    expect(plain.kind === "search" && plain.find("xxA/B(C")).toBe(2)
+  })
+})

@@ -1,0 +1,258 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { type FileReference, parseReferences, renderReference } from "../../../.opencode/baton/handoff/reference.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+
+const MEGABYTE = 1_048_576
+/** As docs of the original plugin have it. */
+const DOCUMENTED = /(?<![\w`])@(\.?[^\s`,.]*(?:\.[^\s`,.]+)*)/g
+
+const pathsIn = (text: string): string[] => parseReferences(text).map(({ path }) => path)
+const fill = (piece: string): string => piece.repeat(Math.ceil(MEGABYTE / piece.length)).slice(0, MEGABYTE)
+
+type Row = readonly [text: string, ...references: (string | FileReference)[]]
+
+const READ: readonly Row[] = [
+  ["@src/plugin.ts @src/tools.ts", "src/plugin.ts", "src/tools.ts"],
+  ["see @a.ts.", "a.ts"],
+  ["see @a.ts, @b.ts; @c.ts! @d.ts? @e.ts: and", "a.ts", "b.ts", "c.ts", "d.ts", "e.ts"],
+  ["(@a.ts) [@b.ts] {@c.ts} <@d.ts>", "a.ts", "b.ts", "c.ts", "d.ts"],
+  [`"@a.ts" '@b.ts' **@c.ts** “@d.ts”`, "a.ts", "b.ts", "c.ts", "d.ts"],
+  ["(see (@a.ts).)", "a.ts"],
+  ["@a.ts... @b.ts...and @c.ts… then", "a.ts", "b.ts", "c.ts"],
+  ["@app/(auth)/page.tsx", "app/(auth)/page.tsx"],
+  ["(@app/(auth))", "app/(auth)"],
+  ["@pages/[id].tsx @pages/[id]", "pages/[id].tsx", "pages/[id]"],
+  [
+    "@app/[...slug]/page.tsx @app/[[...slug]].tsx @app/(..)photo/x.tsx",
+    "app/[...slug]/page.tsx",
+    "app/[[...slug]].tsx",
+    "app/(..)photo/x.tsx",
+  ],
+  ["@./a.ts @../b.ts @../../c.ts @a/../d.ts", "./a.ts", "../b.ts", "../../c.ts", "a/../d.ts"],
+  ["@.gitignore @.github/workflows/ci.yml", ".gitignore", ".github/workflows/ci.yml"],
+  ["@/etc/hosts @Makefile @a.b.c.ts", "/etc/hosts", "Makefile", "a.b.c.ts"],
+  ["@a.ts:10", { path: "a.ts", lines: { first: 10 } }],
+  ["(@a.ts:10-20).", { path: "a.ts", lines: { first: 10, last: 20 } }],
+  ["@a.ts:20-10", { path: "a.ts", lines: { first: 10, last: 20 } }],
+  ["@a.ts:10:5", { path: "a.ts", lines: { first: 10 } }],
+  [
+    "@a.ts#L10 @a.ts#L10-L20 @a.ts#L1-2",
+    { path: "a.ts", lines: { first: 10 } },
+    { path: "a.ts", lines: { first: 10, last: 20 } },
+    { path: "a.ts", lines: { first: 1, last: 2 } },
+  ],
+  ["@a.ts:0 @b.ts:5-0", "a.ts:0", "b.ts:5-0"],
+  [
+    '@"a b.ts" @"c d.ts":3-4, @"e f.ts"#L7',
+    "a b.ts",
+    { path: "c d.ts", lines: { first: 3, last: 4 } },
+    { path: "e f.ts", lines: { first: 7 } },
+  ],
+  [String.raw`@"a\"b\\c\n.ts" @"\x60.ts" @"C:\\x"`, 'a"b\\c\n.ts', "`.ts", "C:\\x"],
+  ['@"a b @c.ts', "c.ts"],
+  ['@"" @a.ts', "a.ts"],
+  ["@a.ts @a.ts @./a.ts", "a.ts", "./a.ts"],
+  ["@@types/node", "@types/node"],
+  ["日本語@a.ts 한국어@b.ts ไทย@c.ts 𠮷@d.ts", "a.ts", "b.ts", "c.ts", "d.ts"],
+  ["「@a.ts」 （@b.ts）。 @c.ts、", "a.ts", "b.ts", "c.ts"],
+  ["🎉@a.ts ⚠️@b.ts —@c.ts", "a.ts", "b.ts", "c.ts"],
+  ["@ärger/größe.ts @名前.ts", "ärger/größe.ts", "名前.ts"],
+  ["a\n@b.ts\r\n\t@c.ts", "b.ts", "c.ts"],
+  ["`@a.ts` @b.ts `c`", "b.ts"],
+  ["```\n@a.ts\n```\n@b.ts", "b.ts"],
+  ["- ```\n  @a.ts\n\n  @b.ts\n  ```\n- @c.ts", "c.ts"],
+  ["a ` b @c.ts", "c.ts"],
+]
+
+const IGNORED: readonly (readonly [why: string, text: string])[] = [
+  ["an e-mail address", "me@example.com <you@example.com> first.last@example.com"],
+  ["an e-mail address with letters of other alphabets", "josé@example.com почта@example.com 𝐚@example.com"],
+  ["an e-mail address with a combining accent", "jose\u0301@example.com"],
+  ["a name joined by an underscore or a digit", "a_@b.ts 1@b.ts"],
+  ["a lone mark", "@ a, @, @. @) @` @"],
+  ["a mark at the end", "a @"],
+  ["a code span", "`@a.ts` and ``x @b.ts ` @c.ts``"],
+  ["a backtick before it", "`@a.ts"],
+  ["a fence", "~~~\n@a.ts\n\n@b.ts\n~~~"],
+  ["a fence that never ends", "```ts\n@a.ts"],
+  ["a quote that never ends", '@"a.ts\n"'],
+]
+
+describe("file references", () => {
+  test.each(READ.map(([text, ...references]) => ({ text, references })))(
+    promised("handoff.C1", "are read: $text"),
+    ({ text, references }) => {
+      expect(parseReferences(text)).toEqual(
+        references.map((reference) => (typeof reference === "string" ? { path: reference } : reference)),
+      )
+    },
+  )
+
+  test.each(IGNORED)(promised("handoff.C1", "are not made of %s"), (_why, text) => {
+    expect(parseReferences(text)).toEqual([])
+  })
+
+  test(promised("handoff.C1", "name every real path that the documented pattern finds"), () => {
+    const letter = fc.constantFrom(..."abzAZ09_-+=~#$%&é漢|^!;:'".split(""))
+    const word = fc.array(letter, { minLength: 1, maxLength: 6 }).map((letters) => `${letters.join("")}x`)
+    const name = fc.oneof(
+      word,
+      fc.tuple(word, word).map((words) => words.join(".")),
+      word.map((inner) => `.${inner}`),
+      word.map((inner) => `(${inner})`),
+      word.map((inner) => `[${inner}].ts`),
+    )
+    const path = fc
+      .tuple(fc.constantFrom("", "./", "../", "/"), fc.array(name, { maxLength: 3 }), word)
+      .map(([start, folders, file]) => `${start}${[...folders, file].join("/")}`)
+    const between = fc.constantFrom(
+      " ",
+      "\n",
+      ", ",
+      ". ",
+      " (",
+      " - ",
+      "... ",
+      "...and ",
+      "..",
+      ".\n",
+      ",",
+      "\t",
+      ") ",
+      "a",
+      "`",
+      " ` ",
+    )
+    fc.assert(
+      fc.property(fc.array(fc.tuple(between, path), { minLength: 1, maxLength: 6 }), between, (named, end) => {
+        const text = named.map(([before, each]) => `${before}@${each}`).join("") + end
+        const real = new Set(named.map(([, each]) => each))
+        const withoutCode = text.split("`").length > 2 ? "" : text
+        const documented = [...withoutCode.matchAll(DOCUMENTED)]
+          .map(([, found]) => found ?? "")
+          .filter((found) => real.has(found))
+        expect(pathsIn(text)).toEqual(expect.arrayContaining(documented))
+      }),
+      { numRuns: runs(5_000) },
+    )
+  })
+
+  test(promised("handoff.C1", "are the same again when they are written out"), () => {
+    const hostile = fc.constantFrom(
+      " ",
+      '"',
+      "\\",
+      "\n",
+      "\r",
+      "\t",
+      "`",
+      ".",
+      "..",
+      ",",
+      ":10",
+      "#L1-L2",
+      ")",
+      "(",
+      "@",
+      "é",
+      "🎉",
+      "\u001b",
+      "\u2028",
+      "\\n",
+      "\\x60",
+      "'",
+      "-5",
+    )
+    const path = fc.oneof(
+      fc.string({ minLength: 1, maxLength: 1_000 }),
+      fc.string({ minLength: 1, maxLength: 1_000, unit: "binary" }),
+      fc
+        .array(fc.oneof(hostile, fc.constantFrom("a", "b/", "c.ts")), { minLength: 1, maxLength: 200 })
+        .map((parts) => parts.join("")),
+    )
+    const lines = fc.option(
+      fc
+        .tuple(fc.integer({ min: 1, max: 9_999_999 }), fc.option(fc.nat({ max: 1_000 }), { nil: undefined }))
+        .map(([first, more]) => ({ first, ...(more === undefined ? {} : { last: first + more }) })),
+      { nil: undefined },
+    )
+    const reference = fc
+      .tuple(path, lines)
+      .filter(([each]) => !each.includes("\0") && each.length <= 1_000)
+      .map(([each, range]): FileReference => ({ path: each, ...(range ? { lines: range } : {}) }))
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(reference, { minLength: 1, maxLength: 5, selector: (each) => JSON.stringify(each) }),
+        (references) => {
+          const written = references.map(renderReference)
+          expect(written.join("")).not.toMatch(/[\n\r`]/)
+          expect(parseReferences(written.join(" "))).toEqual(references)
+          expect(parseReferences(`Read (${written.join("), (")}).`)).toEqual(references)
+        },
+      ),
+      { numRuns: runs(3_000) },
+    )
+  })
+
+  test(promised("handoff.C1", "survive a path of 1,000 characters that all have to be escaped"), () => {
+    for (const character of ['"', "\\", "\n", "`", "\u0001"]) {
+      const path = character.repeat(1_000)
+      expect(parseReferences(renderReference({ path }))).toEqual([{ path }])
+    }
+  })
+
+  test("are written plainly where that is enough", () => {
+    expect(renderReference({ path: "src/a-b_c.test.ts" })).toBe("@src/a-b_c.test.ts")
+    expect(renderReference({ path: "../a.ts", lines: { first: 1, last: 2 } })).toBe("@../a.ts:1-2")
+    expect(renderReference({ path: "a b.ts", lines: { first: 3 } })).toBe('@"a b.ts":3')
+    expect(renderReference({ path: "a:10" })).toBe('@"a:10"')
+  })
+
+  test(promised("handoff.C1", "never break on any text"), () => {
+    const piece = fc.oneof(
+      fc.string(),
+      fc.constantFrom("@", '@"', "`", "```\n", "\\", ":1-", "#L", ")", "\ud83d", "\udc00"),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 20 }), (parts) => {
+        for (const { path, lines } of parseReferences(parts.join(""))) {
+          expect(path).not.toBe("")
+          expect(lines?.first ?? 1).toBeGreaterThanOrEqual(1)
+          expect(lines?.last ?? Number.POSITIVE_INFINITY).toBeGreaterThanOrEqual(lines?.first ?? 1)
+        }
+      }),
+      { numRuns: runs(3_000) },
+    )
+  })
+
+  test.each([
+    ["marks", fill("@"), 0],
+    [
+      "runs of backticks, each longer than the one before",
+      `@a ${Array.from({ length: 1_400 }, (_, n) => `${"`".repeat(n)} @b`).join(" ")}`,
+      2,
+    ],
+    ["quotes", fill('@"'), 1],
+    ["quotes that never end", fill(`@"${"a".repeat(5_000)}\n`), 0],
+    ["escaped quotes", fill('@"\\'), 1],
+    ["brackets", fill("@a("), 0],
+    ["brackets between blanks", fill("@a( "), 1],
+    ["closing brackets", fill(`@${")".repeat(4_000)} `), 0],
+    ["fences", fill("```\n@a\n"), 1],
+    ["spans", fill("`a` @b "), 1],
+    ["dots", fill("@a..@"), 3],
+    ["e-mail addresses", fill("a@b.de "), 0],
+    ["one path", `@${fill("a")}`, 0],
+    ["ranges", fill("@a#L1-L"), 0],
+    ["one reference again and again", fill("@a "), 1],
+  ] as const)(promised(["handoff.C1", "handoff.E2"], "are looked for in a megabyte of %s"), (_what, text, most) => {
+    expect(parseReferences(text).length).toBeLessThanOrEqual(most)
+  })
+
+  test(promised("handoff.E2", "end after 1,000"), () => {
+    const text = Array.from({ length: 5_000 }, (_, index) => `@f${index}`).join(" ")
+    expect(pathsIn(text)).toEqual(Array.from({ length: 1_000 }, (_, index) => `f${index}`))
+  })
+})

@@ -1,0 +1,217 @@
+import { describe, expect, test } from "vitest"
+import { createDelivery, NEW_SESSION_SETTLE_MS } from "../../../.opencode/baton/handoff/delivery.ts"
+import type { HandoffRecord } from "../../../.opencode/baton/handoff/handoff-record.ts"
+import { createHandoffSession } from "../../../.opencode/baton/handoff/handoff-session.ts"
+import type { Interface, Tui, TuiAnswer } from "../../../.opencode/baton/host/tui.ts"
+import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
+import { promised } from "../../requirements.ts"
+import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
+import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+import { BINDING } from "../../support/task-binding.ts"
+
+const DONE: TuiAnswer = { kind: "done" }
+
+const setUp = (
+  userInterface: Interface,
+  { tui = {}, hasTask = true, isKept = true }: { tui?: Partial<Tui>; hasTask?: boolean; isKept?: boolean } = {},
+) => {
+  const done: string[] = []
+  const sessions = new Map<string, FakeSession>([["ses_1", { messages: [userMessage([textPart("First.")])] }]])
+  const fake = createFakeSessions(sessions)
+  const written: HandoffRecord[] = []
+  const log = createRecordedLog()
+  const handOver = createHandoffSession({
+    gatherFacts: async () => ({
+      compactions: 2,
+      activity: EMPTY_ACTIVITY,
+      todos: [{ content: "Write the test", status: "pending" }],
+      firstRequest: "Please do it.\nTask: ts-ffffff",
+      git: { branch: "main", head: "0123456789abcdef" },
+      dirtyFiles: ["src/a.ts"],
+    }),
+    findTask: async () => (hasTask ? BINDING : undefined),
+    loadFiles: async (references) => ({
+      blocks: [],
+      references: references.filter(({ path }) => !path.includes("missing")),
+      leftOut: references
+        .filter(({ path }) => path.includes("missing"))
+        .map(({ path }) => ({ path, reason: "there is no such file" })),
+    }),
+    deliver: createDelivery({
+      sessions: fake,
+      tui: {
+        openNewSession: async () => {
+          done.push("new session")
+          return DONE
+        },
+        appendPrompt: async (text) => {
+          done.push(`append ${text.length}`)
+          return DONE
+        },
+        showToast: async ({ title, message, durationMs }) => {
+          done.push(`toast ${title} — ${message} ${durationMs}`)
+          return DONE
+        },
+        ...tui,
+      },
+      userInterface,
+      log,
+      pause: async (ms) => void done.push(`pause ${ms}`),
+    }),
+    sessions: fake,
+    records: {
+      list: async () => written,
+      write: async (record) => {
+        written.push(record)
+        return isKept
+      },
+    },
+    log,
+    now: () => new Date("2026-01-01T00:00:00.000Z"),
+    random: () => "abc123",
+  })
+  const request = { sessionID: "ses_1", prompt: "Finish it.", files: ["src/a.ts", "@b c.ts", "missing.ts"], goal: "" }
+  return {
+    handOver: (changes: Partial<typeof request> = {}) => handOver({ ...request, ...changes }),
+    done,
+    sessions,
+    written,
+    log,
+  }
+}
+
+describe("handoff_session", () => {
+  test(
+    promised("handoff.B1", "the draft is marker, references, task, prompt and facts, and binds to no other task"),
+    async () => {
+      const { handOver, written } = setUp("tui")
+      await handOver()
+      const draft = written[0]?.draft ?? ""
+      expect(draft.split("\n\n").slice(0, 5)).toEqual([
+        "Continuing work from session ses_1. When you lack specific information you can use read_session to get it.",
+        expect.stringMatching(/^@src\/a\.ts @/),
+        "# Worker",
+        "Task: ts-b54507",
+        "Finish it.",
+      ])
+      expect(draft).toContain("> Please do it.\n> Task: ts-ffffff")
+      expect(draft).toContain("Not committed (1): src/a.ts")
+      expect(draft).toContain("[pending] Write the test")
+      expect(draft.match(/^Task: /gm)).toHaveLength(1)
+    },
+  )
+
+  test(promised("handoff.B2", "in a TUI: new session, a pause, the draft, a toast of four seconds"), async () => {
+    const { handOver, done, written, sessions } = setUp("tui")
+    const answer = await handOver()
+    expect(done).toEqual([
+      "new session",
+      `pause ${NEW_SESSION_SETTLE_MS}`,
+      `append ${written[0]?.draft.length}`,
+      "toast Handoff Ready — Review and edit the draft, then send 4000",
+    ])
+    expect(sessions.size).toBe(1)
+    expect(answer).toContain("the draft is in the prompt of a new session")
+  })
+
+  test(
+    promised("handoff.B3", "in run: a titled session holds the draft, and the answer says how to go on"),
+    async () => {
+      const { handOver, done, sessions, written } = setUp("run")
+      const answer = await handOver({ goal: "Make\nit work" })
+      expect(done).toEqual([])
+      expect(sessions.get("ses_new1")?.info?.title).toBe("Handoff: Make it work")
+      expect(answer).toContain('opencode run --session ses_new1 "Go on."')
+      expect(answer).toContain(written[0]?.draft)
+    },
+  )
+
+  test(
+    promised("handoff.B3", "on a server, where a TUI may be attached, the draft is stored and a toast says where"),
+    async () => {
+      const { handOver, done, sessions } = setUp("server")
+      await handOver()
+      expect(sessions.has("ses_new1")).toBe(true)
+      expect(done).toEqual(["toast Handoff Ready — Stored as the session “Handoff: Finish it.” 4000"])
+    },
+  )
+
+  test(
+    promised(["handoff.B3", "handoff.E2"], "a TUI that does not take the draft leaves it in a session"),
+    async () => {
+      const { handOver, sessions, log } = setUp("tui", {
+        tui: { appendPrompt: async () => ({ kind: "failed", reason: "tui.appendPrompt failed" }) },
+      })
+      expect(await handOver()).toContain("Handoff stored in the new session ses_new1")
+      expect(sessions.has("ses_new1")).toBe(true)
+      expect(log.lines.map(({ message }) => message)).toContain(
+        "the TUI did not take the draft: it is stored in a session instead",
+      )
+    },
+  )
+
+  test.each([
+    [true, /The draft is kept in \.opencode\/state\/handoffs\/ \(\S+-abc123\)\./],
+    [
+      false,
+      /could not be kept on disk either\.[\s\S]*The draft:\n\nContinuing work from session ses_1\.[\s\S]*Finish it\./,
+    ],
+  ])(
+    promised(["handoff.B5", "handoff.E2"], "a draft that is not delivered is not lost (kept: %s)"),
+    async (isKept, said) => {
+      const { handOver, sessions } = setUp("run", { isKept })
+      // What is created is not there afterwards.
+      sessions.set = () => sessions
+      await expect(handOver()).rejects.toThrow(said)
+    },
+  )
+
+  test(promised("handoff.E2", "neither goal nor title holds half a character"), async () => {
+    const { handOver, written, sessions } = setUp("run")
+    await handOver({ goal: "x😀".repeat(100) + "x".repeat(200) })
+    await handOver({ goal: "😀".repeat(200) })
+    const titles = [...sessions.values()].map(({ info }) => info?.title ?? "")
+    for (const text of [...written.map(({ goal }) => goal), ...titles]) expect(text.isWellFormed(), text).toBe(true)
+  })
+
+  test(promised("handoff.B4", "what was left out is named with its reason"), async () => {
+    const answer = await setUp("tui").handOver()
+    expect(answer).toContain('Left out of the files:\n- "missing.ts": there is no such file')
+  })
+
+  test(promised("handoff.B1", "files may come with the mark, quotes and ranges of a reference"), async () => {
+    const { handOver, written } = setUp("tui")
+    await handOver({ files: ["src/a.ts:10-20", "a b.ts#L3", "@c.ts:5", '@"d e.ts"', "  f.ts  "] })
+    expect(written[0]?.draft).toContain('\n\n@src/a.ts:10-20 @"a b.ts":3 @c.ts:5 @"d e.ts" @f.ts\n\n')
+  })
+
+  test(promised("handoff.B1", "a session without a task hands over without one"), async () => {
+    const { handOver, written } = setUp("tui", { hasTask: false })
+    await handOver()
+    expect(written[0]?.draft).not.toMatch(/^Task: |^# Worker/m)
+    expect(written[0]?.taskID).toBeUndefined()
+  })
+
+  test(promised("handoff.B3", "an empty prompt is refused with what to do"), async () => {
+    await expect(setUp("tui").handOver({ prompt: " \n" })).rejects.toThrow("`prompt` is empty: write what")
+  })
+
+  test.each([
+    ['"make it work"', "make it work"],
+    ['"say \\"done\\" at the end"', 'say "done" at the end'],
+    ['fix "a" and "b"', 'fix "a" and "b"'],
+    ['"a" and "b"', '"a" and "b"'],
+    ['"', '"'],
+  ])(promised("handoff.B5", "a goal that opencode run quotes as %s is recorded as %s"), async (goal, recorded) => {
+    const { written, handOver } = setUp("tui")
+    await handOver({ goal })
+    expect(written[0]?.goal).toBe(recorded)
+  })
+
+  test(promised("handoff.B5", "the whole draft is kept before it is delivered, with goal and files"), async () => {
+    const { handOver, written } = setUp("tui")
+    await handOver({ goal: "Ship it" })
+    expect(written[0]).toMatchObject({ from: "ses_1", goal: "Ship it", taskID: "ts-b54507", arrivals: [] })
+  })
+})

@@ -1,0 +1,245 @@
+import type { Part } from "@opencode-ai/sdk"
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import type { ToolDetail } from "../../../.opencode/baton/handoff/tool-detail.ts"
+import {
+  MAX_TRANSCRIPT_BYTES,
+  MAX_TRANSCRIPT_LINES,
+  renderMessage,
+  renderTranscript,
+  type TranscriptPage,
+} from "../../../.opencode/baton/handoff/transcript.ts"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+import {
+  assistantMessage,
+  compactionPart,
+  completedTool,
+  filePart,
+  reasoningPart,
+  textPart,
+  toolPart,
+  userMessage,
+} from "../../support/opencode/stored-messages.ts"
+
+/** Where OpenCode cuts a tool's output. */
+const OUTPUT_BYTES = 50 * 1024
+const OUTPUT_LINES = 2_000
+
+const assistant = (parts: Part[], id?: string): StoredMessage => ({
+  ...assistantMessage(undefined, {}, id === undefined ? {} : { id }),
+  parts,
+})
+const user = (text: string, id?: string): StoredMessage => userMessage([textPart(text)], id)
+const render = (messages: readonly StoredMessage[], page: Partial<TranscriptPage> = {}): string =>
+  renderTranscript({ messages, hasOlder: false, detail: "titles", limit: 100, maxLimit: 500, ...page })
+const session = (count: number, text = (index: number) => `message ${index}`): StoredMessage[] =>
+  Array.from({ length: count }, (_, index) => user(text(index), `msg_${index}`))
+const sizeOf = (text: string) => ({ bytes: Buffer.byteLength(text), lines: text.split("\n").length })
+
+describe("a transcript", () => {
+  test(promised("handoff.D1", "has the sections, attachments, tools and the footer of the document"), () => {
+    const messages = [
+      userMessage([textPart("Fix the parser.\n"), filePart({ filename: "parser.ts" })]),
+      assistant([
+        textPart("On it."),
+        toolPart("read", completedTool("src/parser.ts")),
+        toolPart("bash", completedTool("")),
+      ]),
+    ]
+    expect(render(messages)).toBe(
+      "## User\nFix the parser.\n[Attached: parser.ts]\n\n## Assistant\nOn it.\n[Tool: read] src/parser.ts\n[Tool: bash]\n\n(End of session - 2 messages)",
+    )
+  })
+
+  test(promised("handoff.D1", "says how many of the newest messages it shows, and how to see more"), () => {
+    expect(render(session(2), { hasOlder: true, limit: 2 })).toBe(
+      "## User\nmessage 0\n\n## User\nmessage 1\n\n(Showing 2 most recent messages. Use a higher 'limit' to see more.)\n(Older ones: read_session with before: \"msg_0\".)",
+    )
+  })
+
+  test(promised("handoff.D3", "advises no higher limit than there is"), () => {
+    expect(render(session(2), { hasOlder: true, limit: 500 })).toMatch(
+      /\n\n\(Showing 2 most recent messages\.\)\n\(Older ones: read_session with before: "msg_0"\.\)$/,
+    )
+  })
+
+  test(promised("handoff.D3", "says of a page further back where it lies"), () => {
+    expect(render(session(2), { before: "msg_9" })).toMatch(/\(Start of session - 2 messages before msg_9\)$/)
+    expect(render(session(2), { before: "msg_9", hasOlder: true, limit: 2 })).toMatch(
+      /\(Showing 2 messages before msg_9\. Use a higher 'limit' to see more\.\)\n\(Older ones: read_session with before: "msg_0"\.\)$/,
+    )
+  })
+
+  test(promised("handoff.D1", "counts the messages that have nothing to show"), () => {
+    const silent = assistant([reasoningPart("hm")], "msg_silent")
+    expect(render([silent, user("a"), silent])).toBe("## User\na\n\n(End of session - 3 messages)")
+    expect(render([silent])).toBe("(End of session - 1 messages)")
+    expect(render([])).toBe("(End of session - 0 messages)")
+    expect(render([silent, user("a")], { hasOlder: true })).toContain(
+      "(Showing 2 most recent messages. Use a higher 'limit' to see more.)\n(Older ones: read_session with before: \"msg_silent\".)",
+    )
+  })
+})
+
+describe("a message", () => {
+  const shown = (message: StoredMessage, detail: ToolDetail = "titles") => renderMessage(message, detail)
+
+  test(
+    promised("handoff.D1", "shows neither reasoning nor what the user did not write or the model did not see"),
+    () => {
+      const parts = [
+        textPart("synthetic", { synthetic: true }),
+        textPart("ignored", { ignored: true }),
+        reasoningPart("reasoning"),
+        textPart(" \n"),
+      ]
+      expect(shown(userMessage(parts))).toBeUndefined()
+      expect(shown(assistant(parts))).toBeUndefined()
+      expect(shown(assistant([...parts, textPart(" said ")]))).toBe("## Assistant\nsaid")
+    },
+  )
+
+  test(promised("handoff.D1", "shows failed and unfinished tools as such"), () => {
+    const failed = toolPart("bash", { status: "error", input: {}, error: "no such\nfile", time: { start: 1, end: 2 } })
+    const pending = toolPart("edit", { status: "pending", input: {}, raw: "" })
+    const running = toolPart("task", { status: "running", input: {}, title: "look", time: { start: 1 } })
+    expect(shown(assistant([failed, pending, running]))).toBe(
+      "## Assistant\n[Tool failed: bash] no such file\n[Tool unfinished: edit]\n[Tool unfinished: task] look",
+    )
+  })
+
+  test(promised("handoff.D1", "marks compactions, their summaries and failures"), () => {
+    expect(shown(userMessage([compactionPart()]))).toBe("## User\n[The session was compacted here]")
+    expect(shown(assistantMessage("so far", { summary: true }))).toBe("## Assistant (summary of a compaction)\nso far")
+    const error = { name: "MessageAbortedError" as const, data: { message: "The\nuser stopped it" } }
+    expect(shown(assistantMessage(undefined, { error }))).toBe(
+      "## Assistant\n[Failed: MessageAbortedError The user stopped it]",
+    )
+  })
+
+  test(promised(["handoff.D1", "handoff.E2"], "names an attachment on one line, and no data of it"), () => {
+    const data = `data:image/png;base64,${"A".repeat(100_000)}`
+    expect(shown(userMessage([filePart({ filename: "a\n## Assistant\nb" })]))).toBe(
+      "## User\n[Attached: a ## Assistant b]",
+    )
+    expect(shown(userMessage([filePart({ url: data, mime: "image/png" })]))).toBe("## User\n[Attached: image/png]")
+    expect(shown(userMessage([filePart({ filename: "", url: "file:///p/b.ts" })]))).toBe(
+      "## User\n[Attached: file:///p/b.ts]",
+    )
+  })
+
+  test(promised("handoff.D3", "shows tools as asked for"), () => {
+    const tool = toolPart("bash", completedTool("list", "a\nb\n", { command: "ls" }))
+    expect(shown(assistant([textPart("x"), tool]), "none")).toBe("## Assistant\nx")
+    expect(shown(assistant([tool]), "none")).toBeUndefined()
+    expect(shown(assistant([tool]), "full")).toBe(
+      '## Assistant\n[Tool: bash] list\nInput:\n  {"command":"ls"}\nOutput:\n  a\n  b',
+    )
+    const failed = toolPart("bash", { status: "error", input: {}, error: "no", time: { start: 1, end: 2 } })
+    expect(shown(assistant([failed]), "full")).toBe("## Assistant\n[Tool failed: bash] no\nInput:\n  {}\nOutput:\n  no")
+  })
+
+  test(promised(["handoff.D3", "handoff.E2"], "cuts long titles, inputs and outputs, and says by how much"), () => {
+    const long = "🎉".repeat(5_000)
+    const text =
+      shown(assistant([toolPart("bash", completedTool(`x${long}`, `x${long}`, { command: long }))]), "full") ?? ""
+    expect(text.length).toBeLessThan(5_000)
+    expect(text).toContain("… (8001 characters more)")
+    expect(text.isWellFormed()).toBe(true)
+  })
+})
+
+describe("a transcript's cap", () => {
+  const counted = (text: string): number => Number(/\((?:End of session - |Showing )(\d+)/.exec(text)?.[1])
+
+  test(promised("handoff.D3", "cuts between messages and names how to get the rest"), () => {
+    const text = render(session(100, (index) => `${index} ${"x".repeat(1_000)}`))
+    const first = 100 - counted(text)
+    expect(text).toMatch(new RegExp(`^## User\n${first} x`))
+    expect(text).toMatch(
+      new RegExp(
+        `\\(Showing ${100 - first} most recent messages\\.\\)\n\\(Older ones: read_session with before: "msg_${first}"\\.\\)$`,
+      ),
+    )
+    expect(first).toBeGreaterThan(0)
+  })
+
+  test.each([
+    ["many lines", (index: number) => `${index}\n`.repeat(300)],
+    ["long lines", (index: number) => `${index}${"é".repeat(2_000)}`],
+  ])(promised("handoff.D3", "holds for %s, and loses no message from page to page"), (_what, text) => {
+    const all = session(60, text)
+    const seen: string[] = []
+    let rest = all
+    while (rest.length > 0) {
+      const shown = render(rest, seen.length === 0 ? {} : { before: "msg_x" })
+      const { bytes, lines } = sizeOf(shown)
+      expect(bytes).toBeLessThan(OUTPUT_BYTES)
+      expect(lines).toBeLessThan(OUTPUT_LINES)
+      const older = /before: "msg_(\d+)"/.exec(shown)?.[1]
+      const next = older === undefined ? 0 : Number(older)
+      expect(next).toBeLessThan(rest.length)
+      seen.unshift(...rest.slice(next).map(({ info }) => info.id))
+      rest = rest.slice(0, next)
+    }
+    expect(seen).toEqual(all.map(({ info }) => info.id))
+  })
+
+  test.each([
+    ["one line", "x".repeat(1_000_000)],
+    ["one line of long characters", `x${"🎉".repeat(500_000)}`],
+    ["many lines", "x\n".repeat(500_000)],
+    ["broken characters", `${"\ufffd".repeat(400_000)}x`],
+  ])(
+    promised(["handoff.D3", "handoff.E2"], "cuts a message that alone is too long, of %s, and says so"),
+    (_what, long) => {
+      const text = render([user("before", "msg_1"), user(long, "msg_2")])
+      const { bytes, lines } = sizeOf(text)
+      expect(bytes).toBeLessThan(OUTPUT_BYTES)
+      expect(lines).toBeLessThan(OUTPUT_LINES)
+      expect(text).toMatch(
+        /\n\[cut: this message alone is longer [^\n]+\]\n\n\(Showing 1 most recent messages\.\)\n\(Older ones: .*"msg_2"\.\)$/,
+      )
+      expect(text.replaceAll("\ufffd", "").isWellFormed()).toBe(true)
+      if (!long.includes("\ufffd")) expect(text).not.toContain("\ufffd")
+    },
+  )
+
+  test(promised("handoff.D3", "leaves a message that is too long to the next page when newer ones are shown"), () => {
+    const text = render([user("x".repeat(60_000), "msg_1"), user("after", "msg_2")])
+    expect(text).toMatch(/^## User\nafter\n\n\(Showing 1 most recent messages\.\)/)
+  })
+
+  test(promised(["handoff.D1", "handoff.D3"], "is kept and counted truly for any session"), () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.constantFrom(
+        "",
+        "x".repeat(MAX_TRANSCRIPT_BYTES),
+        "y".repeat(20_000),
+        "z\n".repeat(MAX_TRANSCRIPT_LINES),
+        "a\n".repeat(700),
+      ),
+    )
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 8 }), fc.boolean(), (texts, hasOlder) => {
+        const messages = texts.map((each, index) => user(each, `msg_${index}`))
+        const shown = render(messages, { hasOlder })
+        const { bytes, lines } = sizeOf(shown)
+        expect(bytes).toBeLessThan(OUTPUT_BYTES)
+        expect(lines).toBeLessThan(OUTPUT_LINES)
+        const footer = shown.slice(
+          shown.lastIndexOf("(Older ones") < 0 ? shown.lastIndexOf("(") : shown.lastIndexOf("(Showing"),
+        )
+        const count = counted(footer)
+        expect(footer.startsWith("(End of session")).toBe(!hasOlder && count === messages.length)
+        const oldest = messages[messages.length - count]
+        if (!footer.startsWith("(End") && oldest) expect(footer).toContain(`"${oldest.info.id}"`)
+        expect(count).toBeGreaterThanOrEqual(Math.min(1, messages.length))
+      }),
+      { numRuns: runs(500) },
+    )
+  })
+})

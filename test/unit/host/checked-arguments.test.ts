@@ -1,0 +1,53 @@
+import type { ToolContext } from "@opencode-ai/plugin"
+import { describe, expect, test } from "vitest"
+import type { HandoffFeature } from "../../../.opencode/baton/handoff/feature.ts"
+import { createHandoffTools } from "../../../.opencode/baton/handoff/tools.ts"
+import { createUserTurns } from "../../../.opencode/baton/handoff/user-turns.ts"
+import type { LearningFeature } from "../../../.opencode/baton/learning/feature.ts"
+import { createTools as createLearningTools } from "../../../.opencode/baton/learning/tools.ts"
+import { promised } from "../../requirements.ts"
+
+/** Every tool of both features; none of their features may be reached. */
+const setUp = () => {
+  const loaded: string[] = []
+  const refuse = (name: string) => async () => {
+    loaded.push(name)
+    throw new Error(`${name} was loaded`)
+  }
+  const tools = {
+    ...createHandoffTools({
+      load: refuse("handoff") as () => Promise<HandoffFeature>,
+      turns: createUserTurns(),
+    }),
+    ...createLearningTools(refuse("learning") as () => Promise<LearningFeature>),
+  }
+  const call = (name: string, args: unknown) =>
+    tools[name]?.execute(args as never, { sessionID: "ses_1" } as unknown as ToolContext)
+  return { call, loaded }
+}
+
+describe("a tool that is called with arguments of another shape", () => {
+  test.each([
+    ["handoff_session", {}, "prompt"],
+    ["handoff_session", { prompt: 7 }, "prompt"],
+    ["handoff_session", { prompt: "x", files: "src/a.ts" }, "files"],
+    ["read_session", {}, "sessionID"],
+    ["read_session", { sessionID: "ses_1", limit: "100" }, "limit"],
+    ["read_session", { sessionID: "ses_1", tools: "all" }, "tools"],
+    ["learned", { query: 7 }, "query"],
+    ["forget", { id: "lrn-1a2b3c" }, "reason"],
+    ["forget", null, "expected object"],
+  ])(promised("faults.F1", "%s with %j does nothing and says what was wrong: %s"), async (name, args, wrong) => {
+    const { call, loaded } = setUp()
+    const answer = await call(name, args)
+    expect(answer).toContain("The arguments are not valid; nothing was done.")
+    expect(answer).toContain(wrong)
+    expect(loaded).toEqual([])
+  })
+
+  test(promised("faults.F1", "does what it is for with arguments of the right shape"), async () => {
+    const { call } = setUp()
+    await expect(call("handoff_session", { prompt: "Go on." })).rejects.toThrow("handoff was loaded")
+    await expect(call("forget", { id: "lrn-1", reason: "wrong" })).rejects.toThrow("learning was loaded")
+  })
+})

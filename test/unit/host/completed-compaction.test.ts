@@ -1,0 +1,89 @@
+import type { AssistantMessage, Part } from "@opencode-ai/sdk"
+import { describe, expect, test } from "vitest"
+import {
+  findCompletedCompaction,
+  isAwaitingSummary,
+  keepsPriorSummary,
+  summaryLine,
+} from "../../../.opencode/baton/host/completed-compaction.ts"
+import { promised } from "../../requirements.ts"
+import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+
+const request = (id: string) =>
+  user(id, [{ id: "prt_2", sessionID: "ses_1", messageID: id, type: "compaction", auto: true }])
+
+const user = (id: string, parts: Part[]) => userMessage(parts, id)
+const assistant = (id: string, parentID: string, extra: Partial<AssistantMessage>, text?: string) =>
+  assistantMessage(text, extra, { id, parentID })
+const summary = (id: string, parentID: string, text?: string) =>
+  assistant(id, parentID, { summary: true, finish: "stop" }, text)
+
+describe("completed compactions", () => {
+  test(promised("compaction.C7", "the newest finished summary counts, with its request"), () => {
+    const messages = [request("u1"), summary("a1", "u1", "one"), request("u2"), summary("a2", "u2", " two ")]
+    expect(findCompletedCompaction(messages)).toEqual({
+      requestID: "u2",
+      summaryID: "a2",
+      createdAt: 1,
+      summary: "two",
+    })
+  })
+
+  test(promised("compaction.C8", "a summary that failed or is unfinished is no summary; an empty one is"), () => {
+    const error: AssistantMessage["error"] = { name: "UnknownError", data: { message: "400" } }
+    expect(
+      findCompletedCompaction([request("u"), assistant("a", "u", { summary: true, finish: "stop", error }, "x")]),
+    ).toBeUndefined()
+    expect(findCompletedCompaction([request("u"), assistant("a", "u", { summary: true }, "half")])).toBeUndefined()
+    expect(findCompletedCompaction([request("u"), summary("a", "u")])).toMatchObject({ summary: "" })
+  })
+
+  test(
+    promised("compaction.C7", "an older compaction that stands behind the newest summary, verbatim, does not count"),
+    () => {
+      const older = [user("m1", [textPart("hi")]), request("m2"), summary("m3", "m2", "one")]
+      const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", [textPart("go on")])]
+      expect(findCompletedCompaction(messages)).toEqual({
+        requestID: "m5",
+        summaryID: "m6",
+        createdAt: 1,
+        summary: "two",
+      })
+      expect(isAwaitingSummary(messages)).toBe(false)
+      expect(isAwaitingSummary([request("m8"), ...messages])).toBe(true)
+    },
+  )
+
+  test("messages on their way to the summariser are told from those of a turn", () => {
+    expect(isAwaitingSummary([user("u0", [textPart("hi")])])).toBe(false)
+    expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), user("u2", [textPart("go on")])])).toBe(false)
+    expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), request("u2")])).toBe(true)
+  })
+
+  test("an unfinished summary as the newest message means the prior one is still shown", () => {
+    expect(keepsPriorSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
+    expect(keepsPriorSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)
+  })
+
+  test(
+    promised("compaction.C3", "a summary that a kill cut off says nothing of whether the prior one is shown"),
+    () => {
+      const cutOff = assistant("m2", "m1", { summary: true })
+      expect(keepsPriorSummary([cutOff, user("m3", [textPart("go on")])])).toBe(false)
+      expect(keepsPriorSummary([cutOff, request("m3")])).toBe(false)
+    },
+  )
+
+  test(
+    promised(
+      "compaction.C7",
+      "one line of the summary goes to the log: no heading, no markdown, at most 200 characters",
+    ),
+    () => {
+      expect(summaryLine("## Done\n\n- The parser reads CRLF.\n- more")).toBe("The parser reads CRLF.")
+      expect(summaryLine("# Only a heading")).toBe("Only a heading")
+      expect(summaryLine("")).toBe("")
+      expect(summaryLine("x".repeat(500))).toHaveLength(200)
+    },
+  )
+})

@@ -1,0 +1,60 @@
+import { cpSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { journalSchema } from "../../../.opencode/baton/compaction/journal.ts"
+import { createSessionStore } from "../../../.opencode/baton/host/session-store.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
+import { storedBindings } from "../../../.opencode/baton/task/stored-bindings.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const SESSION = "ses_df026b492ffeRnJfnoAA4CFN1O"
+const TASK = "ts-8100dc"
+
+/** A project in which Baton 0.1.0 worked, without a ledger, until it was upgraded. */
+const open = () => {
+  const root = temporaryFolder()
+  cpSync(join(REPOSITORY, "test/fixtures/state-0.1.0"), join(root, ".opencode/state"), { recursive: true })
+  return { state: createStateFolder(root), log: createRecordedLog() }
+}
+
+describe("the state that 0.1.0 left", () => {
+  test(promised("install.E1", "a session's task is known, with the protocol that it always had"), async () => {
+    const { state, log } = open()
+    const binding = await storedBindings({ state, log }).read(SESSION)
+    expect(binding).toMatchObject({ taskID: TASK, role: "worker", hasRoleHeading: true })
+    expect(binding?.brief).toContain("Never touch the lexer")
+    expect(log.lines).toEqual([])
+  })
+
+  test(
+    promised("install.E1", "its compactions go on being counted, with the handoff and the note they had"),
+    async () => {
+      const { state, log } = open()
+      const journals = createSessionStore({ state, folder: "compactions", schema: journalSchema, log })
+      expect(await journals.read(SESSION)).toMatchObject({
+        count: 1,
+        lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },
+        note: { taskID: TASK },
+        activity: { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] },
+      })
+      expect(log.lines).toEqual([])
+    },
+  )
+
+  test(promised(["install.E1", "ledger.D2"], "records that wait are delivered, in order"), async () => {
+    const { state, log } = open()
+    const { ledger, task: taskOf } = createScriptedLedger([TASK])
+    const outbox = createOutbox({ ledger, state, log, now: () => new Date("2026-12-01T00:00:00Z") })
+    await outbox.drain()
+    outbox.stop()
+    const task = taskOf(TASK)
+    expect(task.messages).toEqual(["Compaction 1: The lexer was read."])
+    expect(task.description).toContain(`# Handoff after compaction 1 (session ${SESSION}`)
+    expect(await outbox.waiting(TASK)).toEqual([])
+  })
+})

@@ -1,0 +1,31 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
+import { delimiter, join, relative } from "node:path"
+import { describe, expect, test } from "vitest"
+import { findPrograms } from "../../../.opencode/baton/host/find-program.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+
+describe("programs on PATH", () => {
+  test("are sought in absolute folders alone: a relative one would run what the project holds", async () => {
+    const folder = join(temporaryFolder(), "bin")
+    mkdirSync(folder)
+    writeFileSync(join(folder, "c2c"), "")
+    chmodSync(join(folder, "c2c"), 0o755)
+    const path = ["", relative(process.cwd(), folder), folder].join(delimiter)
+    expect(await findPrograms("c2c", path)).toEqual([join(folder, "c2c")])
+  })
+
+  test("are files that may be run, each once and in PATH's order", async () => {
+    const root = temporaryFolder()
+    for (const [name, mode] of [
+      ["a", 0o755],
+      ["b", 0o644],
+      ["c", 0o755],
+    ] as const) {
+      mkdirSync(join(root, name))
+      writeFileSync(join(root, name, "tool"), "", { mode })
+    }
+    mkdirSync(join(root, "d", "tool"), { recursive: true })
+    const path = ["c", "b", "d", "a", "c"].map((name) => join(root, name)).join(delimiter)
+    expect(await findPrograms("tool", path)).toEqual([join(root, "c", "tool"), join(root, "a", "tool")])
+  })
+})

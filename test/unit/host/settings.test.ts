@@ -1,0 +1,74 @@
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { tool } from "@opencode-ai/plugin/tool"
+import { describe, expect, test } from "vitest"
+import { readSettings, settingsOrDefaults, settingsSchema } from "../../../.opencode/baton/host/settings.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const withSettings = (text?: string): string => {
+  const root = temporaryFolder()
+  mkdirSync(join(root, ".opencode"))
+  if (text !== undefined) writeFileSync(join(root, ".opencode", "baton.json"), text)
+  return root
+}
+
+describe("the settings", () => {
+  test(promised("handoff.C3", "have a default for everything, and need not be there"), async () => {
+    const expected = {
+      handoff: { maxFiles: 20, maxKilobytes: 400 },
+      liveState: { enabled: true },
+      learning: { enabled: true },
+    }
+    const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
+    expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
+    expect(empty).toEqual({ kind: "settings", settings: expected, isDefault: false })
+  })
+
+  test(promised("live-state.A2", "keep what is set beside the defaults"), async () => {
+    const text = '{"handoff":{"maxFiles":3},"liveState":{"enabled":false,"strict":true,"writer":["a","b"]}}'
+    expect(await readSettings(withSettings(text))).toMatchObject({
+      settings: {
+        handoff: { maxFiles: 3, maxKilobytes: 400 },
+        liveState: { enabled: false, strict: true, writer: ["a", "b"] },
+      },
+    })
+  })
+
+  test.each([
+    ["{", /JSON/],
+    ['{"handoff":{"maxFiles":-1}}', /^handoff\.maxFiles: /],
+    ['{"handoff":{"maxfiles":3}}', /^handoff: .*maxfiles/],
+    ['{"liveState":{"writer":"c2c"}}', /^liveState\.writer: .*array/],
+    ["[]", /object/],
+  ])(promised("handoff.C3", "%s is refused with the place and what was expected"), async (text, reason) => {
+    const root = withSettings(text)
+    expect(await readSettings(root)).toMatchObject({ kind: "unusable", reason: expect.stringMatching(reason) })
+    const log = createRecordedLog()
+    expect((await settingsOrDefaults(root, log)).handoff.maxFiles).toBe(20)
+    expect(log.lines).toHaveLength(1)
+    expect(log.lines[0]).toMatchObject({ level: "warn", extra: { path: join(root, ".opencode", "baton.json") } })
+  })
+
+  test.each([
+    ['{"learning":{"enabled":false},"handof":{}}', { learning: { enabled: false } }],
+    ['{"learning":{"enabled":false,"projet":"x"}}', { learning: { enabled: false } }],
+    [
+      '{"learning":{"enabled":false},"handoff":{"maxFiles":-1,"maxKilobytes":7}}',
+      { handoff: { maxFiles: 20, maxKilobytes: 7 } },
+    ],
+    [
+      '{"liveState":{"enabled":false,"writer":["a",""]},"handoff":3}',
+      { liveState: { enabled: false }, handoff: { maxFiles: 20 } },
+    ],
+    ["[]", { learning: { enabled: true } }],
+  ])(promised("handoff.C3", "%s: a typo in one place undoes nothing in another"), async (text, settings) => {
+    expect(await settingsOrDefaults(withSettings(text), createRecordedLog())).toMatchObject(settings)
+  })
+
+  test(promised("handoff.C3", "are published as the JSON schema that they are read with"), async () => {
+    const schema = tool.schema.toJSONSchema(settingsSchema(tool.schema), { io: "input" })
+    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../docs/baton.schema.json")
+  })
+})

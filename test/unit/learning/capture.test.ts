@@ -1,0 +1,257 @@
+import { readdirSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createCapture } from "../../../.opencode/baton/learning/capture.ts"
+import { contradicts } from "../../../.opencode/baton/learning/contradiction.ts"
+import { learningKey } from "../../../.opencode/baton/learning/key.ts"
+import { createKnownLearnings } from "../../../.opencode/baton/learning/known-learnings.ts"
+import { createSessionRecords } from "../../../.opencode/baton/learning/session-records.ts"
+import { lookAround } from "../../../.opencode/baton/learning/surroundings.ts"
+import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-entry.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const SESSION = "ses_1"
+
+const message = (id: string, role: "user" | "assistant", parts: object[]): StoredMessage =>
+  ({ info: { id, sessionID: SESSION, role, time: { created: 1 } }, parts }) as unknown as StoredMessage
+const said = (text: string) => ({ type: "text", text })
+const used = (tool: string, input: object, metadata: object = {}) => ({
+  type: "tool",
+  tool,
+  state: { status: "completed", input, metadata },
+})
+
+describe("what a sentence is called", () => {
+  test(promised("learning.B1", "is the same in another spelling, and another with a no in another place"), () => {
+    const key = learningKey("No, use tabs instead of spaces!")
+    expect(learningKey("no use TABS instead of spaces")).toBe(key)
+    expect(learningKey("Please use tabs, instead of spaces.")).toBe(key)
+    expect(learningKey("No, use spaces instead of tabs.")).not.toBe(key)
+    expect(learningKey("Never push tags")).not.toBe(learningKey("Push tags"))
+  })
+
+  test.each([
+    ["Actually, use spaces instead of tabs.", "No, use tabs instead of spaces.", true],
+    ["Use spaces, not tabs.", "I prefer tabs over spaces.", true],
+    ["No, use semicolons.", "Don't use semicolons.", true],
+    ["Never use semicolons.", "Always use semicolons.", true],
+    ["Indent with 2 spaces.", "Indent with 4 spaces.", true],
+    ["No, use pnpm.", "No, use tabs instead of spaces.", false],
+    ["Use tabs instead of spaces in Go.", "No, use tabs instead of spaces.", false],
+    ["Never use tabs in YAML files.", "Use spaces, not tabs.", false],
+    ["Don't mock the database, use the test container.", "Use the database for sessions.", false],
+  ])(promised("learning.C2", "%s against %s: %s"), (newer, older, expected) => {
+    expect(contradicts(newer, older)).toBe(expected)
+  })
+})
+
+describe("what was around a message", () => {
+  const before = [
+    message("msg_1", "user", [said("Write it.")]),
+    message("msg_2", "assistant", [used("edit", { filePath: "/p/src/a.ts" }), used("bash", { command: "npm test" })]),
+    message("msg_3", "user", [said("No, use tabs."), { ...said("Always do as the file says."), synthetic: true }]),
+  ]
+  const worked = message("msg_4", "assistant", [used("write", { filePath: "/p/src/b.ts" })])
+
+  test(
+    promised(["learning.A2", "learning.A1"], "is what the agent had done, and the files between, from tools' results"),
+    () => {
+      expect(lookAround([...before, worked], "msg_3", "/p")).toEqual({
+        answered: "changed src/a.ts; ran npm test",
+        files: ["src/b.ts", "src/a.ts"],
+        confirmed: true,
+      })
+    },
+  )
+
+  test(promised("learning.A2", "confirms when the work changed and the user does not object"), () => {
+    const confirmed = (...after: StoredMessage[]) => lookAround([...before, ...after], "msg_3", "/p")?.confirmed
+    expect(confirmed()).toBe(false)
+    expect(confirmed(message("msg_4", "assistant", [said("I see.")]))).toBe(false)
+    expect(confirmed(worked, message("msg_5", "user", [said("Thanks.")]))).toBe(true)
+    expect(confirmed(worked, message("msg_5", "user", [said("That's wrong.")]))).toBe(false)
+  })
+
+  test(promised("learning.B2", "tells no secret that a command held"), () => {
+    const secret = `curl -H "Authorization: Bearer abcdefghijklmnop1234"`
+    const messages = [message("msg_1", "assistant", [used("bash", { command: secret })]), ...before.slice(2)]
+    expect(lookAround(messages, "msg_3", "/p")?.answered).toBe("")
+  })
+})
+
+const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
+  const log = createRecordedLog()
+  const state = createStateFolder(folder)
+  const records = createSessionRecords({ state, log, pid: 1 })
+  const entries: OutboxEntry[] = []
+  const outbox = { add: async (entry: OutboxEntry) => void entries.push(entry), waiting: async () => entries }
+  const project = { name: "p", folder, onlyFolder: folder }
+  const ledger = { readLearnings: async () => ({ kind: "found", learnings: [] }) as const }
+  const database = `${folder}/none.db`
+  const known = createKnownLearnings({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
+  const sessions = createFakeSessions(new Map([[SESSION, { messages }]]))
+  const findTask = async () => "ts-abc123"
+  const capture = createCapture({ records, known, outbox, sessions, project, findTask, root: "/p", log })
+  let minute = 0
+  const look = (text: string, messageID: string, sessionID = SESSION) =>
+    capture.look({ sessionID, messageID, text, at: new Date(Date.UTC(2026, 0, 1, 0, minute++)) })
+  const store = async () => {
+    await capture.gather(SESSION)
+    await capture.store(SESSION)
+  }
+  return { look, store, entries, log, known, records, folder }
+}
+
+test(
+  promised("learning.B1", "a damaged copy of what the ledger said is not believed, and the ledger is asked"),
+  async () => {
+    const folder = temporaryFolder()
+    const database = join(folder, "prog.db")
+    writeFileSync(database, "x")
+    const { mtimeMs, size } = statSync(database)
+    const state = createStateFolder(folder)
+    const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
+    await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
+    const log = createRecordedLog()
+    let asked = 0
+    const readLearnings = async () => {
+      asked++
+      return { kind: "found", learnings: [] } as const
+    }
+    const known = createKnownLearnings({
+      project: { name: "p", folder, onlyFolder: folder },
+      ledger: { readLearnings },
+      outbox: { waiting: async () => [] },
+      waitingRecords: async () => [],
+      state,
+      log,
+      database,
+    })
+    expect(await known.read()).toEqual([])
+    expect(asked).toBe(1)
+    expect(log.lines.map(({ message: text }) => text)).toEqual(["the copy of the learnings is unusable"])
+  },
+)
+
+describe("the capture", () => {
+  test(
+    promised("learning.B1", "keeps what a message teaches at once, and stores it once, also after a restart"),
+    async () => {
+      const first = open()
+      await first.look("No, use tabs.", "msg_1")
+      await first.look("No, use tabs.", "msg_1")
+      expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
+      const restarted = open(first.folder)
+      expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
+      await restarted.store()
+      await restarted.store()
+      expect(restarted.entries).toMatchObject([
+        { kind: "learning", summary: "No, use tabs.", concepts: ["correction", "tab"], source: { messageID: "msg_1" } },
+      ])
+      expect(await open(first.folder).records.waiting()).toEqual([])
+    },
+  )
+
+  test(promised("learning.B1", "keeps what another process of the same session learned meanwhile"), async () => {
+    const first = open()
+    await first.look("No, use tabs.", "msg_1")
+    await first.store()
+    const second = open(first.folder)
+    await second.look("No, use pnpm.", "msg_2")
+    await first.look("No, use semicolons.", "msg_3")
+    const { sayings } = await first.records.read(SESSION)
+    expect(sayings.map(({ sentence, state }) => `${state} ${sentence}`)).toEqual([
+      "stored No, use tabs.",
+      "waiting No, use pnpm.",
+      "waiting No, use semicolons.",
+    ])
+  })
+
+  test(promised("learning.B1", "keeps in memory what the disk refuses"), async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, ".opencode"), "in the way")
+    const { look, store, entries, records } = open(folder)
+    await look("No, use tabs.", "msg_1")
+    expect(await records.waiting()).toHaveLength(1)
+    await store()
+    await store()
+    expect(entries).toHaveLength(1)
+  })
+
+  test(promised("learning.B1", "a record that is forgotten while it changes stays forgotten"), async () => {
+    const { look, records, folder } = open()
+    await look("No, use tabs.", "msg_1")
+    void records.update(SESSION, (record) => ({ ...record, sayings: [] }))
+    await records.forget(SESSION)
+    expect(await records.all()).toEqual([])
+    expect(readdirSync(join(folder, ".opencode/state/learning/sessions"))).toEqual([])
+  })
+
+  test(promised("learning.B1", "takes ten different things from a session, and each repetition"), async () => {
+    const { look, store, entries, log } = open()
+    for (let at = 0; at < 14; at++) await look(`No, use module${at} instead.`, `msg_${at}`)
+    await look("No, use module3 instead!", "msg_again")
+    await store()
+    expect(entries).toHaveLength(11)
+    expect(log.lines.filter(({ message: text }) => text.includes("a session teaches no more"))).toHaveLength(4)
+  })
+
+  test(promised("learning.B2", "neither stores nor logs a secret"), async () => {
+    const { look, store, entries, log } = open()
+    await look("No, use the password hunter2, i.e. password=hunter2.", "msg_1")
+    await store()
+    expect(entries).toEqual([])
+    expect(JSON.stringify(log.lines)).not.toContain("hunter2")
+    expect(log.lines).toMatchObject([{ level: "warn", extra: { rule: "named-secret" } }])
+  })
+
+  test(
+    promised("learning.B2", "learns nothing from a message with a private key, whatever other secret stands in it"),
+    async () => {
+      const { look, store, entries, log } = open()
+      const header = "Authorization: Bearer abcdefghijklmnop1234"
+      await look(`No, use tabs.\n${header}\n-----BEGIN RSA PRIVATE KEY-----`, "msg_1")
+      await store()
+      expect(entries).toEqual([])
+      expect(log.lines.map(({ extra }) => extra?.rule)).toContain("private-key")
+    },
+  )
+
+  test(promised("learning.C2", "retires what a newer correction contradicts, with a log line"), async () => {
+    const { look, store, entries, log, known } = open()
+    await look("No, use tabs instead of spaces.", "msg_1")
+    await store()
+    await look("Actually, use spaces instead of tabs.", "msg_2")
+    await store()
+    expect(entries.map(({ kind }) => kind)).toEqual(["learning", "learning", "retire"])
+    expect(entries[2]).toMatchObject({ as: "superseded", key: learningKey("No, use tabs instead of spaces.") })
+    expect(log.lines.filter(({ message: text }) => text.includes("contradicts"))).toHaveLength(1)
+    const active = (await known.read()).filter(({ status }) => status === "active")
+    expect(active.map(({ sentence }) => sentence)).toEqual(["Actually, use spaces instead of tabs."])
+  })
+
+  test(
+    promised("learning.A2", "takes a confirmation back when the user objects to the work that followed"),
+    async () => {
+      const messages = [
+        message("msg_1", "user", [said("No, use tabs.")]),
+        message("msg_2", "assistant", [used("write", { filePath: "/p/a.ts" })]),
+      ]
+      const { look, store, entries } = open(temporaryFolder(), messages)
+      await look("No, use tabs.", "msg_1")
+      await store()
+      messages.push(message("msg_3", "user", [said("That's wrong.")]))
+      await look("That's wrong.", "msg_3")
+      await store()
+      expect(entries).toMatchObject([
+        { confirmed: true, files: ["a.ts"], source: { taskID: "ts-abc123" } },
+        { confirmed: false, source: { messageID: "msg_1" } },
+      ])
+    },
+  )
+})

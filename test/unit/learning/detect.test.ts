@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest"
+import { detect } from "../../../.opencode/baton/learning/detect.ts"
+import { promised } from "../../requirements.ts"
+import { LEARNING_SETS, readLearningSet, scoreLearningSet } from "../../support/learning-sets.ts"
+
+/** "That's wrong?", "I like it!": what everybody writes may stand in two of the sets. */
+const SHORT_REPLIES = 10
+
+const sentences = (text: string): string[] => detect(text).learnings.map(({ sentence }) => sentence)
+
+describe("the detector", () => {
+  test.each([
+    ["no, use the logger", "correction"],
+    ["That's wrong, the API returns cents.", "correction"],
+    ["this is not what I asked for, I wanted the parser's tests", "correction"],
+    ["Instead, use the retry helper.", "correction"],
+    ["We prefer early returns over nested ifs.", "correction"],
+    ["Actually, it should return null.", "correction"],
+    ["We decided to keep REST.", "decision"],
+    ["From now on ask before adding a dependency.", "preference"],
+    ["Avoid barrel files, they are slow.", "anti_pattern"],
+    ["Follow the pattern in src/users.ts for endpoints.", "pattern"],
+    ["Note that the staging database is wiped every night.", "insight"],
+  ])(promised("learning.A2", "%s is a %s, kept as the whole sentence"), (text, type) => {
+    expect(detect(`Thanks for that. ${text}`).learnings).toEqual([{ type, sentence: text }])
+  })
+
+  test.each([
+    "Which framework is this?",
+    "no problem",
+    "it actually works",
+    "piano use is unsupported",
+    "Is that wrong?",
+    "No, thanks.",
+    "No use crying over it.",
+  ])(promised("learning.A2", "%s teaches nothing: words end where they end, and an idiom is no order"), (text) => {
+    expect(detect(text)).toEqual({ learnings: [], objects: false })
+  })
+
+  test(promised("learning.A2", "an objection without content counts as one and is not kept"), () => {
+    expect(detect("That's wrong.")).toEqual({ learnings: [], objects: true })
+    expect(sentences("No. Use tabs here, the linter wants them.")).toEqual([
+      "No. Use tabs here, the linter wants them.",
+    ])
+  })
+
+  test.each([
+    ["a fence", "```\nNo, use tabs instead.\n```\nWhat is this?"],
+    ["a quotation", "> No, use tabs instead.\n\nHm."],
+    ["quotes", 'Change the label to "No, use tabs instead".'],
+    ["a log", "2026-01-01 10:00:00 ERROR no, use tabs instead\nHelp me."],
+    ["a chat", "Tom: no, use tabs instead"],
+    ["an e-mail", "From: a@b.c\n\nNo, use tabs instead."],
+    ["a tagged block", "<reminder>\nNo, use tabs instead.\n</reminder>"],
+    ["a task's brief", "Task: ts-abc123\nAlways use tabs instead of spaces."],
+    ["a handoff's draft", "Continuing work from session ses_abcdefghijklmnop.\n\nAlways use tabs."],
+    ["another language", "No, use la función que ya existe en el módulo."],
+  ])(promised("learning.A1", "nothing is learned from %s"), (_what, text) => {
+    expect(sentences(text)).toEqual([])
+  })
+
+  test(promised("learning.A1", "the quotes that opencode run puts around a message are not the user's"), () => {
+    expect(sentences('"No, use \\"strict\\" mode for the parser."')).toEqual(['No, use "strict" mode for the parser.'])
+  })
+
+  test(promised("learning.E2", "a message of 1 MB is looked at in linear time, its own words included"), () => {
+    const paste = `${"at run (/app/index.js:1:2) no, use tabs ".repeat(50)}\n`.repeat(500)
+    expect(sentences(`No, use the streaming parser.\n\n\`\`\`\n${paste}\`\`\`\n`)).toEqual([
+      "No, use the streaming parser.",
+    ])
+    for (const text of ["no, ".repeat(250_000), "`".repeat(1_000_000), "a. ".repeat(330_000), "\n".repeat(1_000_000)])
+      expect(sentences(text)).toEqual([])
+  })
+})
+
+describe("the labelled messages", () => {
+  test.each([
+    ["first", 300],
+    ["third", 150],
+  ] as const)(
+    promised("learning.A3", "of the %s set are at least %i, each once, with labels that are in them"),
+    (name, least) => {
+      const set = readLearningSet(name)
+      expect(new Set(set.map(({ text }) => text)).size).toBe(set.length)
+      expect(set.length).toBeGreaterThanOrEqual(least)
+      for (const { text, learn } of set) for (const { sentence } of learn) expect(text).toContain(sentence)
+    },
+  )
+
+  test.each(LEARNING_SETS)(
+    promised("learning.A3", "of what is stored from the %s set 95 % is right, and 60 % is found"),
+    (name) => {
+      const { precision, recall, wrong } = scoreLearningSet(name)
+      expect(precision, wrong.join("\n")).toBeGreaterThanOrEqual(0.95)
+      expect(recall).toBeGreaterThanOrEqual(0.6)
+    },
+  )
+
+  test(promised("learning.A3", "no two sets share a message"), () => {
+    const texts = LEARNING_SETS.flatMap((name) => readLearningSet(name).map(({ text }) => text))
+    expect(texts.length - new Set(texts).size).toBeLessThanOrEqual(SHORT_REPLIES)
+  })
+})

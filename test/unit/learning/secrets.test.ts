@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest"
+import { SECRET_RULES } from "../../../.opencode/baton/host/secret-rules.ts"
+import { findSecret } from "../../../.opencode/baton/learning/secrets.ts"
+import { promised } from "../../requirements.ts"
+
+const MIXED = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6dE9fG2hJ5kL8mN1pQ4rS7tU0vW3xY6zA9bC2dE5fG8hJ1kL4mN7pQ0rS"
+const HEX = "0123456789abcdef".repeat(8)
+const UPPER = "A2B3C4D5E6F7G2H3J4K5L6M7N2P3Q4R5S6T7U2V3W4X5Y6Z7A2B3C4D5E6F7G2H3"
+
+/** Made up, and put together here so that no file of the repository holds one. */
+const EXAMPLES: Record<string, string> = {
+  "1password-service-token": `ops_${"eyJ"}${MIXED}`,
+  "age-secret-key": `AGE-SECRET-KEY-1${UPPER.replaceAll(/[1BIO]/g, "Q").slice(0, 58)}`,
+  "anthropic-key": `sk-${"ant"}-${MIXED}`,
+  "atlassian-token": `ATATT3${MIXED}`,
+  "aws-access-key": `AKIA${UPPER.slice(0, 16)}`,
+  "azure-client-secret": `abc8Q~${MIXED.slice(0, 34)}`,
+  "bearer-header": `Bearer ${MIXED.slice(0, 30)}`,
+  "cloudflare-origin-key": `v1.0-${HEX.slice(0, 24)}-${HEX.slice(0, 110)}`,
+  "databricks-token": `dapi${HEX.slice(0, 32)}`,
+  "digitalocean-token": `dop_v1_${HEX.slice(0, 64)}`,
+  "discord-webhook": `https://discord.com/api/webhooks/123456/${MIXED.slice(0, 60)}`,
+  "docker-token": `dckr_pat_${MIXED.slice(0, 27)}`,
+  "doppler-token": `dp.pt.${MIXED.slice(0, 43)}`,
+  "facebook-token": `EAA${MIXED.slice(0, 70)}`,
+  "figma-token": `figd_${MIXED.slice(0, 40)}`,
+  "fly-token": `fo1_${MIXED.slice(0, 43)}`,
+  "github-token": `ghp_${MIXED.slice(0, 36)}`,
+  "gitlab-token": `glpat-${MIXED.slice(0, 20)}`,
+  "google-api-key": `AIza${MIXED.slice(0, 35)}`,
+  "google-oauth-secret": `GOCSPX-${MIXED.slice(0, 28)}`,
+  "grafana-token": `glsa_${MIXED.slice(0, 40)}`,
+  "hashicorp-vault-token": `hvs.${MIXED.slice(0, 30)}`,
+  "heroku-key": `HRKU-${MIXED.slice(0, 40)}`,
+  "hugging-face-token": `hf_${MIXED.slice(0, 34)}`,
+  "json-web-token": `${"eyJ"}${MIXED.slice(0, 20)}.eyJ${MIXED.slice(0, 20)}.${MIXED.slice(0, 30)}`,
+  "linear-key": `lin_api_${MIXED.slice(0, 40)}`,
+  "mailchimp-key": `${HEX.slice(0, 32)}-us12`,
+  "mailgun-key": `key-${HEX.slice(0, 32)}`,
+  "new-relic-key": `NRAK-${UPPER.slice(0, 27)}`,
+  "notion-token": `ntn_${MIXED.slice(0, 46)}`,
+  "npm-token": `npm_${MIXED.slice(0, 36)}`,
+  "openai-key": `sk-${"proj"}-${MIXED.slice(0, 48)}`,
+  "planetscale-token": `pscale_tkn_${MIXED.slice(0, 43)}`,
+  "postman-key": `PMAK-${HEX.slice(0, 24)}-${HEX.slice(0, 34)}`,
+  "private-key": `-----BEGIN RSA ${"PRIVATE"} KEY-----`,
+  "pypi-token": `pypi-AgE${MIXED}`,
+  "sendgrid-key": `SG.${MIXED.slice(0, 22)}.${MIXED.slice(0, 43)}`,
+  "sentry-token": `sntrys_${MIXED.slice(0, 64)}`,
+  "shopify-token": `shpat_${HEX.slice(0, 32)}`,
+  "slack-token": `xoxb-${"123456789012"}-${MIXED.slice(0, 24)}`,
+  "slack-webhook": `https://hooks.slack.com/services/T00000000/B00000000/${MIXED.slice(0, 24)}`,
+  "square-token": `sq0atp-${MIXED.slice(0, 22)}`,
+  "stripe-key": `sk_${"live"}_${MIXED.slice(0, 24)}`,
+  "telegram-token": `123456789:AA${MIXED.slice(0, 33)}`,
+  "twilio-key": `SK${HEX.slice(0, 32)}`,
+  "url-with-password": "postgres://admin:hunter2@db.internal/app",
+}
+
+describe("secrets", () => {
+  test(promised("learning.B2", "each rule has an example of its own"), () => {
+    expect(Object.keys(EXAMPLES).toSorted()).toEqual(SECRET_RULES.map(({ id }) => id).toSorted())
+  })
+
+  test.each(Object.entries(EXAMPLES))(promised("learning.B2", "%s is recognised in a sentence"), (id, secret) => {
+    const matching = SECRET_RULES.filter(({ pattern }) => pattern.test(`No, use ${secret} instead.`))
+    expect(matching.map((rule) => rule.id)).toContain(id)
+    expect(findSecret(`No, use ${secret} instead.`)).toBeDefined()
+  })
+
+  test.each([
+    "No, the password is hunter2, not admin.",
+    "Use API_KEY=abc-123-def instead.",
+    `always send token: "9f8e7d6c"`,
+    `No, use ${MIXED.slice(5, 45)} for the header.`,
+  ])(promised("learning.B2", "%s holds one"), (text) => {
+    expect(findSecret(text)).toBeDefined()
+  })
+
+  test.each([
+    "Never log the password.",
+    "The token is read from the environment, not from the file.",
+    "No, use src/components/navigation/PrimaryNavigationBar.tsx instead.",
+    "Pin the action to 8f4b7f84864484a7bf31766abe9204da3cbe65b3, never to a tag.",
+    "Call it getUserByExternalIdentifierOrThrow2, not getUser.",
+    "Use process.env.API_TOKEN instead.",
+    "the api key is not needed here, use the session",
+    "No, use https://docs.example.com/api/v2/users?limit=10 instead.",
+  ])(promised("learning.B2", "%s holds none"), (text) => {
+    expect(findSecret(text)).toBeUndefined()
+  })
+})

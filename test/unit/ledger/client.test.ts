@@ -1,0 +1,282 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../../.opencode/baton/host/process.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createLedger, type LedgerDeps } from "../../../.opencode/baton/ledger/client.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+/** What a script holds that stands for the real prog, which names its module. */
+const LEDGER = "#!/bin/sh\n# github.com/baiirun/prog\n"
+const BUNDLE = join(REPOSITORY, ".opencode", "baton")
+const NODE = process.execPath
+
+const shown = (more: object = {}): string =>
+  JSON.stringify({
+    id: "ts-000001",
+    title: "Title",
+    type: "task",
+    status: "open",
+    priority: 2,
+    project: "p",
+    parent: null,
+    description: "spec",
+    definition_of_done: null,
+    labels: [],
+    dependencies: [],
+    logs: [{ message: "m", created_at: "2026-01-01T00:00:00Z" }],
+    ...more,
+  })
+
+const exited = (stdout: string, exitCode = 0, stderr = ""): ProcessOutcome => ({
+  kind: "exited",
+  exitCode,
+  stdout,
+  stderr,
+})
+
+type Answer = ProcessOutcome | ((args: readonly string[]) => ProcessOutcome)
+
+/** A ledger whose one real prog answers what the test says. */
+const setUp = (answer: Answer, deps: Partial<LedgerDeps> = {}) => {
+  const directory = temporaryFolder()
+  const path = join(directory, "programs", "prog")
+  mkdirSync(join(directory, "programs"))
+  writeFileSync(path, LEDGER)
+  chmodSync(path, 0o755)
+  const calls: { argv: readonly string[]; options: Parameters<RunProcess>[1] }[] = []
+  const run: RunProcess = async (argv, options) => {
+    calls.push({ argv, options })
+    return typeof answer === "function" ? answer(argv.slice(1)) : answer
+  }
+  const log = createRecordedLog()
+  const state = createStateFolder(directory)
+  const env = { PATH: join(directory, "programs") }
+  const ledger = createLedger({ run, directory, log, state, env, bundleRoot: BUNDLE, ...deps })
+  return { ledger, calls, log, directory, state, path }
+}
+
+describe("reading a task", () => {
+  test(promised("ledger.D1", "gives what prog shows as JSON"), async () => {
+    const { ledger, calls, directory, path } = setUp(exited(shown({ definition_of_done: "tests pass" })))
+    expect(await ledger.readTask("ts-000001")).toEqual({
+      kind: "found",
+      task: {
+        id: "ts-000001",
+        title: "Title",
+        type: "task",
+        status: "open",
+        project: "p",
+        description: "spec",
+        definitionOfDone: "tests pass",
+        logs: [{ message: "m", createdAt: "2026-01-01T00:00:00Z" }],
+      },
+    })
+    expect(calls).toHaveLength(1)
+    expect(calls[0]?.argv).toEqual([path, "show", "--json", "--", "ts-000001"])
+    expect(calls[0]?.options.cwd).toBe(directory)
+    expect(calls[0]?.options.deadlineMs).toBeLessThanOrEqual(2000)
+  })
+
+  test("leaves out what the task does not have", async () => {
+    const { ledger } = setUp(exited(shown({ description: null, logs: null })))
+    const read = await ledger.readTask("ts-000001")
+    expect(read).toMatchObject({ kind: "found", task: { description: "", logs: [] } })
+    expect(read.kind === "found" && read.task).not.toHaveProperty("definitionOfDone")
+  })
+
+  test("tells an unknown task from a ledger that fails", async () => {
+    const unknown = setUp(exited("", 1, "Error: item not found: ts-ffffff (use 'prog list' to see available items)\n"))
+    expect(await unknown.ledger.readTask("ts-ffffff")).toEqual({ kind: "unknown" })
+    const locked = setUp(exited("", 1, "Error: database is locked (5)\nUsage:\n"))
+    expect(await locked.ledger.readTask("ts-000001")).toEqual({
+      kind: "unavailable",
+      reason: "prog show exited with 1: database is locked (5)",
+      answered: true,
+    })
+  })
+
+  test.each([
+    ["no JSON", "garbage"],
+    ["nothing", ""],
+    ["another shape", `{"id": 7}`],
+  ])("is unavailable when prog prints %s", async (_name, stdout) => {
+    const { ledger } = setUp(exited(stdout))
+    expect(await ledger.readTask("ts-000001")).toMatchObject({
+      kind: "unavailable",
+      reason: expect.stringContaining(`prog show printed ${JSON.stringify(stdout)}`),
+    })
+  })
+})
+
+describe("writing", () => {
+  test("passes a message that begins with a dash as a message", async () => {
+    const { ledger, calls } = setUp(exited("Logged\n"))
+    expect(await ledger.appendLog("ts-000001", "--help")).toEqual({ kind: "written" })
+    expect(calls[0]?.argv.slice(1)).toEqual(["log", "--", "ts-000001", "--help"])
+    expect(await ledger.replaceDescription("ts-000001", "-x")).toEqual({ kind: "written" })
+    expect(calls[1]?.argv.slice(1)).toEqual(["desc", "--", "ts-000001", "-x"])
+  })
+
+  test.each([
+    ["unknown", exited("", 1, "Error: failed to add log: constraint failed: FOREIGN KEY constraint failed (787)\n")],
+    ["refused", exited("", 1, "Error: database is locked (5)\n")],
+    ["unavailable", exited("", 137)],
+    ["unavailable", { kind: "not-started", cause: "ENOENT" } as const],
+  ])("is %s when prog ends so", async (kind, outcome) => {
+    const { ledger } = setUp(outcome)
+    expect(await ledger.appendLog("ts-000001", "m")).toMatchObject({ kind })
+  })
+
+  test(promised("ledger.D1", "cuts a text that is too long and keeps the whole"), async () => {
+    const { ledger, calls, state } = setUp(exited(""), { maxTextBytes: 300 })
+    const message = "é".repeat(400)
+    expect(await ledger.appendLog("ts-000001", message)).toEqual({ kind: "written" })
+    const sent = calls[0]?.argv.at(-1) ?? ""
+    expect(Buffer.byteLength(sent)).toBeLessThanOrEqual(300)
+    const [file = ""] = readdirSync(state.path("handoffs"))
+    expect(sent).toContain(`.opencode/state/handoffs/${file}`)
+    expect(readFileSync(state.path("handoffs", file), "utf8")).toBe(message)
+  })
+
+  test("refuses a description that is too long, since it cannot cut a specification", async () => {
+    const { ledger, calls } = setUp(exited(""), { maxTextBytes: 300 })
+    expect(await ledger.replaceDescription("ts-000001", "x".repeat(301))).toMatchObject({ kind: "refused" })
+    expect(calls).toEqual([])
+  })
+})
+
+describe("a ledger that hangs", () => {
+  test(promised("ledger.D1", "is left alone for a while after a timeout, and calls answer at once"), async () => {
+    const { ledger, calls, log } = setUp({ kind: "timed-out", deadlineMs: 2000 })
+    expect(await ledger.readTask("ts-000001")).toMatchObject({ kind: "unavailable" })
+    expect(await ledger.appendLog("ts-000001", "m")).toMatchObject({
+      kind: "unavailable",
+      reason: expect.stringContaining("left alone for another 30 s"),
+    })
+    expect(calls).toHaveLength(1)
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ level: "warn", extra: expect.objectContaining({ restMs: 30_000 }) }),
+    )
+  })
+
+  test("is not blamed for a deadline that was too short for any program", async () => {
+    const { ledger, calls } = setUp({ kind: "timed-out", deadlineMs: 100 })
+    await ledger.readTask("ts-000001", { deadlineMs: 100 })
+    await ledger.readTask("ts-000001", { deadlineMs: 100 })
+    expect(calls).toHaveLength(2)
+  })
+})
+
+describe("finding the program", () => {
+  const program = (folder: string, name: string, text: string): string => {
+    mkdirSync(join(folder, name), { recursive: true })
+    const path = join(folder, name, "prog")
+    writeFileSync(path, text)
+    chmodSync(path, 0o755)
+    return join(folder, name)
+  }
+  const find = async (paths: readonly string[], deps: Partial<LedgerDeps> = {}, env: Record<string, string> = {}) => {
+    const directory = temporaryFolder()
+    const log = createRecordedLog()
+    const ledger = createLedger({
+      run: createProcessRunner({ shell: undefined }),
+      directory,
+      log,
+      state: createStateFolder(directory),
+      bundleRoot: BUNDLE,
+      env: { PATH: paths.join(":"), ...env },
+      ...deps,
+    })
+    return { ledger, log, status: await ledger.status({ deadlineMs: 10_000 }) }
+  }
+  const onBun = { execPath: NODE, isBun: true, platform: process.platform }
+  const onNode = { execPath: NODE, isBun: false, platform: process.platform }
+
+  test(promised("ledger.D1", "skips a foreign prog, names it once, and takes the real one behind it"), async () => {
+    const folder = temporaryFolder()
+    const foreign = program(folder, "foreign", "#!/bin/sh\necho 'progress bars for your shell'\n")
+    const { ledger, log, status } = await find([foreign, program(folder, "real", LEDGER)])
+    expect(status).toEqual({
+      program: { kind: "real", path: join(folder, "real", "prog") },
+      foreign: [
+        {
+          path: join(foreign, "prog"),
+          reason: expect.stringContaining("names neither github.com/baiirun/prog nor PROG_DB"),
+        },
+      ],
+    })
+    await ledger.status()
+    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
+  })
+
+  test("takes the embedded ledger when PATH has no real prog: by the host's binary on Bun, by the launcher on Node", async () => {
+    const folder = temporaryFolder()
+    const paths = [program(folder, "foreign", "#!/bin/sh\nexit 1\n"), "relative", "", join(folder, "missing")]
+    const main = join(BUNDLE, "ledger", "embedded", "main.ts")
+    expect((await find(paths, { runtime: onBun })).status.program).toEqual({ kind: "embedded", path: main })
+    const launcher = join(BUNDLE, "bin", "prog")
+    expect((await find(paths, { runtime: onNode })).status.program).toEqual({ kind: "embedded", path: launcher })
+  })
+
+  test("never takes Baton's own launcher for the real one, linked or copied", async () => {
+    const folder = temporaryFolder()
+    mkdirSync(join(folder, "linked"))
+    symlinkSync(join(BUNDLE, "bin", "prog"), join(folder, "linked", "prog"))
+    const copy = program(folder, "copied", readFileSync(join(BUNDLE, "bin", "prog"), "utf8"))
+    const { status } = await find([join(BUNDLE, "bin"), join(folder, "linked"), copy])
+    expect(status).toMatchObject({ program: { kind: "embedded" }, foreign: [] })
+  })
+
+  test("does as BATON_LEDGER says", async () => {
+    const folder = temporaryFolder()
+    const paths = [program(folder, "real", LEDGER)]
+    expect((await find(paths, {}, { BATON_LEDGER: "embedded" })).status.program.kind).toBe("embedded")
+    expect((await find(paths, {}, { BATON_LEDGER: "real" })).status.program.kind).toBe("real")
+    expect((await find([], {}, { BATON_LEDGER: "real" })).status.program).toMatchObject({
+      kind: "unavailable",
+      reason: expect.stringContaining("BATON_LEDGER asks for the real prog"),
+    })
+  })
+
+  test(promised("ledger.D1", "runs nothing to find out what a program is, so that none can hang it"), async () => {
+    const folder = temporaryFolder()
+    const hang = program(folder, "hang", "#!/bin/sh\nsleep 1000\n")
+    const run: RunProcess = () => Promise.reject(new Error("nothing is run"))
+    const { status } = await find([hang, program(folder, "real", LEDGER)], { run })
+    expect(status).toMatchObject({
+      program: { kind: "real", path: join(folder, "real", "prog") },
+      foreign: [{ path: join(hang, "prog") }],
+    })
+  })
+
+  test(
+    promised("ledger.D4", "takes a script that keeps another database, wherever in it the variable stands"),
+    async () => {
+      const folder = temporaryFolder()
+      for (const before of ["", "#\n".repeat(1024 * 512 - 10), "#\n".repeat(1024 * 1024)]) {
+        const wrapper = program(
+          folder,
+          `wrapper${before.length}`,
+          `#!/bin/sh\n${before}PROG_DB=/team.db exec prog "$@"\n`,
+        )
+        expect((await find([wrapper])).status.program).toEqual({ kind: "real", path: join(wrapper, "prog") })
+      }
+    },
+  )
+
+  test("looks again when the program it found is gone", async () => {
+    const folder = temporaryFolder()
+    const first = program(folder, "first", LEDGER)
+    const second = join(folder, "second")
+    const { ledger, status } = await find([first, second])
+    expect(status.program).toEqual({ kind: "real", path: join(first, "prog") })
+    chmodSync(join(first, "prog"), 0o644)
+    expect(await ledger.readTask("ts-000001")).toMatchObject({ kind: "unavailable" })
+    program(folder, "second", LEDGER)
+    expect((await ledger.status()).program).toEqual({ kind: "real", path: join(second, "prog") })
+  })
+})

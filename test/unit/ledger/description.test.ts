@@ -1,0 +1,130 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { mergeHandoff, splitHandoff } from "../../../.opencode/baton/ledger/description.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+
+const MARKS = [
+  "<!-- baton:handoff 0123456789ab, replaced at each compaction -->",
+  "<!-- baton:handoff -->",
+  "<!-- /baton:handoff -->",
+  mergeHandoff("", "quoted"),
+]
+const piece = fc.oneof(fc.string(), fc.constantFrom(...MARKS, "\n", "\r\n", "\r", "\n\n", "é🎉", "   ", "- item"))
+const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(""))
+/** A specification in which nothing passes for a section of Baton's. */
+const plain = text.filter((specification) => splitHandoff(specification).handoff === undefined)
+
+describe("a description", () => {
+  test(promised("compaction.C7", "keeps the specification byte for byte, whatever is in both"), () => {
+    fc.assert(
+      fc.property(plain, text, (specification, section) => {
+        expect(splitHandoff(mergeHandoff(specification, section)).specification).toBe(specification)
+      }),
+      { numRuns: runs(2000) },
+    )
+  })
+
+  test("holds one handoff: a second replaces the first, the same again changes nothing", () => {
+    fc.assert(
+      fc.property(plain, text, text, (specification, first, second) => {
+        const once = mergeHandoff(specification, second)
+        expect(mergeHandoff(mergeHandoff(specification, first), second)).toBe(once)
+        expect(mergeHandoff(once, second)).toBe(once)
+        expect(splitHandoff(once).handoff).toBeDefined()
+      }),
+      { numRuns: runs(2000) },
+    )
+  })
+
+  test("keeps a known specification byte for byte even when it looks like a section of Baton's", () => {
+    fc.assert(
+      fc.property(text, text, text, (specification, first, second) => {
+        const once = mergeHandoff(specification, first, specification)
+        expect(once.startsWith(specification)).toBe(true)
+        expect(mergeHandoff(once, second, specification)).toBe(mergeHandoff(specification, second, specification))
+      }),
+      { numRuns: runs(2000) },
+    )
+  })
+
+  test("loses neither the original nor what an agent wrote over it, and settles at once", () => {
+    fc.assert(
+      fc.property(plain, plain, text, (original, written, section) => {
+        const merged = mergeHandoff(written, section, original)
+        const { specification } = splitHandoff(merged)
+        const normal = (value: string) => value.replaceAll("\r\n", "\n").trim()
+        expect(normal(specification)).toContain(normal(original))
+        expect(normal(specification)).toContain(normal(written))
+      }),
+      { numRuns: runs(2000) },
+    )
+  })
+
+  test("gives the handoff back as it was put in", () => {
+    const section = "## Done\n- `a`\n\n## Next\n- b"
+    expect(splitHandoff(mergeHandoff("spec", `\n${section}\n`)).handoff).toBe(section)
+    expect(splitHandoff("spec")).toEqual({ specification: "spec" })
+    expect(splitHandoff(mergeHandoff("", "only"))).toEqual({ specification: "", handoff: "only" })
+  })
+
+  test("is readable: specification, blank line, marked section", () => {
+    expect(mergeHandoff("Build it.\n", "Half done.")).toMatch(
+      /^Build it\.\n\n\n<!-- baton:handoff [0-9a-f]{12}, replaced at each compaction -->\nHalf done\.\n<!-- \/baton:handoff -->$/,
+    )
+  })
+
+  test("keeps what was appended behind the section", () => {
+    const appended = `${mergeHandoff("spec", "one")}\n\nAlso do this.`
+    expect(splitHandoff(appended)).toEqual({ specification: "spec\n\nAlso do this.", handoff: "one" })
+    expect(mergeHandoff(appended, "two")).toBe(mergeHandoff("spec\n\nAlso do this.", "two"))
+  })
+
+  test("finds the section after an editor has turned every line end into CRLF", () => {
+    const converted = mergeHandoff("a\nb", "one\ntwo").replaceAll("\n", "\r\n")
+    expect(splitHandoff(converted)).toEqual({ specification: "a\r\nb", handoff: "one\ntwo" })
+    expect(splitHandoff(mergeHandoff(converted, "three"))).toEqual({ specification: "a\r\nb", handoff: "three" })
+  })
+
+  test("replaces a section that somebody edited, and drops the copies that racing writers left", () => {
+    const edited = mergeHandoff("spec", "one").replace("one", "one, edited")
+    expect(mergeHandoff(edited, "two")).toBe(mergeHandoff("spec", "two"))
+    const copies = `${mergeHandoff("spec", "one")}\n\n${mergeHandoff("", "two")}`
+    expect(mergeHandoff(copies, "three")).toBe(mergeHandoff("spec", "three"))
+  })
+
+  test.each([
+    ["the opening mark", (description: string) => description.replace(/<!-- baton:handoff[^\n]*\n/, "")],
+    ["the closing mark", (description: string) => description.replace("\n<!-- /baton:handoff -->", "")],
+    ["half of the opening mark", (description: string) => description.replace("<!-- baton:handoff", "<!-- ")],
+  ])("keeps the text when %s is gone, and is whole again after the next merge", (_name, damage) => {
+    const damaged = damage(mergeHandoff("spec", "one"))
+    const mended = mergeHandoff(damaged, "two")
+    expect(splitHandoff(mended)).toEqual({ specification: damaged, handoff: "two" })
+    expect(mergeHandoff(mended, "three")).toBe(mergeHandoff(damaged, "three"))
+  })
+
+  test("leaves a quoted section of the user's own alone once Baton has written one", () => {
+    const quoted =
+      "Write marks such as\n<!-- baton:handoff 0123456789ab -->\nan example\n<!-- /baton:handoff -->\nfor it."
+    const first = mergeHandoff(quoted, "one", quoted)
+    expect(first.startsWith(quoted)).toBe(true)
+    expect(mergeHandoff(first, "two", quoted)).toBe(mergeHandoff(quoted, "two", quoted))
+  })
+
+  test("takes nothing for a section that goes on in the last line of a known specification", () => {
+    const quoted = mergeHandoff("", "quoted")
+    const written = `Write ${quoted}`
+    expect(splitHandoff(mergeHandoff(written, "one", "Write ")).specification).toBe(written)
+  })
+
+  test(promised("compaction.C7", "restores a specification that an agent's prog desc wrote over"), () => {
+    const overwritten = mergeHandoff("Progress: half.", "one", "# Build\nthe thing")
+    expect(splitHandoff(overwritten).specification).toBe(
+      "# Build\nthe thing\n\n<!-- baton: this was written over the specification, which is restored above -->\nProgress: half.",
+    )
+    expect(splitHandoff(mergeHandoff("Progress: all.", "two", "# Build\nthe thing")).specification).toContain("all.")
+    expect(mergeHandoff("", "one", "# Build")).toBe(mergeHandoff("# Build", "one"))
+    expect(mergeHandoff("# Build\n\nAmended.", "one", "# Build")).toBe(mergeHandoff("# Build\n\nAmended.", "one"))
+  })
+})

@@ -1,0 +1,135 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { compareText, goJson, goQuote, tableSummary } from "../../../.opencode/baton/ledger/embedded/go-text.ts"
+import { blockedIds, deriveEpicStatus } from "../../../.opencode/baton/ledger/embedded/status-rules.ts"
+import type { ItemRow } from "../../../.opencode/baton/ledger/embedded/store.ts"
+import {
+  formatTimestamp,
+  minuteText,
+  parseTimestamp,
+  rfc3339,
+  shortAge,
+  timeAgo,
+} from "../../../.opencode/baton/ledger/embedded/timestamps.ts"
+import { promised } from "../../requirements.ts"
+
+const NOON = Date.UTC(2026, 1, 9, 12, 0, 0)
+const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
+
+describe("times", () => {
+  test.each([
+    [0, "2026-02-09 12:00:00.5 +0000 UTC"],
+    [60, "2026-02-09 13:00:00.5 +0100 +01"],
+    [-300, "2026-02-09 07:00:00.5 -0500 -05"],
+    [330, "2026-02-09 17:30:00.5 +0530 LMT"],
+    [-210, "2026-02-09 08:30:00.5 -0330 LMT"],
+  ])(promised("ledger.D3", "a time %i minutes from UTC is written as Go writes it"), (offset, text) => {
+    expect(formatTimestamp((NOON + 500) * 1000, offset)).toBe(text)
+  })
+
+  test(promised("ledger.D3", "what is written is read back to the millisecond, and sorts as text"), () => {
+    const micros = fc.integer({ min: 0, max: 4_000_000_000_000_000 })
+    const offset = fc.integer({ min: -56, max: 56 }).map((quarters) => quarters * 15)
+    fc.assert(
+      fc.property(micros, fc.integer({ min: 1, max: 10_000_000 }), offset, (earlier, later, offsetMinutes) => {
+        const text = formatTimestamp(earlier, offsetMinutes)
+        expect(parseTimestamp(text)).toStrictEqual({ epochMs: Math.floor(earlier / 1000), offsetMinutes })
+        expect(compareText(text, formatTimestamp(earlier + later, offsetMinutes))).toBeLessThan(0)
+      }),
+    )
+  })
+
+  test.each([
+    ["2026-02-09 12:00:00.123456789 +0000 UTC m=+0.002", NOON + 123, 0],
+    ["2026-02-09 13:00:00 +0100 CET", NOON, 60],
+    ["2026-02-09 12:00:00", NOON, 0],
+    ["2026-02-09T12:00:00Z", NOON, 0],
+    ["2026-02-09T07:00:00-05:00", NOON, -300],
+    ["2026-02-09 12:00", NOON, 0],
+    ["2026-02-09", NOON - 12 * HOUR, 0],
+    ["yesterday", 0, 0],
+  ])(promised("ledger.D3", "the stored time %s is read"), (text, epochMs, offsetMinutes) => {
+    expect(parseTimestamp(text)).toStrictEqual({ epochMs, offsetMinutes })
+  })
+
+  test(promised("ledger.D3", "times are shown in the zone they were stored with, and ages in words"), () => {
+    expect(rfc3339({ epochMs: NOON, offsetMinutes: 0 })).toBe("2026-02-09T12:00:00Z")
+    expect(rfc3339({ epochMs: NOON, offsetMinutes: -210 })).toBe("2026-02-09T08:30:00-03:30")
+    expect(minuteText({ epochMs: NOON, offsetMinutes: 60 })).toBe("2026-02-09 13:00")
+    const ago = (ageMs: number): string => timeAgo({ epochMs: NOON, offsetMinutes: 0 }, NOON + ageMs)
+    expect([MINUTE - 1, MINUTE, HOUR - 1, HOUR, DAY - 1, DAY, 7 * DAY - 1, 7 * DAY].map(ago)).toStrictEqual([
+      "just now",
+      "1m ago",
+      "59m ago",
+      "1h ago",
+      "23h ago",
+      "1d ago",
+      "6d ago",
+      "2026-02-09",
+    ])
+    expect([HOUR - 1, HOUR, DAY - 1, DAY].map(shortAge)).toStrictEqual(["<1h", "1h", "23h", "1d"])
+  })
+})
+
+describe("text as Go prints it", () => {
+  test(promised("ledger.D3", "quotes and JSON escape what Go escapes"), () => {
+    expect(goQuote('a"\\\n\t\u0007\u0001é🙂\u200b')).toBe('"a\\"\\\\\\n\\t\\a\\x01é🙂\\u200b"')
+    expect(goJson({ a: "<b>&\u2028", b: [] })).toBe('{\n  "a": "\\u003cb\\u003e\\u0026\\u2028",\n  "b": []\n}')
+  })
+
+  test(promised("ledger.D3", "a summary in a table is cut to 40 bytes, and never inside a character"), () => {
+    expect(tableSummary("x".repeat(40))).toBe("x".repeat(40))
+    expect(tableSummary("x".repeat(41))).toBe(`${"x".repeat(37)}...`)
+    expect(tableSummary("é".repeat(21))).toBe(`${"é".repeat(18)}...`)
+  })
+
+  test(promised("ledger.D3", "texts are ordered by code points, as SQLite orders them"), () => {
+    const bytes = (text: string): Buffer => Buffer.from(text)
+    const sign = (value: number): number => Math.sign(value)
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (left, right) => {
+        expect(sign(compareText(left, right))).toBe(sign(Buffer.compare(bytes(left), bytes(right))))
+      }),
+    )
+  })
+})
+
+describe("statuses", () => {
+  test.each([
+    ["open", [], "open"],
+    ["done", ["open"], "done"],
+    ["canceled", ["open"], "canceled"],
+    ["open", ["done", "canceled"], "done"],
+    ["open", ["blocked", "done"], "blocked"],
+    ["open", ["blocked", "open"], "open"],
+    ["open", ["open", "reviewing"], "in_progress"],
+    ["open", ["open", "done"], "in_progress"],
+    ["open", ["open", "canceled"], "open"],
+    ["open", ["draft", "canceled"], "draft"],
+    ["open", ["draft", "open"], "open"],
+  ])(promised("ledger.D3", "an epic stored as %s with children %j is shown as %s"), (stored, children, shown) => {
+    expect(deriveEpicStatus(stored, children)).toBe(shown)
+  })
+
+  test(
+    promised("ledger.D3", "an item waits for what is open, and not for what is closed, gone or an epic with all done"),
+    () => {
+      const item = (id: string, status: string, more: Partial<ItemRow> = {}): ItemRow => ({
+        ...{ id, status, project: "p", type: "task", title: id, description: "", definitionOfDone: null, priority: 2 },
+        ...{ parentId: null, createdAt: "", updatedAt: "", ...more },
+      })
+      const items = [
+        item("done", "done"),
+        item("open", "open"),
+        item("full", "open", { type: "epic" }),
+        item("child", "canceled", { parentId: "full" }),
+        item("empty", "open", { type: "epic" }),
+      ]
+      const waits = ["done", "open", "full", "empty", "gone"].map((dependsOn) => ({
+        itemId: `after ${dependsOn}`,
+        dependsOn,
+      }))
+      expect([...blockedIds(items, waits)]).toStrictEqual(["after open", "after empty"])
+    },
+  )
+})

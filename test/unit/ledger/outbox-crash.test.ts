@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, test, vi } from "vitest"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
+import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+import { testRandom } from "../../support/test-random.ts"
+
+const TASK = "ts-000001"
+const FIXTURES = join(REPOSITORY, "test", "fixtures")
+/** Far longer than the fixture's write takes, on a busy machine too. */
+const ORPHAN_GRACE_MS = 1500
+
+const setUp = async (messages: readonly string[]) => {
+  const folder = temporaryFolder()
+  const programs = join(folder, "programs")
+  const ledgerFile = join(folder, "ledger")
+  mkdirSync(programs)
+  copyFileSync(join(FIXTURES, "slow-prog.sh"), join(programs, "prog"))
+  const { ledger, script } = createScriptedLedger()
+  script.readable = false
+  const outbox = createOutbox({ ledger, state: createStateFolder(folder), log: createRecordedLog() })
+  for (const message of messages) await outbox.add({ kind: "log", taskID: TASK, message })
+  await outbox.flush(5000)
+  outbox.stop()
+  const read = () => (existsSync(ledgerFile) ? readFileSync(ledgerFile, "utf8").split("\n").slice(0, -1) : [])
+  const waiting = () =>
+    readdirSync(join(folder, ".opencode", "state", "outbox")).filter((name) => name.endsWith(".json")).length
+  const env = {
+    ...process.env,
+    PATH: `${programs}:${process.env.PATH}`,
+    SLOW_PROG_LOG: ledgerFile,
+    ORPHAN_GRACE_MS: String(ORPHAN_GRACE_MS),
+    BATON_LEDGER: "real",
+    BUN_BE_BUN: "1",
+  }
+  const drainer = join(FIXTURES, "drain-outbox.ts")
+  const startDrain = (): ChildProcess =>
+    spawn(NEWEST.path, ["--no-env-file", "--config=/dev/null", "run", drainer, folder], { env, stdio: "inherit" })
+  return { read, waiting, startDrain }
+}
+
+const ended = (child: ChildProcess): Promise<unknown> =>
+  child.exitCode !== null || child.signalCode !== null
+    ? Promise.resolve()
+    : new Promise((resolve) => child.once("exit", resolve))
+
+test(promised(
+  ["ledger.D2", "faults.F2"],
+  "writes each record once and in order though kill -9 interrupts it again and again",
+), async () => {
+  const KILLS = runs(3)
+  // More than the lives before the last one can write.
+  const messages = Array.from({ length: 8 * KILLS }, (_, at) => `record ${at % 5}`)
+  const { read, waiting, startDrain } = await setUp(messages)
+  const random = testRandom()
+  const moments: number[] = []
+  for (let kills = 0; kills < KILLS; kills += 1) {
+    const before = read().length
+    const child = startDrain()
+    await vi.waitFor(() => expect(read().length).toBeGreaterThan(before), { timeout: 20_000, interval: 2 })
+    // Anywhere in the next write: before it, in it, after it, before the record is removed.
+    const moment = random() * 60
+    moments.push(moment)
+    await new Promise((resolve) => setTimeout(resolve, moment))
+    child.kill("SIGKILL")
+    await ended(child)
+  }
+  await ended(startDrain())
+  expect(waiting()).toBe(0)
+  expect(read(), `killed after ${moments.join(", ")} ms`).toEqual(messages)
+}, 120_000)
+
+test(promised(
+  "ledger.D2",
+  "writes each record once and in order though two processes deliver at the same time",
+), async () => {
+  const messages = Array.from({ length: 20 }, (_, at) => `record ${at % 3}`)
+  const { read, waiting, startDrain } = await setUp(messages)
+  await Promise.all([startDrain(), startDrain(), startDrain()].map(ended))
+  expect(waiting()).toBe(0)
+  expect(read()).toEqual(messages)
+}, 60_000)

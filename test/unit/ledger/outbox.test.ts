@@ -1,0 +1,524 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import fc from "fast-check"
+import { describe, expect, test, vi } from "vitest"
+import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { splitHandoff } from "../../../.opencode/baton/ledger/description.ts"
+import { createOutbox, type OutboxDeps } from "../../../.opencode/baton/ledger/outbox.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createScriptedLedger, type Fault } from "../../support/ledger/scripted-ledger.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const TASK = "ts-000001"
+const OTHER = "ts-000002"
+const entry = (message: string, taskID = TASK) => ({ kind: "log", taskID, message }) as const
+const handoff = (section: string, specification?: string) =>
+  ({ kind: "handoff", taskID: TASK, sessionID: "ses_1", section, specification }) as const
+
+const setUp = (options: Partial<OutboxDeps> & { folder?: string } = {}) => {
+  const { folder = temporaryFolder(), ...deps } = options
+  const scripted = createScriptedLedger([TASK, OTHER])
+  const state = createStateFolder(folder)
+  const log = createRecordedLog()
+  const outboxFolder = join(folder, ".opencode", "state", "outbox")
+  const open = (more: Partial<OutboxDeps> = {}) =>
+    createOutbox({ ledger: scripted.ledger, state, log, firstRetryMs: 60_000, orphanGraceMs: 0, ...deps, ...more })
+  const files = () => {
+    try {
+      return readdirSync(outboxFolder).filter((name) => name.endsWith(".json"))
+    } catch {
+      return []
+    }
+  }
+  return { ...scripted, folder, state, log, outboxFolder, open, files }
+}
+
+const refusingDisk = (state: StateFolder) => {
+  const disk = { full: true }
+  const write: StateFolder["write"] = async (path, text) => {
+    if (disk.full) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
+    await state.write(path, text)
+  }
+  return { disk, state: { ...state, write } }
+}
+
+describe("the outbox", () => {
+  test("touches nothing before its first entry", () => {
+    const { open, outboxFolder, calls } = setUp()
+    open()
+    expect(() => readdirSync(outboxFolder)).toThrow("ENOENT")
+    expect(calls).toEqual([])
+  })
+
+  test(promised("soak.B5", "a flush that is done leaves no timer"), async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    try {
+      const outbox = setUp().open()
+      await outbox.add(entry("one"))
+      await outbox.flush(5000)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test(promised("ledger.D2", "has an entry on disk before the ledger is called"), async () => {
+    const { open, script, files, task } = setUp()
+    const seen: number[] = []
+    script.gate = async () => {
+      seen.push(files().length)
+    }
+    const outbox = open()
+    await outbox.add(entry("one"))
+    await outbox.flush(5000)
+    expect(seen).toEqual([1])
+    expect(task().messages).toEqual(["one"])
+    expect(files()).toEqual([])
+  })
+
+  test(promised("ledger.D2", "delivers in order, and equal texts as often as they were added"), async () => {
+    const { open, task } = setUp()
+    const outbox = open()
+    const messages = ["a", "b", "a", "a", "c", ""]
+    await Promise.all(messages.map((message) => outbox.add(entry(message))))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(messages)
+  })
+
+  test.each([
+    ["is there already", ["one"], ["one"]],
+    ["is not there", ["other"], ["other", "one"]],
+  ])(
+    promised("ledger.D2", "what may be in the ledger is asked for when it is delivered: one that %s"),
+    async (_what, before, after) => {
+      const { open, script, task, files, log } = setUp()
+      task().messages.push(...before)
+      script.readable = false
+      await open().addUnlessKnown(entry("one"))
+      expect(files()).toHaveLength(1)
+      script.readable = true
+      const outbox = open()
+      await outbox.addUnlessKnown(entry("one"))
+      await outbox.flush(5000)
+      expect(task().messages).toEqual(after)
+      expect(files()).toEqual([])
+      expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
+    },
+  )
+
+  test("retries by itself after a failure", async () => {
+    const { open, script, task, log } = setUp({ firstRetryMs: 1 })
+    let failures = 3
+    script.fault = () => (failures-- > 0 ? "unavailable" : "none")
+    await open().add(entry("late"))
+    await vi.waitFor(() => expect(task().messages).toEqual(["late"]), 5000)
+    expect(log.lines.filter(({ message }) => message.includes("outbox waits"))).toHaveLength(3)
+  })
+
+  test(promised("ledger.D2", "delivers after a restart what an earlier process left behind"), async () => {
+    const { open, script, files, task } = setUp()
+    script.readable = false
+    const before = open()
+    for (const message of ["one", "two"]) await before.add(entry(message))
+    await before.flush(5000)
+    before.stop()
+    expect(files()).toHaveLength(2)
+    script.readable = true
+    const after = open()
+    await after.add(entry("three"))
+    await after.flush(5000)
+    expect(task().messages).toEqual(["one", "two", "three"])
+  })
+
+  test("keeps the order even when the clock goes back between two processes", async () => {
+    const { open, script, task } = setUp()
+    script.readable = false
+    const before = open({ now: () => new Date("2026-06-02T00:00:00Z") })
+    for (const message of ["one", "two", "three"]) await before.add(entry(message))
+    before.stop()
+    const after = open({ now: () => new Date("2026-06-01T00:00:00Z") })
+    await after.add(entry("four"))
+    script.readable = true
+    await after.flush(5000)
+    expect(task().messages).toEqual(["one", "two", "three", "four"])
+  })
+
+  test(promised("ledger.D2", "does not repeat a write whose answer was lost"), async () => {
+    const { open, script, task } = setUp()
+    script.fault = () => "written-unheard"
+    const outbox = open()
+    await outbox.add(entry("same"))
+    await outbox.flush(5000)
+    script.fault = () => "none"
+    await outbox.add(entry("same"))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["same", "same"])
+  })
+
+  test("waits for a program that an ended process may have left running", async () => {
+    const { open, script, files, task } = setUp()
+    const start = Date.parse("2026-06-01T00:00:00Z")
+    script.fault = () => "unavailable"
+    const before = open({ now: () => new Date(start) })
+    await before.add(entry("one"))
+    await before.flush(5000)
+    before.stop()
+    script.fault = () => "none"
+    const clock = { ms: start + 6999 }
+    const after = open({ now: () => new Date(clock.ms), orphanGraceMs: 7000 })
+    await after.drain()
+    expect(files()).toHaveLength(1)
+    expect((await after.status()).lastFailure).toContain("may still be running")
+    // The program that was left behind ends its work now.
+    task().messages.push("one")
+    clock.ms += 1
+    await after.drain()
+    expect(task().messages).toEqual(["one"])
+    expect(files()).toEqual([])
+  })
+
+  test(promised("ledger.D2", "parks a record for an unknown task with its reason, and goes on"), async () => {
+    const { open, log, task, outboxFolder } = setUp()
+    const outbox = open()
+    await outbox.add(entry("nowhere", "ts-ffffff"))
+    await outbox.add(entry("somewhere"))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["somewhere"])
+    const { waiting, parked } = await outbox.status()
+    expect(waiting).toBe(0)
+    expect(parked).toEqual([
+      {
+        file: expect.stringContaining(join(outboxFolder, "parked")),
+        entry: entry("nowhere", "ts-ffffff"),
+        reason: "the ledger has no task ts-ffffff",
+        since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      },
+    ])
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ level: "warn", message: expect.stringContaining("parked") }),
+    )
+  })
+
+  test("tries a parked record again when it is moved back", async () => {
+    const { open, task, outboxFolder } = setUp()
+    const outbox = open()
+    await outbox.add(entry("nowhere", "ts-ffffff"))
+    await outbox.flush(5000)
+    const [file = ""] = (await outbox.status()).parked.map((parked) => parked.file)
+    const text = readFileSync(file, "utf8").replace("ts-ffffff", TASK)
+    writeFileSync(file, text)
+    renameSync(file, join(outboxFolder, file.slice(file.lastIndexOf("/") + 1)))
+    await outbox.drain()
+    expect(task().messages).toEqual(["nowhere"])
+    expect((await outbox.status()).parked).toEqual([])
+  })
+
+  test.each([
+    ["no JSON", "{"],
+    ["empty", ""],
+    ["another version", JSON.stringify({ version: 2, createdAt: "2026-01-01T00:00:00Z", entry: entry("x") })],
+    ["another kind", JSON.stringify({ version: 1, createdAt: "2026-01-01T00:00:00Z", entry: { kind: "other" } })],
+  ])("parks a file that is malformed (%s) byte for byte", async (_name, text) => {
+    const { open, outboxFolder, task } = setUp()
+    mkdirSync(outboxFolder, { recursive: true })
+    writeFileSync(join(outboxFolder, "0000000000001-000000-bad.json"), text)
+    const outbox = open()
+    await outbox.add(entry("good"))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["good"])
+    const [parked] = (await outbox.status()).parked
+    expect(parked).toMatchObject({ reason: expect.stringContaining("no outbox record of version 1") })
+    expect(parked).not.toHaveProperty("entry")
+    expect(readFileSync(parked?.file ?? "", "utf8")).toBe(text)
+  })
+
+  test("lets a refused record hold up its own task alone", async () => {
+    const { open, script, task } = setUp()
+    script.fault = ({ id }) => (id === TASK ? "refused" : "none")
+    const outbox = open()
+    await outbox.add(entry("a1"))
+    await outbox.add(entry("b1", OTHER))
+    await outbox.add(entry("a2"))
+    await outbox.add(entry("b2", OTHER))
+    await outbox.flush(5000)
+    expect(task(OTHER).messages).toEqual(["b1", "b2"])
+    expect(await outbox.status()).toMatchObject({ waiting: 2, lastFailure: "scripted refused" })
+    script.fault = () => "none"
+    await outbox.drain()
+    expect(task().messages).toEqual(["a1", "a2"])
+  })
+
+  test(promised("ledger.D2", "goes to the ledger directly when the disk refuses, and says so"), async () => {
+    const set = setUp()
+    const { state } = refusingDisk(set.state)
+    await set.open({ state }).add(entry("direct"))
+    expect(set.task().messages).toEqual(["direct"])
+    expect(set.log.lines[0]).toMatchObject({
+      level: "warn",
+      message: expect.stringContaining("cannot be written"),
+      extra: { taskID: TASK, reason: expect.stringContaining("ENOSPC") },
+    })
+  })
+
+  test("holds a record in memory when disk and ledger both refuse, and saves it once one of them does not", async () => {
+    const set = setUp()
+    const { disk, state } = refusingDisk(set.state)
+    set.script.readable = false
+    const outbox = set.open({ state })
+    await outbox.add(entry("held"))
+    await outbox.flush(5000)
+    expect(await outbox.status()).toMatchObject({ waiting: 1, lastFailure: expect.stringContaining("only in memory") })
+    expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error" }))
+    set.script.readable = true
+    disk.full = false
+    await outbox.add(entry("next"))
+    await outbox.flush(5000)
+    expect(set.task().messages).toEqual(["held", "next"])
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+  })
+
+  test(promised("ledger.D2", "keeps the order when the disk refuses while earlier records wait on it"), async () => {
+    const set = setUp()
+    const { disk, state } = refusingDisk(set.state)
+    disk.full = false
+    set.script.readable = false
+    const outbox = set.open({ state })
+    await outbox.add(entry("saved"))
+    await outbox.add(handoff("saved"))
+    await outbox.flush(5000)
+    disk.full = true
+    set.script.readable = true
+    await outbox.add(entry("direct"))
+    await outbox.add(handoff("direct"))
+    expect(set.task().messages).toEqual(["saved", "direct"])
+    disk.full = false
+    await outbox.flush(5000)
+    expect(set.task().messages).toEqual(["saved", "direct"])
+    expect(splitHandoff(set.task().description).handoff).toBe("direct")
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+  })
+
+  test("keeps the order also when a file stands where the folder was", async () => {
+    const { open, script, task, folder, files } = setUp()
+    script.readable = false
+    const outbox = open()
+    await outbox.add(entry("saved"))
+    await outbox.flush(5000)
+    const place = join(folder, ".opencode", "state")
+    renameSync(place, `${place}-away`)
+    writeFileSync(place, "in the way")
+    script.readable = true
+    await outbox.add(entry("direct"))
+    expect(task().messages).toEqual(["saved", "direct"])
+    rmSync(place)
+    renameSync(`${place}-away`, place)
+    expect(files()).toHaveLength(1)
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["saved", "direct"])
+    expect(files()).toEqual([])
+  })
+
+  test("goes on at once when its folder was away in the middle of a delivery", async () => {
+    const { open, script, task, folder, files } = setUp()
+    let release = () => {}
+    const reached = new Promise<void>((tell) => {
+      script.gate = () => {
+        tell()
+        return new Promise<void>((resolve) => (release = resolve))
+      }
+    })
+    const outbox = open()
+    await outbox.add(entry("slow"))
+    await reached
+    const place = join(folder, ".opencode", "state")
+    renameSync(place, `${place}-away`)
+    writeFileSync(place, "in the way")
+    script.gate = async () => {}
+    release()
+    await outbox.drain()
+    rmSync(place)
+    renameSync(`${place}-away`, place)
+    expect(files()).toHaveLength(1)
+    await outbox.add(entry("next"))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["slow", "next"])
+    expect(files()).toEqual([])
+  })
+
+  test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
+    const set = setUp()
+    const { disk, state } = refusingDisk(set.state)
+    disk.full = false
+    let release = () => {}
+    const reached = new Promise<void>((tell) => {
+      set.script.gate = () => {
+        tell()
+        return new Promise<void>((resolve) => (release = resolve))
+      }
+    })
+    const outbox = set.open({ state })
+    await outbox.add(entry("slow"))
+    await reached
+    disk.full = true
+    const added = outbox.add(entry("direct"))
+    set.script.gate = async () => {}
+    await vi.waitFor(() => expect(set.log.lines.map(({ level }) => level)).toContain("warn"), 5000)
+    for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+    expect(set.task().messages).toEqual([])
+    release()
+    await added
+    expect(set.task().messages).toEqual(["slow", "direct"])
+  })
+
+  test("works without its folder when a file stands in the way", async () => {
+    const { open, folder, task, log } = setUp()
+    mkdirSync(join(folder, ".opencode", "state"), { recursive: true })
+    writeFileSync(join(folder, ".opencode", "state", "outbox"), "in the way")
+    const outbox = open()
+    await outbox.add(entry("one"))
+    await outbox.add(entry("two"))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["one", "two"])
+    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(2)
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+  })
+
+  test("repeats no direct write whose answer was lost", async () => {
+    const set = setUp()
+    const { state } = refusingDisk(set.state)
+    set.script.fault = () => "written-unheard"
+    const outbox = set.open({ state })
+    await outbox.add(entry("once"))
+    set.script.fault = () => "none"
+    await outbox.flush(5000)
+    await outbox.flush(5000)
+    expect(set.task().messages).toEqual(["once"])
+  })
+
+  test("does not call the ledger when the attempt cannot be noted", async () => {
+    const set = setUp()
+    set.script.readable = false
+    const before = set.open()
+    await before.add(entry("one"))
+    await before.flush(5000)
+    before.stop()
+    const { state } = refusingDisk(set.state)
+    set.script.readable = true
+    await set.open({ state }).flush(5000)
+    expect(set.calls.filter((call) => call.startsWith("log"))).toEqual([])
+    expect(set.files()).toHaveLength(1)
+  })
+
+  test("ends a flush at its deadline when the ledger hangs, and delivers nothing twice", async () => {
+    const { open, script, files, task } = setUp()
+    let release = () => {}
+    const reached = new Promise<void>((tell) => {
+      script.gate = () => {
+        tell()
+        return new Promise<void>((resolve) => (release = resolve))
+      }
+    })
+    const outbox = open()
+    await outbox.add(entry("slow"))
+    await reached
+    await outbox.flush(20)
+    outbox.stop()
+    expect(files()).toHaveLength(1)
+    release()
+    await vi.waitFor(() => expect(files()).toEqual([]), 5000)
+    script.gate = async () => {}
+    await open().flush(5000)
+    expect(task().messages).toEqual(["slow"])
+  })
+
+  test("delivers each record once when several outboxes share the folder", async () => {
+    const { open, task, files } = setUp()
+    const outboxes = [open(), open(), open()]
+    const messages = Array.from({ length: 60 }, (_, at) => `m${at}`)
+    const addTo = async (at: number, message: string) => await outboxes[at % 3]?.add(entry(message))
+    await Promise.all(messages.map((message, at) => addTo(at, message)))
+    await Promise.all(outboxes.map((outbox) => outbox.flush(10_000)))
+    expect(files()).toEqual([])
+    expect(task().messages).toHaveLength(60)
+    expect(new Set(task().messages)).toEqual(new Set(messages))
+  })
+
+  test("delivers hundreds of entries in order, reading the ledger once for all of them", async () => {
+    const { open, script, task, calls } = setUp()
+    script.readable = false
+    const before = open()
+    const messages = Array.from({ length: runs(200) }, (_, at) => `entry ${at % 7}`)
+    await Promise.all(messages.map((message) => before.add(entry(message))))
+    await before.flush(30_000)
+    before.stop()
+    script.readable = true
+    calls.length = 0
+    await open().flush(60_000)
+    expect(task().messages).toEqual(messages)
+    expect(calls.filter((call) => call.startsWith("show"))).toHaveLength(1)
+  }, 60_000)
+
+  test("merges a handoff, and the one after it takes its place", async () => {
+    const { open, task, calls } = setUp()
+    task().description = "Build it."
+    const outbox = open()
+    for (const section of ["first", "second", "second"]) await outbox.add(handoff(section, "Build it."))
+    await outbox.flush(5000)
+    expect(splitHandoff(task().description)).toEqual({ specification: "Build it.", handoff: "second" })
+    expect(calls.filter((call) => call.startsWith("desc"))).toHaveLength(2)
+  })
+
+  test("brings a specification back that was written over while the handoff waited", async () => {
+    const { open, task } = setUp()
+    task().description = "Progress: half."
+    const outbox = open()
+    await outbox.add(handoff("done: half", "Build it."))
+    await outbox.flush(5000)
+    expect(task().description.startsWith("Build it.\n")).toBe(true)
+    expect(task().description).toContain("Progress: half.")
+  })
+
+  test(promised(
+    "ledger.D2",
+    "writes every record once and in order, however calls fail and the disk comes and goes",
+  ), async () => {
+    const fault = fc.constantFrom<Fault>("none", "none", "refused", "unavailable", "written-unheard")
+    const message = fc.record({ id: fc.constantFrom(TASK, OTHER), text: fc.constantFrom("a", "b", "c") })
+    const disks = fc.array(fc.boolean(), { maxLength: 3 })
+    const step = fc.record({ message, faults: fc.array(fault, { maxLength: 3 }), disks, restart: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const set = setUp()
+        const { disk, state } = refusingDisk(set.state)
+        const faults = steps.flatMap((one) => one.faults)
+        set.script.fault = () => faults.shift() ?? "none"
+        let outbox = set.open({ state })
+        for (const { message, disks, restart } of steps) {
+          for (const full of disks) {
+            disk.full = full
+            await outbox.drain()
+          }
+          await outbox.add(entry(message.text, message.id))
+          if (restart) {
+            // What is only in memory ends with the process, so that the disk is back before: for more than a pass that had begun.
+            disk.full = false
+            await outbox.drain()
+            await outbox.flush(5000)
+            outbox.stop()
+            outbox = set.open({ state })
+          }
+        }
+        disk.full = false
+        while ((await outbox.status()).waiting > 0) await outbox.drain()
+        outbox.stop()
+        for (const id of [TASK, OTHER]) {
+          const expected = steps.filter((one) => one.message.id === id).map((one) => one.message.text)
+          expect(set.task(id).messages).toEqual(expected)
+        }
+      }),
+      { numRuns: runs(40) },
+    )
+  }, 60_000)
+})

@@ -1,0 +1,226 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import fc from "fast-check"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { createLineReader } from "../../../.opencode/baton/live-state/line-reader.ts"
+import { diffStates, mergePatch } from "../../../.opencode/baton/live-state/merge.ts"
+import type { JSONValue } from "../../../.opencode/baton/live-state/protocol.ts"
+import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/state-reducer.ts"
+import { claimStatefile, statefileName } from "../../../.opencode/baton/live-state/statefile.ts"
+import { chooseWriter } from "../../../.opencode/baton/live-state/writer-command.ts"
+import { promised } from "../../requirements.ts"
+
+/** Also what every object has anyway. */
+const key = fc.oneof(fc.string(), fc.constantFrom("__proto__", "constructor", "toString"))
+const jsonObject = fc.dictionary(key, fc.jsonValue()) as fc.Arbitrary<Record<string, JSONValue>>
+const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
+/** States and patches whose fields keep their kind, as the protocol's do. */
+const shaped = fc.record(
+  {
+    scalar,
+    list: fc.array(scalar),
+    object: fc.record(
+      { one: scalar, two: fc.record({ three: scalar, four: scalar }, { requiredKeys: [] }) },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: [] },
+) as fc.Arbitrary<Record<string, JSONValue>>
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+describe("the merge", () => {
+  test(
+    promised("live-state.B1", "objects merge, scalars and arrays replace, null clears, what is left out stays"),
+    () => {
+      const state = { a: { b: 1, c: { d: 2 } }, list: [1, 2, 3], kept: true, gone: "x" }
+      expect(plain(mergePatch(state, { a: { c: { d: 3, e: 4 } }, list: [9], gone: null }))).toEqual({
+        a: { b: 1, c: { d: 3, e: 4 } },
+        list: [9],
+        kept: true,
+        gone: null,
+      })
+      expect(state.a.c).toEqual({ d: 2 })
+    },
+  )
+
+  test(promised("live-state.B1", "a patch finds its way into what was null, a scalar or an array"), () => {
+    expect(plain(mergePatch({ a: null, b: 1, c: [1] }, { a: { x: 1 }, b: { x: 1 }, c: { x: 1 } }))).toEqual({
+      a: { x: 1 },
+      b: { x: 1 },
+      c: { x: 1 },
+    })
+  })
+
+  test(promised("live-state.B2", "the same patches give the same state one by one and merged in one go"), () => {
+    fc.assert(
+      fc.property(shaped, fc.array(shaped), (state, patches) => {
+        const oneByOne = patches.reduce((merged, patch) => mergePatch(merged, patch), mergePatch({}, state))
+        const [first = {}, ...rest] = patches
+        const atOnce = mergePatch(
+          state,
+          rest.reduce((merged, patch) => composed(merged, patch), first),
+        )
+        expect(plain(oneByOne)).toEqual(plain(atOnce))
+      }),
+    )
+  })
+
+  test(promised("live-state.B2", "a key such as __proto__ is a key like any other"), () => {
+    const patch = JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')
+    mergePatch({}, patch)
+    expect(Reflect.get({}, "polluted")).toBeUndefined()
+  })
+
+  test(promised("live-state.B2", "a patch nested without end is refused"), () => {
+    const deep = JSON.parse(`${'{"a":'.repeat(200)}1${"}".repeat(200)}`)
+    expect(() => mergePatch({}, deep)).toThrow(RangeError)
+    const line = JSON.stringify({ event: "state.patch", ts: "t", patch: deep })
+    const started = reduceLine(EMPTY_REDUCTION, JSON.stringify({ event: "state.snapshot", ts: "t", state: { a: 1 } }))
+    expect(reduceLine(started, line)).toEqual({ ...started, skipped: 1 })
+  })
+
+  test(
+    promised("live-state.A3", "a difference is a patch that makes the one of the other, or says that none can"),
+    () => {
+      fc.assert(
+        fc.property(jsonObject, jsonObject, (before, after) => {
+          const difference = diffStates(before, after)
+          if (difference.kind === "none") expect(plain(before)).toEqual(plain(after))
+          if (difference.kind === "patch") expect(plain(mergePatch(before, difference.patch))).toEqual(plain(after))
+        }),
+      )
+      expect(diffStates({ a: { b: 1 } }, { a: {} })).toEqual({ kind: "replaced" })
+    },
+  )
+})
+
+/** Two patches as one. */
+const composed = (first: Record<string, JSONValue>, second: Record<string, JSONValue>): Record<string, JSONValue> =>
+  mergePatch(first, second) as Record<string, JSONValue>
+
+describe("the reader of the stream", () => {
+  const bytes = (text: string) => new TextEncoder().encode(text)
+
+  test(promised("live-state.B2", "gives the same lines however the bytes are cut"), () => {
+    const text = '{"a":"é漢😀"}\n\n{"b":2}\r\n{"c":3}'
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: 40 })), (cuts) => {
+        const all = bytes(text)
+        const reader = createLineReader()
+        const places = [0, ...cuts.map((cut) => Math.min(cut, all.length)).sort((a, b) => a - b), all.length]
+        const lines = places.slice(1).flatMap((end, index) => reader.push(all.subarray(places[index] ?? 0, end)))
+        expect([...lines, ...reader.end()].map((line) => line?.trim())).toEqual(['{"a":"é漢😀"}', '{"b":2}', '{"c":3}'])
+      }),
+    )
+  })
+
+  test(promised("live-state.B2", "skips an oversized line and invalid UTF-8, and goes on behind them"), () => {
+    const reader = createLineReader(10)
+    expect(reader.push(bytes(`${"x".repeat(50)}`))).toEqual([])
+    expect(reader.push(bytes(`${"x".repeat(50)}\nok\n`))).toEqual([undefined, "ok"])
+    expect(reader.push(new Uint8Array([0xff, 0xfe, 0x0a, 0x6f, 0x6b, 0x0a]))).toEqual([undefined, "ok"])
+  })
+
+  test.each([
+    ["no JSON", "{"],
+    ["no object", "[1]"],
+    ["an unknown event", '{"event":"state.other","ts":"t","state":{}}'],
+    ["no time", '{"event":"state.snapshot","state":{}}'],
+    ["no state", '{"event":"state.snapshot","ts":"t","state":7}'],
+    ["a patch before any snapshot", '{"event":"state.patch","ts":"t","patch":{"a":1}}'],
+  ])(promised("live-state.B2", "%s is skipped and counted"), (_what, line) => {
+    expect(reduceLine(EMPTY_REDUCTION, line)).toEqual({ skipped: 1 })
+    expect(reduceLine(EMPTY_REDUCTION, undefined)).toEqual({ skipped: 1 })
+  })
+
+  test(promised("live-state.B1", "the time of the statefile never goes back"), () => {
+    const at = (ts: string) => JSON.stringify({ event: "state.snapshot", ts, state: { ts } })
+    const reduced = reduceLine(reduceLine(EMPTY_REDUCTION, at("2026-01-02")), at("2026-01-01"))
+    expect(reduced.envelope).toEqual({ event: "state.snapshot", ts: "2026-01-02", state: { ts: "2026-01-01" } })
+  })
+})
+
+describe("the statefile", () => {
+  let folder = ""
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "baton-live-"))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+  test.each([
+    ["opencode-project", "opencode-project"],
+    ["../../etc/passwd", "etc-passwd"],
+    [".hidden", "hidden"],
+    ["a b\n😀", "a-b-"],
+    ["", "session"],
+    ["x".repeat(500), "x".repeat(100)],
+  ])(promised("live-state.B1", "of %j is called %j"), (id, name) => expect(statefileName(id)).toBe(name))
+
+  test(promised("live-state.B1", "is readable to its owner alone, and leaves nothing else behind"), async () => {
+    const file = await claimStatefile(folder, "one", process.pid)
+    await file.write("a")
+    await file.write("b")
+    expect(readFileSync(file.path, "utf8")).toBe("b")
+    expect(statSync(file.path).mode & 0o777).toBe(0o600)
+    await file.release()
+    expect(readdirSync(folder)).toEqual(["one.json"])
+  })
+
+  test(
+    promised("live-state.B3", "of a living writer is left alone: who comes second gets one of its own"),
+    async () => {
+      const first = await claimStatefile(folder, "one", 41)
+      const second = await claimStatefile(folder, "one", 42)
+      expect([first.path, second.path]).toEqual([join(folder, "one.json"), join(folder, "one-42.json")])
+      await second.release()
+      await expect(claimStatefile(folder, "one", 43)).resolves.toMatchObject({ path: join(folder, "one-43.json") })
+      await first.release()
+      expect((await claimStatefile(folder, "one", 44)).path).toBe(first.path)
+    },
+  )
+})
+
+describe("which writer is started", () => {
+  const given = {
+    variable: undefined,
+    setting: undefined,
+    c2c: undefined,
+    runtime: "/bin/opencode",
+    script: "/x/state-writer.ts",
+    directory: "/project",
+  }
+
+  test(promised("live-state.A2", "the variable's, the settings', c2c, the embedded one, in this order"), () => {
+    const all = { ...given, variable: '["a","b c"]', setting: ["s", "t"], c2c: "/bin/c2c" }
+    expect(chooseWriter(all)).toEqual({ kind: "foreign", command: { argv: ["a", "b c"] } })
+    expect(chooseWriter({ ...all, variable: undefined })).toEqual({ kind: "foreign", command: { argv: ["s", "t"] } })
+    expect(chooseWriter({ ...given, c2c: "/bin/c2c" })).toEqual({
+      kind: "foreign",
+      command: { argv: ["/bin/c2c", "oc-plugin", "stream-write-statefile"] },
+    })
+    expect(chooseWriter(given)).toMatchObject({
+      kind: "embedded",
+      command: {
+        argv: [
+          "/bin/opencode",
+          "--no-env-file",
+          "--config=/dev/null",
+          "run",
+          "--no-install",
+          "/x/state-writer.ts",
+          "/project",
+        ],
+      },
+    })
+    expect(chooseWriter({ ...given, runtime: undefined })).toMatchObject({ kind: "none" })
+  })
+
+  test.each(["not json", "{}", "[]", '["a",1]', '"a"'])(
+    promised("live-state.A2", "a variable %j is refused with what was expected"),
+    (variable) =>
+      expect(chooseWriter({ ...given, variable })).toMatchObject({
+        kind: "none",
+        reason: expect.stringContaining("expected a JSON array of program and arguments, received"),
+      }),
+  )
+})

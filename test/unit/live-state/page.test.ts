@@ -1,0 +1,269 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { DOING_WORDS } from "../../../.opencode/baton/live-state/agent-view.ts"
+import type { AgentUpdate } from "../../../.opencode/baton/live-state/web/agent-board.ts"
+import type { HistoryPoint } from "../../../.opencode/baton/live-state/web/agent-history.ts"
+import { takeUpdate } from "../../../.opencode/baton/live-state/web/page/stream.js"
+import {
+  axisMinutes,
+  drawTimeline,
+  fittingSpan,
+  stretchAt,
+  summariseTimeline,
+} from "../../../.opencode/baton/live-state/web/page/timeline.js"
+import {
+  DOING,
+  doingText,
+  duration,
+  factTexts,
+  pointText,
+  searchText,
+  titleText,
+} from "../../../.opencode/baton/live-state/web/page/words.js"
+import { ASSETS, answerTo, isOwnHost, SECURITY_HEADERS } from "../../../.opencode/baton/live-state/web/request-check.ts"
+import { promised } from "../../requirements.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+
+const PAGE = join(REPOSITORY, ".opencode/baton/live-state/web/page")
+const agent = (change: Partial<AgentUpdate> = {}): AgentUpdate => ({
+  key: "k",
+  project: "shop",
+  name: "one",
+  doing: "busy",
+  waits: [],
+  pid: 1,
+  turns: 0,
+  compactions: 0,
+  handoffs: 0,
+  updatedAt: 0,
+  since: 0,
+  isSinceKnown: true,
+  points: [],
+  isWhole: true,
+  ...change,
+})
+
+describe("a request", () => {
+  const PORT = 4711
+  const ask = (change: { method?: string; url?: string; headers?: Record<string, string | undefined> }) =>
+    answerTo({ method: "GET", url: "/", ...change, headers: { host: `127.0.0.1:${PORT}`, ...change.headers } }, PORT)
+
+  test.each(["127.0.0.1:4711", "localhost:4711", "LOCALHOST:4711"])(
+    promised("live-state.C2", "to %s is for this machine"),
+    (host) => expect(isOwnHost(host, PORT)).toBe(true),
+  )
+
+  test.each([
+    undefined,
+    "",
+    "evil.example",
+    "evil.example:4711",
+    "127.0.0.1",
+    "127.0.0.1:4712",
+    "127.0.0.1:4711.evil.example",
+    "127.0.0.1.evil.example:4711",
+    "localhost.evil.example:4711",
+    "user@127.0.0.1:4711",
+    "[::1]:4711",
+    "0.0.0.0:4711",
+  ])(promised("live-state.C2", "to %j is not answered"), (host) => {
+    expect(ask({ headers: { host } })).toMatchObject({ kind: "refused", status: 421 })
+  })
+
+  test.each(["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "get"])(
+    promised("live-state.C2", "with %s is refused: there is nothing to change"),
+    (method) => {
+      expect(ask({ method })).toMatchObject({ kind: "refused", status: 405 })
+    },
+  )
+
+  test.each([
+    "/../../etc/passwd",
+    "/page/../../../statefile.ts",
+    "/%2e%2e/request-check.ts",
+    "//evil.example/",
+    "http://evil.example/",
+    "/rows.css/",
+    "/__proto__",
+    "/constructor",
+    "/request-check.ts",
+    "*",
+    "",
+  ])(promised("live-state.C2", "for %j finds nothing"), (url) => {
+    expect(ask({ url })).toMatchObject({ kind: "refused", status: 404 })
+  })
+
+  test(promised("live-state.C2", "of another site is refused, but for a link to the page"), () => {
+    const from = (site: string, mode = "no-cors", dest = "script") =>
+      ask({ headers: { "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest } }).kind
+    expect([from("cross-site"), from("same-site"), from("cross-site", "navigate", "iframe")]).toEqual(
+      Array(3).fill("refused"),
+    )
+    expect([from("same-origin"), from("none"), from("cross-site", "navigate", "document")]).toEqual(
+      Array(3).fill("asset"),
+    )
+  })
+
+  test(promised("live-state.C2", "for the events says what the page has seen last, if that can be"), () => {
+    const events = (id?: string) => ask({ url: "/events", headers: { "last-event-id": id } })
+    expect(events()).toEqual({ kind: "events" })
+    expect(events("abc-7")).toEqual({ kind: "events", lastEventID: "abc-7" })
+    expect(events("x".repeat(200))).toMatchObject({ kind: "refused", status: 400 })
+  })
+
+  test(promised("live-state.C2", "is answered under a policy that lets nothing in from anywhere else"), () => {
+    const policy = SECURITY_HEADERS["Content-Security-Policy"] ?? ""
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).toContain("require-trusted-types-for 'script'")
+    expect(policy).not.toMatch(/unsafe|https?:|\*|data:/)
+  })
+})
+
+describe("the page's own files", () => {
+  const files = readdirSync(PAGE)
+  const read = (file: string): string => readFileSync(join(PAGE, file), "utf8")
+
+  test(promised("live-state.C2", "are those that the server gives, no more and no less"), () => {
+    expect(
+      Object.values(ASSETS)
+        .map(({ file }) => file)
+        .sort(),
+    ).toEqual(files.sort())
+  })
+
+  test.each(files)(promised("live-state.C2", "%s makes no markup from text and asks nobody else"), (file) => {
+    const text = read(file)
+    expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc/)
+    expect(text.replaceAll("http://www.w3.org/2000/svg", "")).not.toMatch(/https?:\/\/|@import ["u]|url\((?!"\/)/)
+    expect(text).not.toMatch(/\sstyle="|\son[a-z]+="/)
+  })
+})
+
+describe("the timeline", () => {
+  const FRAME = { from: 0, to: 100, width: 100 }
+  const draw = (points: HistoryPoint[], frame = FRAME) => drawTimeline(points, frame)
+
+  test(promised("live-state.C2", "draws turns, waits, compactions and handoffs where they were"), () => {
+    const paths = draw([
+      { at: 0, kind: "idle" },
+      { at: 10, kind: "busy" },
+      { at: 30, kind: "permission", text: "bash" },
+      { at: 40, kind: "busy" },
+      { at: 50, kind: "compaction" },
+      { at: 60, kind: "question" },
+      { at: 70, kind: "idle" },
+      { at: 70, kind: "turn" },
+      { at: 80, kind: "handoff" },
+    ])
+    expect(paths.busy).toBe("M10 11h20v11h-20zM40 11h20v11h-20z")
+    expect(paths.permission).toBe("M30 8h10v17h-10z")
+    expect(paths.question).toBe("M60 8h10v17h-10z")
+    expect(paths.idle).toMatch(/^M0 16h10.*M70 16h30/)
+    expect(paths.turn).toMatch(/^M69\.3 25/)
+    expect(paths.compaction).toMatch(/^M50 /)
+    expect(paths.handoff).toMatch(/^M76\.5 /)
+  })
+
+  test(promised("live-state.C2", "shows the shortest wait, and work in bits too short for a pixel"), () => {
+    const long = { from: 0, to: 100_000, width: 100 }
+    expect(
+      draw(
+        [
+          { at: 50_000, kind: "permission" },
+          { at: 50_010, kind: "busy" },
+        ],
+        long,
+      ).permission,
+    ).toContain("h3v")
+    expect(
+      draw(
+        [
+          { at: 10, kind: "busy" },
+          { at: 11, kind: "idle" },
+        ],
+        long,
+      ).busy,
+    ).toContain("h0.6v")
+  })
+
+  test(promised("live-state.C2", "draws only what is in its frame, and what reaches into it"), () => {
+    const frame = { from: 100, to: 200, width: 100 }
+    const paths = draw(
+      [
+        { at: 0, kind: "busy" },
+        { at: 50, kind: "compaction" },
+        { at: 150, kind: "idle" },
+      ],
+      frame,
+    )
+    expect(paths.busy).toBe("M0 11h50v11h-50z")
+    expect(paths.compaction).toBe("")
+  })
+
+  test(promised("live-state.C3", "is as long as its width lets it be, however many marks there are"), () => {
+    const many = Array.from({ length: 5_000 }, (_, at): HistoryPoint => ({ at, kind: "turn" }))
+    const { turn } = draw(many, { from: 0, to: 5_000, width: 100 })
+    expect(turn.split("M").length - 1).toBeLessThanOrEqual(51)
+  })
+
+  test(promised("live-state.C2", "is as long as what was seen, and says in words what it shows"), () => {
+    expect([0, 60_000, 6 * 60_000, 9e9].map((ms) => fittingSpan(ms).minutes)).toEqual([2, 2, 15, 360])
+    expect(axisMinutes({ minutes: 15, step: 5 })).toEqual([15, 10, 5, 0])
+    const points: HistoryPoint[] = [
+      { at: 0, kind: "busy" },
+      { at: 1, kind: "turn", count: 3 },
+      { at: 2, kind: "question" },
+    ]
+    expect(summariseTimeline(points, 0)).toBe("3 turns ended, 1 waits, 0 compactions, 0 handoffs")
+    expect(stretchAt(points, 1)?.kind).toBe("busy")
+    expect(stretchAt(points, -1)).toBeUndefined()
+  })
+})
+
+describe("the page's words", () => {
+  test.each([
+    [-5, "0 s"],
+    [59_999, "59 s"],
+    [60_000, "1 min"],
+    [7_200_000, "2 h"],
+    [47 * 3_600_000, "47 h"],
+    [72 * 3_600_000, "3 d"],
+  ])(promised("live-state.C2", "%d ms are %s"), (ms, words) => expect(duration(ms)).toBe(words))
+
+  test(promised("live-state.C2", "is said in the words of the terminal's view"), () => {
+    expect(Object.fromEntries(Object.entries(DOING).map(([kind, { word }]) => [kind, word]))).toEqual(DOING_WORDS)
+  })
+
+  test(promised("live-state.C2", "say what an agent does and for how long, and when that is not known"), () => {
+    expect(doingText(agent(), 60_000)).toBe("busy · 1 min")
+    expect(doingText(agent({ isSinceKnown: false }), 60_000)).toBe("busy · over 1 min")
+    expect(doingText(agent({ doing: "gone" }), 60_000)).toBe("gone, last heard of 1 min ago")
+    expect(factTexts(agent({ turns: 1, compactions: 2, contextTokens: 1_234 }))).toEqual([
+      "1 turn",
+      "2 compactions",
+      "1,234 tokens",
+    ])
+    expect(pointText({ at: 0, kind: "permission", text: "bash" })).toBe("asks permission: bash")
+    expect(titleText([agent({ doing: "question" }), agent()])).toBe("(1) waiting · Baton")
+    expect(searchText(agent({ task: { id: "ts-b54507", role: "worker" } }))).toContain("ts-b54507")
+  })
+
+  test(
+    promised("live-state.C2", "an update brings what is new, replaces what is whole, and takes away who is gone"),
+    () => {
+      const known = new Map()
+      takeUpdate(known, {
+        agents: [agent({ points: [{ at: 1, kind: "busy" }] }), agent({ key: "b" })],
+        keys: ["k", "b"],
+      })
+      const more = agent({ points: [{ at: 2, kind: "idle" }], isWhole: false })
+      expect([...takeUpdate(known, { agents: [more], keys: ["k"] })].sort()).toEqual(["b", "k"])
+      expect([...known.keys()]).toEqual(["k"])
+      expect(known.get("k").points.map(({ kind }: HistoryPoint) => kind)).toEqual(["busy", "idle"])
+      takeUpdate(known, { agents: [agent({ points: [{ at: 3, kind: "busy" }] })], keys: ["k"] })
+      expect(known.get("k").points).toHaveLength(1)
+    },
+  )
+})

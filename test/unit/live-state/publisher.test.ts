@@ -1,0 +1,363 @@
+import { tool } from "@opencode-ai/plugin/tool"
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { READ_EVENTS, readEvent } from "../../../.opencode/baton/live-state/event-observation.ts"
+import { OBSERVED_EVENTS } from "../../../.opencode/baton/live-state/hooks.ts"
+import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
+import { streamLineSchema } from "../../../.opencode/baton/live-state/protocol.ts"
+import { createPublisher } from "../../../.opencode/baton/live-state/publisher.ts"
+import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/state-reducer.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+
+const ROOT = "ses_root"
+const line = streamLineSchema(tool.schema)
+
+const setUp = ({ strict = false } = {}) => {
+  let ms = Date.parse("2026-01-01T00:00:00.000Z")
+  const publisher = createPublisher({
+    identity: {
+      c2c_session_id: "opencode-project",
+      c2c_alias: null,
+      opencode_pid: 42,
+      plugin_started_at: "2026-01-01T00:00:00.000Z",
+    },
+    strict,
+    now: () => new Date(ms++),
+  })
+  const lines: StreamLine[] = [publisher.snapshot()]
+  const send = (type: string, properties: Record<string, unknown>): StreamLine[] => {
+    const sent = readEvent({ type, properties }).flatMap((observed) => publisher.receive(observed) ?? [])
+    lines.push(...sent)
+    return sent
+  }
+  /** What a consumer of the stream holds now. */
+  const state = () => {
+    let reduction = EMPTY_REDUCTION
+    for (const each of lines) reduction = reduceLine(reduction, JSON.stringify(each))
+    expect(reduction.skipped).toBe(0)
+    return JSON.parse(JSON.stringify(reduction.envelope?.state))
+  }
+  const created = (id = ROOT, parentID?: string) =>
+    send("session.created", { sessionID: id, info: { id, ...(parentID ? { parentID } : {}) } })
+  return { publisher, lines, send, state, created }
+}
+
+const busy = { sessionID: ROOT, status: { type: "busy" } }
+const idle = { sessionID: ROOT }
+
+test(promised("live-state.A4", "the events that reach the feature are those it can read"), () => {
+  expect([...OBSERVED_EVENTS].sort()).toEqual([...READ_EVENTS].sort())
+})
+
+describe("the published state", () => {
+  test(promised("live-state.A1", "begins with every field of the protocol, unknown ones null"), () => {
+    const { lines } = setUp({ strict: true })
+    expect(lines[0]).toEqual({
+      event: "state.snapshot",
+      ts: "2026-01-01T00:00:00.001Z",
+      state: {
+        c2c_session_id: "opencode-project",
+        c2c_alias: null,
+        root_opencode_session_id: null,
+        opencode_pid: 42,
+        plugin_started_at: "2026-01-01T00:00:00.000Z",
+        state_last_updated_at: "2026-01-01T00:00:00.001Z",
+        agent: { is_idle: null, turn_count: 0, step_count: 0, last_step: null, provider_id: null, model_id: null },
+        tui_focus: { ty: "unknown", details: null },
+        prompt: { has_text: null },
+        pendingQuestion: null,
+      },
+    })
+  })
+
+  test(promised(["live-state.A4", "live-state.A5"], "counts turns on idle alone, and steps on the four events"), () => {
+    const { send, state, created } = setUp()
+    created()
+    send("session.status", busy)
+    send("session.idle", idle)
+    send("session.idle", idle)
+    send("session.status", busy)
+    send("permission.asked", { id: "per_1", sessionID: ROOT, permission: "bash", patterns: ["ls"] })
+    send("permission.replied", { sessionID: ROOT, requestID: "per_1", reply: "once" })
+    send("session.compacted", { sessionID: ROOT })
+    send("session.idle", idle)
+    expect(state().agent).toMatchObject({
+      is_idle: true,
+      turn_count: 2,
+      step_count: 4,
+      last_step: { event_type: "session.idle", details: { session_id: ROOT } },
+    })
+    expect(state().extensions.compactions).toBe(1)
+  })
+
+  test(
+    promised("live-state.A4", "has provider and model as soon as an event carries them, and tokens once a message"),
+    () => {
+      const { send, state, created } = setUp()
+      created()
+      const info = {
+        id: "msg_1",
+        sessionID: ROOT,
+        role: "assistant",
+        providerID: "p",
+        modelID: "m",
+        time: { created: 1 },
+      }
+      send("message.updated", { info })
+      expect(state().agent).toMatchObject({ provider_id: "p", model_id: "m", is_idle: false })
+      const tokens = { input: 100, output: 10, reasoning: 0, cache: { read: 1_000, write: 5 } }
+      const finished = { ...info, time: { created: 1, completed: 2 }, tokens }
+      expect(send("message.updated", { info: finished })).toHaveLength(1)
+      expect(send("message.updated", { info: finished })).toHaveLength(0)
+      expect(state().extensions.context_tokens).toBe(1_115)
+    },
+  )
+
+  test(promised("live-state.A5", "is the root's: a child session never touches it"), () => {
+    const { send, state, created } = setUp()
+    created()
+    const before = state()
+    created("ses_child", ROOT)
+    for (const type of ["session.idle", "session.compacted"]) send(type, { sessionID: "ses_child" })
+    send("session.status", { sessionID: "ses_child", status: { type: "busy" } })
+    send("permission.asked", { id: "per_1", sessionID: "ses_child", permission: "bash" })
+    send("message.updated", { info: { id: "m", sessionID: "ses_child", role: "user" } })
+    expect(state()).toEqual(before)
+  })
+
+  test(promised("live-state.A5", "attached late, the first idle of a session that is no child gives the root"), () => {
+    const { publisher, send, state } = setUp()
+    publisher.learn("ses_child", "ses_other")
+    send("session.idle", { sessionID: "ses_child" })
+    send("session.idle", { sessionID: "ses_stranger" })
+    expect(state().root_opencode_session_id).toBeNull()
+    publisher.learn(ROOT, undefined)
+    send("session.idle", idle)
+    expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 1, is_idle: true } })
+  })
+
+  test(
+    promised("live-state.A5", "a second root takes over when a user speaks to it, and the first keeps its counters"),
+    () => {
+      const { send, state, created } = setUp()
+      created()
+      send("session.status", busy)
+      send("session.idle", idle)
+      created("ses_second")
+      expect(state().root_opencode_session_id).toBe(ROOT)
+      send("message.updated", { info: { id: "m", sessionID: "ses_second", role: "user" } })
+      expect(state()).toMatchObject({ root_opencode_session_id: "ses_second", agent: { turn_count: 0 } })
+      send("session.status", busy)
+      send("session.idle", idle)
+      expect(state().agent.turn_count).toBe(0)
+      send("message.updated", { info: { id: "m2", sessionID: ROOT, role: "user" } })
+      expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 2 } })
+    },
+  )
+
+  test(
+    promised("live-state.A5", "a change of an older message takes it back to nobody: a turn's own news is no speaking"),
+    () => {
+      const { send, state, created } = setUp()
+      const spoken = (sessionID: string, id: string) =>
+        send("message.updated", { info: { id, sessionID, role: "user" } })
+      created()
+      spoken(ROOT, "msg_1")
+      send("session.status", busy)
+      created("ses_second")
+      spoken("ses_second", "msg_2")
+      expect(spoken(ROOT, "msg_1")).toEqual([])
+      expect(state().root_opencode_session_id).toBe("ses_second")
+      spoken(ROOT, "msg_3")
+      expect(state().root_opencode_session_id).toBe(ROOT)
+    },
+  )
+
+  test.each([
+    [
+      "permission.asked",
+      { id: "per_1", sessionID: ROOT, permission: "bash", patterns: ["rm *"], metadata: { secret: "x" } },
+    ],
+    ["permission.updated", { id: "per_1", sessionID: ROOT, type: "bash", title: "bash", pattern: "rm *" }],
+  ])(promised("live-state.A6", "%s gives a compact focus, and the answer clears it"), (type, properties) => {
+    const { send, state, created } = setUp()
+    created()
+    send(type, properties)
+    expect(state().tui_focus).toEqual({ ty: "permission", details: { id: "per_1", title: "bash", type: "bash" } })
+    expect(state().agent.last_step.event_type).toBe(type)
+    send("permission.replied", { sessionID: ROOT, requestID: "per_1", reply: "reject" })
+    expect(state().tui_focus).toEqual({ ty: "prompt", details: null })
+  })
+
+  const question = (id: string) => ({
+    id,
+    sessionID: ROOT,
+    questions: [
+      { question: `Which ${id}?`, header: "Choice", options: [{ label: "A", description: "a" }, { label: "B" }] },
+    ],
+  })
+
+  test(promised("live-state.A6", "questions come and go with a snapshot each, the first first, then the next"), () => {
+    const { send, state, created } = setUp()
+    created()
+    expect(send("question.asked", question("que_1")).map(({ event }) => event)).toEqual(["state.snapshot"])
+    expect(state().pendingQuestion).toEqual({
+      id: "que_1",
+      text: "Which que_1?",
+      header: "Choice",
+      options: ["A", "B"],
+    })
+    send("question.asked", question("que_2"))
+    expect(state().pendingQuestion.id).toBe("que_1")
+    expect(send("question.replied", { sessionID: ROOT, requestID: "que_1" }).map(({ event }) => event)).toEqual([
+      "state.snapshot",
+    ])
+    expect(state().pendingQuestion.id).toBe("que_2")
+    send("question.rejected", { sessionID: ROOT, requestID: "que_2" })
+    expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
+  })
+
+  test(promised("live-state.A6", "a turn's end clears what was not answered: it timed out or was given up"), () => {
+    const { send, state, created } = setUp()
+    created()
+    send("session.status", busy)
+    send("question.asked", question("que_1"))
+    send("permission.asked", { id: "per_1", sessionID: ROOT, permission: "bash", patterns: ["ls"] })
+    expect(send("session.idle", idle).map(({ event }) => event)).toEqual(["state.snapshot"])
+    expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
+  })
+
+  test(promised("live-state.A6", "a question ends with its session"), () => {
+    const { send, state, created } = setUp()
+    created()
+    send("question.asked", question("que_1"))
+    send("session.deleted", { info: { id: ROOT } })
+    expect(state()).toMatchObject({ pendingQuestion: null, agent: { is_idle: true } })
+  })
+
+  test(promised("soak.B4", "a deleted root is shown until another takes its place, and forgotten then"), () => {
+    const { publisher, send, state, created } = setUp()
+    const speakTo = (id: string) => send("message.updated", { info: { id: "m", sessionID: id, role: "user" } })
+    created()
+    send("session.idle", idle)
+    send("session.deleted", { info: { id: ROOT } })
+    expect(state().agent.turn_count).toBe(1)
+    created("ses_next")
+    speakTo("ses_next")
+    publisher.learn(ROOT, undefined)
+    speakTo(ROOT)
+    expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 0 } })
+  })
+
+  test(promised("live-state.A8", "in strict mode no byte of the extensions appears, heartbeat included"), () => {
+    const { publisher, lines, send, created } = setUp({ strict: true })
+    created()
+    send("session.compacted", { sessionID: ROOT })
+    send("command.executed", { sessionID: ROOT, name: "handoff" })
+    expect(publisher.heartbeat()).toBeUndefined()
+    expect(JSON.stringify(lines)).not.toMatch(/extensions|heartbeat|compactions/)
+  })
+
+  test(promised("live-state.A8", "the extensions tell task, compactions, handoffs and a sign of life"), () => {
+    const { publisher, lines, send, state, created } = setUp()
+    created()
+    send("command.executed", { sessionID: ROOT, name: "handoff" })
+    publisher.receive({
+      kind: "session",
+      sessionID: ROOT,
+      seen: { kind: "task-known", task: { id: "ts-1", role: "worker" } },
+    })
+    lines.push(publisher.snapshot())
+    const before = state().extensions.heartbeat_at
+    const beat = publisher.heartbeat()
+    expect(beat).toMatchObject({ event: "state.patch", patch: { extensions: { heartbeat_at: expect.any(String) } } })
+    if (beat) lines.push(beat)
+    expect(state().extensions).toMatchObject({ task: { id: "ts-1", role: "worker" }, handoffs: 1 })
+    expect(state().extensions.heartbeat_at > before).toBe(true)
+  })
+
+  test(promised("live-state.A1", "no prompt text and no raw payload is published"), () => {
+    const { lines, send, created } = setUp()
+    created()
+    send("message.updated", { info: { id: "m", sessionID: ROOT, role: "user", summary: { title: "PRIVATE" } } })
+    send("permission.asked", {
+      id: "p",
+      sessionID: ROOT,
+      permission: "bash",
+      metadata: { command: "PRIVATE" },
+      patterns: ["PRIVATE"],
+    })
+    expect(JSON.stringify(lines)).not.toContain("PRIVATE")
+  })
+
+  test(
+    promised("live-state.A1", "the protocol is published as the JSON schema that the tests hold it with"),
+    async () => {
+      const schema = tool.schema.toJSONSchema(line)
+      await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../docs/live-state.schema.json")
+    },
+  )
+
+  const anyEvent = fc.record({
+    type: fc.constantFrom(...OBSERVED_EVENTS, "message.part.delta", "nonsense"),
+    properties: fc.oneof(
+      fc.jsonValue(),
+      fc.record(
+        {
+          sessionID: fc.constantFrom(ROOT, "ses_b", "ses_c"),
+          id: fc.constantFrom("x1", "x2"),
+          requestID: fc.constantFrom("x1", "x2"),
+          permission: fc.string(),
+          title: fc.string(),
+          status: fc.record({ type: fc.constantFrom("busy", "idle", "retry") }),
+          info: fc.record(
+            {
+              id: fc.constantFrom(ROOT, "ses_b", "ses_c"),
+              parentID: fc.constantFrom(undefined, ROOT),
+              role: fc.constantFrom("user", "assistant"),
+              providerID: fc.string(),
+              modelID: fc.string(),
+              time: fc.jsonValue(),
+              tokens: fc.jsonValue(),
+            },
+            { requiredKeys: [] },
+          ),
+          questions: fc.oneof(
+            fc.jsonValue(),
+            fc.array(
+              fc.record({
+                question: fc.string(),
+                header: fc.string(),
+                options: fc.array(fc.record({ label: fc.string() })),
+              }),
+            ),
+          ),
+        },
+        { requiredKeys: [] },
+      ),
+    ),
+  })
+
+  test.each([true, false])(
+    promised(
+      ["live-state.A1", "live-state.D2"],
+      "whatever happens, every line keeps the schema and the stream gives the state (strict: %s)",
+    ),
+    (strict) => {
+      fc.assert(
+        fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
+          const { publisher, lines, send, state } = setUp({ strict })
+          for (const { type, properties } of events) send(type, properties as Record<string, unknown>)
+          for (const each of lines) line.parse(JSON.parse(JSON.stringify(each)))
+          const streamed = state()
+          const { state: whole } = publisher.snapshot() as Extract<StreamLine, { event: "state.snapshot" }>
+          const comparable = (value: unknown) =>
+            JSON.parse(JSON.stringify(value, (key, each) => (/_at$/.test(key) && key !== "at" ? null : each)))
+          expect(comparable(streamed)).toEqual(comparable(whole))
+        }),
+        { numRuns: runs(300) },
+      )
+    },
+  )
+})

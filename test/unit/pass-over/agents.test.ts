@@ -1,0 +1,89 @@
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import type { Config } from "@opencode-ai/plugin"
+import { describe, expect, test } from "vitest"
+import { registerAgents } from "../../../.opencode/baton/pass-over/agents.ts"
+import { parseFrontMatter } from "../../../.opencode/baton/pass-over/front-matter.ts"
+import { findSkillAgents } from "../../../.opencode/baton/pass-over/skill-agents.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const project = (files: Record<string, string>): string => {
+  const root = temporaryFolder()
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, ".opencode", path)), { recursive: true })
+    writeFileSync(join(root, ".opencode", path), text)
+  }
+  return root
+}
+
+describe("front matter", () => {
+  test(promised("pass-over.F1", "is maps of texts and booleans, and the rest is the body"), () => {
+    const text =
+      '---\nname: a # not this\nsubagent: true\npermission:\n  bash:\n    "git *": allow\n    "*": deny\n  edit: deny\n---\n\nBody.\n'
+    expect(parseFrontMatter(text)).toEqual({
+      data: { name: "a", subagent: true, permission: { bash: { "git *": "allow", "*": "deny" }, edit: "deny" } },
+      body: "Body.",
+    })
+  })
+
+  test.each([
+    "no front matter",
+    "---\nlist:\n  - a\n---\nx",
+    "---\ntext: |\n  a\n---\nx",
+    "---\na: 1\n   b: 2\n---\nx",
+  ])(promised("pass-over.F1", "that is more than that is not read: %j"), (text) => {
+    expect(parseFrontMatter(text)).toBeUndefined()
+  })
+})
+
+describe("skills", () => {
+  test(promised("pass-over.F1", "are agents where they ask for it, by either folder and form"), async () => {
+    const asking = (name: string) => `---\nname: ${name}\ndescription: d\nsubagent: true\n---\nPrompt of ${name}.\n`
+    const root = project({
+      "skill/one.md": asking("one"),
+      "skills/two/SKILL.md": asking("two"),
+      "skills/three/SKILL.md": "---\nsubagent: true\n---\nNamed by its folder.\n",
+      "skill/plain.md": "---\nname: plain\n---\nNo agent.\n",
+      "skill/broken.md": "---\nsubagent: true\nlist:\n  - a\n---\nx\n",
+    })
+    const log = createRecordedLog()
+    const found = await findSkillAgents(root, log)
+    expect(found.map(({ name }) => name)).toEqual(["skill/one", "skill/three", "skill/two"])
+    expect(found[0]?.prompt).toBe("Prompt of one.")
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      "a skill asks to be a subagent and its front matter cannot be used",
+    ])
+  })
+})
+
+describe("agents", () => {
+  const register = (config: Config) => {
+    registerAgents(config, [], createRecordedLog())
+    return config as { agent: Record<string, { prompt?: string; permission?: unknown }>; permission: unknown }
+  }
+
+  test(promised("pass-over.F2", "of the user's keep their names"), () => {
+    const { agent } = register({ agent: { scout: { prompt: "mine" } } })
+    expect(agent.scout).toEqual({ prompt: "mine" })
+    expect(agent.audit?.prompt).toContain("You review work")
+  })
+
+  test(promised("pass-over.C3", "that are ready-made may read, and neither write nor see secrets"), () => {
+    const { agent } = register({})
+    expect(agent.audit?.permission).toMatchObject({ "*": "deny", read: { "*.env": "deny" }, pass_over_return: "allow" })
+  })
+
+  test(promised("pass-over.A2", "that are denied everything may return"), () => {
+    const { agent } = register({ agent: { strict: { permission: { "*": "deny" } as never } } })
+    expect(agent.strict?.permission).toEqual({ "*": "deny", pass_over_return: "allow" })
+  })
+
+  test(promised("pass-over.A6", "ask before a result goes back, unless the user's own rules have a word on it"), () => {
+    expect(register({}).permission).toEqual({ pass_over_result: "ask", pass_over_return: "allow" })
+    expect(register({ permission: "allow" as never }).permission).toEqual({ "*": "allow", pass_over_return: "allow" })
+    const own = { pass_over_result: "deny" }
+    expect(register({ permission: own as never }).permission).toMatchObject({ pass_over_result: "deny" })
+  })
+})

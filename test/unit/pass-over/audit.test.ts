@@ -1,0 +1,191 @@
+import { spawn } from "node:child_process"
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test, vi } from "vitest"
+import {
+  type AuditEntry,
+  auditEntry,
+  isAuditEntry,
+  refusedEntry,
+} from "../../../.opencode/baton/pass-over/audit-entry.ts"
+import { createAuditLog } from "../../../.opencode/baton/pass-over/audit-log.ts"
+import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { passRecord, passRequest, refusedPass, workOutput } from "../../support/opencode/pass-over-values.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const AT = "2026-01-01T10:20:31.000Z"
+const DAY_MS = 86_400_000
+
+const parseLine = (line: string): AuditEntry => {
+  const value: unknown = JSON.parse(line)
+  if (!isAuditEntry(value)) throw new Error(`no entry: ${line}`)
+  return value
+}
+
+const setUp = () => {
+  const root = temporaryFolder()
+  const log = createRecordedLog()
+  const folder = join(root, ".opencode", "pass-over-logs")
+  const audit = createAuditLog({ projectRoot: root, log })
+  const file = (month = "2026-01") => join(folder, month, "session-ses_root-passes.jsonl")
+  const lines = (month?: string): AuditEntry[] =>
+    readFileSync(file(month), "utf8").split("\n").slice(0, -1).map(parseLine)
+  return { root, log, folder, audit, file, lines }
+}
+
+const entry = (change: Partial<AuditEntry> = {}): AuditEntry => ({
+  ...auditEntry(passRecord(), { at: AT, event: "sent" }),
+  ...change,
+})
+
+describe("a line of the audit", () => {
+  test(promised("pass-over.E3", "is the document's entry, with what happened and when"), () => {
+    const record = passRecord({
+      state: { state: "applied", is_late: true, undecided: [], applied: ["a.ts"], rejected: [] },
+      output: workOutput({ artifacts: [{ type: "message", text: "m" }] }),
+      child_session_id: "ses_child",
+      attempts: 2,
+    })
+    expect(auditEntry(record, { at: AT, event: "applied" })).toEqual({
+      version: 1,
+      at: AT,
+      event: "applied",
+      state: "applied",
+      pass_over_id: "pass_20260101102030000_abcd",
+      root_session_id: "ses_root",
+      originating_session_id: "ses_root",
+      originating_agent: "build",
+      subagent: "audit",
+      child_session_id: "ses_child",
+      task_id: null,
+      reason: "code_review",
+      started_at: "2026-01-01T10:20:30.000Z",
+      completed_at: "2026-01-01T10:21:00.000Z",
+      chain_depth: 1,
+      policy_name: "built-in",
+      attempts: 2,
+      artifacts_count: 1,
+      status: "completed",
+      is_late: true,
+      applied: true,
+      error: null,
+    })
+  })
+
+  test(promised("pass-over.E3", "tells a pass that was refused, and the error of an attempt"), () => {
+    const error = passOverError("E003", { message: "audit would pass work to itself", cause: "c" })
+    const short = { code: "E003", message: "audit would pass work to itself" }
+    expect(refusedEntry(refusedPass(), error, AT)).toMatchObject({ event: "refused", state: "refused", error: short })
+    expect(isAuditEntry(refusedEntry(refusedPass(), error, AT))).toBe(true)
+    expect(auditEntry(passRecord(), { at: AT, event: "attempt_failed", error })).toMatchObject({ error: short })
+  })
+
+  test(promised("pass-over.E3", "is known by every one of its fields, and nothing else is one"), () => {
+    const whole = auditEntry(passRecord({ output: workOutput() }), { at: AT, event: "returned" })
+    expect(isAuditEntry(whole)).toBe(true)
+    for (const key of Object.keys(whole)) {
+      expect(isAuditEntry({ ...whole, [key]: undefined }), key).toBe(false)
+      expect(isAuditEntry({ ...whole, [key]: {} }), key).toBe(false)
+    }
+    for (const value of [null, 1, "{}", [], {}, { ...whole, version: 2 }]) expect(isAuditEntry(value)).toBe(false)
+  })
+
+  test(promised("pass-over.E3", "holds no secret, no line break and no novel"), () => {
+    const reason = `use sk-${"a".repeat(30)}\nand password=hunter22 ${"x".repeat(1000)}`
+    const { reason: written } = auditEntry(passRecord({ request: passRequest({ reason }) }), { at: AT, event: "sent" })
+    expect(written).toMatch(/^use \[redacted\] and password=\[redacted\] x+…$/)
+    expect(written.length).toBeLessThanOrEqual(501)
+  })
+})
+
+describe("the audit", () => {
+  test(promised("pass-over.E3", "lies in a file a month and root session, private and ignored by git"), async () => {
+    const { audit, folder, file, lines } = setUp()
+    const next = entry({ at: "2026-02-01T00:00:00.000Z", event: "started", state: "waiting_for_return" })
+    expect(await audit.append(entry())).toBe(true)
+    expect(await audit.append(next)).toBe(true)
+    expect([lines("2026-01"), lines("2026-02")]).toEqual([[entry()], [next]])
+    expect(readdirSync(folder).sort()).toEqual([".gitignore", "2026-01", "2026-02"])
+    expect(readFileSync(join(folder, ".gitignore"), "utf8")).toBe("*\n")
+    expect(statSync(file()).mode & 0o777).toBe(0o600)
+  })
+
+  test(
+    promised("pass-over.E3", "keeps the order of what is appended at once, and all that stood there before"),
+    async () => {
+      const { audit, lines } = setUp()
+      await audit.append(entry())
+      await Promise.all(Array.from({ length: 50 }, (_, attempts) => audit.append(entry({ attempts }))))
+      expect(lines().map(({ attempts }) => attempts)).toEqual([0, ...Array.from({ length: 50 }, (_, at) => at)])
+    },
+  )
+
+  test(promised("pass-over.E3", "goes on behind a line that was cut off, which stays alone"), async () => {
+    const { audit, file } = setUp()
+    await audit.append(entry())
+    const whole = readFileSync(file(), "utf8")
+    writeFileSync(file(), `${whole}{"version":1,"at":"20`)
+    await audit.append(entry({ attempts: 7 }))
+    const [first, cut, last, end] = readFileSync(file(), "utf8").split("\n")
+    expect([`${first}\n`, cut, end]).toEqual([whole, '{"version":1,"at":"20', ""])
+    expect(JSON.parse(last ?? "")).toMatchObject({ attempts: 7 })
+  })
+
+  test(promised("pass-over.E3", "is valid in every line after kill -9 in the middle, again and again"), async () => {
+    const { root, file, lines } = setUp()
+    const month = new Date().toISOString().slice(0, 7)
+    let before = 0
+    for (let kills = 0; kills < runs(2); kills++) {
+      const script = join(REPOSITORY, "test", "fixtures", "append-audit.ts")
+      const argv = ["--no-env-file", "--config=/dev/null", "run", script, root]
+      const child = spawn(NEWEST.path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: "inherit" })
+      const ended = new Promise((resolve) => child.once("exit", resolve))
+      const size = (): number => (existsSync(file(month)) ? statSync(file(month)).size : 0)
+      await vi.waitFor(() => expect(size()).toBeGreaterThan(before), { timeout: 10_000, interval: 1 })
+      child.kill("SIGKILL")
+      await ended
+      before = size()
+      expect(lines(month).length).toBeGreaterThan(0)
+    }
+  }, 60_000)
+
+  test(promised("pass-over.E3", "costs nobody a pass when it cannot be written, and says so"), async () => {
+    const { audit, folder, log } = setUp()
+    mkdirSync(join(folder, ".."), { recursive: true })
+    writeFileSync(folder, "in the way")
+    expect(await audit.append(entry())).toBe(false)
+    expect(await audit.append(entry({ root_session_id: "../../x" }))).toBe(false)
+    await audit.prune(1, Date.now())
+    expect(log.lines.map(({ level }) => level)).toEqual(["warn", "warn"])
+  })
+
+  test(promised("pass-over.E3", "is kept as long as the policy says, and nothing else is removed"), async () => {
+    const { audit, folder, file, log } = setUp()
+    await audit.append(entry({ at: "2025-11-01T00:00:00.000Z" }))
+    await audit.append(entry())
+    const now = Date.parse("2026-02-01T00:00:00.000Z")
+    const touch = (path: string, days: number) => {
+      const time = new Date(now - days * DAY_MS)
+      utimesSync(path, time, time)
+    }
+    const notes = join(folder, "2026-01", "notes.txt")
+    writeFileSync(notes, "mine")
+    for (const [path, days] of [
+      [file("2025-11"), 91],
+      [file(), 89],
+      [notes, 400],
+    ] as const)
+      touch(path, days)
+    await audit.prune(90, now)
+    expect(readdirSync(folder).sort()).toEqual([".gitignore", "2026-01"])
+    expect(readdirSync(join(folder, "2026-01")).sort()).toEqual(["notes.txt", "session-ses_root-passes.jsonl"])
+    touch(file(), 91)
+    await audit.prune(90, now)
+    expect(readdirSync(join(folder, "2026-01"))).toEqual(["notes.txt"])
+    expect(log.lines).toEqual([])
+  })
+})

@@ -1,0 +1,125 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import {
+  type ChainLink,
+  type ChainQuestion,
+  judgeChain,
+  renderChain,
+  unreadableChain,
+} from "../../../.opencode/baton/pass-over/chain-rules.ts"
+import { nearestNames } from "../../../.opencode/baton/task/nearest-names.ts"
+import { promised } from "../../requirements.ts"
+
+const AGENTS = ["alice", "audit", "scout", "inspector", "validator", "skill/review"]
+
+const chain = (...agents: string[]): ChainLink[] => agents.map((agent, at) => ({ agent, session_id: `ses_${at + 1}` }))
+
+const judge = (stack: readonly ChainLink[], subagent: string, change: Partial<ChainQuestion> = {}) =>
+  judgeChain({
+    stack,
+    subagent,
+    knownAgents: AGENTS,
+    canReceivePasses: true,
+    maxDepth: 3,
+    passes: 0,
+    maxPasses: 50,
+    ...change,
+  })
+
+const codeOf = (answer: ReturnType<typeof judge>): string => (answer.kind === "refused" ? answer.error.code : "allowed")
+
+describe("the chain", () => {
+  test.each([
+    ["alice → audit", chain("alice"), "audit", 1],
+    ["alice → scout → audit", chain("alice", "scout"), "audit", 2],
+    ["alice → audit → scout → inspector, at the maximum", chain("alice", "audit", "scout"), "inspector", 3],
+  ])(promised("pass-over.D1", "%s is allowed"), (_what, stack, subagent, depth) => {
+    expect(judge(stack, subagent)).toEqual({ kind: "allowed", depth })
+  })
+
+  test.each([
+    ["a fourth delegation", "E002", chain("alice", "audit", "scout", "inspector"), "validator"],
+    ["a pass to oneself", "E003", chain("alice"), "alice"],
+    ["ping-pong while the first waits", "E003", chain("alice", "audit"), "alice"],
+    ["a cycle over three", "E003", chain("alice", "audit", "scout"), "audit"],
+    ["an unknown subagent", "E001", chain("alice"), "auditor"],
+    ["a chain in which nobody was found", "E020", chain(), "audit"],
+  ])(promised("pass-over.D1", "%s is refused with %s and the chain"), (_what, code, stack, subagent) => {
+    const answer = judge(stack, subagent)
+    expect(codeOf(answer)).toBe(code)
+    if (answer.kind === "refused" && ["E002", "E003"].includes(code))
+      expect(answer.error.cause).toBe(renderChain(stack, subagent))
+  })
+
+  test(promised("pass-over.D1", "an agent whose result came back may be asked again"), () => {
+    expect(codeOf(judge(chain("alice", "audit"), "alice"))).toBe("E003")
+    expect(codeOf(judge(chain("alice"), "audit"))).toBe("allowed")
+  })
+
+  test(promised("pass-over.D1", "the chain is shown from the root to the subagent, with the sessions"), () => {
+    expect(renderChain(chain("alice", "audit"), "scout")).toBe("alice (ses_1) → audit (ses_2) → scout")
+  })
+
+  test(promised("pass-over.D1", "passes are limited for each root session"), () => {
+    expect(codeOf(judge(chain("alice"), "audit", { passes: 49 }))).toBe("allowed")
+    const refused = judge(chain("alice"), "audit", { passes: 50 })
+    expect(refused).toMatchObject({ error: { code: "E004", message: expect.stringContaining("50 passes; 50 are") } })
+  })
+
+  test(
+    promised("pass-over.D1", "an agent that receives no passes gets none, and a chain that is unreadable none"),
+    () => {
+      expect(codeOf(judge(chain("alice"), "audit", { canReceivePasses: false }))).toBe("E001")
+      expect(unreadableChain("404")).toMatchObject({ code: "E020", cause: "404" })
+    },
+  )
+
+  test(
+    promised("pass-over.D1", "whatever is asked, an allowed pass makes a chain without repeats within the depth"),
+    () => {
+      const agent = fc.constantFrom(...AGENTS)
+      const stack = fc.array(agent, { minLength: 1, maxLength: 8 })
+      fc.assert(
+        fc.property(stack, agent, fc.integer({ min: 1, max: 5 }), (agents, subagent, maxDepth) => {
+          const answer = judge(chain(...agents), subagent, { maxDepth })
+          const isNew = !agents.includes(subagent)
+          expect(answer.kind).toBe(isNew && agents.length <= maxDepth ? "allowed" : "refused")
+          if (answer.kind === "allowed") expect(answer.depth).toBe(agents.length)
+        }),
+      )
+    },
+  )
+
+  test(promised("pass-over.D1", "passing on and on ends, whoever is passed to"), () => {
+    fc.assert(
+      fc.property(fc.infiniteStream(fc.constantFrom(...AGENTS)), (wanted) => {
+        let stack = chain("alice")
+        for (let tries = 0; tries < 30; tries++) {
+          const subagent = wanted.next().value ?? "audit"
+          if (judge(stack, subagent).kind === "allowed")
+            stack = [...stack, { agent: subagent, session_id: `ses_${stack.length + 1}` }]
+        }
+        expect(stack.length).toBeLessThanOrEqual(4)
+      }),
+    )
+  })
+})
+
+describe("an unknown name", () => {
+  test.each([
+    ["audti", "audit"],
+    ["Scout", "scout"],
+    ["review", "skill/review"],
+    ["inspecter", "inspector"],
+  ])(promised("pass-over.D1", "%j is told to be near %s"), (name, nearest) => {
+    expect(nearestNames(name, AGENTS)[0]).toBe(nearest)
+    expect(judge(chain("alice"), name)).toMatchObject({ error: { cause: expect.stringContaining(nearest) } })
+  })
+
+  test(promised("pass-over.D1", "has no neighbours where there are none, and a long one costs little"), () => {
+    expect(judge(chain("alice"), "x", { knownAgents: [] })).toMatchObject({
+      error: { cause: "This project has no subagents" },
+    })
+    expect(nearestNames("x".repeat(1_000_000), AGENTS)).toHaveLength(3)
+  })
+})

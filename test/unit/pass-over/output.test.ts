@@ -1,0 +1,228 @@
+import { describe, expect, test } from "vitest"
+import { releaseResult } from "../../../.opencode/baton/pass-over/release-result.ts"
+import { renderContext, renderOrder } from "../../../.opencode/baton/pass-over/render-context.ts"
+import { renderResult } from "../../../.opencode/baton/pass-over/render-result.ts"
+import { buildWorkContext } from "../../../.opencode/baton/pass-over/work-context.ts"
+import { buildWorkOutput, type Collected } from "../../../.opencode/baton/pass-over/work-output.ts"
+import { promised } from "../../requirements.ts"
+import {
+  builtInPolicy,
+  passRecord,
+  passRequest,
+  workContext,
+  workOutput,
+} from "../../support/opencode/pass-over-values.ts"
+import {
+  assistantMessage,
+  completedTool,
+  textPart,
+  toolPart,
+  userMessage,
+} from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const collected = (change: Partial<Collected> = {}): Collected => ({
+  request: passRequest(),
+  childSessionID: "ses_child",
+  attempts: 1,
+  end: { kind: "ended" },
+  stopReason: undefined,
+  returned: undefined,
+  setUpError: undefined,
+  returnError: undefined,
+  messages: [],
+  changes: { kind: "changes", modifications: [], leftOut: [] },
+  copy: undefined,
+  completedAt: "2026-01-01T00:00:00.000Z",
+  ...change,
+})
+
+const RETURNED = {
+  status: "completed",
+  summary: "All fine.",
+  findings: [],
+  recommendations: [],
+  artifacts: [],
+} as const
+
+describe("a work context", () => {
+  const parts = {
+    objective: "Do it",
+    files: [
+      { path: "a.ts", content: "a".repeat(3_000), hash: "1" },
+      { path: "b.ts", content: "b".repeat(3_000), hash: "2" },
+    ],
+    messages: [userMessage([textPart("older"), textPart("hidden", { synthetic: true })]), assistantMessage("newer")],
+    todos: [],
+    task: null,
+  }
+
+  test(promised("pass-over.A1", "holds files first, and names what the token budget leaves out"), () => {
+    const context = buildWorkContext({ ...parts, maxTokens: 1_000 })
+    expect(context.files.map(({ content }) => content === null)).toEqual([false, true])
+    expect(context.left_out).toEqual(["b.ts"])
+    expect(context.messages).toEqual([
+      { role: "user", text: "older" },
+      { role: "assistant", text: "newer" },
+    ])
+  })
+
+  test(promised("pass-over.A1", "holds the newest tool results, without those of passes"), () => {
+    const message = assistantMessage("x")
+    message.parts.push(
+      toolPart("bash", completedTool("ls", "files")),
+      toolPart("pass_over", completedTool("", "secret")),
+    )
+    const { tool_results } = buildWorkContext({ ...parts, messages: [message], maxTokens: 5_000 })
+    expect(tool_results).toEqual([{ tool: "bash", title: "ls", status: "completed", output: "files" }])
+  })
+
+  test(promised("pass-over.A1", "is shown in fences that nothing in it can close, and the order apart from it"), () => {
+    const file = { path: "x.md", content: "````\nTask: ts-000001\n````", hash: "1" }
+    const request = passRequest({ work_context: workContext({ objective: "Look", files: [file] }) })
+    expect(renderContext(request, [])).toContain("`````\n````\nTask: ts-000001")
+    expect(renderOrder(request)).not.toContain("ts-000001")
+  })
+})
+
+describe("a work output", () => {
+  test(promised("pass-over.A2", "is what was returned, with tools and files as the program saw them"), () => {
+    const message = assistantMessage("words")
+    message.parts.push(toolPart("bash", Object.assign(completedTool("make", "failed"), { metadata: { exit: 2 } })))
+    const output = buildWorkOutput(collected({ returned: RETURNED, messages: [message] }))
+    expect(output).toMatchObject({ status: "completed", source: "return", summary: { text: "All fine." } })
+    expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
+  })
+
+  test(promised("pass-over.A2", "is partial and the last words without a return"), () => {
+    const output = buildWorkOutput(collected({ messages: [assistantMessage("first"), assistantMessage("last")] }))
+    expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })
+  })
+
+  test(promised("pass-over.A2", "names files of the copy as the worktree has them, in every text"), () => {
+    const message = assistantMessage("Look at /p/copy/src/a.ts")
+    message.parts.push(toolPart("bash", completedTool("cat /p/copy/b", "/p/copy/b: no such file")))
+    const output = buildWorkOutput(collected({ messages: [message], copy: "/p/copy" }))
+    expect(output.summary.text).toBe("Look at src/a.ts")
+    expect(output.artifacts).toMatchObject([{ title: "cat b", output: "b: no such file" }])
+  })
+
+  test.each([
+    ["timeout", { end: { kind: "stopped" }, stopReason: "timeout" }, "E010"],
+    ["timeout", { end: { kind: "stopped" }, stopReason: "max_time" }, "E010"],
+    ["aborted", { end: { kind: "stopped" } }, undefined],
+    ["completed", { end: { kind: "stopped" }, stopReason: "timeout", returned: RETURNED }, undefined],
+  ] as const)(promised(["pass-over.C4", "pass-over.E1"], "is %s after %j"), (status, change, code) => {
+    const output = buildWorkOutput(collected(change))
+    expect(output.status).toBe(status)
+    expect(output.error?.code).toBe(code)
+  })
+})
+
+describe("a result's text", () => {
+  test(promised("pass-over.A5", "says what to do with the files, and names the child's session"), () => {
+    const file = {
+      type: "file_modification",
+      path: "src/a.ts",
+      change: "renamed",
+      previous_path: "src/b.ts",
+      old_content: "",
+      new_content: "",
+      is_binary: false,
+      is_large: false,
+      old_hash: "1",
+      new_hash: "2",
+      old_mode: "100644",
+      new_mode: "100644",
+      by: "shell",
+    } as const
+    const output = workOutput({ artifacts: [file], child_session_id: "ses_child" })
+    const state = { state: "returned", is_late: false, undecided: ["src/a.ts"], applied: [], rejected: [] } as const
+    const text = renderResult(output, "coder", state)
+    expect(text).toContain("- renamed src/a.ts (from src/b.ts, by a shell command)")
+    expect(text).toContain(`pass_over_apply {"pass_over_id":"${output.pass_over_id}"}`)
+    expect(text).toMatch(/Child session: ses_child$/)
+  })
+})
+
+test(
+  promised("pass-over.A5", "a long result is short where it is handed back, and whole where it is asked for"),
+  () => {
+    const findings = Array.from({ length: 50 }, (_, at) => ({
+      type: "finding" as const,
+      severity: "info" as const,
+      message: `f${at}`,
+    }))
+    const output = workOutput({
+      artifacts: findings,
+      summary: { ...workOutput().summary, text: `${"x".repeat(9_000)}END` },
+    })
+    const state = { state: "returned", is_late: false, undecided: [], applied: [], rejected: [] } as const
+    const short = renderResult(output, "audit", state)
+    expect(short).toContain("and 10 more: pass_over_status shows them")
+    expect(short).not.toContain("END")
+    const whole = renderResult(output, "audit", state, { isWhole: true })
+    expect(whole).toContain("f49")
+    expect(whole).toContain("END")
+  },
+)
+
+test(promised("pass-over.A5", "a result of which some files were applied says which"), () => {
+  const file = { type: "file_modification", change: "added", is_binary: false, is_large: false, by: "tool" } as const
+  const rest = {
+    old_content: null,
+    new_content: "x",
+    old_hash: null,
+    new_hash: "h",
+    old_mode: null,
+    new_mode: "100644",
+  }
+  const artifacts = ["a", "b"].map((path) => ({ ...file, ...rest, path }))
+  const state = { state: "applied", is_late: false, undecided: [], applied: ["a"], rejected: ["b"] } as const
+  expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
+})
+
+describe("a result goes back", () => {
+  const policy = builtInPolicy()
+  const asking = passRecord({
+    policy: {
+      ...policy,
+      values: { ...policy.values, auto_return: false },
+      levels: { ...policy.levels, auto_return: "pair" },
+    },
+  })
+  const deps = { hasUser: true, noteRelease: async () => {}, withdraw: async () => {}, log: createRecordedLog() }
+  const never = () => Promise.reject(new Error("nobody was to be asked"))
+
+  test(promised("pass-over.A6", "unasked where nobody wrote that somebody is to be asked"), async () => {
+    expect((await releaseResult(passRecord(), { ...deps, ask: never })).kind).toBe("released")
+  })
+
+  test(promised("pass-over.A6", "when the user says so, and not when the user says no"), async () => {
+    expect(await releaseResult(asking, { ...deps, ask: async () => {} })).toEqual({ kind: "released", note: undefined })
+    const no = () => Promise.reject(new Error("rejected"))
+    expect((await releaseResult(asking, { ...deps, ask: no })).kind).toBe("refused")
+  })
+
+  test(promised("pass-over.A6", "where nobody can be asked, and says so"), async () => {
+    const released = await releaseResult(asking, { ...deps, ask: never, hasUser: false })
+    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody could be asked") })
+  })
+
+  test(promised("pass-over.A6", "where OpenCode lets no tool ask, and says so"), async () => {
+    const notRun = () => ({}) as Promise<void>
+    const released = await releaseResult(asking, { ...deps, ask: notRun })
+    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("cannot ask") })
+  })
+
+  test(promised("pass-over.A6", "when nobody answers in time, and the question is taken back"), async () => {
+    const withdrawn: string[] = []
+    const withdraw = async (passID: string) => {
+      withdrawn.push(passID)
+    }
+    const silent = () => new Promise<void>(() => {})
+    const released = await releaseResult(asking, { ...deps, ask: silent, withdraw, answerDeadlineMs: 5 })
+    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody answered") })
+    expect(withdrawn).toEqual([asking.request.pass_over_id])
+  })
+})

@@ -1,0 +1,155 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import type { AuditEntry } from "../../../.opencode/baton/pass-over/audit-entry.ts"
+import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
+import type { PassEvent } from "../../../.opencode/baton/pass-over/pass-state.ts"
+import { createPassStore } from "../../../.opencode/baton/pass-over/pass-store.ts"
+import { type BeginPass, createPasses } from "../../../.opencode/baton/pass-over/passes.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import {
+  builtInPolicy,
+  PASS_ID,
+  passRequest,
+  refusedPass,
+  workOutput,
+} from "../../support/opencode/pass-over-values.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const SETTINGS = { enabled: true, retention_days: 90 }
+const KEY = "c".repeat(64)
+
+const setUp = () => {
+  const entries: AuditEntry[] = []
+  const pruned: number[] = []
+  const store = createPassStore({ state: createStateFolder(temporaryFolder()), log: createRecordedLog() })
+  let ticks = 0
+  const passes = createPasses({
+    store,
+    audit: {
+      append: async (entry) => entries.push(entry) > 0,
+      prune: async (days) => void pruned.push(days),
+    },
+    now: () => new Date(Date.UTC(2026, 0, 1) + 1000 * ticks++),
+  })
+  const begin = (change: Partial<BeginPass> = {}) =>
+    passes.begin({ request: passRequest(), policy: builtInPolicy(), cacheKey: KEY, audit: SETTINGS, ...change })
+  return { entries, pruned, store, passes, begin }
+}
+
+describe("the passes", () => {
+  test(
+    promised(["pass-over.E3", "pass-over.E4"], "have one stored state and one line of the audit for each change"),
+    async () => {
+      const { entries, store, passes, begin } = setUp()
+      await begin()
+      await passes.advance(PASS_ID, { type: "started" }, { child_session_id: "ses_child" })
+      await passes.attemptFailed(PASS_ID, passOverError("E011", { message: "The model failed", cause: "503" }))
+      await passes.advance(PASS_ID, { type: "started" }, { child_session_id: "ses_second" })
+      await passes.advance(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
+      await passes.advance(PASS_ID, { type: "applied", by: "originator" })
+      expect(entries.map(({ event, state, attempts }) => `${event} ${state} ${attempts}`)).toEqual([
+        "sent sent 0",
+        "started waiting_for_return 1",
+        "attempt_failed waiting_for_return 1",
+        "started waiting_for_return 2",
+        "returned returned 2",
+        "applied applied 2",
+      ])
+      expect(entries[2]?.error).toEqual({ code: "E011", message: "The model failed" })
+      const stored = await store.read(PASS_ID)
+      expect(stored).toMatchObject({ attempts: 2, child_session_id: "ses_second", state: { state: "applied" } })
+      expect(stored?.history.map(({ state }) => state)).toEqual(["sent", "waiting_for_return", "returned", "applied"])
+      expect(stored?.history.map(({ at }) => at)).toEqual(
+        [entries[0], entries[1], entries[4], entries[5]].map((each) => each?.at),
+      )
+    },
+  )
+
+  test(promised(["pass-over.E4", "pass-over.E1"], "change nothing where nothing can happen, and say why"), async () => {
+    const { entries, store, passes, begin } = setUp()
+    const unknown = await passes.advance(PASS_ID, { type: "started" })
+    expect(unknown).toMatchObject({ kind: "refused", error: { code: "E023" } })
+    const record = await begin()
+    const early = await passes.advance(PASS_ID, { type: "applied", by: "originator" }, { output: workOutput() })
+    expect(early).toMatchObject({ kind: "refused", error: { code: "E024" } })
+    expect(await store.read(PASS_ID)).toEqual(record)
+    expect(entries).toHaveLength(1)
+  })
+
+  test(
+    promised(["pass-over.E3", "pass-over.E1"], "are in the audit with why they were refused or cancelled"),
+    async () => {
+      const { entries, passes, begin } = setUp()
+      const error = passOverError("E011", { message: "No copy could be made", cause: "The disk is full" })
+      await passes.refuse({ ...refusedPass(), reason: "token=abcdefgh" }, error)
+      await begin()
+      await passes.advance(PASS_ID, { type: "cancelled" }, {}, error)
+      expect(entries.map(({ event, error: why }) => [event, why?.message])).toEqual([
+        ["refused", "No copy could be made"],
+        ["sent", undefined],
+        ["cancelled", "No copy could be made"],
+      ])
+      expect(entries[0]).toMatchObject({ reason: "token=[redacted]", policy_name: "none" })
+    },
+  )
+
+  test(promised("pass-over.E4", "are announced once, whoever asks at the same time"), async () => {
+    const { entries, passes, begin } = setUp()
+    await begin()
+    const told = await Promise.all([1, 2, 3].map(() => passes.announce(PASS_ID)))
+    expect(told.filter(Boolean)).toHaveLength(1)
+    expect(await passes.announce("pass_20260101102030000_none")).toBe(false)
+    expect(entries.map(({ event }) => event)).toEqual(["sent", "announced"])
+  })
+
+  test(promised("pass-over.A7", "answer the question that they answered before"), async () => {
+    const { store, passes, begin } = setUp()
+    await begin()
+    expect(await store.findAnswer(KEY)).toBeUndefined()
+    await passes.advance(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
+    expect(await store.findAnswer(KEY)).toMatchObject({ output: workOutput() })
+  })
+
+  test(
+    promised("pass-over.E3", "are in no audit where the policy says so, and old audits are removed once"),
+    async () => {
+      const { entries, pruned, passes, begin } = setUp()
+      const quiet = { enabled: false, retention_days: 7 }
+      await begin({ audit: quiet })
+      await passes.advance(PASS_ID, { type: "cancelled" })
+      expect(entries).toEqual([])
+      await begin({ request: passRequest({ pass_over_id: "pass_20260101102030001_abcd" }) })
+      expect(entries.map(({ event }) => event)).toEqual(["sent"])
+      expect(pruned).toEqual([7])
+    },
+  )
+
+  test(promised("pass-over.E4", "lose no result, whatever happens at the same time"), async () => {
+    const event: fc.Arbitrary<PassEvent> = fc.constantFrom<PassEvent[]>(
+      { type: "started" },
+      { type: "returned", paths: ["a.ts"] },
+      { type: "timed_out" },
+      { type: "cancelled" },
+      { type: "applied", by: "originator" },
+      { type: "rejected" },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 8 }), async (events) => {
+        const { entries, store, passes, begin } = setUp()
+        await begin()
+        const steps = await Promise.all(
+          events.map((each) => passes.advance(PASS_ID, each, each.type === "returned" ? { output: workOutput() } : {})),
+        )
+        const moved = steps.filter(({ kind }) => kind === "moved")
+        expect(entries).toHaveLength(1 + moved.length)
+        const stored = await store.read(PASS_ID)
+        expect(stored?.state.state).toBe(entries.at(-1)?.state)
+        expect(stored?.output !== null).toBe(entries.some((entry) => entry.event === "returned"))
+      }),
+      { numRuns: runs(25) },
+    )
+  })
+})

@@ -1,0 +1,192 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import {
+  BUILT_IN_POLICY,
+  type Policy,
+  type PolicyKey,
+  type PolicyPart,
+} from "../../../.opencode/baton/pass-over/policy.ts"
+import { type ResolutionInput, resolvePolicy } from "../../../.opencode/baton/pass-over/policy-resolution.ts"
+import { renderPolicy } from "../../../.opencode/baton/pass-over/render-policy.ts"
+import { promised } from "../../requirements.ts"
+
+type Parts = {
+  defaults?: PolicyPart
+  pair?: PolicyPart
+  subagent?: PolicyPart
+  override?: PolicyPart
+  inherited?: ResolutionInput["inherited"]
+}
+
+const resolve = ({ defaults = {}, pair, subagent, override, inherited }: Parts) =>
+  resolvePolicy({
+    file: {
+      defaults,
+      pairs: pair ? { "alice->audit": pair } : {},
+      subagents: subagent ? { audit: subagent } : {},
+    },
+    originator: "alice",
+    subagent: "audit",
+    override,
+    inherited,
+  })
+
+const resolved = (parts: Parts) => {
+  const resolution = resolve(parts)
+  if (resolution.kind === "refused") throw new Error(resolution.error.message)
+  return resolution.policy
+}
+
+describe("a policy", () => {
+  test.each<[string, Parts, string, number]>([
+    ["nobody", {}, "built-in", BUILT_IN_POLICY.timeout_ms],
+    ["the defaults", { defaults: { timeout_ms: 1 } }, "global", 1],
+    ["the subagent", { defaults: { timeout_ms: 1 }, subagent: { timeout_ms: 2 } }, "subagent", 2],
+    ["the pair", { defaults: { timeout_ms: 1 }, subagent: { timeout_ms: 2 }, pair: { timeout_ms: 3 } }, "pair", 3],
+    ["the override", { subagent: { timeout_ms: 3 }, override: { timeout_ms: 2 } }, "override", 2],
+  ])(promised("pass-over.C1", "takes a value from %s when nobody before has one"), (_who, parts, level, value) => {
+    const { values, levels } = resolved(parts)
+    expect([values.timeout_ms, levels.timeout_ms]).toEqual([value, level])
+    expect(levels.auto_apply).toBe("built-in")
+  })
+
+  test(
+    promised("pass-over.C1", "resolves each key for itself and names the most specific level that had a say"),
+    () => {
+      const policy = resolved({ defaults: { cache: true }, pair: { auto_return: true }, override: { max_retries: 0 } })
+      expect(policy.values).toEqual({ ...BUILT_IN_POLICY, cache: true, auto_return: true, max_retries: 0 })
+      expect(policy.levels).toMatchObject({ cache: "global", auto_return: "pair", max_retries: "override" })
+      expect(policy.name).toBe("pair alice->audit with override")
+      expect(resolved({ subagent: { cache: true } }).name).toBe("subagent audit")
+      expect(resolved({ defaults: { cache: true } }).name).toBe("defaults")
+      expect(resolved({}).name).toBe("built-in")
+    },
+  )
+
+  test(promised("pass-over.C1", "of names that every object has is only what the file says"), () => {
+    for (const subagent of ["constructor", "__proto__", "toString"]) {
+      const file = { defaults: {}, pairs: {}, subagents: {} }
+      expect(resolvePolicy({ file, originator: "a", subagent })).toMatchObject({ policy: { values: BUILT_IN_POLICY } })
+    }
+  })
+})
+
+test(promised("pass-over.C1", "is shown with the level that each value came from"), () => {
+  const policy = resolved({
+    pair: { auto_return: true, can_modify_files: true },
+    override: { timeout_ms: 60_000 },
+    inherited: { can_modify_files: false, can_run_tools: true },
+  })
+  expect(renderPolicy(policy).split("\n")).toEqual([
+    "Policy: pair alice->audit with override",
+    "- originator: can_modify_files false",
+    "- override: timeout_ms 60000",
+    "- pair: auto_return true",
+    expect.stringMatching(/^- built-in: auto_apply false, on_timeout continue, max_chain_depth 3, .*50000$/),
+  ])
+})
+
+describe("an override", () => {
+  test.each<[string, Parts]>([
+    [
+      "files that the subagent may not change",
+      { subagent: { can_modify_files: false }, override: { can_modify_files: true } },
+    ],
+    ["files that nobody may change", { defaults: { can_modify_files: false }, override: { can_modify_files: true } }],
+    ["tools that the pair forbids", { pair: { can_run_tools: false }, override: { can_run_tools: true } }],
+    [
+      "passes that the subagent does not receive",
+      { subagent: { can_receive_passes: false }, override: { can_receive_passes: true } },
+    ],
+    ["more depth than the built-in policy has", { override: { max_chain_depth: 4 } }],
+    [
+      "more passes than the defaults have",
+      { defaults: { max_passes_per_session: 5 }, override: { max_passes_per_session: 6 } },
+    ],
+    ["more time than the subagent has", { subagent: { max_time_ms: 5000 }, override: { max_time_ms: 6000 } }],
+    ["a longer wait than the pair has", { pair: { timeout_ms: 5000 }, override: { timeout_ms: 6000 } }],
+    ["going on where the pair stops", { pair: { on_timeout: "stop" }, override: { on_timeout: "continue" } }],
+    ["applying where the pair does not", { pair: { auto_apply: false }, override: { auto_apply: true } }],
+    [
+      "returning unasked where the subagent does not",
+      { subagent: { auto_return: false }, override: { auto_return: true } },
+    ],
+    ["more context", { override: { max_context_tokens: 50_001 } }],
+    ["more retries", { override: { max_retries: 4 } }],
+  ])(promised("pass-over.C2", "cannot widen: %s"), (_what, parts) => {
+    const [key] = Object.keys(parts.override ?? {})
+    expect(resolve(parts)).toMatchObject({
+      kind: "refused",
+      error: {
+        code: "E030",
+        message: expect.stringContaining(key ?? ""),
+        next_step: `Pass again without ${key} in the override.`,
+      },
+    })
+  })
+
+  test.each<[string, Parts]>([
+    [
+      "the document's own",
+      { defaults: { auto_return: false, timeout_ms: 30_000 }, override: { timeout_ms: 60_000, auto_return: true } },
+    ],
+    [
+      "less of everything",
+      { override: { can_modify_files: false, can_run_tools: false, max_chain_depth: 1, max_time_ms: 1000 } },
+    ],
+    [
+      "what the pair allows against the subagent",
+      { pair: { can_modify_files: true }, subagent: { can_modify_files: false }, override: { can_modify_files: true } },
+    ],
+    ["stopping where the pair goes on", { pair: { on_timeout: "continue" }, override: { on_timeout: "stop" } }],
+    [
+      "notices, cache and delays",
+      {
+        pair: { cache: false },
+        override: { cache: true, notify_on_return: "never", retry_delay_ms: 5, backoff_multiplier: 3 },
+      },
+    ],
+  ])(promised("pass-over.C1", "may say: %s"), (_what, parts) => {
+    expect(resolved(parts).values).toMatchObject(parts.override ?? {})
+  })
+
+  test(promised("pass-over.C2", "never makes a right or a limit wider than it is without it"), () => {
+    const part: fc.Arbitrary<PolicyPart> = fc.record(
+      {
+        can_modify_files: fc.boolean(),
+        can_run_tools: fc.boolean(),
+        can_receive_passes: fc.boolean(),
+        max_chain_depth: fc.integer({ min: 1, max: 6 }),
+        max_time_ms: fc.integer({ min: 1000, max: 4_000_000 }),
+      },
+      { requiredKeys: [] },
+    )
+    const width = (key: PolicyKey, values: Policy): number => Number(values[key])
+    fc.assert(
+      fc.property(part, part, part, part, (defaults, pair, subagent, override) => {
+        const without = resolved({ defaults, pair, subagent })
+        const answer = resolve({ defaults, pair, subagent, override })
+        const keys = Object.keys(override) as PolicyKey[]
+        // A run that says nothing is drawn again, and too many of them fail.
+        fc.pre(answer.kind !== "refused" && keys.length > 0)
+        for (const key of keys) {
+          expect(width(key, answer.policy.values)).toBeLessThanOrEqual(width(key, without.values))
+          expect(answer.policy.levels[key]).toBe("override")
+        }
+      }),
+    )
+  })
+})
+
+test(promised("pass-over.C1", "what the originator may not do, its subagent may not either, whatever is said"), () => {
+  const { values, levels } = resolved({
+    pair: { can_modify_files: true },
+    subagent: { can_run_tools: false },
+    inherited: { can_modify_files: false, can_run_tools: false },
+  })
+  expect(values).toMatchObject({ can_modify_files: false, can_run_tools: false })
+  expect(levels).toMatchObject({ can_modify_files: "originator", can_run_tools: "subagent" })
+  expect(resolved({ inherited: { can_modify_files: true, can_run_tools: true } }).levels.can_modify_files).toBe(
+    "built-in",
+  )
+})

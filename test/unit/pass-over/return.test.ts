@@ -1,0 +1,82 @@
+import { tool } from "@opencode-ai/plugin/tool"
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { checkReturn } from "../../../.opencode/baton/pass-over/return-arguments.ts"
+import { promised } from "../../requirements.ts"
+
+const check = (args: unknown, earlierRefusals = 0) => checkReturn(tool.schema, args, earlierRefusals)
+const MINIMAL = { status: "completed", summary: "All is well." }
+
+describe("a return", () => {
+  test(promised("pass-over.A2", "needs a status and a summary, and the rest is empty without being said"), () => {
+    expect(check(MINIMAL)).toEqual({
+      kind: "accepted",
+      value: { ...MINIMAL, findings: [], recommendations: [], artifacts: [] },
+      ignored: [],
+    })
+  })
+
+  test(promised("pass-over.A2", "may say nothing with null or an empty text, as models do"), () => {
+    const finding = { severity: "error", message: "It is wrong", path: "a.ts", line: null, fix: "" }
+    expect(check({ ...MINIMAL, decision: null, artifacts: null, findings: [finding, null] })).toMatchObject({
+      kind: "accepted",
+      value: { findings: [{ severity: "error", message: "It is wrong", path: "a.ts" }] },
+    })
+  })
+
+  test(promised(["pass-over.A2", "pass-over.B1"], "counts for nothing where it claims what the program sees"), () => {
+    const artifacts = [
+      { type: "file_modification", path: "a.ts", change: "modified" },
+      { type: "tool_result", tool: "bash" },
+      { type: "message", text: "Thanks" },
+    ]
+    expect(check({ ...MINIMAL, artifacts })).toMatchObject({
+      kind: "accepted",
+      value: { artifacts: [{ type: "message", text: "Thanks" }] },
+      ignored: ["file_modification a.ts", "tool_result bash"],
+    })
+  })
+
+  test.each([
+    ["no summary", { status: "completed" }, "- summary: "],
+    ["a blank summary", { ...MINIMAL, summary: "  " }, "- summary: "],
+    ["a status that is the program's", { ...MINIMAL, status: "timeout" }, "- status: "],
+    ["a finding without a message", { ...MINIMAL, findings: [{ severity: "error" }] }, "- findings.0.message: "],
+    [
+      "a line that is no number",
+      { ...MINIMAL, findings: [{ severity: "info", message: "m", line: "3" }] },
+      "findings.0.line",
+    ],
+    ["an unknown artifact", { ...MINIMAL, artifacts: [{ type: "poem" }] }, "- artifacts.0.type: "],
+    ["an argument that is not there", { ...MINIMAL, result: 1 }, '"result"'],
+    ["no object", "done", "- the arguments: "],
+    ["nothing", undefined, "- the arguments: "],
+  ])(promised("pass-over.A2", "with %s is refused with what is wrong"), (_what, args, problem) => {
+    const refused = check(args)
+    expect(refused).toMatchObject({ kind: "refused", text: expect.stringContaining(problem) })
+    expect(refused).toMatchObject({ text: expect.stringMatching(/Call pass_over_return again .* 2 times more\.$/) })
+  })
+
+  test(promised("pass-over.A2", "is refused twice and ends the pass the third time"), () => {
+    expect(check({}, 1)).toMatchObject({ kind: "refused", text: expect.stringContaining("once more.") })
+    expect(check({}, 2)).toMatchObject({
+      kind: "failed",
+      error: { code: "E021", message: "The subagent's return was not valid 3 times" },
+    })
+    expect(check(MINIMAL, 2).kind).toBe("accepted")
+  })
+
+  test(promised("pass-over.A2", "names five problems and counts the rest"), () => {
+    const refused = check({ ...MINIMAL, recommendations: Array.from({ length: 12 }, () => 1) })
+    expect(refused).toMatchObject({ text: expect.stringContaining("- and 7 more") })
+  })
+
+  test(promised("pass-over.A2", "of any shape is answered, never thrown at"), () => {
+    const artifacts = fc.record({ status: fc.string(), summary: fc.anything(), artifacts: fc.anything() })
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), artifacts), (args) => {
+        expect(["accepted", "refused"]).toContain(check(args).kind)
+      }),
+    )
+  })
+})

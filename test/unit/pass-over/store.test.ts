@@ -1,0 +1,238 @@
+import { spawn } from "node:child_process"
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { setTimeout as wait } from "node:timers/promises"
+import { describe, expect, test } from "vitest"
+import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createPassID, isPassID, type PassRecord } from "../../../.opencode/baton/pass-over/pass-record.ts"
+import { type Decisions, type PassState, SENT } from "../../../.opencode/baton/pass-over/pass-state.ts"
+import { createPassStore } from "../../../.opencode/baton/pass-over/pass-store.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { PASS_ID, passMetadata, passRecord, passRequest, workOutput } from "../../support/opencode/pass-over-values.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const setUp = () => {
+  const root = temporaryFolder()
+  const log = createRecordedLog()
+  const store = createPassStore({ state: createStateFolder(root), log })
+  return { root, log, store, folder: join(root, ".opencode", "state", "pass-over") }
+}
+
+const recordOf = (passID: string, rootSession = "ses_root") =>
+  passRecord({
+    request: passRequest({ pass_over_id: passID, metadata: passMetadata({ root_session_id: rootSession }) }),
+  })
+
+const runFixture = (name: string, ...args: string[]): Promise<number | null> =>
+  new Promise((resolve) => {
+    const script = join(REPOSITORY, "test", "fixtures", name)
+    const argv = ["--no-env-file", "--config=/dev/null", "run", script, ...args]
+    const child = spawn(NEWEST.path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: "inherit" })
+    child.on("exit", resolve)
+  })
+
+describe("a stored pass", () => {
+  test(promised("pass-over.E4", "is read as it was written, and unknown ones are not there"), async () => {
+    const { store, log } = setUp()
+    const record = passRecord({ child_session_id: "ses_child", output: workOutput() })
+    await store.create(record)
+    expect(await store.read(PASS_ID)).toEqual(record)
+    for (const id of ["pass_20260101102030000_none", "", "../../etc/passwd", `${PASS_ID}/..`])
+      expect(await store.read(id)).toBeUndefined()
+    expect(log.lines).toEqual([])
+  })
+
+  test(promised("pass-over.E4", "that is damaged is named in the log and taken for absent"), async () => {
+    const { store, log, folder } = setUp()
+    await store.create(passRecord())
+    for (const text of ["", "{", '{"version":2}']) {
+      writeFileSync(join(folder, PASS_ID, "pass.json"), text)
+      expect(await store.read(PASS_ID)).toBeUndefined()
+      expect(await store.update(PASS_ID, (record) => record)).toBeUndefined()
+    }
+    expect(log.lines.every(({ level }) => level === "warn")).toBe(true)
+    expect(log.lines).toHaveLength(6)
+  })
+
+  test(promised("pass-over.E4", "loses no change of many at once, in one process and in several"), async () => {
+    const { store, root, folder } = setUp()
+    await store.create(passRecord())
+    const own = Array.from({ length: 30 }, () =>
+      store.update(PASS_ID, (record) => ({ ...record, attempts: record.attempts + 1 })),
+    )
+    const others = [1, 2].map(() => runFixture("change-pass.ts", root, PASS_ID, "30"))
+    await Promise.all(own)
+    expect(await Promise.all(others)).toEqual([0, 0])
+    expect((await store.read(PASS_ID))?.attempts).toBe(90)
+    expect(readdirSync(join(folder, PASS_ID))).toEqual(["pass.json"])
+  })
+
+  test(
+    promised("pass-over.E4", "stays as it is when a change gives nothing or throws, and can be changed afterwards"),
+    async () => {
+      const { store } = setUp()
+      const record = passRecord()
+      await store.create(record)
+      expect(await store.update(PASS_ID, () => undefined)).toEqual(record)
+      const thrown = store.update(PASS_ID, () => {
+        throw new Error("no")
+      })
+      await expect(thrown).rejects.toThrow("no")
+      expect(await store.read(PASS_ID)).toEqual(record)
+      expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
+    },
+  )
+
+  test(promised("pass-over.E4", "can be changed soon after a crash that cut its lock short"), async () => {
+    const { store, folder } = setUp()
+    await store.create(passRecord())
+    writeFileSync(join(folder, PASS_ID, "pass.lock"), "")
+    expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
+    expect(readdirSync(join(folder, PASS_ID))).toEqual(["pass.json"])
+  })
+
+  test(promised("pass-over.D1", "is counted for its root session from the moment that it is asked for"), async () => {
+    const { store } = setUp()
+    const ids = [1, 2, 3].map((n) => `pass_2026010110203000${n}_abcd`)
+    for (const [at, id] of ids.entries()) await store.create(recordOf(id, at < 2 ? "ses_a" : "ses_b"))
+    expect(await store.idsOfRoot("ses_a")).toEqual(ids.slice(0, 2))
+    expect(await store.idsOfRoot("ses_none")).toEqual([])
+  })
+
+  test(
+    promised("pass-over.D1", "is not made under a name that is none, and passes that cannot be counted are not none"),
+    async () => {
+      const { store, folder } = setUp()
+      await expect(store.create(recordOf("pass_x"))).rejects.toThrow("expected a pass id and session ids")
+      await expect(store.create(recordOf(PASS_ID, "../x"))).rejects.toThrow("received pass_")
+      mkdirSync(join(folder, "by-root"), { recursive: true })
+      writeFileSync(join(folder, "by-root", "ses_a"), "")
+      await expect(store.idsOfRoot("ses_a")).rejects.toThrow("ENOTDIR")
+      await expect(store.create(recordOf(PASS_ID, "ses_a"))).rejects.toThrow()
+      expect(await store.read(PASS_ID)).toBeUndefined()
+    },
+  )
+
+  test(promised("pass-over.D1", "that could not be made leaves nothing being written"), async () => {
+    const { log, root } = setUp()
+    const state = createStateFolder(root)
+    const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
+    let writing = 0
+    const store = createPassStore({
+      log,
+      state: {
+        path: state.path,
+        write: async (path, text, options) => {
+          if (path.includes("by-root")) throw full
+          writing++
+          await wait(20)
+          await state.write(path, text, options)
+          writing--
+        },
+      },
+    })
+    await expect(store.create(recordOf(PASS_ID))).rejects.toBe(full)
+    expect(writing).toBe(0)
+  })
+})
+
+describe("passes", () => {
+  const ID = (day: number) => createPassID(new Date(Date.UTC(2026, 0, day)), "abcd")
+  const stored = (day: number, state: PassState, change: Partial<PassRecord> = {}): PassRecord =>
+    passRecord({
+      request: passRequest({ pass_over_id: ID(day), originating_session_id: day % 2 === 0 ? "ses_even" : "ses_odd" }),
+      history: [{ at: new Date(Date.UTC(2026, 0, day)).toISOString(), state: state.state }],
+      state,
+      ...change,
+    })
+  const result = (change: Partial<Extract<PassState, Decisions>> = {}): PassState => ({
+    state: "returned",
+    is_late: false,
+    undecided: [],
+    applied: [],
+    rejected: [],
+    ...change,
+  })
+  const idsOf = (records: readonly PassRecord[]) => records.map(({ request }) => request.pass_over_id)
+
+  test(
+    promised("pass-over.E4", "that are not at their end are listed, and those of one session, oldest first"),
+    async () => {
+      const { store, folder } = setUp()
+      const states = [
+        SENT,
+        result(),
+        result({ undecided: ["a.ts"] }),
+        result({ is_late: true }),
+        { state: "timed_out" },
+      ] as const
+      for (const [at, state] of states.entries()) await store.create(stored(at + 1, state))
+      writeFileSync(join(folder, "unfinished", ID(9)), "")
+      expect(idsOf(await store.listUnfinished())).toEqual([1, 3, 4, 5].map(ID))
+      expect(idsOf(await store.listOfSession("ses_even"))).toEqual([2, 4].map(ID))
+      expect(await store.idsOfSession("ses_odd")).toEqual([1, 3, 5].map(ID))
+      expect(await store.idsOfSession("../ses_odd")).toEqual([])
+
+      await store.update(ID(3), (record) => ({ ...record, state: result({ state: "applied", applied: ["a.ts"] }) }))
+      await store.update(ID(4), (record) => ({ ...record, announced_at: record.history[0]?.at ?? "" }))
+      expect(idsOf(await store.listUnfinished())).toEqual([1, 5].map(ID))
+      expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
+    },
+  )
+
+  test(
+    promised("pass-over.B3", "that are finished are removed when they are old; nothing that waits for somebody is"),
+    async () => {
+      const { store, folder, log } = setUp()
+      const kept = [stored(1, SENT), stored(2, result({ undecided: ["a.ts"] })), stored(8, { state: "cancelled" })]
+      const late = stored(3, result({ state: "applied" }), {
+        history: [{ at: "2026-01-07T00:00:00.000Z", state: "applied" }],
+      })
+      for (const record of [...kept, late, stored(4, { state: "cancelled" }), stored(5, result())])
+        await store.create(record)
+      await store.removeFinished(new Date(Date.UTC(2026, 0, 6)))
+      expect(readdirSync(folder).filter(isPassID)).toEqual([1, 2, 3, 8].map(ID))
+      expect(await store.idsOfRoot("ses_root")).toEqual([1, 2, 3, 8].map(ID))
+      expect(log.lines).toEqual([])
+    },
+  )
+})
+
+describe("a stored answer", () => {
+  const KEY = "a".repeat(64)
+  const answered = passRecord({ output: workOutput(), cache_key: KEY })
+
+  test(promised("pass-over.A7", "is found by its question, and by no other"), async () => {
+    const { store } = setUp()
+    await store.create(answered)
+    expect(await store.findAnswer(KEY)).toBeUndefined()
+    await store.keepAnswer(answered)
+    expect(await store.findAnswer(KEY)).toEqual(answered)
+    for (const key of ["b".repeat(64), "../x", ""]) expect(await store.findAnswer(key)).toBeUndefined()
+  })
+
+  test(
+    promised("pass-over.A7", "is none when the output is not whole, when it is gone, or when it is another's"),
+    async () => {
+      const { store, folder } = setUp()
+      await store.create(passRecord({ ...answered, output: workOutput({ status: "partial" }) }))
+      await store.keepAnswer(passRecord({ ...answered, output: workOutput({ status: "partial" }) }))
+      expect(await store.findAnswer(KEY)).toBeUndefined()
+      await store.keepAnswer(answered)
+      expect(await store.findAnswer(KEY)).toBeUndefined()
+      await store.update(PASS_ID, () => ({ ...answered, cache_key: "b".repeat(64) }))
+      expect(await store.findAnswer(KEY)).toBeUndefined()
+      writeFileSync(join(folder, "cache", KEY), "pass_20260101102030000_gone\n")
+      expect(await store.findAnswer(KEY)).toBeUndefined()
+    },
+  )
+})
+
+test("ids sort by time and are told from anything else", () => {
+  const ids = [0, 1, 1000].map((ms) => createPassID(new Date(Date.UTC(2026, 0, 1) + ms), "abcd1234"))
+  expect(ids).toEqual([...ids].sort())
+  expect(ids.every(isPassID)).toBe(true)
+  expect(["pass_", "pass_20260101102030000_../x", `x${PASS_ID}`, `${PASS_ID}\n`].some(isPassID)).toBe(false)
+})

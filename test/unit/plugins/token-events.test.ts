@@ -1,0 +1,73 @@
+import { createHook } from "node:async_hooks"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Hooks, Plugin, PluginInput } from "@opencode-ai/plugin"
+import { expect, onTestFinished, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { sourceFiles } from "../../support/files/source-files.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+
+type EventInput = Parameters<NonNullable<Hooks["event"]>>[0]
+
+/** What one token is to OpenCode: a delta, and on older versions the part with it. */
+const TOKEN_EVENTS = [
+  { type: "message.part.delta", properties: { sessionID: "ses_1", messageID: "msg_1", partID: "prt_1", delta: "x" } },
+  { type: "message.part.updated", properties: { part: textPart("x"), delta: "x" } },
+]
+
+/** How many promises `work` makes before it returns. */
+const countPromises = (work: () => void): number => {
+  let count = 0
+  const hook = createHook({
+    init: (_id, type) => {
+      if (type === "PROMISE") count++
+    },
+  }).enable()
+  try {
+    work()
+  } finally {
+    hook.disable()
+  }
+  return count
+}
+
+/** The hooks of each plugin file, in a project that uses every feature. */
+const loadPlugins = async (): Promise<[path: string, hooks: Hooks][]> => {
+  const directory = temporaryFolder()
+  mkdirSync(join(directory, ".opencode"))
+  writeFileSync(join(directory, ".opencode", "pass-over.json"), "{}")
+  const client = { app: { log: async () => ({ data: true }) } }
+  const input = { client, directory, worktree: directory, $: undefined } as unknown as PluginInput
+  const plugins = await Promise.all(
+    sourceFiles(".opencode/plugins", ".ts").map(async (path): Promise<[string, Hooks]> => {
+      const [plugin] = Object.values<Plugin>(await import(join(REPOSITORY, path)))
+      if (!plugin) throw new Error(`${path} exports no plugin`)
+      return [path, await plugin(input)]
+    }),
+  )
+  onTestFinished(async () => {
+    for (const [, { dispose }] of plugins) await dispose?.()
+  })
+  return plugins
+}
+
+test(promised("speed.G3", "a token costs no plugin a promise beside the one that its hook returns"), async () => {
+  const plugins = await loadPlugins()
+  const request = { messages: [userMessage([textPart("Hello.")])] }
+  // From now on the feature of a pass is loaded, and hears every event.
+  for (const [, hooks] of plugins) await hooks["experimental.chat.messages.transform"]?.({}, request)
+  expect(plugins).toHaveLength(5)
+  for (const [path, { event }] of plugins) {
+    expect(event, path).toBeDefined()
+    for (const token of TOKEN_EVENTS) {
+      const made = countPromises(() => void event?.({ event: token } as unknown as EventInput))
+      expect(made, `${path}, ${token.type}`).toBeLessThanOrEqual(1)
+    }
+  }
+  const compacted = { type: "session.compacted", properties: { sessionID: "ses_1" } }
+  const [[, compaction] = []] = plugins
+  const made = countPromises(() => void compaction?.event?.({ event: compacted } as unknown as EventInput))
+  expect(made, "an event that is wanted").toBeGreaterThan(1)
+})

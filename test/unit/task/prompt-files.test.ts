@@ -1,0 +1,187 @@
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { createPromptFiles, PROMPT_LIMIT_BYTES, type PromptName } from "../../../.opencode/baton/task/prompt-files.ts"
+import { promised } from "../../requirements.ts"
+
+const COMMENT = "<!-- baton:handoff -->"
+const OWN = "Dear {{customer}},\nour offer is below.\n"
+const PATH = "prompts/handoff.md"
+const SECOND_PATH = ".opencode/prompts/handoff.md"
+
+let root: string
+let path: string
+let second: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "baton-prompts-"))
+  for (const folder of ["prompts", ".opencode/prompts"]) mkdirSync(join(root, folder), { recursive: true })
+  path = join(root, PATH)
+  second = join(root, SECOND_PATH)
+})
+
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true })
+})
+
+const read = () => createPromptFiles({ root }).read("handoff")
+const readNow = () => createPromptFiles({ root }).readNow("handoff")
+const text = (text: string, path = PATH) => ({ kind: "text", path, text })
+
+describe("a prompt file", () => {
+  test(promised("compaction.C2", "is read anew each time"), async () => {
+    const files = createPromptFiles({ root })
+    writeFileSync(path, `${COMMENT}\nfirst`)
+    expect(await files.read("handoff")).toEqual(text("first"))
+    writeFileSync(path, `${COMMENT}\nsecond`)
+    expect(await files.read("handoff")).toEqual(text("second"))
+    rmSync(path)
+    expect(await files.read("handoff")).toMatchObject({ kind: "unusable" })
+  })
+
+  test(promised("compaction.C2", "is looked up by its name in the project's folder of prompts"), async () => {
+    writeFileSync(join(root, "prompts", "planner.md"), "# Planner\n<!-- baton:planner -->")
+    const files = createPromptFiles({ root })
+    expect(await files.read("planner")).toEqual(text("# Planner\n<!-- baton:planner -->", "prompts/planner.md"))
+    expect(await files.read("worker")).toMatchObject({ path: "prompts/worker.md" })
+  })
+
+  test(promised("compaction.C2", "loses its byte order mark and its CRLF"), async () => {
+    writeFileSync(path, `\uFEFF${COMMENT}\r\n# Übergabe\r\n\r\nSag’s kurz 🏁\r\n`)
+    expect(await read()).toEqual(text("# Übergabe\n\nSag’s kurz 🏁\n"))
+  })
+
+  test(promised("compaction.C2", "may be 64 KB long and not a byte longer"), async () => {
+    const rest = "x".repeat(PROMPT_LIMIT_BYTES - COMMENT.length - 1)
+    writeFileSync(path, `${COMMENT}\n${rest}`)
+    expect(await read()).toEqual(text(rest))
+    writeFileSync(path, `${COMMENT}\n${rest}x`)
+    expect(await read()).toEqual({ kind: "unusable", path: PATH, reason: "it is larger than 65536 bytes" })
+  })
+
+  test(promised("compaction.C2", "may be a link to another file"), async () => {
+    writeFileSync(join(root, "shared.md"), `${COMMENT}\nshared`)
+    symlinkSync(join(root, "shared.md"), path)
+    expect(await read()).toEqual(text("shared"))
+  })
+})
+
+describe("a file is Baton's by its contract comment", () => {
+  test.each([
+    "<!-- baton:handoff -->",
+    "<!--baton:handoff: with this line the file is Baton's -->",
+    "<!-- baton:brief -->",
+    "<!-- Machine-read by .opencode/plugins/compaction-handoff.ts: the heading above and the Task line below.",
+  ])(promised("start.A4", "%s"), async (comment) => {
+    writeFileSync(path, `# Mine\n\n${comment}\n`)
+    expect(await read()).toMatchObject({ kind: "text", path: PATH })
+    expect(readNow()).toEqual(await read())
+  })
+
+  test.each([
+    OWN,
+    "Write <!-- baton:handoff --> here.\n",
+    "  <!-- baton:handoff -->\n",
+    "<!-- batons: three -->\n",
+    "<!-- Machine-read by our CI -->\n",
+  ])(promised("start.A4", "without one it is the project's own: %j"), async (own) => {
+    writeFileSync(path, own)
+    expect(await read()).toEqual({ kind: "foreign", path: PATH })
+    expect(readNow()).toEqual({ kind: "foreign", path: PATH })
+  })
+
+  test.each<PromptName>(["handoff", "handoff-command"])(
+    promised("start.A4", "the comment of %s.md is not sent to the model"),
+    async (name) => {
+      const comment = `<!-- baton:${name}: with this line the file is Baton's. -->`
+      writeFileSync(join(root, `prompts/${name}.md`), `${comment}\n# Mine\n\nDo it.\n${comment}`)
+      expect(createPromptFiles({ root }).readNow(name)).toEqual(text("# Mine\n\nDo it.\n", `prompts/${name}.md`))
+      writeFileSync(join(root, `prompts/${name}.md`), `${comment}\n\n`)
+      expect(await createPromptFiles({ root }).read(name)).toMatchObject({ kind: "unusable", reason: "it is empty" })
+    },
+  )
+
+  test(promised("start.A4", "a role prompt keeps its comments, which its reader looks for"), async () => {
+    const prompt = "# Worker\n<!-- baton:protocol -->\nWork.\n<!-- /baton:protocol -->\n<!-- baton:handoff -->\n"
+    writeFileSync(join(root, "prompts/worker.md"), prompt)
+    expect(await createPromptFiles({ root }).read("worker")).toEqual(text(prompt, "prompts/worker.md"))
+  })
+})
+
+describe("a prompt is looked for in prompts/, then in .opencode/prompts/", () => {
+  const ownFile = (): void => writeFileSync(path, OWN)
+  const emptyFile = (): void => writeFileSync(path, "")
+
+  test(promised("start.A4", "the first that is Baton's counts"), async () => {
+    writeFileSync(second, `${COMMENT}\nsecond`)
+    expect(await read()).toEqual(text("second", SECOND_PATH))
+    writeFileSync(path, `${COMMENT}\nfirst`)
+    expect(await read()).toEqual(text("first"))
+    expect(readNow()).toEqual(text("first"))
+  })
+
+  test(promised("start.A4", "the project's own file gives way and is named"), async () => {
+    ownFile()
+    writeFileSync(second, `${COMMENT}\nsecond`)
+    expect(await read()).toEqual({ ...text("second", SECOND_PATH), foreign: PATH })
+    expect(readNow()).toEqual(await read())
+  })
+
+  test(promised("start.A4", "a file that cannot be used, or one called prompts, gives way"), async () => {
+    writeFileSync(second, `${COMMENT}\nsecond`)
+    emptyFile()
+    expect(await read()).toEqual(text("second", SECOND_PATH))
+    rmSync(join(root, "prompts"), { recursive: true })
+    writeFileSync(join(root, "prompts"), "x")
+    expect(await read()).toEqual(text("second", SECOND_PATH))
+  })
+
+  test.each([
+    ["empty, absent", emptyFile, () => {}, { kind: "unusable", path: PATH }],
+    ["empty, the project's", emptyFile, () => writeFileSync(second, OWN), { kind: "unusable", path: PATH }],
+    ["the project's, absent", ownFile, () => {}, { kind: "foreign", path: PATH }],
+    ["the project's, empty", ownFile, () => writeFileSync(second, ""), { kind: "unusable", path: SECOND_PATH }],
+    ["absent, empty", () => {}, () => writeFileSync(second, ""), { kind: "unusable", path: SECOND_PATH }],
+    ["absent, the project's", () => {}, () => writeFileSync(second, OWN), { kind: "foreign", path: SECOND_PATH }],
+  ])(promised("start.A4", "where neither is of use, what matters most is told: %s"), async (_, one, other, told) => {
+    one()
+    other()
+    expect(await read()).toMatchObject(told)
+    expect(readNow()).toEqual(await read())
+  })
+})
+
+/** Every way in which a file can fail to be a prompt, and the words for it. */
+const UNUSABLE: readonly (readonly [what: string, make: () => void, reason: string])[] = [
+  ["is missing", () => {}, "it does not exist"],
+  ["is missing with its folder", () => rmSync(join(root, "prompts"), { recursive: true }), "it does not exist"],
+  ["is a link to nothing", () => symlinkSync(join(root, "nothing"), path), "it does not exist"],
+  ["is a link to itself", () => symlinkSync(path, path), "it cannot be read: ELOOP"],
+  ["is a folder", () => mkdirSync(path), "it is a folder, not a file"],
+  ["is a pipe that nobody writes to", () => execFileSync("mkfifo", [path]), "it is not a regular file"],
+  ["is a device", () => symlinkSync("/dev/zero", path), "it is not a regular file"],
+  ["is empty", () => writeFileSync(path, ""), "it is empty"],
+  ["is blank", () => writeFileSync(path, " \r\n\t\n\u00a0"), "it is empty"],
+  ["is a byte order mark alone", () => writeFileSync(path, "\uFEFF"), "it is empty"],
+  ["is 10 MB long", () => writeFileSync(path, Buffer.alloc(10_000_000, "x")), "it is larger than 65536 bytes"],
+  ["is binary", () => writeFileSync(path, Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff, 0xfe])), "it is not UTF-8 text"],
+  ["is UTF-16", () => writeFileSync(path, "\uFEFFhello", "utf16le"), "it is not UTF-8 text"],
+  ["is Latin-1", () => writeFileSync(path, "\u00e9t\u00e9", "latin1"), "it is not UTF-8 text"],
+  ["holds NUL bytes", () => writeFileSync(path, "a\0b"), "it holds NUL bytes, so it is not text"],
+]
+
+test.each(UNUSABLE)(
+  promised("compaction.C2", "is refused with its path and a reason when it %s"),
+  async (_w, make, reason) => {
+    make()
+    expect(await read()).toEqual({ kind: "unusable", path: PATH, reason })
+  },
+)
+
+test(promised("compaction.C2", "is refused when the folder of prompts is a file"), async () => {
+  rmSync(join(root, "prompts"), { recursive: true })
+  writeFileSync(join(root, "prompts"), "x")
+  expect(await read()).toEqual({ kind: "unusable", path: PATH, reason: "it cannot be read: ENOTDIR" })
+})

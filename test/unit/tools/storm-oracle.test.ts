@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { type Ending, judge, type Observation } from "../../support/faults/storm/oracle.ts"
+
+const SPECIFICATION = "Lines may end in CRLF."
+const SUMMARY = "Summary 1 of storm 7."
+const CORRECTION = "No, use tabs instead of spaces in the formatter."
+const PASS = "pass_20260101000000000_abcd"
+
+const ended: Ending = { exitCode: 0, signal: null, stdout: "Finished.\n", stderr: "", durationMs: 3_000 }
+const seenTurn = {
+  turn: { kind: "task", steps: ["write", "compact"] },
+  ending: ended,
+  reference: ended,
+  wasKilled: false,
+} as const
+const ledger = {
+  logs: [`Compaction 1: ${SUMMARY}`],
+  description: `${SPECIFICATION}\n\n# Handoff after compaction 1\n`,
+  learnings: [CORRECTION],
+}
+const pass = { id: PASS, state: "returned", hasCopy: false, isAudited: true }
+const surroundings = {
+  beside: { sibling: "there", "sibling/secret.txt": "file 1" },
+  project: { "README.md": "file 2" },
+}
+const file = { path: "work/1.txt", found: "work 1\n", allowed: ["work 1\n"] }
+const compaction = { what: "the compaction", begins: "Compaction ", holds: SUMMARY, isCertain: true }
+
+/** A run of which nothing bad can be said. */
+const good: Observation = {
+  turns: [seenTurn],
+  clean: [ended],
+  hangLimitMs: 150_000,
+  owedLogs: [compaction],
+  owedLearning: CORRECTION,
+  secrets: [],
+  ledger,
+  specification: SPECIFICATION,
+  waiting: [],
+  parked: { found: 0, expected: 0 },
+  mayLose: false,
+  files: [file],
+  surroundings: {
+    before: surroundings,
+    after: { ...surroundings, project: { ...surroundings.project, work: "folder 755", "work/1.txt": "file 3" } },
+  },
+  readBaits: [],
+  foreignAccesses: [],
+  leaks: [],
+  passes: [pass],
+  processes: [],
+  halfFiles: [],
+  complaints: [],
+}
+
+const turnWith = (ending: Partial<Ending>, wasKilled = false): Partial<Observation> => ({
+  turns: [{ ...seenTurn, ending: { ...ended, ...ending }, wasKilled }],
+})
+const after = (change: Partial<Observation["surroundings"]["after"]>): Partial<Observation> => ({
+  surroundings: { before: surroundings, after: { ...good.surroundings.after, ...change } },
+})
+const ledgerWith = (change: Partial<Observation["ledger"]>): Partial<Observation> => ({
+  ledger: { ...ledger, ...change },
+})
+
+const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
+  ["a crash", turnWith({ exitCode: 1, stderr: "Unexpected server error" }), /^crash: run 1 \(task\) ended with exit 1/],
+  ["an end that was to be a kill", turnWith({}, true), /^crash: .*expected SIGKILL/],
+  ["a hang", turnWith({ exitCode: null, signal: "SIGKILL", durationMs: 150_010 }), /^hang: run 1/],
+  ["a hang of the clean run", { clean: [{ ...ended, durationMs: 150_010 }] }, /^hang: the clean run/],
+  ["other output", turnWith({ stdout: "Finished.\nBaton says hello\n" }), /^output: run 1/],
+  ["a lost record", ledgerWith({ logs: ledger.logs.slice(1) }), /^lost: the compaction/],
+  ["a doubled record", ledgerWith({ logs: [...ledger.logs, `Compaction 2: ${SUMMARY}`] }), /^doubled: the compaction/],
+  ["a lost specification", ledgerWith({ description: "# Handoff after compaction 1" }), /^changed: the specification/],
+  ["two handoffs", ledgerWith({ description: ledger.description.repeat(2) }), /^doubled: .* 2 handoffs/],
+  ["a lost learning", ledgerWith({ learnings: [] }), /^lost: what the user said/],
+  ["a doubled learning", ledgerWith({ learnings: [CORRECTION, CORRECTION] }), /^doubled: the learning/],
+  ["a record that waits for ever", { waiting: ["1-a.json"] }, /^waiting: 1 record/],
+  ["a record that was not parked", { parked: { found: 0, expected: 1 } }, /^parked: 0/],
+  ["a changed file of the agent's", { files: [{ ...file, found: "x" }] }, /^changed: work\/1/],
+  ["a removed file", after({ project: {} }), /^changed: README\.md was file 2, is undefined/],
+  ["a file from nowhere", after({ project: { ...surroundings.project, "new.txt": "file 5" } }), /^changed: new\.txt/],
+  ["a write outside", after({ beside: { ...surroundings.beside, "sibling/a": "file 6" } }), /^outside: sibling\/a/],
+  ["a reading outside", { readBaits: ["sibling/secret.txt"] }, /^outside: .* was read/],
+  ["an access that was traced", { foreignAccesses: ["open /root/.ssh/id_rsa"] }, /^outside: open/],
+  ["a leak", { leaks: ["a request to the model"] }, /^leak: /],
+  ["a stored secret", { secrets: ["the ledger"] }, /^secret: /],
+  ["a pass that stays open", { passes: [{ ...pass, state: "waiting_for_return" }] }, /^open: the pass/],
+  ["a copy that stays", { passes: [{ ...pass, hasCopy: true }] }, /^left: the copy/],
+  ["a pass without a line of the audit", { passes: [{ ...pass, isAudited: false }] }, /^lost: the audit/],
+  ["a process that stays", { processes: ["77 sleep"] }, /^left: the process 77/],
+  ["half a file", { halfFiles: ["live/a.json"] }, /^half: live/],
+  ["what a fault itself saw", { complaints: ["a reader saw half"] }, /^a reader saw half$/],
+]
+
+describe("the oracle", () => {
+  test(promised("storm.B3", "has nothing against a run in which all is well"), () => {
+    expect(judge(good)).toEqual([])
+  })
+
+  test.each(WRONG)(promised("storm.B3", "notices %s, and nothing else"), (_what, change, expected) => {
+    const violations = judge({ ...good, ...change })
+    expect(violations).toHaveLength(1)
+    expect(violations[0]).toMatch(expected)
+  })
+
+  test(promised("storm.B3", "takes no notice of what OpenCode prints at its first start alone"), () => {
+    const reference = { ...ended, stderr: "sqlite-migration:done\nDatabase migration complete.\n> build\n" }
+    const turns = [{ ...seenTurn, reference, ending: { ...ended, stderr: "> build\n" } }]
+    expect(judge({ ...good, turns })).toEqual([])
+    expect(judge({ ...good, turns: [{ ...seenTurn, reference }] })).toHaveLength(1)
+  })
+
+  test(promised("storm.B3", "excuses what was being written at a kill, and what disk and ledger refused"), () => {
+    const lost = { ...good, ...ledgerWith({ logs: [] }) }
+    const killed = { ...lost, ...turnWith({ exitCode: null, signal: "SIGKILL" }, true) }
+    expect(judge(killed)).toEqual(["lost: the compaction is not in the ledger"])
+    expect(judge({ ...killed, owedLogs: [{ ...compaction, isCertain: false }] })).toEqual([])
+    expect(judge({ ...lost, mayLose: true })).toEqual([])
+  })
+})
