@@ -69,6 +69,6 @@ describe("the settings", () => {
 
   test(promised("handoff.C3", "are published as the JSON schema that they are read with"), async () => {
     const schema = tool.schema.toJSONSchema(settingsSchema(tool.schema), { io: "input" })
-    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../docs/baton.schema.json")
+    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../../docs/baton.schema.json")
   })
 })

@@ -295,7 +295,7 @@ describe("the published state", () => {
     promised("live-state.A1", "the protocol is published as the JSON schema that the tests hold it with"),
     async () => {
       const schema = tool.schema.toJSONSchema(line)
-      await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../docs/live-state.schema.json")
+      await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../../docs/live-state.schema.json")
     },
   )
 

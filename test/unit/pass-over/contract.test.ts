@@ -68,7 +68,7 @@ describe("the contract", () => {
       Object.entries(types).map(([id, { $schema: _schema, $id: _id, ...type }]) => [id, type]),
     )
     const document = { $schema: "https://json-schema.org/draft/2020-12/schema", $defs }
-    await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot("../../docs/pass-over.schema.json")
+    await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot("../../../docs/pass-over.schema.json")
   })
 
   test(
