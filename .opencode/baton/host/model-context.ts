@@ -5,7 +5,7 @@ import { createClientCall, isRecord, malformed } from "./client-call.ts"
 export type ModelName = UserMessage["model"]
 
 /** OpenCode itself waits for the same before it makes a request. */
-const CALL_DEADLINE_MS = 2_500
+const CONFIG_DEADLINE_MS = 2_500
 
 const contextIn = (data: unknown, { providerID, modelID }: ModelName): number | undefined => {
   const providers = isRecord(data) && Array.isArray(data.providers) ? data.providers : []
@@ -21,7 +21,7 @@ const contextIn = (data: unknown, { providerID, modelID }: ModelName): number | 
  * OpenCode has the models ready when it makes a request, so that this adds little.
  */
 export const createModelContext = (client: Pick<PluginInput["client"], "config">) => {
-  const call = createClientCall(CALL_DEADLINE_MS)
+  const call = createClientCall(CONFIG_DEADLINE_MS)
   return async (model: ModelName): Promise<number | undefined> => {
     const answer = await call(
       "config.providers",

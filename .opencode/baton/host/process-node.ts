@@ -1,5 +1,5 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process"
-import { constants } from "node:os"
+import { constants as system } from "node:os"
 import type { Readable, Writable } from "node:stream"
 import { describeError } from "./log.ts"
 import { childEnvironment, MAX_OUTPUT_BYTES, type RunProcess } from "./process-port.ts"
@@ -7,7 +7,7 @@ import { signalIfThere } from "./process-table.ts"
 
 /** A signal's exit code as a shell reports it; a null code is never taken for success. */
 const exitCodeOf = (code: number | null, signal: NodeJS.Signals | null): number =>
-  code ?? 128 + (signal ? constants.signals[signal] : 0)
+  code ?? 128 + (signal ? system.signals[signal] : 0)
 
 const collect = (stream: Readable, limit: number): (() => string) => {
   const chunks: Buffer[] = []
