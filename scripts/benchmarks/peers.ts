@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { withDeadline } from "../../.opencode/baton/host/deadline.ts"
+import { withDeadline } from "../../.opencode/baton/host/async.ts"
 import { measureRetention, retentionScript } from "../../test/support/model/retention.ts"
 import type { Script } from "../../test/support/model/scripted-model.ts"
 import { REPOSITORY } from "../../test/support/opencode/opencode-binary.ts"

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
-import { errorCode } from "../../.opencode/baton/host/error-code.ts"
+import { errorCode } from "../../.opencode/baton/host/log.ts"
 
 /** Larger files are databases and downloads of other programs; reading them would take longer than the demo. */
 const MAX_BYTES = 64 * 1024 * 1024

@@ -3,11 +3,8 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "vitest"
 import { BUILT_IN_HANDOFF_PROMPT } from "../../.opencode/baton/compaction/built-in-handoff.ts"
-import { extractBrief } from "../../.opencode/baton/task/brief.ts"
-import { parseTask } from "../../.opencode/baton/task/parse.ts"
-import { createPromptFiles, type PromptName } from "../../.opencode/baton/task/prompt-files.ts"
-import { extractProtocol, fillTaskID } from "../../.opencode/baton/task/protocol.ts"
-import { ROLES, type Role } from "../../.opencode/baton/task/role.ts"
+import { extractBrief, parseTask, ROLES, type Role } from "../../.opencode/baton/task/parse.ts"
+import { createPromptFiles, extractProtocol, fillTaskID, type PromptName } from "../../.opencode/baton/task/prompts.ts"
 import { promised } from "../requirements.ts"
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..")

@@ -1,4 +1,4 @@
-import type { TaskBinding } from "../../.opencode/baton/task/binding.ts"
+import type { TaskBinding } from "../../.opencode/baton/task/registry.ts"
 
 /** A worker's session on a task. */
 export const BINDING: TaskBinding = {

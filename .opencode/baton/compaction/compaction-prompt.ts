@@ -1,4 +1,4 @@
-import { type Facts, renderFacts } from "../task/facts.ts"
+import { type Facts, renderFacts } from "../task/activity.ts"
 import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
 import { type TaskIdentity, taskPieces } from "./task-block.ts"
 

@@ -1,5 +1,5 @@
-import type { CompletedCompaction } from "../host/completed-compaction.ts"
-import { type Facts, renderFacts } from "../task/facts.ts"
+import type { CompletedCompaction } from "../host/messages.ts"
+import { type Facts, renderFacts } from "../task/activity.ts"
 
 /** Which compaction a handoff section is of, as its title says. */
 export type HandoffTitle = {

@@ -1,9 +1,9 @@
 import type { ZodType } from "zod"
-import { createRecentMap } from "../host/recent-map.ts"
+import { createRecentMap } from "../host/async.ts"
 import type { Zod } from "../host/schema.ts"
-import type { SessionStore } from "../host/session-store.ts"
+import type { SessionStore } from "../host/state.ts"
 import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
-import { ROLES, type Role } from "../task/role.ts"
+import { ROLES, type Role } from "../task/parse.ts"
 
 /** What Baton remembers of one session's compactions, across restarts. */
 export type CompactionJournal = {

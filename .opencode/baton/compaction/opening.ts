@@ -1,4 +1,4 @@
-import type { GitState } from "../host/git-files.ts"
+import type { GitState } from "../host/git.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
 import type { HandoffTitle } from "./handoff-section.ts"

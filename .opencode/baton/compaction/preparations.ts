@@ -1,7 +1,6 @@
+import { createRecentMap } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { createRecentMap } from "../host/recent-map.ts"
-import type { TaskBinding } from "../task/binding.ts"
-import type { TaskRegistry } from "../task/registry.ts"
+import type { TaskBinding, TaskRegistry } from "../task/registry.ts"
 import { type GatherDeps, type Gathered, gatherIdentityAndFacts, readInstructions } from "./gather.ts"
 import type { Journals } from "./journal.ts"
 

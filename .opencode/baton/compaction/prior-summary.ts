@@ -1,7 +1,6 @@
-import { findCompletedCompaction, keepsPriorSummary } from "../host/completed-compaction.ts"
-import { withDeadline } from "../host/deadline.ts"
+import { createRecentMap, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { createRecentMap } from "../host/recent-map.ts"
+import { findCompletedCompaction, keepsPriorSummary } from "../host/messages.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { CompactionJournal } from "./journal.ts"
 

@@ -1,4 +1,4 @@
-import type { Facts } from "../task/facts.ts"
+import type { Facts } from "../task/activity.ts"
 import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
 import { factsPiece } from "./compaction-prompt.ts"
 import { type TaskIdentity, taskPieces } from "./task-block.ts"

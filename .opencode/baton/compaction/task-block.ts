@@ -1,4 +1,4 @@
-import type { Role } from "../task/role.ts"
+import type { Role } from "../task/parse.ts"
 import type { Piece } from "./budget.ts"
 
 type TaskInLedger = { title: string; status: string; definitionOfDone?: string; specification: string }

@@ -1,6 +1,6 @@
 import { join } from "node:path"
 import { SILENT } from "../host/log.ts"
-import { createStateFolder } from "../host/state-folder.ts"
+import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { LedgerStatus } from "../ledger/ledger.ts"
 import type { Subject } from "./finding.ts"

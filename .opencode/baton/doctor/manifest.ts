@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "../host/error-code.ts"
+import { isAbsent } from "../host/log.ts"
 
 /** Written by scripts/install; see docs/installation.md. */
 const MANIFEST_PATH = ".opencode/baton/.manifest"

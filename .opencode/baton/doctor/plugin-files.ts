@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "../host/error-code.ts"
+import { isAbsent } from "../host/log.ts"
 
 /** OpenCode scans both names, and not their sub-folders. */
 const FOLDERS = ["plugin", "plugins"] as const

@@ -1,6 +1,6 @@
 import type { Config } from "@opencode-ai/plugin"
 import type { Log } from "../host/log.ts"
-import type { PromptFile, PromptFiles } from "../task/prompt-files.ts"
+import type { PromptFile, PromptFiles } from "../task/prompts.ts"
 import { BUILT_IN_COMMAND } from "./built-in-command.ts"
 
 const COMMAND_NAME = "handoff"

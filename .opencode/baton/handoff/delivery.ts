@@ -1,5 +1,4 @@
-import { cutText } from "../host/cut-text.ts"
-import type { Log } from "../host/log.ts"
+import { cutText, type Log } from "../host/log.ts"
 import type { MessageTarget, Sessions } from "../host/sessions.ts"
 import type { Interface, Tui } from "../host/tui.ts"
 

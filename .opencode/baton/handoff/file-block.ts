@@ -1,4 +1,4 @@
-import { cutText } from "../host/cut-text.ts"
+import { cutText } from "../host/log.ts"
 import type { LineRange } from "./reference.ts"
 
 /** As OpenCode's Read tool reads when it is not told otherwise. */

@@ -1,6 +1,6 @@
-import { cutText } from "../host/cut-text.ts"
-import type { GitState } from "../host/git-files.ts"
-import { type Facts, renderFacts } from "../task/facts.ts"
+import type { GitState } from "../host/git.ts"
+import { cutText } from "../host/log.ts"
+import { type Facts, renderFacts } from "../task/activity.ts"
 
 export type HandoffFacts = Facts & {
   /** Verbatim. */

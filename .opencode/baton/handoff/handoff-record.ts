@@ -1,9 +1,8 @@
 import { readdir, readFile } from "node:fs/promises"
 import type { ZodType } from "zod"
-import { isAbsent } from "../host/error-code.ts"
-import { describeError, type Log } from "../host/log.ts"
+import { describeError, isAbsent, type Log } from "../host/log.ts"
 import { loadZod, type Zod } from "../host/schema.ts"
-import type { StateFolder } from "../host/state-folder.ts"
+import type { StateFolder } from "../host/state.ts"
 
 /** One handoff, from the draft on; a file of its own under `.opencode/state/handoffs/`. */
 export type HandoffRecord = {

@@ -1,9 +1,9 @@
 /** `baton handoffs`. Exits 0 when the handoffs could be read, 1 when not, 2 for a wrong command line. */
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { runCommand } from "../host/command.ts"
-import { nearestProject } from "../host/project-root.ts"
-import { createStateFolder } from "../host/state-folder.ts"
+import { runCommand } from "../host/cli.ts"
+import { nearestProject } from "../host/project.ts"
+import { createStateFolder } from "../host/state.ts"
 import { findChain, renderHandoffLine } from "./handoff-lines.ts"
 import { createHandoffRecords } from "./handoff-record.ts"
 

@@ -1,6 +1,5 @@
 import type { Log } from "../host/log.ts"
-import { pagesBack } from "../host/pages-back.ts"
-import type { Answer, SessionInfo, Sessions, StoredMessage } from "../host/sessions.ts"
+import { type Answer, pagesBack, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { type ChainDeps, isInChain } from "./related-sessions.ts"
 import { parseSearch } from "./search-pattern.ts"
 import { searchSession } from "./session-search.ts"

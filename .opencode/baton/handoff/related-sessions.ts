@@ -1,5 +1,5 @@
 import type { Sessions } from "../host/sessions.ts"
-import { collectUserText } from "../task/user-text.ts"
+import { collectUserText } from "../task/parse.ts"
 import { findMarker } from "./draft.ts"
 import type { HandoffRecord } from "./handoff-record.ts"
 

@@ -1,7 +1,6 @@
-import { pagesBack } from "../host/pages-back.ts"
-import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { type Activity, afterSnapshot, afterToolUse, EMPTY_ACTIVITY } from "../task/activity.ts"
-import { collectUserText } from "../task/user-text.ts"
+import { collectUserText } from "../task/parse.ts"
 
 /** What a whole session shows, read from the newest page back. */
 export type SessionHistory = {

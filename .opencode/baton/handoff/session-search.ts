@@ -1,6 +1,5 @@
-import { cutText } from "../host/cut-text.ts"
-import { pagesBack } from "../host/pages-back.ts"
-import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import { cutText } from "../host/log.ts"
+import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import type { LineSearch } from "./search-pattern.ts"
 import type { ToolDetail } from "./tool-detail.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage } from "./transcript.ts"

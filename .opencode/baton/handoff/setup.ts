@@ -1,6 +1,6 @@
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
 import type { Log } from "../host/log.ts"
-import { createPromptFiles } from "../task/prompt-files.ts"
+import { createPromptFiles } from "../task/prompts.ts"
 import { registerCommand } from "./command.ts"
 import { createToolOffers, type ToolOffers } from "./tool-offers.ts"
 import { createHandoffTools, type HandoffToolDeps } from "./tools.ts"

@@ -1,7 +1,6 @@
-import { hideTools } from "../host/hidden-tools.ts"
-import { noteTextOf } from "../host/request-note.ts"
+import { hideTools, noteTextOf } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-import { collectUserText } from "../task/user-text.ts"
+import { collectUserText } from "../task/parse.ts"
 
 export const HANDOFF_TOOL = "handoff_session"
 export const READ_TOOL = "read_session"

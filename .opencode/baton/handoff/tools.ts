@@ -1,7 +1,5 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
-import { ARGUMENT_TYPES as types } from "../host/argument-types.ts"
-import { withCheckedArguments } from "../host/checked-arguments.ts"
-import type { Zod } from "../host/schema.ts"
+import { ARGUMENT_TYPES as types, withCheckedArguments, type Zod } from "../host/schema.ts"
 import type { HandoffFeature } from "./feature.ts"
 import { TOOL_DETAILS } from "./tool-detail.ts"
 import { HANDOFF_TOOL, READ_TOOL } from "./tool-offers.ts"

@@ -1,6 +1,6 @@
 import type { FilePart, Part, ToolPart } from "@opencode-ai/sdk"
 import type { StoredMessage } from "../host/sessions.ts"
-import { collectUserText } from "../task/user-text.ts"
+import { collectUserText } from "../task/parse.ts"
 import type { ToolDetail } from "./tool-detail.ts"
 
 const TOOL_TEXT_CHARACTERS = 2_000

@@ -1,6 +1,14 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { type Answer, createClientCall, isRecord, malformed } from "./client-call.ts"
-import { isSessionInfo, isStoredMessage, type MessageTarget, type StoredMessage } from "./sessions.ts"
+import {
+  type Answer,
+  createClientCall,
+  isRecord,
+  isSessionInfo,
+  isStoredMessage,
+  type MessageTarget,
+  malformed,
+  type StoredMessage,
+} from "./sessions.ts"
 
 /** A rule of OpenCode's permissions; of several that match, the last one decides. */
 export type PermissionRule = {

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto"
 import { linkSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
-import { errorCode } from "./error-code.ts"
-import { isAlive } from "./process-table.ts"
-import { removeTemporary, TEMPORARY } from "./replace-file.ts"
+import { errorCode } from "./log.ts"
+import { isAlive } from "./process.ts"
+import { removeTemporary, TEMPORARY } from "./state.ts"
 
 /** How often a holder says that it is there, and after how long a silent one is taken for dead. */
 const HEARTBEAT_MS = 5000

@@ -1,6 +1,6 @@
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
+import { withDeadline } from "./async.ts"
 import type { BundleClaim } from "./bundle-claim.ts"
-import { withDeadline } from "./deadline.ts"
 import { describeError, type Log, type LogExtra } from "./log.ts"
 
 /** What a hook decided to change, put off until it is known to be in time. */

@@ -1,5 +1,16 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 
+/** The system's code of a failed file operation, such as ENOENT; undefined for any other error. */
+export const errorCode = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
+
+/** The file, or a folder above it, is not there. */
+export const isAbsent = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
+
+/** The text's beginning. Half a character at the cut would make the request one that providers refuse. */
+export const cutText = (text: string, maxCharacters: number): string =>
+  text.slice(0, maxCharacters).replace(/[\uD800-\uDBFF]$/, "")
+
 export type LogExtra = Record<string, unknown>
 
 /** Where every branch of the bundle says what it did. Never throws, never waits. */

@@ -1,9 +1,337 @@
+import { type ChildProcessByStdio, execFile, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { constants } from "node:fs"
+import { access, readdir, readFile, stat } from "node:fs/promises"
+import { constants as system } from "node:os"
+import { delimiter, isAbsolute, join } from "node:path"
+import type { Readable, Writable } from "node:stream"
 import type { PluginInput } from "@opencode-ai/plugin"
-import { createNodeRunner } from "./process-node.ts"
-import type { RunProcess } from "./process-port.ts"
-import { createShellRunner } from "./process-shell.ts"
+import { describeError, errorCode } from "./log.ts"
 
-export type { Argv, ProcessOutcome, RunOptions, RunProcess } from "./process-port.ts"
+export const isExecutableFile = async (path: string): Promise<boolean> => {
+  try {
+    await access(path, constants.X_OK)
+    return (await stat(path)).isFile()
+  } catch {
+    // Absent or not permitted: for a search along PATH both mean "not this one".
+    return false
+  }
+}
+
+/**
+ * @param path the value of PATH
+ * @returns every executable file of that name, in PATH's order; relative folders are left out, since they would run whatever
+ *   the project holds
+ */
+export const findPrograms = async (name: string, path: string | undefined): Promise<readonly string[]> => {
+  const folders = (path ?? "").split(delimiter).filter(isAbsolute)
+  const candidates = [...new Set(folders)].map((folder) => join(folder, name))
+  const usable = await Promise.all(candidates.map(isExecutableFile))
+  return candidates.filter((_, index) => usable[index])
+}
+
+/** A program and its arguments; each one arrives at the program byte for byte, whatever it holds. */
+export type Argv = readonly [string, ...string[]]
+
+export type RunOptions = {
+  /** Absolute path the program runs in. */
+  readonly cwd: string
+  /** Milliseconds from the call until the program and what it started are ended. */
+  readonly deadlineMs: number
+  /** What the program reads; nothing at all (an empty stdin) when absent. Never the host's own stdin. */
+  readonly stdin?: string
+  /** Added to the host's environment for this child alone; `undefined` removes a variable. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Bytes kept of stdout and of stderr, each; a program that writes more is cut off there. */
+  readonly maxOutputBytes?: number
+}
+
+export type ProcessOutcome =
+  /** A program that a signal ended has the exit code 128 + signal, as in a shell. */
+  | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
+  /**
+   * The deadline passed and the program has been killed; it may have done its work before. `leftBehind` says why it
+   * could not be killed.
+   */
+  | { readonly kind: "timed-out"; readonly deadlineMs: number; readonly leftBehind?: string }
+  /** The program never ran: not found, not executable, a bad working directory, arguments the system refuses. */
+  | { readonly kind: "not-started"; readonly cause: string }
+
+/** Runs one program to its end. Never throws, never prints, never inherits stdio. */
+export type RunProcess = (argv: Argv, options: RunOptions) => Promise<ProcessOutcome>
+
+/** 4 MB of each stream: far above what a ledger prints for one task, far below what hurts the host. */
+export const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+
+/** The environment of a child: the host's own with these changes. */
+export const childEnvironment = (changes: RunOptions["env"]): Record<string, string> => {
+  const merged = Object.entries({ ...process.env, ...changes })
+  return Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
+}
+
+export type RunningProcess = { readonly pid: number; readonly parent: number; readonly args: string }
+
+const LIST_DEADLINE_MS = 2000
+
+const readLinuxProcess = async (pid: string): Promise<RunningProcess | undefined> => {
+  try {
+    const [status, args] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, "utf8"),
+      readFile(`/proc/${pid}/cmdline`, "utf8"),
+    ])
+    // The name in parentheses may itself hold spaces and parentheses; the parent is the second field after it.
+    const parent = Number(status.slice(status.lastIndexOf(")") + 1).split(" ")[2])
+    return { pid: Number(pid), parent, args }
+  } catch {
+    // The process ended between the listing and the read, or belongs to somebody else.
+    return undefined
+  }
+}
+
+const readLinuxProcesses = async (): Promise<RunningProcess[]> => {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name))
+  const processes = await Promise.all(pids.map(readLinuxProcess))
+  return processes.filter((process) => process !== undefined)
+}
+
+/** Rows of `ps -o pid= -o ppid= -o args=`. */
+export const parseProcessRows = (rows: string): RunningProcess[] =>
+  rows.split("\n").flatMap((row) => {
+    const [, pid, parent, args] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(row) ?? []
+    return pid && parent ? [{ pid: Number(pid), parent: Number(parent), args: args ?? "" }] : []
+  })
+
+const readPosixProcesses = (): Promise<RunningProcess[]> =>
+  new Promise((resolve, reject) => {
+    const args = ["-A", "-ww", "-o", "pid=", "-o", "ppid=", "-o", "args="]
+    execFile("ps", args, { timeout: LIST_DEADLINE_MS, maxBuffer: 32 * 1024 * 1024 }, (error, stdout) => {
+      if (error) reject(error)
+      else resolve(parseProcessRows(stdout))
+    })
+  })
+
+/** Every process this user can see. @throws what reading /proc or running `ps` throws */
+export const readProcesses = (platform: NodeJS.Platform): Promise<RunningProcess[]> =>
+  platform === "linux" ? readLinuxProcesses() : readPosixProcesses()
+
+/** The processes whose arguments hold the tag, and all their descendants. Pure. */
+export const selectTagged = (processes: readonly RunningProcess[], tag: string): number[] => {
+  const selected = new Set(processes.filter(({ args }) => args.includes(tag)).map(({ pid }) => pid))
+  let before = -1
+  while (before !== selected.size) {
+    before = selected.size
+    for (const { pid, parent } of processes) if (selected.has(parent)) selected.add(pid)
+  }
+  return [...selected]
+}
+
+/** Whether there is a process with this id, whoever it belongs to. */
+export const isAlive = (pid: number): boolean => {
+  if (!Number.isInteger(pid) || pid <= 0) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return errorCode(error) !== "ESRCH"
+  }
+}
+
+/** To a process, or, with a negative id, a process group. One that is gone is fine. @throws EPERM and the like */
+export const signalIfThere = (pid: number, signal: "SIGKILL" | "SIGSTOP"): void => {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (errorCode(error) !== "ESRCH") throw error
+  }
+}
+
+/** A signal's exit code as a shell reports it; a null code is never taken for success. */
+const exitCodeOf = (code: number | null, signal: NodeJS.Signals | null): number =>
+  code ?? 128 + (signal ? system.signals[signal] : 0)
+
+const collect = (stream: Readable, limit: number): (() => string) => {
+  const chunks: Buffer[] = []
+  let size = 0
+  stream.on("error", () => {})
+  stream.on("data", (chunk: Buffer) => {
+    chunks.push(chunk.subarray(0, limit - size))
+    size += chunk.length
+    if (size >= limit) stream.destroy()
+  })
+  return () => Buffer.concat(chunks).toString()
+}
+
+type Child = ChildProcessByStdio<Writable | null, Readable, Readable>
+
+/** Gives why the program could not be ended, or nothing when it was. */
+const kill = (child: Child, platform: NodeJS.Platform): string | undefined => {
+  // Once it has been waited for, its pid may belong to somebody else.
+  const waitedFor = child.exitCode !== null || child.signalCode !== null
+  try {
+    if (waitedFor || child.pid === undefined) return undefined
+    if (platform === "win32") child.kill("SIGKILL")
+    // Its own process group: what it started ends with it.
+    else signalIfThere(-child.pid, "SIGKILL")
+    return undefined
+  } catch (error) {
+    return describeError(error)
+  } finally {
+    child.stdin?.destroy()
+    child.stdout.destroy()
+    child.stderr.destroy()
+  }
+}
+
+/** The runner on node:child_process, for Node and for Windows. One argument may be 131,071 bytes long on Linux. */
+export const createNodeRunner =
+  ({ platform }: { platform: NodeJS.Platform }): RunProcess =>
+  (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) =>
+    new Promise((resolve) => {
+      const [file, ...args] = argv
+      const fail = (error: unknown) =>
+        resolve({ kind: "not-started", cause: `${file} in ${cwd}: ${describeError(error)}` })
+      try {
+        const child = spawn(file, args, {
+          cwd,
+          env: childEnvironment(env),
+          stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+          detached: platform !== "win32",
+          windowsHide: true,
+        }) as Child
+        const stdout = collect(child.stdout, maxOutputBytes)
+        const stderr = collect(child.stderr, maxOutputBytes)
+        const timer = setTimeout(() => {
+          const leftBehind = kill(child, platform)
+          resolve({ kind: "timed-out", deadlineMs, ...(leftBehind === undefined ? {} : { leftBehind }) })
+        }, deadlineMs)
+        timer.unref()
+        child.once("error", (error) => {
+          clearTimeout(timer)
+          fail(error)
+        })
+        child.once("close", (code, signal) => {
+          clearTimeout(timer)
+          resolve({ kind: "exited", exitCode: exitCodeOf(code, signal), stdout: stdout(), stderr: stderr() })
+        })
+        // A program that ends without reading is no error of ours.
+        child.stdin?.on("error", () => {})
+        child.stdin?.end(stdin)
+      } catch (error) {
+        fail(error)
+      }
+    })
+
+type Shell = PluginInput["$"]
+
+/**
+ * Runs its arguments after the first two, and bounds what they print. One line, so that `ps` shows it on one.
+ *
+ * `$0` is a tag that finds this shell and its descendants in the process table, since `$` tells no pid and cannot kill:
+ * a tag, unlike a pid, is never reused. The program's own exit code comes back through descriptor 5; stdout leaves
+ * through 3 and stderr through 4, each behind a `head`. `timeout`, where there is one, ends the program when the host
+ * is gone and cannot. Arguments arrive with a leading `=`, because Bun 1.3.10 drops empty ones.
+ */
+const BOUNDED_RUN = [
+  "bytes=${1#=}; seconds=${2#=}; shift 2;",
+  'for a do shift; set -- "$@" "${a#=}"; done;',
+  'case $1 in */*) [ -f "$1" ] && [ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac',
+  '|| { printf %s "$0" >&2; exit 127; };',
+  'command -v timeout >/dev/null 2>&1 && set -- timeout -s KILL "$seconds" "$@";',
+  "exec 3>&1 4>&2;",
+  'status=$({ { { "$@" 3>&- 4>&- 5>&- 6>&-; echo $? >&5; } 2>&6 | head -c "$bytes" >&3; } 6>&1',
+  '| head -c "$bytes" >&4; } 5>&1);',
+  'exit "$status"',
+].join(" ")
+
+const KILL_RETRY_MS = 250
+const KILL_ATTEMPTS = 20
+
+/**
+ * Stops them before it ends them: a shell that is just starting its program would leave it behind, with no tag on it and
+ * no parent. Gives why the processes could not be ended, or nothing when they were.
+ */
+const killTagged = async (tag: string, platform: NodeJS.Platform): Promise<string | undefined> => {
+  const stopped = new Set<number>()
+  let failure: string | undefined
+  const attempt = (pid: number, signal: "SIGSTOP" | "SIGKILL"): void => {
+    try {
+      signalIfThere(pid, signal)
+    } catch (error) {
+      failure ??= describeError(error)
+    }
+  }
+  try {
+    for (;;) {
+      const fresh = selectTagged(await readProcesses(platform), tag).filter((pid) => !stopped.has(pid))
+      if (fresh.length === 0) break
+      for (const pid of fresh) {
+        attempt(pid, "SIGSTOP")
+        stopped.add(pid)
+      }
+    }
+  } catch (error) {
+    failure = describeError(error)
+  }
+  for (const pid of stopped) attempt(pid, "SIGKILL")
+  return failure
+}
+
+const commandLine = (tag: string, argv: Argv, bytes: number, deadlineMs: number): string[] => {
+  const seconds = Math.ceil(deadlineMs / 1000) + 1
+  return ["/bin/sh", "-c", BOUNDED_RUN, tag, ...[String(bytes), String(seconds), ...argv].map((text) => `=${text}`)]
+}
+
+const readOutcome = (
+  argv: Argv,
+  tag: string,
+  output: { exitCode: number; stdout: Buffer; stderr: Buffer },
+): ProcessOutcome => {
+  const stderr = output.stderr.toString()
+  if (output.exitCode === 127 && stderr === tag) {
+    return { kind: "not-started", cause: `${argv[0]} is not an executable file and not on PATH` }
+  }
+  // The shell itself could not be started, for example because an argument is too long.
+  if (output.exitCode === 1 && output.stdout.length === 0 && stderr.startsWith("bun: ")) {
+    return { kind: "not-started", cause: stderr.trim() }
+  }
+  return { kind: "exited", exitCode: output.exitCode, stdout: output.stdout.toString(), stderr }
+}
+
+/** The runner on Bun's `$`, for POSIX systems. One argument may be 131,070 bytes long on Linux. */
+export const createShellRunner =
+  ({ shell, platform }: { shell: Shell; platform: NodeJS.Platform }): RunProcess =>
+  (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) =>
+    new Promise((resolve) => {
+      const tag = `baton-run-${randomBytes(12).toString("hex")}`
+      const command = commandLine(tag, argv, maxOutputBytes, deadlineMs)
+      let settled = false
+      let attempts = 0
+
+      const end = async (): Promise<void> => {
+        attempts += 1
+        const leftBehind = await killTagged(tag, platform)
+        resolve({ kind: "timed-out", deadlineMs, ...(leftBehind === undefined ? {} : { leftBehind }) })
+        // A child that `$` was only about to start when the deadline passed shows up a little later.
+        if (!settled && attempts < KILL_ATTEMPTS) setTimeout(() => void end(), KILL_RETRY_MS).unref()
+      }
+
+      const call = async (): Promise<ProcessOutcome> => {
+        const started = stdin === undefined ? shell`${command} < /dev/null` : shell`${command} < ${Buffer.from(stdin)}`
+        try {
+          return readOutcome(argv, tag, await started.cwd(cwd).env(childEnvironment(env)).quiet().nothrow())
+        } catch (error) {
+          return { kind: "not-started", cause: `${argv[0]} in ${cwd}: ${describeError(error)}` }
+        }
+      }
+
+      const timer = setTimeout(() => void end(), deadlineMs)
+      timer.unref()
+      void call().then((outcome) => {
+        settled = true
+        clearTimeout(timer)
+        resolve(outcome)
+      })
+    })
 
 export type ProcessRunnerDeps = {
   /** Bun's `$` as OpenCode hands it to a plugin; undefined on Node (OpenCode Desktop). */

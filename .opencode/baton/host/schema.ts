@@ -1,4 +1,6 @@
+import type { ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import type { tool } from "@opencode-ai/plugin/tool"
+import type { ZodType } from "zod"
 
 /** zod, as the plugin package carries it. */
 export type Zod = typeof tool.schema
@@ -22,3 +24,57 @@ export const loadZod = (): Promise<Zod> => {
   )
   return loading
 }
+
+type Argument = ToolDefinition["args"][string]
+
+type JSONSchema = {
+  readonly type: "string" | "number" | "boolean" | "array"
+  readonly enum?: readonly string[]
+  readonly items?: JSONSchema
+}
+
+/**
+ * An argument as OpenCode's zod wants it, without zod: OpenCode asks for a plugin's tools before the first request of every
+ * session, and loading zod's core for that took 15 ms of each start on 1.2.15 (docs/benchmarks.md).
+ * zod takes what carries these traits for its own, since several copies of it often meet in one program, and asks it for its
+ * JSON Schema. This one lets any value through: `withCheckedArguments` checks what a model writes.
+ */
+const argument = (schema: JSONSchema, description: string, way?: "optional"): Argument => {
+  const zod = {
+    def: { type: "unknown" },
+    traits: new Set(["$ZodType"]),
+    toJSONSchema: () => ({ ...schema, description }),
+    run: <T>(payload: T): T => payload,
+    ...(way ? { optin: way, optout: way } : {}),
+  }
+  // OpenCode 1.18 reads the description off the object.
+  return { _zod: zod, description } as unknown as Argument
+}
+
+/** The kinds of arguments that a tool may have, each with what it is for; what the model is told of them. */
+export const ARGUMENT_TYPES = {
+  string: (description: string) => argument({ type: "string" }, description),
+  optionalString: (description: string) => argument({ type: "string" }, description, "optional"),
+  optionalStrings: (description: string) =>
+    argument({ type: "array", items: { type: "string" } }, description, "optional"),
+  optionalNumber: (description: string) => argument({ type: "number" }, description, "optional"),
+  optionalBoolean: (description: string) => argument({ type: "boolean" }, description, "optional"),
+  optionalChoice: (choices: readonly string[], description: string) =>
+    argument({ type: "string", enum: choices }, description, "optional"),
+} as const
+
+/**
+ * A tool's `execute` that runs only with arguments of the right shape; the model is told what was wrong with others.
+ * OpenCode tells the model the types and hands over what the model wrote, unchecked (seen on 1.2.15 and 1.18.33).
+ */
+export const withCheckedArguments =
+  <Arguments>(
+    schema: (z: Zod) => ZodType<Arguments>,
+    run: (args: Arguments, context: ToolContext) => Promise<string>,
+  ): ((args: unknown, context: ToolContext) => Promise<string>) =>
+  async (args, context) => {
+    const z = await loadZod()
+    const parsed = schema(z).safeParse(args)
+    if (parsed.success) return run(parsed.data, context)
+    return `The arguments are not valid; nothing was done.\n${z.prettifyError(parsed.error)}\nMend them and call again.`
+  }

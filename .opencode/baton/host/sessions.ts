@@ -1,8 +1,59 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import type { Message, Part, Todo } from "@opencode-ai/sdk"
-import { type Answer, createClientCall, isRecord, malformed } from "./client-call.ts"
+import type { Message, Part, Todo, UserMessage } from "@opencode-ai/sdk"
+import { withDeadline } from "./async.ts"
+import { describeError } from "./log.ts"
 
-export type { Answer } from "./client-call.ts"
+/** `missing`: OpenCode answered that there is no such thing. */
+export type Answer<T> = { kind: "answer"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
+
+type Read<T> = (data: unknown, response: Response | undefined) => Answer<T>
+
+/** Makes one call to OpenCode and reads what comes back; never throws. */
+export type ClientCall = <T>(
+  what: string,
+  work: () => Promise<{ data?: unknown; error?: unknown; response?: Response }>,
+  read: Read<T>,
+) => Promise<Answer<T>>
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null
+
+export const malformed = (what: string, received: unknown): Answer<never> => {
+  const shown = JSON.stringify(received)?.slice(0, 80) ?? String(received)
+  return { kind: "failed", reason: `${what} answered in an unknown shape: ${shown}` }
+}
+
+const readRaw = <T>(what: string, raw: unknown, read: Read<T>): Answer<T> => {
+  if (!isRecord(raw)) return malformed(what, raw)
+  const { data, error } = raw
+  const response = raw.response instanceof Response ? raw.response : undefined
+  if (error === undefined) return read(data, response)
+  const reason = `${what} failed: ${JSON.stringify(error).slice(0, 200)}`
+  return { kind: "failed", reason, ...(response?.status === 404 ? { missing: true } : {}) }
+}
+
+/**
+ * Unwraps `{data, error}` (errors do not throw in the 1.x SDK) and gives each call a deadline.
+ *
+ * @param deadlineMs `Number.POSITIVE_INFINITY` for a call that lasts as long as a model works
+ */
+export const createClientCall =
+  (deadlineMs: number): ClientCall =>
+  async (what, work, read) => {
+    // A client that throws at once fails like one that rejects.
+    const started = Promise.resolve().then(() => work())
+    if (deadlineMs === Number.POSITIVE_INFINITY) {
+      try {
+        return readRaw(what, await started, read)
+      } catch (error) {
+        return { kind: "failed", reason: `${what} failed: ${describeError(error)}` }
+      }
+    }
+    const outcome = await withDeadline(started, deadlineMs)
+    if (outcome.kind === "late") return { kind: "failed", reason: `${what} did not answer within ${deadlineMs} ms` }
+    if (outcome.kind === "failed") return { kind: "failed", reason: `${what} failed: ${describeError(outcome.error)}` }
+    return readRaw(what, outcome.value, read)
+  }
 
 export type StoredMessage = { info: Message; parts: Part[] }
 
@@ -115,5 +166,98 @@ export const createSessions = (
           return { kind: "answer", value: data }
         },
       ),
+  }
+}
+
+/** Older than the page before it; in itself oldest first. */
+export type PageBack = { readonly messages: readonly StoredMessage[]; readonly isOldest: boolean }
+
+/** How much more is asked for where there are no cursors. */
+const WIDENING = 10
+
+/**
+ * A session's messages, page by page from the newest back. It ends after the oldest page, after a failure, and as soon as
+ * `isOver` says so, which is asked before each page.
+ *
+ * OpenCode without cursors (1.2.15) can only be asked for more of the newest: each page is then ten times as large, and what
+ * was given before is left out of it.
+ */
+export async function* pagesBack(
+  sessions: Pick<Sessions, "messages">,
+  sessionID: string,
+  { size, isOver }: { size: number; isOver: () => boolean },
+): AsyncGenerator<Answer<PageBack>, void> {
+  let cursor: string | undefined
+  let limit = size
+  let oldestID: string | undefined
+  while (!isOver()) {
+    const answer = await sessions.messages(sessionID, limit, cursor)
+    if (answer.kind === "failed") {
+      yield answer
+      return
+    }
+    const { messages, older } = answer.value
+    const known = messages.findIndex(({ info }) => info.id === oldestID)
+    const isOldest = older === undefined && (cursor !== undefined || messages.length < limit)
+    yield { kind: "answer", value: { messages: known < 0 ? messages : messages.slice(0, known), isOldest } }
+    if (isOldest) return
+    oldestID = messages[0]?.info.id
+    cursor = older
+    if (older === undefined) limit *= WIDENING
+  }
+}
+
+const NEWEST_MESSAGES = 50
+
+/**
+ * Agent and model of a session's last real message: a prompt without both would switch the session's for good.
+ *
+ * @returns undefined when the messages cannot be read, or there are none
+ */
+export const findMessageTarget = async (
+  sessions: Pick<Sessions, "messages">,
+  sessionID: string,
+): Promise<MessageTarget | undefined> => {
+  const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
+  if (newest.kind === "failed") return undefined
+  const infos = newest.value.messages.map(({ info }) => info)
+  const user = infos.findLast((info) => info.role === "user")
+  if (user) {
+    const { providerID, modelID } = user.model
+    return { agent: user.agent, model: { providerID, modelID } }
+  }
+  // A turn of very many steps: its user message is further back, but each step tells the same.
+  const step = infos.findLast((info) => info.role === "assistant")
+  return step && { agent: step.mode, model: { providerID: step.providerID, modelID: step.modelID } }
+}
+
+export type ModelName = UserMessage["model"]
+
+/** OpenCode itself waits for the same before it makes a request. */
+const CONFIG_DEADLINE_MS = 2_500
+
+const contextIn = (data: unknown, { providerID, modelID }: ModelName): number | undefined => {
+  const providers = isRecord(data) && Array.isArray(data.providers) ? data.providers : []
+  const provider: unknown = providers.find((each) => isRecord(each) && each.id === providerID)
+  const models = isRecord(provider) && isRecord(provider.models) ? provider.models : {}
+  const model = models[modelID]
+  const context = isRecord(model) && isRecord(model.limit) ? model.limit.context : undefined
+  return typeof context === "number" && context > 0 ? context : undefined
+}
+
+/**
+ * The context of a model in tokens, for a request whose parameters are not known yet; undefined when OpenCode does not say.
+ * OpenCode has the models ready when it makes a request, so that this adds little.
+ */
+export const createModelContext = (client: Pick<PluginInput["client"], "config">) => {
+  const call = createClientCall(CONFIG_DEADLINE_MS)
+  return async (model: ModelName): Promise<number | undefined> => {
+    const answer = await call(
+      "config.providers",
+      () => client.config.providers(),
+      (data) =>
+        isRecord(data) ? { kind: "answer", value: contextIn(data, model) } : malformed("config.providers", data),
+    )
+    return answer.kind === "answer" ? answer.value : undefined
   }
 }

@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { ZodType } from "zod"
-import { isRecord } from "./client-call.ts"
-import { isAbsent } from "./error-code.ts"
-import { describeError, type Log } from "./log.ts"
+import { describeError, isAbsent, type Log } from "./log.ts"
 import { loadZod, type Zod } from "./schema.ts"
+import { isRecord } from "./sessions.ts"
 
 /** What a user may set in `.opencode/baton.json`; each with its default when absent. */
 export type Settings = {

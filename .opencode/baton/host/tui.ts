@@ -1,5 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { withDeadline } from "./deadline.ts"
+import { withDeadline } from "./async.ts"
 import { describeError } from "./log.ts"
 
 /** Where a person sees this process's sessions. */

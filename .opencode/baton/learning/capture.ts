@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util"
-import { withDeadline } from "../host/deadline.ts"
+import { withDeadline } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"

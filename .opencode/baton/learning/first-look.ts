@@ -1,6 +1,5 @@
 import type { Part } from "@opencode-ai/sdk"
-import { parseTask } from "../task/parse.ts"
-import { collectUserText } from "../task/user-text.ts"
+import { collectUserText, parseTask } from "../task/parse.ts"
 
 /** Whether a user's message teaches something, without the rest of the feature. */
 export const isTeaching = async (parts: readonly Part[]): Promise<boolean> => {

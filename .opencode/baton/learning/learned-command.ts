@@ -3,12 +3,12 @@
  * for a wrong command line.
  */
 import { resolve } from "node:path"
-import { runCommand } from "../host/command.ts"
+import { runCommand } from "../host/cli.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { nearestProject } from "../host/project-root.ts"
+import { nearestProject } from "../host/project.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
-import { createStateFolder } from "../host/state-folder.ts"
+import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
 import { planDelivery } from "../ledger/learning-record.ts"
 import { createOutbox } from "../ledger/outbox.ts"

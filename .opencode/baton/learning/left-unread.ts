@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from "node:fs"
 import type { Log } from "../host/log.ts"
-import { isAlive } from "../host/process-table.ts"
+import { isAlive } from "../host/process.ts"
 import type { Sessions } from "../host/sessions.ts"
-import { collectUserText } from "../task/user-text.ts"
+import { collectUserText } from "../task/parse.ts"
 import type { Message } from "./capture.ts"
 import { forgetUnread, type MessageReference, unreadByOthers } from "./unread.ts"
 

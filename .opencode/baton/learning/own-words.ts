@@ -1,6 +1,4 @@
-import { extractBrief } from "../task/brief.ts"
-import { fenceAfter } from "../task/code-fence.ts"
-import { splitLines } from "../task/user-text.ts"
+import { extractBrief, fenceAfter, splitLines } from "../task/parse.ts"
 
 /** What a person types by hand is shorter; the rest of a longer message is a paste that no rule below recognised. */
 const HAND_TYPED_CHARACTERS = 6_000

@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises"
 import { basename } from "node:path"
-import { findMainWorktree } from "../host/git-files.ts"
+import { findMainWorktree } from "../host/git.ts"
 
 /** Whose learnings these are. */
 export type LearningProject = {

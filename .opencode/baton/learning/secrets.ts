@@ -1,4 +1,4 @@
-import { NAMED_SECRET, PRIVATE_KEY, SECRET_RULES } from "../host/secret-rules.ts"
+import { NAMED_SECRET, PRIVATE_KEY, SECRET_RULES } from "../host/secrets.ts"
 
 /** Long enough that chance cannot be told from words below it; hashes of git (40 hex) are no secrets. */
 const TOKEN = /[A-Za-z0-9+/_=-]{24,}/g

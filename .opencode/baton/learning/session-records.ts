@@ -1,8 +1,6 @@
 import { readdir, rm } from "node:fs/promises"
-import { isAbsent } from "../host/error-code.ts"
-import { describeError, type Log } from "../host/log.ts"
-import { createSessionStore } from "../host/session-store.ts"
-import type { StateFolder } from "../host/state-folder.ts"
+import { describeError, isAbsent, type Log } from "../host/log.ts"
+import { createSessionStore, type StateFolder } from "../host/state.ts"
 import { emptyRecord, isWaiting, type SessionRecord, sessionRecordSchema } from "./session-record.ts"
 
 /**

@@ -1,7 +1,7 @@
-import { cutText } from "../host/cut-text.ts"
+import { cutText } from "../host/log.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { afterSnapshot, afterToolUse, EMPTY_ACTIVITY } from "../task/activity.ts"
-import { collectUserText } from "../task/user-text.ts"
+import { collectUserText } from "../task/parse.ts"
 import { detect } from "./detect.ts"
 import { findSecret } from "./secrets.ts"
 

@@ -1,8 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises"
 import { join } from "node:path"
-import { findPrograms } from "../host/find-program.ts"
 import { describeError, type Log } from "../host/log.ts"
-import type { Argv } from "../host/process-port.ts"
+import { type Argv, findPrograms } from "../host/process.ts"
 import type { ForeignProgram } from "./ledger.ts"
 
 export type LocatedLedger =

@@ -1,6 +1,5 @@
 import type { HeldLock } from "../host/file-lock.ts"
-import type { Log } from "../host/log.ts"
-import { describeError } from "../host/log.ts"
+import { describeError, type Log } from "../host/log.ts"
 import type { createDelivery, KnownLogs } from "./outbox-delivery.ts"
 import { aboutEntry, subjectOf } from "./outbox-entry.ts"
 import type { OutboxFiles } from "./outbox-files.ts"

@@ -1,4 +1,4 @@
-import { isRecord } from "../host/client-call.ts"
+import { isRecord } from "../host/sessions.ts"
 import type { LedgerTask, TaskSummary } from "./ledger.ts"
 
 /*

@@ -1,9 +1,8 @@
 import { readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "../host/error-code.ts"
 import { createFileLock } from "../host/file-lock.ts"
-import { describeError } from "../host/log.ts"
-import { isAlive } from "../host/process-table.ts"
+import { describeError, isAbsent } from "../host/log.ts"
+import { isAlive } from "../host/process.ts"
 import { isObject } from "./merge.ts"
 import { LOCK_ENDING, STATEFILE_ENDING } from "./statefile.ts"
 

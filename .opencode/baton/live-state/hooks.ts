@@ -2,7 +2,7 @@ import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardDispose, guardObserver } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
-import { findProjectRoot } from "../host/project-root.ts"
+import { findProjectRoot } from "../host/project.ts"
 import type { RawEvent } from "./event-observation.ts"
 import type { LiveStateFeature } from "./feature.ts"
 

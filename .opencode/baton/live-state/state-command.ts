@@ -1,9 +1,9 @@
 /** `baton state`. Exits 0, or 1 when the folder cannot be read, or 2 for a wrong command line. */
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { runCommand } from "../host/command.ts"
+import { runCommand } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
-import { nearestProject } from "../host/project-root.ts"
+import { nearestProject } from "../host/project.ts"
 import { renderState } from "./agent-view.ts"
 import { listStates, pruneStates } from "./found-states.ts"
 

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { createFileLock } from "../host/file-lock.ts"
-import { replaceFile } from "../host/replace-file.ts"
+import { replaceFile } from "../host/state.ts"
 
 const MAX_NAME = 100
 export const STATEFILE_ENDING = ".json"

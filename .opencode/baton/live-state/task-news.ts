@@ -1,7 +1,7 @@
 import { dirname } from "node:path"
 import { SILENT } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { createStateFolder } from "../host/state-folder.ts"
+import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
 import { splitHandoff } from "../ledger/description.ts"
 import type { LedgerTask } from "../ledger/ledger.ts"

@@ -1,7 +1,6 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
 import type { Log } from "../host/log.ts"
-import { findMessageTarget } from "../host/message-target.ts"
-import type { Sessions } from "../host/sessions.ts"
+import { findMessageTarget, type Sessions } from "../host/sessions.ts"
 
 /** A result that its originator does not wait for any more. */
 export type Notice = { readonly passID: string; readonly text: string }

@@ -1,4 +1,4 @@
-import { cutText } from "../host/cut-text.ts"
+import { cutText } from "../host/log.ts"
 import { type PassOverRequest, WORK_STATUSES, type WorkStatus } from "./contract.ts"
 import type { PassOverError } from "./errors.ts"
 import type { PassRecord } from "./pass-record.ts"

@@ -1,8 +1,7 @@
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs"
 import { readdir, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { errorCode, isAbsent } from "../host/error-code.ts"
-import { describeError, type Log } from "../host/log.ts"
+import { describeError, errorCode, isAbsent, type Log } from "../host/log.ts"
 import type { AuditEntry } from "./audit-entry.ts"
 
 export const AUDIT_FOLDER = ".opencode/pass-over-logs"

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "../host/error-code.ts"
+import { isAbsent } from "../host/log.ts"
 import { type AuditEntry, isAuditEntry } from "./audit-entry.ts"
 import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH } from "./audit-log.ts"
 

@@ -1,6 +1,5 @@
+import { createDeferred, withDeadline } from "../host/async.ts"
 import type { ChildSessions, PermissionRule, Prompt } from "../host/child-sessions.ts"
-import { withDeadline } from "../host/deadline.ts"
-import { createDeferred } from "../host/deferred.ts"
 import type { Log } from "../host/log.ts"
 import type { Answer, StoredMessage } from "../host/sessions.ts"
 import { type PassOverError, passOverError } from "./errors.ts"

@@ -1,5 +1,5 @@
 import type { ToolPart } from "@opencode-ai/sdk"
-import { cutText } from "../host/cut-text.ts"
+import { cutText } from "../host/log.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Artifact } from "./contract.ts"
 import { RETURN_TOOL } from "./tool-names.ts"

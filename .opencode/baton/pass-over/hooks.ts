@@ -4,7 +4,7 @@ import type { Hooks, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
 import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardConfig, guardDispose, guardHook, guardObserver } from "../host/guard.ts"
 import { createLog } from "../host/log.ts"
-import { findProjectRoot } from "../host/project-root.ts"
+import { findProjectRoot } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
 import { POLICY_FILE } from "./policy-path.ts"
 

@@ -1,4 +1,4 @@
-import type { Deferred } from "../host/deferred.ts"
+import type { Deferred } from "../host/async.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Limits } from "./child-permission.ts"
 import type { ReturnArguments } from "./contract.ts"

@@ -1,4 +1,4 @@
-import { withDeadline } from "../host/deadline.ts"
+import { withDeadline } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
 import { isAtRest } from "./child-transcript.ts"

@@ -1,4 +1,4 @@
-import { createDeferred } from "../host/deferred.ts"
+import { createDeferred } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import { isReader } from "./child-permission.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs"
 import { readdir } from "node:fs/promises"
-import { errorCode } from "../host/error-code.ts"
-import type { StateFolder } from "../host/state-folder.ts"
+import { errorCode } from "../host/log.ts"
+import type { StateFolder } from "../host/state.ts"
 import { isPassID } from "./pass-record.ts"
 
 /** Lists of passes, each a folder with an empty file a pass: passes are found and counted without any being read. */

@@ -1,5 +1,5 @@
 import type { ToolContext } from "@opencode-ai/plugin"
-import { withDeadline } from "../host/deadline.ts"
+import { withDeadline } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { passOverError, renderError } from "./errors.ts"
 import { type LivePass, stopPass } from "./live-pass.ts"

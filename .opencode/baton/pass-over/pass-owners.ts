@@ -1,5 +1,5 @@
 import { createFileLock, type HeldLock } from "../host/file-lock.ts"
-import type { StateFolder } from "../host/state-folder.ts"
+import type { StateFolder } from "../host/state.ts"
 
 /** Which process works on a pass, so that another one can tell a pass that is worked on from one that was left. */
 export type PassOwners = {

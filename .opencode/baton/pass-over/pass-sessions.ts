@@ -1,4 +1,4 @@
-import type { Deferred } from "../host/deferred.ts"
+import type { Deferred } from "../host/async.ts"
 import type { Limits } from "./child-permission.ts"
 import type { Place } from "./worktree/redirect.ts"
 

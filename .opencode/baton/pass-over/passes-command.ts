@@ -1,8 +1,8 @@
 /** `baton passes`. Exits 0 when all could be read (or restored), 1 when not, 2 for a wrong command line. */
 import { resolve } from "node:path"
-import { runCommand } from "../host/command.ts"
+import { runCommand } from "../host/cli.ts"
 import type { LogExtra } from "../host/log.ts"
-import { nearestProject } from "../host/project-root.ts"
+import { nearestProject } from "../host/project.ts"
 import { queryAudit } from "./audit-query.ts"
 import { type PassesRequest, parsePassesArguments } from "./passes-arguments.ts"
 import { renderPass } from "./render-pass.ts"

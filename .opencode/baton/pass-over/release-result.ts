@@ -1,5 +1,5 @@
 import type { ToolContext } from "@opencode-ai/plugin"
-import { withDeadline } from "../host/deadline.ts"
+import { withDeadline } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { RESULT_PERMISSION } from "./agents.ts"
 import { askUser } from "./ask-user.ts"

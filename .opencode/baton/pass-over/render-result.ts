@@ -1,4 +1,4 @@
-import { cutText } from "../host/cut-text.ts"
+import { cutText } from "../host/log.ts"
 import type { Artifact, FileModification, WorkOutput } from "./contract.ts"
 import { renderError } from "./errors.ts"
 import { isOpen, type PassState } from "./pass-state.ts"

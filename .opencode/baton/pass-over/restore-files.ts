@@ -1,6 +1,6 @@
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { createStateFolder } from "../host/state-folder.ts"
+import { createStateFolder } from "../host/state.ts"
 import { createPassWorktree } from "./worktree/pass-worktree.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 

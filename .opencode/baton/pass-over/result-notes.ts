@@ -1,5 +1,4 @@
-import { cutText } from "../host/cut-text.ts"
-import type { Log } from "../host/log.ts"
+import { cutText, type Log } from "../host/log.ts"
 import type { Tui } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-entry.ts"
 import type { PassRecord } from "./pass-record.ts"

@@ -1,7 +1,6 @@
 import { readdir, readFile } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
-import { isAbsent } from "../host/error-code.ts"
-import { describeError, type Log } from "../host/log.ts"
+import { describeError, isAbsent, type Log } from "../host/log.ts"
 import { type FrontMatterValue, type Markdown, parseFrontMatter } from "./front-matter.ts"
 
 export type SkillAgent = {

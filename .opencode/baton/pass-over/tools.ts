@@ -1,7 +1,6 @@
 import type { ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import type { ZodObject, ZodType } from "zod"
-import { withCheckedArguments } from "../host/checked-arguments.ts"
-import type { Zod } from "../host/schema.ts"
+import { withCheckedArguments, type Zod } from "../host/schema.ts"
 import { contractSchemas } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
 import { toolArguments } from "./tool-arguments.ts"

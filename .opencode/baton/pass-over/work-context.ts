@@ -1,7 +1,7 @@
 import type { Part } from "@opencode-ai/sdk"
-import { cutText } from "../host/cut-text.ts"
+import { cutText } from "../host/log.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-import { collectUserText } from "../task/user-text.ts"
+import { collectUserText } from "../task/parse.ts"
 import type { WorkContext } from "./contract.ts"
 
 /** Roughly what a token is in English text and code. */

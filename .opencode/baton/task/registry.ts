@@ -1,11 +1,123 @@
+import type { ZodType } from "zod"
+import { createRecentMap } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { createRecentMap } from "../host/recent-map.ts"
-import type { SessionStore } from "../host/session-store.ts"
-import type { Sessions } from "../host/sessions.ts"
-import { type BindingOrigin, STORED_BRIEF_CHARACTERS, type TaskBinding } from "./binding.ts"
-import { extractBrief } from "./brief.ts"
-import { searchHistory } from "./history.ts"
-import { type ParsedTask, parseTask } from "./parse.ts"
+import type { Zod } from "../host/schema.ts"
+import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import { createSessionStore, type SessionStore, type StateFolder } from "../host/state.ts"
+import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type Role } from "./parse.ts"
+
+/** How a session came to its task. */
+export type BindingOrigin = "message" | "parent" | "history"
+
+/** A session's task identity: what stays when its context goes. */
+export type TaskBinding = {
+  version: 1
+  sessionID: string
+  taskID: string
+  role: Role
+  /** The user's text states the role, and with it asks for the role's protocol. */
+  hasRoleHeading: boolean
+  /** The user's message that set the work, verbatim; for a child session its own first message. */
+  brief: string
+  origin: BindingOrigin
+  /** ISO 8601, UTC. */
+  boundAt: string
+}
+
+/** A brief is kept verbatim up to this many characters: four times what a prompt ever shows of it. */
+export const STORED_BRIEF_CHARACTERS = 24_000
+
+export const taskBindingSchema = (z: Zod): ZodType<TaskBinding> =>
+  z.object({
+    version: z.literal(1),
+    sessionID: z.string(),
+    taskID: z.string(),
+    role: z.enum(ROLES),
+    // Baton 0.1.0 gave every task the protocol.
+    hasRoleHeading: z.boolean().default(true),
+    brief: z.string(),
+    origin: z.enum(["message", "parent", "history"]),
+    boundAt: z.string(),
+  })
+
+/** The bindings of a project's sessions, under `.opencode/state/tasks`, where every feature finds them. */
+export const storedBindings = (deps: { state: StateFolder; log: Log }): SessionStore<TaskBinding> =>
+  createSessionStore({ ...deps, folder: "tasks", schema: taskBindingSchema })
+
+/** A page is small enough to cost 5–35 ms whatever the session's length (measured at 10,000 messages on 1.18.33). */
+const PAGE_MESSAGES = 50
+/** OpenCode before cursors (1.2.15 among them) can only be asked for more of the newest. */
+const WIDER_PAGE_MESSAGES = 400
+
+export type HistorySearch =
+  | { kind: "found"; task: ParsedTask; text: string }
+  /**
+   * Nothing in what was read; `complete` says whether that was everything, `isCutShort` whether more could have been read,
+   * and `unread` where. `firstText` is the oldest user text read.
+   */
+  | { kind: "nothing"; complete: boolean; isCutShort: boolean; unread?: string; firstText?: string }
+  | { kind: "failed"; reason: string }
+
+type Read = { task: ParsedTask; text: string } | undefined
+
+const newestTask = (messages: readonly StoredMessage[]): Read => {
+  for (const message of messages.toReversed()) {
+    if (message.info.role !== "user") continue
+    const text = collectUserText(message.parts)
+    const task = parseTask(text)
+    if (task) return { task, text }
+  }
+  return undefined
+}
+
+const oldestUserText = (messages: readonly StoredMessage[]): string | undefined => {
+  for (const message of messages) {
+    if (message.info.role !== "user") continue
+    const text = collectUserText(message.parts)
+    if (text !== "") return text
+  }
+  return undefined
+}
+
+/**
+ * Finds a session's newest `Task:` line in its stored messages, page by page from the newest back, until `isOver()`.
+ *
+ * For a session that was running before the bundle was there. Never reads the whole history at once.
+ *
+ * @param from the `unread` of an earlier search
+ */
+export const searchHistory = async (
+  sessions: Pick<Sessions, "messages">,
+  sessionID: string,
+  isOver: () => boolean,
+  from?: string,
+): Promise<HistorySearch> => {
+  let cursor = from
+  let limit = PAGE_MESSAGES
+  let firstText: string | undefined
+  for (;;) {
+    const page = await sessions.messages(sessionID, limit, cursor)
+    if (page.kind === "failed") return page
+    const { messages, older } = page.value
+    const found = newestTask(messages)
+    if (found) return { kind: "found", ...found }
+    firstText = oldestUserText(messages) ?? firstText
+    const complete = messages.length < limit
+    const canWiden = older === undefined && cursor === undefined && limit === PAGE_MESSAGES
+    const isAll = complete || (older === undefined && !canWiden)
+    if (isAll || isOver()) {
+      return {
+        kind: "nothing",
+        complete,
+        isCutShort: !isAll,
+        ...(isAll || older === undefined ? {} : { unread: older }),
+        ...(firstText === undefined ? {} : { firstText }),
+      }
+    }
+    if (older === undefined) limit = WIDER_PAGE_MESSAGES
+    else cursor = older
+  }
+}
 
 /** Which task a session works on. No call throws. */
 export type TaskRegistry = {

@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs"
-import { createDeferred } from "../../../.opencode/baton/host/deferred.ts"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { awaitNoProcesses } from "../../../test/support/faults/fault-leftovers.ts"
 import { snapshotTree } from "../../../test/support/files/folder-tree.ts"
 import { type ModelRequest, startScriptedModel } from "../../../test/support/model/scripted-model.ts"

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
-import { readProcesses } from "../../../.opencode/baton/host/process-table.ts"
+import { readProcesses } from "../../../.opencode/baton/host/process.ts"
 import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
 import { createStreamWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { chooseWriter } from "../../../.opencode/baton/live-state/writer-command.ts"

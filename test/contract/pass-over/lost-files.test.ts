@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createPassStore } from "../../../.opencode/baton/pass-over/pass-store.ts"
 import { restoreFiles } from "../../../.opencode/baton/pass-over/restore-files.ts"
 import { promised } from "../../requirements.ts"

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { passFolder } from "../../../.opencode/baton/pass-over/worktree/pass-folder.ts"
 import { removeFiles } from "../../../.opencode/baton/pass-over/worktree/remove-copy.ts"
 import { promised } from "../../requirements.ts"

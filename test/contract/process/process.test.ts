@@ -2,8 +2,13 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
-import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../../.opencode/baton/host/process.ts"
-import { isAlive, readProcesses } from "../../../.opencode/baton/host/process-table.ts"
+import {
+  createProcessRunner,
+  isAlive,
+  type ProcessOutcome,
+  type RunProcess,
+  readProcesses,
+} from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { NEWEST, OLDEST } from "../../support/opencode/opencode-binary.ts"
 import { startShellHost } from "../../support/opencode/process-shell-client.ts"

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
-import { isAlive, readProcesses } from "../../../.opencode/baton/host/process-table.ts"
+import { isAlive, readProcesses } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { createDeferred } from "../../../.opencode/baton/host/deferred.ts"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
 import { type ProviderProxy, startProviderProxy } from "../../support/faults/provider-proxy.ts"
 import {

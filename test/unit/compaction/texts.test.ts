@@ -7,8 +7,7 @@ import {
   type TaskIdentity,
   taskPieces,
 } from "../../../.opencode/baton/compaction/task-block.ts"
-import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
-import type { Facts } from "../../../.opencode/baton/task/facts.ts"
+import { EMPTY_ACTIVITY, type Facts } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
 
 const IDENTITY: TaskIdentity = {

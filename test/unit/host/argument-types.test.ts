@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
-import { ARGUMENT_TYPES as types } from "../../../.opencode/baton/host/argument-types.ts"
+import { ARGUMENT_TYPES as types } from "../../../.opencode/baton/host/schema.ts"
 import { promised } from "../../requirements.ts"
 
 const MADE = {

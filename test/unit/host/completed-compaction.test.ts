@@ -5,7 +5,7 @@ import {
   isAwaitingSummary,
   keepsPriorSummary,
   summaryLine,
-} from "../../../.opencode/baton/host/completed-compaction.ts"
+} from "../../../.opencode/baton/host/messages.ts"
 import { promised } from "../../requirements.ts"
 import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { cutText } from "../../../.opencode/baton/host/cut-text.ts"
+import { cutText } from "../../../.opencode/baton/host/log.ts"
 import { promised } from "../../requirements.ts"
 
 test(promised("handoff.E2", "a text is cut between characters and never inside one"), () => {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
 import { delimiter, join, relative } from "node:path"
 import { describe, expect, test } from "vitest"
-import { findPrograms } from "../../../.opencode/baton/host/find-program.ts"
+import { findPrograms } from "../../../.opencode/baton/host/process.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 describe("programs on PATH", () => {

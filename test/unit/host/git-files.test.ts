@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { readGitFiles } from "../../../.opencode/baton/host/git-files.ts"
+import { readGitFiles } from "../../../.opencode/baton/host/git.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 

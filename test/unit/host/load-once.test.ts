@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { loadOnce } from "../../../.opencode/baton/host/load-once.ts"
+import { loadOnce } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
 
 test(promised("faults.F2", "what is loaded at first use is loaded once, and again when that failed"), async () => {

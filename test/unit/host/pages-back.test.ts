@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { pagesBack } from "../../../.opencode/baton/host/pages-back.ts"
+import { pagesBack } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"

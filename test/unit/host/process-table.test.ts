@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { parseProcessRows, readProcesses, selectTagged } from "../../../.opencode/baton/host/process-table.ts"
+import { parseProcessRows, readProcesses, selectTagged } from "../../../.opencode/baton/host/process.ts"
 
 test("reads the rows of ps, with arguments of any shape", () => {
   const rows = "    1     0 /sbin/init splash\n  412     1 sh -c a  b tag-1\n99999   412 \nnot a row\n"

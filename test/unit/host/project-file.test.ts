@@ -4,9 +4,12 @@ import files from "node:fs/promises"
 import { syncBuiltinESMExports } from "node:module"
 import { dirname, join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
-import { MAX_FILE_BYTES, readProjectFile } from "../../../.opencode/baton/host/project-file.ts"
-import { isSecretPath } from "../../../.opencode/baton/host/secret-path.ts"
-import { decodeText } from "../../../.opencode/baton/host/text-encoding.ts"
+import {
+  decodeText,
+  isSecretPath,
+  MAX_FILE_BYTES,
+  readProjectFile,
+} from "../../../.opencode/baton/host/project-file.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { findProjectRoot, nearestProject } from "../../../.opencode/baton/host/project-root.ts"
+import { findProjectRoot, nearestProject } from "../../../.opencode/baton/host/project.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 /** @param folders to make below a new one, `.opencode` and `.opencode/baton` among them */

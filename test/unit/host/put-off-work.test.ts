@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest"
-import { createPutOffWork } from "../../../.opencode/baton/host/put-off-work.ts"
+import { createPutOffWork } from "../../../.opencode/baton/host/async.ts"
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

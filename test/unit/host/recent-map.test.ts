@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { createRecentMap } from "../../../.opencode/baton/host/recent-map.ts"
+import { createRecentMap } from "../../../.opencode/baton/host/async.ts"
 
 describe("what is remembered by session", () => {
   test("is bounded: what was not asked for or set for longest falls out and is told of", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
-import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known-learning.ts"
 import { chooseLearnings, MAX_GIVEN } from "../../../.opencode/baton/learning/ranking.ts"
 import { createRecall } from "../../../.opencode/baton/learning/recall.ts"

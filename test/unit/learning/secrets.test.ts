@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { SECRET_RULES } from "../../../.opencode/baton/host/secret-rules.ts"
+import { SECRET_RULES } from "../../../.opencode/baton/host/secrets.ts"
 import { findSecret } from "../../../.opencode/baton/learning/secrets.ts"
 import { promised } from "../../requirements.ts"
 

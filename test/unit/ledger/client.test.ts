@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFile
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../../.opencode/baton/host/process.ts"
-import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createLedger, type LedgerDeps } from "../../../.opencode/baton/ledger/client.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, test, vi } from "vitest"
-import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state.ts"
 import { splitHandoff } from "../../../.opencode/baton/ledger/description.ts"
 import { createOutbox, type OutboxDeps } from "../../../.opencode/baton/ledger/outbox.ts"
 import { promised } from "../../requirements.ts"

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { join } from "node:path"
 import { expect, test, vi } from "vitest"
-import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { queryAudit } from "../../../.opencode/baton/pass-over/audit-query.ts"
 import { isUnfinished } from "../../../.opencode/baton/pass-over/pass-record.ts"
 import { createPassStore } from "../../../.opencode/baton/pass-over/pass-store.ts"

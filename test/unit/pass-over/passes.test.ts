@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { createStateFolder } from "../../../.opencode/baton/host/state-folder.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { AuditEntry } from "../../../.opencode/baton/pass-over/audit-entry.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
 import type { PassEvent } from "../../../.opencode/baton/pass-over/pass-state.ts"

@@ -42,7 +42,9 @@ const project = (): { root: string; path: string } => {
 describe("the policy file", () => {
   test(promised("pass-over.C1", "is published as the JSON schema that it is read with"), async () => {
     const schema = z.toJSONSchema(policyFileSchema(z), { io: "input" })
-    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../../docs/pass-over-policy.schema.json")
+    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
+      "../../../docs/pass-over-policy.schema.json",
+    )
   })
 
   test(promised("pass-over.C1", "may be the document's example, and need hold nothing at all"), () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { createDeferred } from "../../../.opencode/baton/host/deferred.ts"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createPassSessions, type PassSession } from "../../../.opencode/baton/pass-over/pass-sessions.ts"
 import { readPassSignal } from "../../../.opencode/baton/pass-over/pass-signal.ts"
 import { toPlace } from "../../../.opencode/baton/pass-over/place.ts"

@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { parseTask } from "../../../.opencode/baton/task/parse.ts"
-import { parseRole, type Role } from "../../../.opencode/baton/task/role.ts"
+import { parseRole, parseTask, type Role } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 
 const CASES: readonly (readonly [why: string, text: string, role: Role | undefined])[] = [

@@ -1,8 +1,6 @@
 import type { Part } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
-import { extractBrief } from "../../../.opencode/baton/task/brief.ts"
-import { parseTask } from "../../../.opencode/baton/task/parse.ts"
-import { collectUserText } from "../../../.opencode/baton/task/user-text.ts"
+import { collectUserText, extractBrief, parseTask } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 
 describe("the user's text", () => {

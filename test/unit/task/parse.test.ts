@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { parseTask } from "../../../.opencode/baton/task/parse.ts"
-import { parseTaskID } from "../../../.opencode/baton/task/task-line.ts"
+import { parseTask, parseTaskID } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 

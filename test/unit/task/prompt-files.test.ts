@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { createPromptFiles, PROMPT_LIMIT_BYTES, type PromptName } from "../../../.opencode/baton/task/prompt-files.ts"
+import { createPromptFiles, PROMPT_LIMIT_BYTES, type PromptName } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 
 const COMMENT = "<!-- baton:handoff -->"

@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { builtInProtocol, extractProtocol, fillTaskID } from "../../../.opencode/baton/task/protocol.ts"
-import { ROLES } from "../../../.opencode/baton/task/role.ts"
+import { ROLES } from "../../../.opencode/baton/task/parse.ts"
+import { builtInProtocol, extractProtocol, fillTaskID } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 
 const OPEN = "<!-- baton:protocol -->"

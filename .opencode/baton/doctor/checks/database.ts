@@ -1,8 +1,7 @@
 import { constants } from "node:fs"
 import { access, open, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { errorCode } from "../../host/error-code.ts"
-import { describeError } from "../../host/log.ts"
+import { describeError, errorCode } from "../../host/log.ts"
 import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
 import { locateLedger } from "../locate-ledger.ts"
 

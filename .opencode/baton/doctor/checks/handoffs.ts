@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/handoff-record.ts"
-import { createStateFolder } from "../../host/state-folder.ts"
+import { createStateFolder } from "../../host/state.ts"
 import { type Check, type Observation, ok, warning } from "../finding.ts"
 
 /** Where OpenCode looks for a command; one of the name keeps it, and Baton's is called otherwise. */

@@ -1,6 +1,6 @@
 import type { Log } from "../../host/log.ts"
 import { readSettings } from "../../host/settings.ts"
-import { createStateFolder } from "../../host/state-folder.ts"
+import { createStateFolder } from "../../host/state.ts"
 import { createSessionRecords } from "../../learning/session-records.ts"
 import { type Check, type Observation, ok, warning } from "../finding.ts"
 

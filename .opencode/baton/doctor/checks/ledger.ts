@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs"
-import type { ProcessOutcome } from "../../host/process-port.ts"
+import type { ProcessOutcome } from "../../host/process.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
 import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
 import { locateLedger } from "../locate-ledger.ts"

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { findPrograms, isExecutableFile } from "../../host/find-program.ts"
+import { findPrograms, isExecutableFile } from "../../host/process.ts"
 import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
 import { listStates } from "../../live-state/found-states.ts"
 import { chooseWriter, WRITER_VARIABLE } from "../../live-state/writer-command.ts"

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { findPrograms, isExecutableFile } from "../../host/find-program.ts"
+import { findPrograms, isExecutableFile } from "../../host/process.ts"
 import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
 
 /** The oldest version every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */

@@ -1,4 +1,4 @@
-import { createStateFolder } from "../../host/state-folder.ts"
+import { createStateFolder } from "../../host/state.ts"
 import { type ParkedEntry, subjectOf } from "../../ledger/outbox-entry.ts"
 import { createOutboxFiles, type OutboxFiles } from "../../ledger/outbox-files.ts"
 import { type Check, type Observation, ok, warning } from "../finding.ts"

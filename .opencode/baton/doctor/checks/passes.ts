@@ -1,4 +1,4 @@
-import { createStateFolder } from "../../host/state-folder.ts"
+import { createStateFolder } from "../../host/state.ts"
 import { readPolicy } from "../../pass-over/policy-file.ts"
 import { POLICY_FILE } from "../../pass-over/policy-path.ts"
 import { listPending } from "../../pass-over/worktree/restore-pass.ts"

@@ -1,7 +1,5 @@
-import { parseTask } from "../../task/parse.ts"
-import { createPromptFiles, type PromptFile, type PromptName } from "../../task/prompt-files.ts"
-import { extractProtocol, fillTaskID } from "../../task/protocol.ts"
-import { ROLES, type Role } from "../../task/role.ts"
+import { parseTask, ROLES, type Role } from "../../task/parse.ts"
+import { createPromptFiles, extractProtocol, fillTaskID, type PromptFile, type PromptName } from "../../task/prompts.ts"
 import { broken, type Check, type Observation, ok, warning } from "../finding.ts"
 
 const EXAMPLE_ID = "ts-0a1b2c"

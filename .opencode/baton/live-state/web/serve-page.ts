@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { errorCode } from "../../host/error-code.ts"
+import { errorCode } from "../../host/log.ts"
 import { watchAgents } from "./agent-watch.ts"
 import { createEventStream, type EventStream } from "./event-stream.ts"
 import { startPageServer } from "./page-server.ts"

@@ -1,7 +1,6 @@
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "../../host/error-code.ts"
-import { describeError } from "../../host/log.ts"
+import { describeError, isAbsent } from "../../host/log.ts"
 import { type FoundState, isAgentAlive, type ReportUnreadable, readState } from "../found-states.ts"
 import { STATEFILE_ENDING } from "../statefile.ts"
 

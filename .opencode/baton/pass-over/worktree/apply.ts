@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { describeError } from "../../host/log.ts"
-import { replaceFile } from "../../host/replace-file.ts"
+import { replaceFile } from "../../host/state.ts"
 import { storeContent } from "./contents.ts"
 import { identityOf, statIfThere } from "./disk.ts"
 import type { PassFolder } from "./pass-folder.ts"

@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join, relative, sep } from "node:path"
-import { replaceFile } from "../../host/replace-file.ts"
+import { replaceFile } from "../../host/state.ts"
 import type { SeenTree } from "./copy-tree.ts"
 import type { Git } from "./git.ts"
 import { excluderFor, makeCopy, seeSource } from "./make-copy.ts"

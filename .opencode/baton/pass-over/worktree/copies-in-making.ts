@@ -1,4 +1,4 @@
-import { createPutOffWork, type PutOffWork } from "../../host/put-off-work.ts"
+import { createPutOffWork, type PutOffWork } from "../../host/async.ts"
 import type { Refusal } from "./worktree.ts"
 
 /** What a copy is when its pass is over: nobody was ever let into it, or it may have been worked in. */

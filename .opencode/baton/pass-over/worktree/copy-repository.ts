@@ -1,6 +1,6 @@
 import { copyFile, mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "../../host/error-code.ts"
+import { isAbsent } from "../../host/log.ts"
 import { type Git, parseList } from "./git.ts"
 import type { Repository } from "./repository.ts"
 

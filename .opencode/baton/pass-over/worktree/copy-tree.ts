@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync, readlinkSync, type Stats, symlinkSync, utimesSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { errorCode, isAbsent } from "../../host/error-code.ts"
+import { errorCode, isAbsent } from "../../host/log.ts"
 import { copyContent, createWayCheck, forEachItem, identityOf, modeOf, statIfThere } from "./disk.ts"
 import type { ListedFile } from "./repository.ts"
 import type { ManifestEntry, Mode } from "./stored.ts"

@@ -4,7 +4,7 @@ import { constants, copyFileSync, createReadStream, lstatSync, type Stats } from
 import { copyFile, readlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { pipeline } from "node:stream/promises"
-import { isAbsent } from "../../host/error-code.ts"
+import { isAbsent } from "../../host/log.ts"
 import type { Mode, Side } from "./stored.ts"
 
 export const statIfThere = (path: string): Stats | undefined => {

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { errorCode } from "../../host/error-code.ts"
+import { errorCode } from "../../host/log.ts"
 import { openBaseContents, storeContent } from "./contents.ts"
 import { findCandidates } from "./differences.ts"
 import { isSameSide } from "./disk.ts"

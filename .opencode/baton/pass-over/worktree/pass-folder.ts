@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import type { StateFolder } from "../../host/state-folder.ts"
+import type { StateFolder } from "../../host/state.ts"
 
 /** Where the files of one pass lie; the pass's own record is beside them, in the folder above. */
 export type PassFolder = {

@@ -3,7 +3,7 @@
  * moved, to the copy that the pass has. OpenCode gives `tool.execute.before` the very arguments that the tool gets.
  */
 import { isAbsolute, relative, resolve, sep } from "node:path"
-import { EDITING_TOOLS, PATCH_TOOLS } from "../../task/changing-tools.ts"
+import { EDITING_TOOLS, PATCH_TOOLS } from "../../task/activity.ts"
 
 export type Place = {
   /** OpenCode's directory, which relative paths are taken from. */

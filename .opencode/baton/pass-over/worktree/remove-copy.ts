@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, renameSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { basename, join } from "node:path"
-import type { StateFolder } from "../../host/state-folder.ts"
+import type { StateFolder } from "../../host/state.ts"
 import { statIfThere } from "./disk.ts"
 import { asideFolder, type PassFolder } from "./pass-folder.ts"
 

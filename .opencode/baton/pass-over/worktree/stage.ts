@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises"
-import { isAbsent } from "../../host/error-code.ts"
-import { replaceFile } from "../../host/replace-file.ts"
+import { isAbsent } from "../../host/log.ts"
+import { replaceFile } from "../../host/state.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import {
   type CopyRecord,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 import type { ZodType } from "zod"
-import { isAbsent } from "../../host/error-code.ts"
+import { isAbsent } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 
 /** Modes as git has them: a file, an executable one, a symbolic link. */

@@ -1,6 +1,6 @@
 import { mkdir, rm, rmdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { errorCode, isAbsent } from "../../host/error-code.ts"
+import { errorCode, isAbsent } from "../../host/log.ts"
 import { isSameSide, readSide, statIfThere } from "./disk.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import type { Journal, JournalEntry, Side } from "./stored.ts"

@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync } from "node:fs"
 import { dirname } from "node:path"
-import { isAbsent } from "../../host/error-code.ts"
+import { isAbsent } from "../../host/log.ts"
 import { isInside } from "./redirect.ts"
 
 /** @returns the real path of what is there, or of the nearest folder that is; undefined where a link leads nowhere */

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs"
 import { chmod, open, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { errorCode, isAbsent } from "../../host/error-code.ts"
+import { errorCode, isAbsent } from "../../host/log.ts"
 import { readContent } from "./contents.ts"
 import { statIfThere } from "./disk.ts"
 import type { Side } from "./stored.ts"

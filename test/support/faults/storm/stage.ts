@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from "node:fs"
-import { signalIfThere } from "../../../../.opencode/baton/host/process-table.ts"
+import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
 import { eventually } from "../../opencode/opencode-server.ts"
 import type { TaskProject } from "../../opencode/task-project.ts"
 import type { Fault, Scene } from "../fault.ts"

@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto"
+import type { Part } from "@opencode-ai/sdk"
 import type { StoredMessage } from "./sessions.ts"
 
 /** A compaction that left a summary, as the conversation shows it. */
@@ -85,4 +87,40 @@ export const summaryLine = (summary: string): string => {
   const filled = lines.filter(({ text }) => text !== "")
   const chosen = (filled.find(({ isHeading }) => !isHeading) ?? filled[0])?.text ?? ""
   return chosen.length > ONE_LINE_CHARACTERS ? `${chosen.slice(0, ONE_LINE_CHARACTERS - 1).trimEnd()}…` : chosen
+}
+
+const NOTE_ID = "prt_baton"
+
+/** The text of a note that Baton put into this request; undefined for any other part. */
+export const noteTextOf = (part: Part): string | undefined =>
+  part.type === "text" && part.synthetic === true && part.id.startsWith(NOTE_ID) ? part.text : undefined
+
+/**
+ * Adds the note to one of the messages of one model request. Only this request sees it: what OpenCode has stored stays as
+ * it is.
+ */
+export const withNote = (messages: StoredMessage[], messageID: string, note: string): void => {
+  const message = messages.find(({ info }) => info.id === messageID)
+  if (!message || message.parts.some((part) => part.type === "text" && part.text === note)) return
+  const { sessionID } = message.info
+  const id = `${NOTE_ID}${randomBytes(8).toString("hex")}`
+  message.parts.push({ id, sessionID, messageID, type: "text", synthetic: true, text: note })
+}
+
+/** Takes back what `hideTools` did to one tool of this request. */
+export const showTool = (messages: readonly StoredMessage[], name: string): void => {
+  const newest = messages.findLast(({ info }) => info.role === "user")?.info
+  if (newest?.role !== "user" || newest.tools?.[name] !== false) return
+  const { [name]: _, ...others } = newest.tools
+  newest.tools = others
+}
+
+/**
+ * Leaves tools out of one request. OpenCode drops a tool that the newest user message's `tools` says false to; changing
+ * the message on its way into the request changes nothing that is stored (docs/adr/0005).
+ */
+export const hideTools = (messages: readonly StoredMessage[], names: readonly string[]): void => {
+  const newest = messages.findLast(({ info }) => info.role === "user")?.info
+  if (newest?.role !== "user" || names.length === 0) return
+  newest.tools = { ...newest.tools, ...Object.fromEntries(names.map((name) => [name, false])) }
 }
