@@ -7,7 +7,7 @@ import { MAX_TRANSCRIPT_BYTES, renderMessage } from "./transcript.ts"
 const CONTEXT_LINES = 2
 const MAX_MATCHES = 40
 const LINE_CHARACTERS = 400
-const PAGE_MESSAGES = 100
+const SEARCH_PAGE_MESSAGES = 100
 
 const cutLine = (line: string, at: number): string => {
   if (line.length <= LINE_CHARACTERS) return line
@@ -67,7 +67,7 @@ export const searchSession = async (
   const matches: Match[] = []
   let searched = 0
   let isWhole = false
-  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+  for await (const answer of pagesBack(sessions, sessionID, { size: SEARCH_PAGE_MESSAGES, isOver })) {
     if (answer.kind === "failed") return answer
     const { messages, isOldest } = answer.value
     for (const message of messages.toReversed()) matches.push(...matchesIn(message, find, detail).toReversed())

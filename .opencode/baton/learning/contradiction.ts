@@ -7,10 +7,10 @@ type Claim = { readonly wanted: readonly string[]; readonly unwanted: readonly s
 const AGAINST =
   /\b(?:instead of|rather than|over|not|never|avoid|stop|without)\b|\b(?:do|does|should|must|wo|ca)n['’]?t\b/i
 const CLAUSE_END = /[,;:.!—–]|\b(?:use|but|instead|prefer)\b/i
-const OPENER = /^(?:no+|nope|nah|wait)\b[\s,.!:;–—-]*/i
+const NEGATIVE_OPENER = /^(?:no+|nope|nah|wait)\b[\s,.!:;–—-]*/i
 
 const readClaim = (sentence: string): Claim => {
-  let rest = sentence.replace(OPENER, "")
+  let rest = sentence.replace(NEGATIVE_OPENER, "")
   const [wanted, unwanted]: [string[], string[]] = [[], []]
   for (;;) {
     const against = AGAINST.exec(rest)

@@ -5,7 +5,7 @@ import type { Answer, MessagePage, MessageTarget, Sessions, StoredMessage } from
 import type { TaskBinding } from "../task/registry.ts"
 import type { WorkContext } from "./contract.ts"
 import type { PassOverArguments } from "./tool-arguments.ts"
-import { buildWorkContext } from "./work-context.ts"
+import { buildWorkContext, type File } from "./work-context.ts"
 
 const DEFAULT_MESSAGES = 4
 const BLOCK_CHARACTERS = 6_000
@@ -20,8 +20,6 @@ export type GatherDeps = {
   /** What the ledger has on a task; undefined when it cannot be read. */
   readonly readSpecification: (taskID: string) => Promise<string | undefined>
 }
-
-type File = WorkContext["files"][number]
 
 const readFile = async (places: { root: string; base: string }, path: string): Promise<File> => {
   const file = await readProjectFile(places, path)

@@ -1,13 +1,13 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
 import type { PassSignal } from "./pass-signal.ts"
 
-type Asked = Extract<PassSignal, { kind: "asked" }>
+type Question = Extract<PassSignal, { kind: "asked" }>
 
 /** The questions that OpenCode has put to the user and nobody has answered. */
 export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) => {
-  const open = new Map<string, Asked>()
+  const open = new Map<string, Question>()
   return {
-    asked: (question: Asked): void => {
+    asked: (question: Question): void => {
       open.set(question.permissionID, question)
     },
     answered: (permissionID: string): void => {
@@ -18,7 +18,7 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
       for (const question of open.values()) if (question.sessionID === sessionID) open.delete(question.permissionID)
     },
     /** Answers no for a user who is not there. */
-    refuse: async ({ sessionID, permissionID }: Asked): Promise<void> => {
+    refuse: async ({ sessionID, permissionID }: Question): Promise<void> => {
       open.delete(permissionID)
       await sessions.refuse(sessionID, permissionID)
     },

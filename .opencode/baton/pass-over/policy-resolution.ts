@@ -56,7 +56,7 @@ const BOUNDS: { readonly [Key in PolicyKey]?: Bound<Policy[Key]> } = {
   on_timeout: { holds: "pair and subagent", isWider: (value, limit) => value === "continue" && limit === "stop" },
 }
 
-const KEYS = Object.keys(BUILT_IN_POLICY) as readonly PolicyKey[]
+export const POLICY_KEYS = Object.keys(BUILT_IN_POLICY) as readonly PolicyKey[]
 
 type Layer = { readonly level: PolicyLevel; readonly name: string; readonly part: PolicyPart }
 
@@ -106,13 +106,13 @@ const refuseOverride = (key: PolicyKey, value: unknown, limit: unknown, layer: L
 export const resolvePolicy = (input: ResolutionInput): Resolution => {
   const layers = layersOf(input)
   const override = input.override ?? {}
-  for (const key of KEYS) {
+  for (const key of POLICY_KEYS) {
     const value = override[key]
     const widening = value === undefined ? undefined : findWidening(key, value, layers)
     if (widening) return { kind: "refused", error: refuseOverride(key, value, widening.limit, widening.layer) }
   }
   const all: readonly Layer[] = [{ level: "override", name: "override", part: override }, ...layers]
-  const chosen = KEYS.map((key) => ({ key, layer: findLayer(all, key) }))
+  const chosen = POLICY_KEYS.map((key) => ({ key, layer: findLayer(all, key) }))
   const forbidden = new Set<PolicyKey>(
     (["can_modify_files", "can_run_tools"] as const).filter((key) => input.inherited?.[key] === false),
   )

@@ -9,7 +9,7 @@ const CHARACTERS_PER_TOKEN = 4
 const TOOL_OUTPUT_CHARACTERS = 2_000
 const MESSAGE_CHARACTERS = 4_000
 
-type File = WorkContext["files"][number]
+export type File = WorkContext["files"][number]
 type Message = WorkContext["messages"][number]
 type ToolResult = WorkContext["tool_results"][number]
 

@@ -17,7 +17,7 @@ type KnownTask = { readonly news: TaskNews | undefined; readonly version: string
  * Reading a task starts a program. After the first reading of each task this watch rests fifty times as long as a reading
  * took, so that however many tasks there are and however often they change, it takes a fiftieth of one processor.
  */
-const REST_FACTOR = 50
+const LEDGER_REST_FACTOR = 50
 const LOOK_MS = 1_000
 const FAILED = "failed"
 
@@ -83,7 +83,7 @@ export const watchLedger = ({
     const version = reading.kind === "read" ? before : FAILED
     known.set(id, { news, version, readAt: startedAt })
     if (!isClosed && JSON.stringify(news) !== JSON.stringify(last?.news)) onNews(id)
-    return last ? tookMs * REST_FACTOR : 0
+    return last ? tookMs * LEDGER_REST_FACTOR : 0
   }
 
   const tick = async (): Promise<void> => {

@@ -46,7 +46,7 @@ const statusLine = (item: LabelledItem, showProject: boolean): string =>
     item.title,
   ].join(" ")
 
-const section = (heading: string, entries: readonly string[]): string[] =>
+const indentedSection = (heading: string, entries: readonly string[]): string[] =>
   entries.length === 0 ? [] : [heading, ...entries.map((entry) => `  ${entry}`), ""]
 
 const countLine = ({ withStatus, ready }: Overview): string => {
@@ -73,10 +73,10 @@ const status: Command = {
       "",
       countLine(overview),
       "",
-      ...section("Recently completed:", overview.recent.map(describe)),
-      ...section("In progress:", overview.withStatus("in_progress").map(describe)),
-      ...section("Reviewing:", overview.withStatus("reviewing").map(describe)),
-      ...section("Blocked:", overview.withStatus("blocked").map(describe)),
+      ...indentedSection("Recently completed:", overview.recent.map(describe)),
+      ...indentedSection("In progress:", overview.withStatus("in_progress").map(describe)),
+      ...indentedSection("Reviewing:", overview.withStatus("reviewing").map(describe)),
+      ...indentedSection("Blocked:", overview.withStatus("blocked").map(describe)),
       ...(ready.length === 0 ? [] : ["Ready for work:", ...ready]),
       ...(more > 0 ? [`  (+${more} more, use --all to see all)`] : []),
     ])

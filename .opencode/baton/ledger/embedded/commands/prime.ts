@@ -28,7 +28,7 @@ prog keeps tasks, their logs and what was learned between sessions. 'prog status
 4. prog learn "one line" -c <concept> -p <project> --detail "why, with an example"
    Keep what the next reader could not see in the code; what merely happened belongs in the log.`
 
-const section = (heading: string, overview: Overview, status: string): string[] => {
+const statusSection = (heading: string, overview: Overview, status: string): string[] => {
   const items = overview.withStatus(status)
   return items.length === 0 ? [] : ["", heading, ...items.map(({ id, title }) => `  [${id}] ${title}`)]
 }
@@ -37,9 +37,9 @@ const currentState = (context: CommandContext): string[] => {
   try {
     const overview = readOverview(context, "", [])
     return [
-      ...section("In progress:", overview, "in_progress"),
-      ...section("Reviewing:", overview, "reviewing"),
-      ...section("Blocked:", overview, "blocked"),
+      ...statusSection("In progress:", overview, "in_progress"),
+      ...statusSection("Reviewing:", overview, "reviewing"),
+      ...statusSection("Blocked:", overview, "blocked"),
       "",
       "Run 'prog ready [-p project]' to find unblocked work.",
     ]

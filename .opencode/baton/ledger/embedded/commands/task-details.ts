@@ -38,7 +38,7 @@ const fieldLines = (item: LabelledItem): string[] => [
   ...(item.labels.length === 0 ? [] : [`Labels:      ${item.labels.join(", ")}`]),
 ]
 
-const section = (heading: string, body: readonly string[]): string[] =>
+const titledLines = (heading: string, body: readonly string[]): string[] =>
   body.length === 0 ? [] : ["", heading, ...body]
 
 const conceptLines = (item: LabelledItem, concepts: readonly ConceptRow[]): string[] => {
@@ -67,17 +67,17 @@ const show: Command = {
     }
     return lines([
       ...fieldLines(item),
-      ...section("Description:", item.description === "" ? [] : [item.description]),
-      ...section("Definition of Done:", item.definitionOfDone ? [item.definitionOfDone] : []),
-      ...section(
+      ...titledLines("Description:", item.description === "" ? [] : [item.description]),
+      ...titledLines("Definition of Done:", item.definitionOfDone ? [item.definitionOfDone] : []),
+      ...titledLines(
         "Dependencies:",
         dependencies.map((dependency) => `  - ${dependency}`),
       ),
-      ...section(
+      ...titledLines(
         "Logs:",
         logs.map((log) => `  [${minuteText(parseTimestamp(log.createdAt))}] ${log.message}`),
       ),
-      ...section("Suggested context:", conceptLines(item, concepts)),
+      ...titledLines("Suggested context:", conceptLines(item, concepts)),
     ])
   },
 }
