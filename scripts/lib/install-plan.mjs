@@ -88,7 +88,7 @@ const nextCrc = (crc, byte) => ((crc << 8) ^ (CRC_TABLE[(crc >>> 24) ^ byte] ?? 
 
 /**
  * The line of the manifest for a file: the checksum and the size that POSIX `cksum` prints, and the path. The doctor's
- * own checksum (.opencode/baton/doctor/checksum.ts) is TypeScript, which not every Node can read.
+ * own checksum (.opencode/baton/doctor/checks/files.ts) is TypeScript, which not every Node can read.
  * @param {Buffer} bytes @param {string} path
  */
 const lineOf = (bytes, path) => {

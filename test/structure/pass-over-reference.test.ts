@@ -3,9 +3,13 @@ import { join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
 import { describe, expect, test } from "vitest"
 import { ERRORS } from "../../.opencode/baton/pass-over/errors.ts"
-import { BUILT_IN_POLICY, type PolicyKey, type PolicyPart } from "../../.opencode/baton/pass-over/policy.ts"
-import { parsePolicy } from "../../.opencode/baton/pass-over/policy-file.ts"
-import { resolvePolicy } from "../../.opencode/baton/pass-over/policy-resolution.ts"
+import {
+  BUILT_IN_POLICY,
+  type PolicyKey,
+  type PolicyPart,
+  parsePolicy,
+} from "../../.opencode/baton/pass-over/policy/policy.ts"
+import { resolvePolicy } from "../../.opencode/baton/pass-over/policy/resolve.ts"
 import { promised } from "../requirements.ts"
 import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 

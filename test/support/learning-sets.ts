@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { detect } from "../../.opencode/baton/learning/detect.ts"
-import type { LearningType } from "../../.opencode/baton/learning/learning-type.ts"
+import type { LearningType } from "../../.opencode/baton/learning/known.ts"
 import { REPOSITORY } from "./opencode/opencode-binary.ts"
 
 /** `first` and `second`: what the detector was mended with; `third`: written after it was frozen. */

@@ -1,19 +1,171 @@
 import type { Hooks } from "@opencode-ai/plugin"
-import type { RecentMap } from "../host/async.ts"
+import { createRecentMap, type RecentMap, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
-import { findCompletedCompaction } from "../host/messages.ts"
-import type { Sessions } from "../host/sessions.ts"
-import type { Outbox } from "../ledger/outbox-entry.ts"
+import { describeError, type Log } from "../host/log.ts"
+import { findCompletedCompaction, keepsPriorSummary } from "../host/messages.ts"
+import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import type { Outbox } from "../ledger/outbox-store.ts"
 import type { TaskBinding, TaskRegistry } from "../task/registry.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
-import { renderCompactionPrompt } from "./compaction-prompt.ts"
-import { type GatherDeps, type Gathered, gatherIdentityAndFacts } from "./gather.ts"
-import { type CompactionJournal, type Journals, originalSpecification, withoutOwnHandoff } from "./journal.ts"
-import { createPreparations } from "./preparations.ts"
-import { createPriorSummaries } from "./prior-summary.ts"
+import { type GatherDeps, type Gathered, gatherIdentityAndFacts, readInstructions } from "./context.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
-import { taskInLedger } from "./task-block.ts"
+import { type CompactionJournal, type Journals, originalSpecification, withoutOwnHandoff } from "./session-state.ts"
+import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
+
+/** Everything for the prompt but the prior summary, which only the hook itself can tell. */
+export type Prepared = { readonly binding: TaskBinding; readonly found: Gathered; readonly instructions: string }
+
+/** What was prepared longer ago belongs to a compaction that did not come. */
+export const PREPARATION_MS = 5_000
+
+export type Preparations = {
+  /** OpenCode has stored the request for a compaction; what it does until it calls the hook takes longer than reading. */
+  begin(sessionID: string): void
+  /** What was begun, or, when nothing fresh was, the same now. @returns undefined for a session without a task */
+  take(sessionID: string): Promise<Prepared | undefined>
+  forget(sessionID: string): void
+}
+
+export const createPreparations = (
+  deps: GatherDeps & {
+    tasks: Pick<TaskRegistry, "find">
+    journals: Pick<Journals, "load">
+    log: Log
+    /** Milliseconds that only ever grow. */
+    clock: () => number
+  },
+): Preparations => {
+  const { tasks, journals, log, clock } = deps
+  const begun = createRecentMap<{ at: number; prepared: Promise<Prepared | undefined> }>()
+
+  const prepare = async (sessionID: string): Promise<Prepared | undefined> => {
+    const binding = await tasks.find(sessionID)
+    if (!binding) return undefined
+    const journal = await journals.load(sessionID)
+    const [found, instructions] = await Promise.all([
+      gatherIdentityAndFacts(deps, binding, journal),
+      readInstructions(deps, sessionID),
+    ])
+    return { binding, found, instructions }
+  }
+
+  return {
+    begin: (sessionID) => {
+      const prepared = prepare(sessionID)
+      begun.set(sessionID, { at: clock(), prepared })
+      prepared.catch((error: unknown) => {
+        log.warn("compaction not prepared: the hook will", { sessionID, error: describeError(error) })
+        begun.delete(sessionID)
+      })
+    },
+    take: async (sessionID) => {
+      const earlier = begun.get(sessionID)
+      begun.delete(sessionID)
+      if (!earlier || clock() - earlier.at >= PREPARATION_MS) return prepare(sessionID)
+      return earlier.prepared.catch(() => prepare(sessionID))
+    },
+    forget: (sessionID) => void begun.delete(sessionID),
+  }
+}
+
+export type PriorSummaries = {
+  /**
+   * Begins the search that `find` would have to wait for, and ends it as soon as it is no longer needed.
+   *
+   * @param isOver asked before each page
+   */
+  prepare(sessionID: string, isOver: () => boolean): void
+  /**
+   * The summary that the new one must carry over: the newest with a text, in full. Called from the compacting hook.
+   *
+   * @param turnSeen whether this process has seen a turn of the session: a turn shows every summary there is, so that
+   *   only a session resumed right into its compaction has to be searched
+   * @param isBehindAnother whether no turn has come since the last compaction, whose summary need not be recorded yet
+   *   (1.14 often compacts twice in a row)
+   * @returns undefined when there is none, or when this OpenCode shows the very same one to the summariser itself
+   */
+  find(
+    sessionID: string,
+    journal: CompactionJournal,
+    options: { turnSeen: boolean; isBehindAnother: boolean },
+  ): Promise<string | undefined>
+  forget(sessionID: string): void
+}
+
+const PAGE_MESSAGES = 50
+/** Between two compactions in a row there are the summary, a message to go on, and the next request. */
+const BEHIND_MESSAGES = 10
+const MAX_PAGES = 10
+const SEARCH_DEADLINE_MS = 700
+
+export const createPriorSummaries = ({
+  sessions,
+  log,
+}: {
+  sessions: Pick<Sessions, "messages">
+  log: Log
+}): PriorSummaries => {
+  const readNewest = async (sessionID: string, count: number): Promise<readonly StoredMessage[]> => {
+    const newest = await sessions.messages(sessionID, count)
+    if (newest.kind === "answer") return newest.value.messages
+    const { reason } = newest
+    log.warn("newest messages unknown: the prior summary is carried over in any case", { sessionID, reason })
+    return []
+  }
+
+  const searches = createRecentMap<Promise<string | undefined>>()
+
+  const search = async (sessionID: string, isOver: () => boolean): Promise<string | undefined> => {
+    let cursor: string | undefined
+    for (let page = 0; page < MAX_PAGES && !isOver(); page++) {
+      const answer = await sessions.messages(sessionID, PAGE_MESSAGES, cursor)
+      if (answer.kind === "failed") return undefined
+      const found = findCompletedCompaction(answer.value.messages)
+      if (found) return found.summary
+      if (answer.value.older === undefined) return undefined
+      cursor = answer.value.older
+    }
+    return undefined
+  }
+
+  const searchOnce = (sessionID: string, isOver: () => boolean): Promise<string | undefined> => {
+    const started = searches.get(sessionID) ?? search(sessionID, isOver)
+    searches.set(sessionID, started)
+    return started
+  }
+
+  return {
+    prepare: (sessionID, isOver) => {
+      searchOnce(sessionID, isOver).catch((error: unknown) =>
+        log.warn("search for a prior summary failed", { sessionID, error: describeError(error) }),
+      )
+    },
+    find: async (sessionID, journal, { turnSeen, isBehindAnother }) => {
+      const recorded = journal.lastHandoff
+      if (!isBehindAnother && !recorded && (turnSeen || journal.count > 0)) return undefined
+      const newest = await readNewest(sessionID, isBehindAnother ? BEHIND_MESSAGES : 1)
+      const isVisible = keepsPriorSummary(newest)
+      const before = isBehindAnother ? findCompletedCompaction(newest) : undefined
+      const last = before && before.summary !== "" ? { summaryID: before.summaryID, text: before.summary } : recorded
+      if (last) {
+        const newestID = before?.summaryID ?? journal.recorded.at(-1)
+        if (!isVisible || newestID !== last.summaryID) return last.text
+        log.debug("the conversation still shows the prior summary", { sessionID })
+        return undefined
+      }
+      if (isVisible) return undefined
+      const searched = await withDeadline(
+        searchOnce(sessionID, () => false),
+        SEARCH_DEADLINE_MS,
+      )
+      return searched.kind === "done" && searched.value !== "" ? searched.value : undefined
+    },
+    forget: (sessionID) => {
+      searches.delete(sessionID)
+    },
+  }
+}
 
 export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
 

@@ -12,8 +12,8 @@ import { hasWaitingRecords } from "../ledger/waiting-records.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createPromptFiles } from "../task/prompts.ts"
 import { createTaskRegistry, storedBindings } from "../task/registry.ts"
-import { createJournals, journalSchema } from "./journal.ts"
 import { createOpenings } from "./openings.ts"
+import { createJournals, journalSchema } from "./session-state.ts"
 import { createTurns, type Turns, type TurnsDeps } from "./turns.ts"
 
 /** As long as `guardDispose` waits. */

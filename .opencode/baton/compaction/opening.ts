@@ -1,8 +1,7 @@
 import type { GitState } from "../host/git.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
-import type { HandoffTitle } from "./handoff-section.ts"
-import { type TaskIdentity, taskInLedger, taskPieces } from "./task-block.ts"
+import { type HandoffTitle, type TaskIdentity, taskInLedger, taskPieces } from "./texts.ts"
 
 /** The last handoff of the task, by another session. */
 export type EarlierHandoff = {

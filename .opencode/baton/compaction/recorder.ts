@@ -1,12 +1,11 @@
 import type { Log } from "../host/log.ts"
 import { type CompletedCompaction, summaryLine } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
-import type { Outbox } from "../ledger/outbox-entry.ts"
+import type { Outbox } from "../ledger/outbox-store.ts"
 import type { Facts } from "../task/activity.ts"
 import type { TaskBinding } from "../task/registry.ts"
 import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
-import type { Gathered } from "./gather.ts"
-import { parseHandoffTitle, renderHandoffSection } from "./handoff-section.ts"
+import type { Gathered } from "./context.ts"
 import {
   type CompactionJournal,
   hasOwnHandoff,
@@ -16,9 +15,8 @@ import {
   withKnown,
   withRecorded,
   withResumeNote,
-} from "./journal.ts"
-import { renderResumeNote } from "./resume-note.ts"
-import { taskInLedger } from "./task-block.ts"
+} from "./session-state.ts"
+import { parseHandoffTitle, renderHandoffSection, renderResumeNote, taskInLedger } from "./texts.ts"
 
 /** The note for the next turns, and when the record reached the ledger, or is left to the outbox. */
 export type Recorded = { note: string; delivered: Promise<void> }

@@ -4,15 +4,93 @@ import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { findCompletedCompaction, isAwaitingSummary, noteTextOf, showTool, withNote } from "../host/messages.ts"
 import type { ModelName, StoredMessage } from "../host/sessions.ts"
-import type { ToolUse } from "../task/activity.ts"
+import { type Activity, afterSnapshot, afterToolUse, type ToolUse } from "../task/activity.ts"
 import { collectUserText, parseTask } from "../task/parse.ts"
 import type { TaskBinding, TaskRegistry } from "../task/registry.ts"
-import { createActivityTracker } from "./activity-tracker.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"
-import type { Gathered } from "./gather.ts"
-import type { Journals } from "./journal.ts"
+import type { Gathered } from "./context.ts"
 import type { Openings } from "./openings.ts"
-import { createSessionWork } from "./session-work.ts"
+import type { Journals } from "./session-state.ts"
+
+/** What is under way for each session, so that a deleted one is forgotten after the last of it and not before. */
+export type SessionWork = {
+  /** @returns `work` itself */
+  begin<T>(sessionID: string, work: Promise<T>): Promise<T>
+  /** Resolves when nothing is under way for the session; what failed is over as well. */
+  over(sessionID: string): Promise<void>
+}
+
+export const createSessionWork = (): SessionWork => {
+  const underWay = new Map<string, Promise<void>>()
+  return {
+    begin: (sessionID, work) => {
+      const all = Promise.allSettled([underWay.get(sessionID), work]).then(() => {
+        if (underWay.get(sessionID) === all) underWay.delete(sessionID)
+      })
+      underWay.set(sessionID, all)
+      return work
+    },
+    over: async (sessionID) => {
+      // More may begin while the rest ends.
+      for (let all = underWay.get(sessionID); all; all = underWay.get(sessionID)) await all
+    },
+  }
+}
+
+/** Tool calls come in bursts; the journal is written once a burst is over. */
+const SAVE_DELAY_MS = 500
+
+/** Keeps the activity of sessions that have a task; sees nothing of the others. */
+export type ActivityTracker = {
+  toolUsed(sessionID: string, use: ToolUse): void
+  /** @param files paths that a step's snapshot saw change */
+  snapshotTaken(sessionID: string, files: readonly string[]): void
+  forget(sessionID: string): void
+  /** Stops the timers; what they would have saved stays in memory only. */
+  stop(): void
+}
+
+/** @param root folder that file paths in the facts are relative to */
+export const createActivityTracker = ({
+  tasks,
+  journals,
+  root,
+}: {
+  tasks: Pick<TaskRegistry, "peek">
+  journals: Journals
+  root: string
+}): ActivityTracker => {
+  const saving = new Map<string, ReturnType<typeof setTimeout>>()
+
+  const saveSoon = (sessionID: string): void => {
+    if (saving.has(sessionID)) return
+    const timer = setTimeout(() => {
+      saving.delete(sessionID)
+      void journals.save(sessionID)
+    }, SAVE_DELAY_MS)
+    timer.unref()
+    saving.set(sessionID, timer)
+  }
+
+  const update = (sessionID: string, change: (activity: Activity) => Activity): void => {
+    if (!tasks.peek(sessionID)) return
+    void journals.update(sessionID, (journal) => ({ ...journal, activity: change(journal.activity) }))
+    saveSoon(sessionID)
+  }
+
+  return {
+    toolUsed: (sessionID, use) => update(sessionID, (activity) => afterToolUse(activity, use, root)),
+    snapshotTaken: (sessionID, files) => update(sessionID, (activity) => afterSnapshot(activity, files, root)),
+    forget: (sessionID) => {
+      clearTimeout(saving.get(sessionID))
+      saving.delete(sessionID)
+    },
+    stop: () => {
+      for (const timer of saving.values()) clearTimeout(timer)
+      saving.clear()
+    },
+  }
+}
 
 /** What this process saw of one session. */
 export type SeenSession = {

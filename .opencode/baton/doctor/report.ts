@@ -1,7 +1,42 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { describeError } from "../host/log.ts"
-import { broken, type Check, type Finding, type Observation, type Status, type Subject } from "./finding.ts"
+import type { RunProcess } from "../host/process.ts"
+
+export type Status = "ok" | "warning" | "broken"
+
+/** What one look found. `fix` says what a person can do about it; an `ok` needs none. */
+export type Observation =
+  | { readonly status: "ok"; readonly message: string }
+  | { readonly status: "warning" | "broken"; readonly message: string; readonly fix: string }
+
+/** An observation under the id of the check that made it; the ids are listed in docs/doctor.md. */
+export type Finding = { readonly id: string; readonly status: Status; readonly message: string; readonly fix?: string }
+
+/** What the checks may look at. Nothing of it may be changed, apart from `scratch`. */
+export type Subject = {
+  /** Absolute path of the project: the folder that holds `.opencode`, or would. */
+  readonly root: string
+  readonly home: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** An empty temporary folder for programs that write where they run; removed at the end. */
+  readonly scratch: string
+  readonly run: RunProcess
+}
+
+export type Check = {
+  readonly id: string
+  /** Has nothing to say about a project without Baton. */
+  readonly needsBundle?: true
+  /** May throw: the report turns that into a finding of its own. */
+  readonly examine: (subject: Subject) => Promise<readonly Observation[]>
+}
+
+export const ok = (message: string): Observation => ({ status: "ok", message })
+
+export const warning = (message: string, fix: string): Observation => ({ status: "warning", message, fix })
+
+export const broken = (message: string, fix: string): Observation => ({ status: "broken", message, fix })
 
 /** The document that `--json` prints; its shape is described in docs/doctor.md. */
 export type Report = {
@@ -49,4 +84,26 @@ export const createReport = async (
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length
   const summary = { ok: count("ok"), warning: count("warning"), broken: count("broken") }
   return { version: 1, directory: subject.root, findings, summary }
+}
+
+const COLORS: Record<Status, number> = { ok: 32, warning: 33, broken: 31 }
+
+/** A path or a program's words may hold anything; a terminal must not act on it. */
+const printable = (text: string): string => text.replace(/\p{Cc}+/gu, " ")
+
+export const renderJSON = (report: Report): string => `${JSON.stringify(report, null, 2)}\n`
+
+/** One line a finding, its fix below it, a count at the end. */
+export const renderText = (report: Report, options: { color: boolean }): string => {
+  const idWidth = Math.max(0, ...report.findings.map((finding) => finding.id.length))
+  const paint = (status: Status, text: string) => (options.color ? `\u001b[${COLORS[status]}m${text}\u001b[0m` : text)
+  const lines = report.findings.flatMap(({ id, status, message, fix }) => {
+    const head = `  ${paint(status, status.padEnd("warning".length))}  ${id.padEnd(idWidth)}  `
+    const indent = " ".repeat("  warning  ".length + idWidth + 2)
+    const found = `${head}${printable(message)}`
+    return fix === undefined ? [found] : [found, `${indent}fix: ${printable(fix)}`]
+  })
+  const { ok, warning, broken } = report.summary
+  const verdict = `${broken} broken, ${warning} ${warning === 1 ? "warning" : "warnings"}, ${ok} ok`
+  return [`Baton in ${printable(report.directory)}`, "", ...lines, "", verdict, ""].join("\n")
 }

@@ -1,5 +1,121 @@
-import { closeFence, findCode } from "./code-regions.ts"
-import { type FileReference, renderReference } from "./reference.ts"
+import type { GitState } from "../host/git.ts"
+import { cutText } from "../host/log.ts"
+import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import {
+  type Activity,
+  afterSnapshot,
+  afterToolUse,
+  EMPTY_ACTIVITY,
+  type Facts,
+  renderFacts,
+} from "../task/activity.ts"
+import { collectUserText } from "../task/parse.ts"
+import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
+
+/** What a whole session shows, read from the newest page back. */
+export type SessionHistory = {
+  /** The first thing the user wrote, verbatim; undefined when it was not reached. */
+  readonly firstRequest?: string
+  readonly activity: Activity
+  readonly compactions: number
+  /** Why not every message was read; undefined when all were. */
+  readonly incomplete?: string
+}
+
+const PAGE_MESSAGES = 200
+
+type Step =
+  | { readonly kind: "tool"; readonly tool: string; readonly args: unknown; readonly metadata: unknown }
+  | { readonly kind: "snapshot"; readonly files: readonly string[] }
+
+/** Only what the activity is made of, so that a long session's outputs are not kept. */
+const stepsOf = ({ info, parts }: StoredMessage): Step[] =>
+  info.role === "user"
+    ? []
+    : parts.flatMap((part): Step[] => {
+        if (part.type === "patch") return [{ kind: "snapshot", files: part.files }]
+        if (part.type !== "tool" || part.state.status !== "completed") return []
+        const { filePath, command, patchText } = part.state.input
+        const metadata = { exit: part.state.metadata?.exit }
+        return [{ kind: "tool", tool: part.tool, args: { filePath, command, patchText }, metadata }]
+      })
+
+const reduce = (steps: readonly Step[], root: string): Activity =>
+  steps.reduce<Activity>(
+    (activity, step) =>
+      step.kind === "tool" ? afterToolUse(activity, step, root) : afterSnapshot(activity, step.files, root),
+    EMPTY_ACTIVITY,
+  )
+
+/** @param isOver asked before each page; what was read until then is given */
+export const readHistory = async (
+  sessions: Pick<Sessions, "messages">,
+  sessionID: string,
+  { root, isOver }: { root: string; isOver: () => boolean },
+): Promise<SessionHistory> => {
+  const pages: Step[][] = []
+  let firstRequest: string | undefined
+  let compactions = 0
+  let incomplete: string | undefined = "it took too long"
+  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+    if (answer.kind === "failed") {
+      incomplete = answer.reason
+      break
+    }
+    const { messages, isOldest } = answer.value
+    for (const message of messages) if (message.info.role === "assistant" && message.info.summary) compactions++
+    const users = messages.filter((message) => message.info.role === "user")
+    firstRequest = users.map(({ parts }) => collectUserText(parts)).find((text) => text.trim() !== "") ?? firstRequest
+    pages.unshift(messages.flatMap(stepsOf))
+    if (isOldest) incomplete = undefined
+  }
+  return {
+    ...(incomplete === undefined && firstRequest !== undefined ? { firstRequest } : {}),
+    activity: reduce(pages.flat(), root),
+    compactions,
+    ...(incomplete === undefined ? {} : { incomplete }),
+  }
+}
+
+export type HandoffFacts = Facts & {
+  /** Verbatim. */
+  readonly firstRequest?: string
+  /** Changed and not committed, relative to the worktree. */
+  readonly dirtyFiles?: readonly string[]
+  readonly git?: GitState
+}
+
+const FIRST_REQUEST_CHARACTERS = 4_000
+const SHOWN_DIRTY_FILES = 40
+
+const quote = (text: string): string =>
+  text
+    .split(/\r\n|\r|\n/)
+    .map((line) => `> ${line}`.trimEnd())
+    .join("\n")
+
+const renderFirstRequest = (text: string): string => {
+  const shown = cutText(text.trim(), FIRST_REQUEST_CHARACTERS)
+  const rest = text.trim().length - shown.length
+  const notice = rest > 0 ? `\n(${rest} characters more; read_session has them)` : ""
+  return `## The user's first request, verbatim\n${quote(shown)}${notice}`
+}
+
+const renderDirtyFiles = (files: readonly string[]): string => {
+  if (files.length === 0) return "- Not committed: nothing"
+  const more = files.length > SHOWN_DIRTY_FILES ? `, and ${files.length - SHOWN_DIRTY_FILES} more` : ""
+  return `- Not committed (${files.length}): ${files.slice(0, SHOWN_DIRTY_FILES).join(", ")}${more}`
+}
+
+/**
+ * What the model tends to invent or to forget, as one text. Every line of the user's begins with `> `, so that none can
+ * be taken for a `Task:` line.
+ */
+export const renderHandoffFacts = ({ firstRequest, dirtyFiles, ...facts }: HandoffFacts): string =>
+  [
+    ...(firstRequest === undefined || firstRequest.trim() === "" ? [] : [renderFirstRequest(firstRequest)]),
+    [renderFacts(facts), ...(dirtyFiles ? [renderDirtyFiles(dirtyFiles)] : [])].join("\n"),
+  ].join("\n\n")
 
 const MARKER_START = "Continuing work from session "
 const MARKER_END = ". When you lack specific information you can use read_session to get it."

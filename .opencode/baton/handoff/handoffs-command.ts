@@ -4,8 +4,7 @@ import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"
 import { nearestProject } from "../host/project.ts"
 import { createStateFolder } from "../host/state.ts"
-import { findChain, renderHandoffLine } from "./handoff-lines.ts"
-import { createHandoffRecords } from "./handoff-record.ts"
+import { createHandoffRecords, findChain, renderHandoffLine } from "./records.ts"
 
 const FAILED_EXIT_CODE = 1
 

@@ -1,10 +1,132 @@
-import type { Log } from "../host/log.ts"
+import { cutText, type Log } from "../host/log.ts"
 import { type Answer, pagesBack, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
-import { type ChainDeps, isInChain } from "./related-sessions.ts"
-import { parseSearch } from "./search-pattern.ts"
-import { searchSession } from "./session-search.ts"
-import type { ToolDetail } from "./tool-detail.ts"
-import { renderTranscript } from "./transcript.ts"
+import { type ChainDeps, isInChain } from "./records.ts"
+import type { ToolDetail } from "./tools.ts"
+import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript } from "./transcript.ts"
+
+/** Finds the first match in a line: its start, or -1. */
+export type LineSearch = (line: string) => number
+
+export type ParsedSearch =
+  | { readonly kind: "search"; readonly find: LineSearch }
+  | { readonly kind: "invalid"; readonly reason: string }
+
+const SLASHED = /^\/(.+)\/([imsu]*)$/s
+const MAX_PATTERN_CHARACTERS = 500
+/** A line is cut to this before it is searched by a pattern. */
+const MAX_SEARCHED_LINE = 2_000
+/** A repetition inside a repeated group, or a reference back: what can take a regular expression for ever. */
+const RUNAWAY =
+  /\([^()]*(?:[+*]|\{\d+,\d*\})[^()]*\)\s*(?:[+*]|\{\d+,?\d*\})|\([^()]*\|[^()]*\)\s*(?:[+*]|\{\d+,)|\\[1-9]|\\k</
+
+/** `/pattern/i` is a regular expression, anything else a text, whose case does not matter. */
+export const parseSearch = (search: string): ParsedSearch => {
+  const [, pattern, flags = ""] = SLASHED.exec(search) ?? []
+  if (pattern === undefined) {
+    const wanted = search.toLowerCase()
+    return { kind: "search", find: (line) => line.toLowerCase().indexOf(wanted) }
+  }
+  if (pattern.length > MAX_PATTERN_CHARACTERS)
+    return {
+      kind: "invalid",
+      reason: `the pattern has ${pattern.length} characters, more than ${MAX_PATTERN_CHARACTERS}`,
+    }
+  if (RUNAWAY.test(pattern) || /\)\s*[+*{][^)]*\)\s*[+*{]/.test(pattern))
+    return {
+      kind: "invalid",
+      reason:
+        "a repeated group with a repetition or a choice in it, or a back-reference, may never end; use a plain text or a simpler pattern",
+    }
+  try {
+    const expression = new RegExp(pattern, flags)
+    return { kind: "search", find: (line) => line.slice(0, MAX_SEARCHED_LINE).search(expression) }
+  } catch (error) {
+    return {
+      kind: "invalid",
+      reason: `it is no regular expression (${error instanceof Error ? error.message : String(error)})`,
+    }
+  }
+}
+
+const CONTEXT_LINES = 2
+const MAX_MATCHES = 40
+const LINE_CHARACTERS = 400
+const SEARCH_PAGE_MESSAGES = 100
+
+const cutLine = (line: string, at: number): string => {
+  if (line.length <= LINE_CHARACTERS) return line
+  const start = Math.max(0, at - LINE_CHARACTERS / 2)
+  // Half a character stands at neither end.
+  const shown = cutText(line.slice(start).replace(/^[\uDC00-\uDFFF]/, ""), LINE_CHARACTERS)
+  return `${start > 0 ? "…" : ""}${shown}…`
+}
+
+type Match = { readonly messageID: string; readonly heading: string; readonly lines: readonly string[] }
+
+/** The matching lines of one message with the lines around them; overlapping ones are shown once. */
+const matchesIn = (message: StoredMessage, find: LineSearch, detail: ToolDetail): Match[] => {
+  const text = renderMessage(message, detail)
+  if (text === undefined) return []
+  const [heading = "", ...lines] = text.split("\n")
+  const matches: Match[] = []
+  let shownTo = -1
+  for (const [index, line] of lines.entries()) {
+    if (index <= shownTo) continue
+    const at = find(line)
+    if (at < 0) continue
+    const from = Math.max(shownTo + 1, index - CONTEXT_LINES)
+    shownTo = index + CONTEXT_LINES
+    const around = lines.slice(from, shownTo + 1).map((each, offset) => {
+      const isMatch = from + offset === index
+      return `${isMatch ? "> " : "  "}${cutLine(each, isMatch ? at : 0)}`
+    })
+    matches.push({ messageID: message.info.id, heading, lines: around })
+  }
+  return matches
+}
+
+/** As many of the newest as a tool's answer may hold, the oldest of them first. @param matches newest first */
+const newestThatFit = (matches: readonly Match[]): string[] => {
+  const texts: string[] = []
+  let bytes = 0
+  for (const { messageID, heading, lines } of matches.slice(0, MAX_MATCHES)) {
+    const text = [`${heading} (${messageID})`, ...lines].join("\n")
+    bytes += Buffer.byteLength(text) + 2
+    if (bytes > MAX_TRANSCRIPT_BYTES) break
+    texts.unshift(text)
+  }
+  return texts
+}
+
+export type SearchResult =
+  | { readonly kind: "found"; readonly text: string; readonly matches: number }
+  | { readonly kind: "failed"; readonly reason: string; readonly missing?: boolean }
+
+/** Searches a session from the newest message back, page by page. @param isOver asked before each page */
+export const searchSession = async (
+  sessions: Pick<Sessions, "messages">,
+  sessionID: string,
+  { find, detail, isOver }: { find: LineSearch; detail: ToolDetail; isOver: () => boolean },
+): Promise<SearchResult> => {
+  const matches: Match[] = []
+  let searched = 0
+  let isWhole = false
+  for await (const answer of pagesBack(sessions, sessionID, { size: SEARCH_PAGE_MESSAGES, isOver })) {
+    if (answer.kind === "failed") return answer
+    const { messages, isOldest } = answer.value
+    for (const message of messages.toReversed()) matches.push(...matchesIn(message, find, detail).toReversed())
+    searched += messages.length
+    isWhole = isOldest
+    if (matches.length >= MAX_MATCHES) break
+  }
+  const texts = newestThatFit(matches)
+  const more = matches.length > texts.length || !isWhole
+  const count = `${texts.length} ${texts.length === 1 ? "match" : "matches"} in the newest ${searched} messages`
+  const footer = more
+    ? `(${count}; older ones were not searched. Use a narrower search to see more.)`
+    : `(${count}, which is the whole session. Use before: "<message id>" to read around one.)`
+  return { kind: "found", text: [...texts, footer].join("\n\n"), matches: texts.length }
+}
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 500

@@ -1,9 +1,69 @@
-import type { ToolDefinition } from "@opencode-ai/plugin"
+import type { Config, ToolDefinition } from "@opencode-ai/plugin"
+import type { Log } from "../host/log.ts"
 import { ARGUMENT_TYPES as types, withCheckedArguments, type Zod } from "../host/schema.ts"
-import type { HandoffFeature } from "./feature.ts"
-import { TOOL_DETAILS } from "./tool-detail.ts"
-import { HANDOFF_TOOL, READ_TOOL } from "./tool-offers.ts"
-import type { UserTurns } from "./user-turns.ts"
+import { createPromptFiles, type PromptFile, type PromptFiles } from "../task/prompts.ts"
+import { createToolOffers, HANDOFF_TOOL, type HandoffFeature, READ_TOOL, type ToolOffers } from "./handoff.ts"
+import type { UserTurns } from "./hooks.ts"
+
+/** How much of a tool call a transcript shows: nothing, its name and title, or its input and output too. */
+export const TOOL_DETAILS = ["none", "titles", "full"] as const
+export type ToolDetail = (typeof TOOL_DETAILS)[number]
+
+/** The template of /handoff while prompts/handoff-command.md cannot be used. */
+export const BUILT_IN_COMMAND = `Hand this work over to a new session, which starts with nothing but what you write now.
+
+1. Choose the files it must have in front of it at its start: 8 to 15, up to 20 for complex work.
+2. Write a prompt for it: the goal, what is done, in progress and next, decisions and their reasons, constraints, the
+   user's preferences, patterns to keep to, and what was tried and failed. Keep literals exactly and invent nothing. The
+   user's first request, files touched, todos, git state, task and role are added by program.
+
+The goal as the user gave it (when nothing stands here, continue what was being done):
+
+$ARGUMENTS
+
+Now call the tool handoff_session with \`prompt\` and \`files\`, at once. Then tell the user what it said and end your turn.
+`
+
+const COMMAND_NAME = "handoff"
+/** For a project or a user with a command of their own by the first name. */
+const OTHER_COMMAND_NAME = "baton-handoff"
+
+const DESCRIPTION = "continue this work in a new session, with the right context and files [goal]"
+
+/**
+ * Registers /handoff, unless there is such a command already: then /baton-handoff.
+ *
+ * OpenCode reads `template` anew at each use (seen on 1.2.15 and 1.18.33), so that an edit of the file counts at once.
+ */
+export const registerCommand = (config: Config, prompts: Pick<PromptFiles, "readNow">, log: Log): void => {
+  config.command ??= {}
+  const name = config.command[COMMAND_NAME] === undefined ? COMMAND_NAME : OTHER_COMMAND_NAME
+  if (config.command[name] !== undefined) {
+    log.warn("neither /handoff nor /baton-handoff is registered: both names are taken")
+    return
+  }
+  if (name !== COMMAND_NAME) log.info("there is a command named handoff already: /baton-handoff is registered instead")
+  const tell = (file: Exclude<PromptFile, { kind: "text" }>): void => {
+    if (file.kind === "foreign") log.info(`${file.path} is the project's own (no contract comment): built-in text used`)
+    else log.warn("handoff command prompt unusable: built-in text used", { path: file.path, reason: file.reason })
+  }
+  let told: string | undefined
+  config.command[name] = {
+    description: DESCRIPTION,
+    get template() {
+      const file = prompts.readNow("handoff-command")
+      if (file.kind === "text") {
+        told = undefined
+        return file.text
+      }
+      // OpenCode asks at each listing of the commands too; once is enough.
+      const reason = file.kind === "foreign" ? "foreign" : file.reason
+      if (told !== reason) tell(file)
+      told = reason
+      return BUILT_IN_COMMAND
+    },
+  }
+}
 
 const HANDOFF_DESCRIPTION = `Hands this work over to a new session: puts your prompt and references to the files into its draft, for the user to review and send. Call it when the user asks for a handoff, once.
 
@@ -66,4 +126,17 @@ export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<str
       return output
     }),
   },
+})
+
+export type HandoffSetup = {
+  readonly offers: ToolOffers
+  registerCommand(config: Config): void
+  createTools(deps: HandoffToolDeps): Record<string, ToolDefinition>
+}
+
+/** What OpenCode needs to know of the feature at its start. */
+export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }): HandoffSetup => ({
+  offers: createToolOffers(),
+  registerCommand: (config) => registerCommand(config, createPromptFiles({ root: projectRoot }), log),
+  createTools: createHandoffTools,
 })

@@ -1,7 +1,7 @@
 import type { FilePart, Part, ToolPart } from "@opencode-ai/sdk"
 import type { StoredMessage } from "../host/sessions.ts"
 import { collectUserText } from "../task/parse.ts"
-import type { ToolDetail } from "./tool-detail.ts"
+import type { ToolDetail } from "./tools.ts"
 
 const TOOL_TEXT_CHARACTERS = 2_000
 const ERROR_CHARACTERS = 300

@@ -2,10 +2,8 @@ import { readFile, stat } from "node:fs/promises"
 import { basename, dirname, join, resolve } from "node:path"
 import type { RunProcess } from "./process.ts"
 
-/**
- * Branch and HEAD out of a repository's own files, as gitrepository-layout(5) describes them. Starting git costs ten times
- * as much, and OpenCode waits for it.
- */
+// Branch and HEAD out of a repository's own files, as gitrepository-layout(5) describes them. Starting git costs ten times
+// as much, and OpenCode waits for it.
 
 /** Where a worktree stands; `branch` is "(detached)" when it is on none. */
 export type GitState = { branch: string; head: string }

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 
@@ -37,4 +37,10 @@ export const findProjectRoot = (directory: string, worktree: string, home = home
 export const nearestProject = (start: string, home = homedir()): string => {
   const search = { top: "/", home }
   return nearestWith(BUNDLE, start, search) ?? nearestWith(SETTINGS_FOLDER, start, search) ?? start
+}
+
+/** Makes git, and OpenCode's snapshots with it, ignore a folder that is there. @throws the file system's own error */
+export const ignoreAll = (folder: string): void => {
+  const file = join(folder, ".gitignore")
+  if (!existsSync(file)) writeFileSync(file, "*\n")
 }

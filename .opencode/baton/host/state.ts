@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto"
 import {
   closeSync,
-  existsSync,
   fsync,
   mkdirSync,
   openSync,
@@ -16,13 +15,8 @@ import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import type { ZodType } from "zod"
 import { describeError, isAbsent, type Log } from "./log.ts"
+import { ignoreAll } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
-
-/** Makes git, and OpenCode's snapshots with it, ignore a folder that is there. @throws the file system's own error */
-export const ignoreAll = (folder: string): void => {
-  const file = join(folder, ".gitignore")
-  if (!existsSync(file)) writeFileSync(file, "*\n")
-}
 
 /** What the name of a half-written file ends in. */
 export const TEMPORARY = ".tmp"

@@ -1,10 +1,235 @@
-import { parseTask } from "../task/parse.ts"
-import { isEnglish } from "./language.ts"
-import type { LearningType } from "./learning-type.ts"
-import { ownWords } from "./own-words.ts"
-import { type Sentence, splitSentences } from "./sentences.ts"
+import type { Part } from "@opencode-ai/sdk"
+import { collectUserText, extractBrief, fenceAfter, parseTask, splitLines } from "../task/parse.ts"
+import type { LearningType } from "./known.ts"
 import { EXCLUSIONS, SIGNALS } from "./signals.ts"
 import { contentWords } from "./words.ts"
+
+/** The commonest small words. One that two of the languages share says nothing and is in none of the lists. */
+const ENGLISH =
+  "the and is are was it this that these those with for from not but you we they i my our your be been should would will can't don't of to in on at by as or if when what which how there here its it's that's i'm let's has have had an every any all only never always also than then them their so because before after into out up over instead use rather prefer make keep want new same"
+const OTHERS =
+  "el los las una unos que con para por pero como está esta esto eso más muy también porque otra otro usa usar hace donde ya lo le es en de del al lugar " +
+  "der die das und ist nicht ein eine einen dem den mit für auf von zu im am auch aber nur wir ihr sie bitte statt sondern wenn dass kein keine lieber immer falsch nimm gestern " +
+  "le la les des une est pas dans pour avec sur ce cette ces qui ne mais ou où je tu vous nous il elle au aux du plutôt toujours jamais autre " +
+  "il gli della delle di che non per sono una usa questo questa anche più perché altra altro quella quello già prova " +
+  "o os um uma não com para em do da dos das isso este esta você mas mais também jeito está outra vez cliente " +
+  "het een van niet en voor met op te maar ook liever graag gebruik plaats deze dit wij jij nee " +
+  "och att det som för med inte den till av på är istället nej jag vi använd " +
+  "nie jest się na tego tej jak ale innej innego użyj"
+
+const ENGLISH_WORDS = new Set(ENGLISH.split(" "))
+const OTHER_WORDS = new Set(OTHERS.split(" "))
+for (const word of ENGLISH_WORDS) if (OTHER_WORDS.delete(word)) ENGLISH_WORDS.delete(word)
+
+/** Letters that English words do not have; loan words and names have one at most. */
+const FOREIGN_LETTERS = /[^\p{Script=Latin}\P{L}]|[ñãõßąćęłńśźżåæøœ¿¡]|[àâäçèéêëìíîïòóôöùúûü]/giu
+const FOREIGN_SHARE = 0.04
+
+/**
+ * Whether the patterns for English may look at a text. They misfire on others: "no, use" is Spanish as well.
+ *
+ * @param text a whole message of a user's own words, in any case
+ */
+export const isEnglish = (text: string): boolean => {
+  const lower = text.toLowerCase().replaceAll("’", "'")
+  const letters = lower.match(/\p{L}/gu)?.length ?? 0
+  if (letters === 0 || (lower.match(FOREIGN_LETTERS)?.length ?? 0) > letters * FOREIGN_SHARE) return false
+  let [english, other] = [0, 0]
+  for (const word of lower.match(/[\p{L}']+/gu) ?? []) {
+    if (ENGLISH_WORDS.has(word)) english += 1
+    else if (OTHER_WORDS.has(word)) other += 1
+  }
+  return other < 2 ? other <= english : other * 2 < english
+}
+
+/** One sentence: as it was written, and with everything in quotes or code marks blotted out, of the same length. */
+export type Sentence = { readonly text: string; readonly masked: string }
+
+const QUOTED =
+  /`[^`\n]{1,300}`|"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|(?<![\p{L}\p{N}])'[^'\n]{2,200}'(?![\p{L}\p{N}])/gu
+const BLOT = "¤"
+
+const BULLET = /^\s*(?:[-*+•]|\d{1,2}[.)])\s+/
+/** A line that is shorter was ended by hand, not by a window's width. */
+const WRAPPED_CHARACTERS = 60
+
+const ABBREVIATION = /(?:\b(?:e\.g|i\.e|vs|etc|approx|cf|resp|incl|mr|mrs|dr|fig)|\b\p{Lu})\.$/iu
+const OPENER =
+  /^(?:(?:@\S+|oh|hm+|um+|well|wait|sorry|hey|stop|ok|okay|actually)[\s,.!…-]+)*(?:no+|nope|nah|wrong|wait|actually|stop|that'?s (?:wrong|incorrect|not (?:right|correct|true))|(?:that|this) is (?:wrong|incorrect|not (?:right|correct)))[\s.!…]*$/i
+
+const mask = (text: string): string =>
+  text.replace(QUOTED, (quoted) => quoted[0] + BLOT.repeat(quoted.length - 2) + quoted.at(-1))
+
+/** Lines that belong together: a hard-wrapped line goes on in the next, a bullet begins anew. */
+const joinLines = (lines: readonly string[]): string[] => {
+  const joined: string[] = []
+  let open = false
+  for (const line of lines) {
+    const text = line.replace(BULLET, "").trim()
+    const last = joined.at(-1)
+    if (text === "") open = false
+    else if (open && last !== undefined && !BULLET.test(line) && /^\p{Ll}/u.test(text))
+      joined[joined.length - 1] = `${last} ${text}`
+    else joined.push(text)
+    if (text !== "") open = line.length >= WRAPPED_CHARACTERS && !/[.!?:]$/.test(text)
+  }
+  return joined
+}
+
+const split = (text: string): Sentence[] => {
+  const masked = mask(text)
+  const found: Sentence[] = []
+  let start = 0
+  for (const { index, 0: end } of masked.matchAll(/[.!?…]+["”')\]]*(?=\s)/g)) {
+    const stop = index + end.length
+    if (ABBREVIATION.test(masked.slice(Math.max(0, stop - 8), stop))) continue
+    found.push({ text: text.slice(start, stop), masked: masked.slice(start, stop) })
+    start = stop
+  }
+  found.push({ text: text.slice(start), masked: masked.slice(start) })
+  return found
+    .map((sentence) => {
+      const lead = sentence.text.length - sentence.text.trimStart().length
+      const end = sentence.text.trimEnd().length
+      return { text: sentence.text.slice(lead, end), masked: sentence.masked.slice(lead, end) }
+    })
+    .filter(({ text: one }) => one !== "")
+}
+
+/** "No. Use tabs." is one thing said in two sentences. */
+const withOpeners = (sentences: readonly Sentence[]): Sentence[] => {
+  const glued: Sentence[] = []
+  let opener: Sentence | undefined
+  for (const sentence of sentences) {
+    const whole: Sentence = opener
+      ? { text: `${opener.text} ${sentence.text}`, masked: `${opener.masked} ${sentence.masked}` }
+      : sentence
+    if (OPENER.test(sentence.masked)) opener = whole
+    else {
+      glued.push(whole)
+      opener = undefined
+    }
+  }
+  return opener ? [...glued, opener] : glued
+}
+
+/** @param lines as `ownWords` gives them */
+export const splitSentences = (lines: readonly string[]): Sentence[] =>
+  joinLines(lines).flatMap((text) => withOpeners(split(text)))
+
+/** What a person types by hand is shorter; the rest of a longer message is a paste that no rule below recognised. */
+const HAND_TYPED_CHARACTERS = 6_000
+
+/** A paragraph typed by hand is shorter; it also bounds what the patterns below have to look at. */
+const LINE_CHARACTERS = 2_000
+
+/** A program, a diff, a shell or a chat log wrote the line. */
+const MACHINE_LINES: readonly RegExp[] = [
+  /^\s*>/,
+  /^\s*\|.*\|\s*$/,
+  /^(?: {4}|\t)/,
+  /^\s*\$ \S/,
+  /^\s*(?:\/\/|\/\*|<!--)/,
+  /^\s*(?:diff --git|@@ |\+\+\+ |--- |index [0-9a-f]{7})/,
+  /^[+-](?! |$)/,
+  /^[+-]\s*(?:\/\/|const |let |var |import |export |return |def |class )/,
+  /^\s*at .+[(:]\S*:\d+/,
+  /^\s*Traceback \(|^\s*File ".+", line \d+/,
+  /^\s*[\w.]*(?:Error|Exception|Warning)\b:? /,
+  /^\s*\(node:\d+\)/,
+  /^\s*(?:npm|yarn|pnpm|pip|cargo|make|go|bash|sh|zsh|git)(?: (?:ERR|WARN)!?|:|\[\d+\]:)/,
+  /^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d/,
+  /^\s*\[?\d{1,2}:\d\d(?::\d\d)?\]?\s/,
+  /^\s*\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?[\s:]/,
+  /^\s*(?:error|warning)(?: TS\d+|\[\w+\])?: /,
+  /^\s*[\w./@-]+\.\w{1,5}:\d+(?::\d+)?\b/,
+  /^\s*(?:const|let|var|import|export|function|class|def|return|public|private|#include)\s+\S.*[;{(=]/,
+  /^\s*[\w$.]+\(.*\)\s*[;{]?\s*$/,
+  /^\s*[{}[\]();,]+\s*$/,
+  /^\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|FROM|RUN|COPY|ENV)\s/,
+  /^\s*(?:commit [0-9a-f]{7,}|Author: )/,
+  /^\s*(?:From|To|Cc|Subject|Date|Sent): /,
+  /^\s*[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?: \S/,
+  /^#{1,6} /,
+]
+/** What people write before a colon, against the chat log's `Tom: …` above. */
+const OWN_LABELS =
+  /^\s*(?:Decision|Note|Important|Remember|Thanks|Ok|Okay|Also|One thing|Two things|PS|FYI|Please|Heads up|Reminder|Correction|Rule)\b/i
+
+/** Everything from here on is somebody else's. */
+const FORWARDED =
+  /^\s*(?:-{3,} ?(?:original|forwarded)|on .{5,80} wrote:|from: \S+@|continuing work from session ses_)|\b(?:e-?mail|ticket|prompt|transcript|conversation|article|issue|spec|readme|\S+\.md)\b[^.!?]{0,60}:\s*$/i
+/** The block that follows is mostly somebody else's, unless the line announces a list of one's own. */
+const QUOTING = /:\s*$/
+const OWN_LISTS = /\b(?:things?|points?|changes|requests?|wishes|rules?|notes?|please|also|reminders?)\s*:\s*$/i
+const OPENING_TAG = /^\s*<([a-z][\w-]*)(?:\s[^>]*)?>/i
+
+const closingTag = (line: string): string | undefined => {
+  const name = OPENING_TAG.exec(line)?.[1]
+  return name === undefined ? undefined : `</${name}`
+}
+
+/** What is skipped: the next block of lines, or all up to a closing tag. */
+type Skipping = { readonly kind: "block"; readonly begun: boolean } | { readonly kind: "tag"; readonly closing: string }
+
+/** @returns what is skipped after a line that is itself skipped */
+const skipLine = (line: string, skipping: Skipping): Skipping | undefined => {
+  if (skipping.kind === "tag") return line.includes(skipping.closing) ? undefined : skipping
+  if (line.trim() !== "") return { kind: "block", begun: true }
+  return skipping.begun ? undefined : skipping
+}
+
+/** @returns what is skipped behind a line that is looked at */
+const introducedBy = (line: string): Skipping | undefined => {
+  const closing = closingTag(line)
+  if (closing !== undefined && !line.includes(closing)) return { kind: "tag", closing }
+  return QUOTING.test(line) && !OWN_LISTS.test(line) ? { kind: "block", begun: false } : undefined
+}
+
+const isShort = (line: string): boolean => line.length <= LINE_CHARACTERS
+
+const isMachineLine = (line: string): boolean =>
+  !isShort(line) || (MACHINE_LINES.some((pattern) => pattern.test(line)) && !OWN_LABELS.test(line))
+
+/** Mostly signs: code, a table, a hash, base64. */
+const isProse = (line: string): boolean => {
+  const bare = line.replace(/`[^`]*`/g, "")
+  const letters = bare.match(/[\p{L}\s,.'’!?-]/gu)?.length ?? 0
+  return letters >= bare.length * 0.75 && !/\S{80}/.test(bare)
+}
+
+/**
+ * The lines of a message that its user wrote by hand, blank lines kept as they part paragraphs: without role prompts, code
+ * fences, quotations, pasted logs, diffs, e-mails, chats and tagged blocks. Linear in the length of the text.
+ *
+ * What is left out by mistake is a learning less; what is kept by mistake is somebody else's rule. So it errs on the first.
+ *
+ * @param text user-authored text, as `collectUserText` gives it
+ */
+export const ownWords = (text: string): string[] => {
+  const kept: string[] = []
+  let characters = 0
+  let fence = ""
+  let skipping: Skipping | undefined
+  for (const line of splitLines(extractBrief(text))) {
+    if (characters > HAND_TYPED_CHARACTERS) break
+    const before = fence
+    fence = fenceAfter(line, fence)
+    if (before !== "" || fence !== "") continue
+    if (skipping) {
+      skipping = skipLine(line, skipping)
+      continue
+    }
+    if (isShort(line) && FORWARDED.test(line)) break
+    if (isShort(line)) skipping = introducedBy(line)
+    if (line.trim() === "") kept.push("")
+    else if (closingTag(line) === undefined && !isMachineLine(line) && isProse(line)) {
+      kept.push(line)
+      characters += line.length
+    }
+  }
+  return kept
+}
 
 /** A sentence of the user's that something can be learned from. */
 export type Detected = { readonly type: LearningType; readonly sentence: string }
@@ -68,4 +293,12 @@ export const detect = (text: string): Detection => {
     ),
     objects: judged.some(({ type }) => type === "correction"),
   }
+}
+
+/** Whether a user's message teaches something, without the rest of the feature. */
+export const isTeaching = (parts: readonly Part[]): boolean => {
+  const text = collectUserText(parts)
+  // What sets a task teaches nothing.
+  if (parseTask(text) !== undefined) return false
+  return detect(text).learnings.length > 0
 }

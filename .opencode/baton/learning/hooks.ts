@@ -7,9 +7,18 @@ import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project.ts"
-import type { LearningFeature } from "./feature.ts"
-import { asksForLearnings } from "./tool-names.ts"
+import type { LearningFeature } from "./learning.ts"
 import { forgetUnread, noteUnread, unreadByOthers } from "./unread.ts"
+
+export const LEARNED_TOOL = "learned"
+export const FORGET_TOOL = "forget"
+export const LEARNING_TOOLS = [LEARNED_TOOL, FORGET_TOOL] as const
+
+/** Words with which a user asks for what was learned, or names one. */
+const ASKS =
+  /\blrn-[0-9a-f]{6}\b|\blearnings\b|\b(?:have|did) you (?:learn|learned|learnt)\b|\bforget (?:the|that|this|your) (?:learning|correction|preference|rule)\b/i
+
+export const asksForLearnings = (text: string): boolean => ASKS.test(text)
 
 const DEADLINE_MS = 1_000
 /** Within that, so that the tools are hidden in time when the learnings are not there in time. */
@@ -36,7 +45,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
   const expanded = new Map<string, readonly Part[]>()
 
   const loadFeature = loadOnce(() =>
-    import("./feature.ts").then(({ createLearningFeature }) =>
+    import("./learning.ts").then(({ createLearningFeature }) =>
       createLearningFeature(input, { log, projectRoot, bundleRoot, parents }),
     ),
   )
@@ -57,8 +66,7 @@ export const createLearningHooks = (input: PluginInput): Hooks => {
     unreadByOthers(projectRoot).length > 0 ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
 
-  const isTeaching = async (parts: readonly Part[]): Promise<boolean> =>
-    (await import("./first-look.ts")).isTeaching(parts)
+  const isTeaching = async (parts: readonly Part[]): Promise<boolean> => (await import("./detect.ts")).isTeaching(parts)
   /** What teaches something and cannot be learned now is "unread". */
   const learn = async (message: UserMessage, parts: readonly Part[]): Promise<"read" | "unread"> => {
     const outcome = await (await load())?.userMessage(message, parts)

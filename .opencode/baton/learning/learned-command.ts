@@ -2,7 +2,9 @@
  * `baton learned`, started by the launcher. Exits 0, or 1 when the ledger does not answer or there is no such learning, or 2
  * for a wrong command line.
  */
+
 import { resolve } from "node:path"
+import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
@@ -10,14 +12,144 @@ import { nearestProject } from "../host/project.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
-import { planDelivery } from "../ledger/learning-record.ts"
+import { type LearningDetail, parseDetail, planDelivery } from "../ledger/learnings.ts"
+import type { LedgerLearning } from "../ledger/ledger.ts"
 import { createOutbox } from "../ledger/outbox.ts"
-import { type Request, readArguments } from "./command-line.ts"
-import { retirement } from "./forgetting.ts"
-import { fromLedger } from "./known-learning.ts"
-import { findLearningProject, type LearningProject } from "./project.ts"
-import { type ReportedLearning, renderExport, renderLine, renderWhole, reportLearnings } from "./report.ts"
-import { createSessionRecords } from "./session-records.ts"
+import { fromLedger, isLearningType, LEARNING_TYPES, type LearningType } from "./known.ts"
+import { findLearningProject, type LearningProject, retirement } from "./learning.ts"
+import { createSessionRecords, type SessionRecord } from "./records.ts"
+
+export type Request =
+  | {
+      readonly action: "list" | "export"
+      readonly directory: string | undefined
+      readonly json: boolean
+      readonly all: boolean
+    }
+  | { readonly action: "show"; readonly id: string; readonly directory: string | undefined; readonly json: boolean }
+  | {
+      readonly action: "forget"
+      readonly id: string
+      readonly reason: string
+      readonly directory: string | undefined
+      readonly json: boolean
+    }
+
+/** Reads `[list | show ID | forget ID | export] [DIR] [OPTIONS]`. @throws Error for anything else, in words for a person */
+export const readArguments = (args: readonly string[]): Request => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      json: { type: "boolean", default: false },
+      all: { type: "boolean", default: false },
+      reason: { type: "string", default: "" },
+    },
+  })
+  const { json, all, reason } = values
+  const [action = "list", ...rest] = positionals
+  const checked = (words: readonly string[]): string | undefined => {
+    if (words.length > 1) throw new Error(`expected one project folder, received ${words.length}`)
+    return words[0]
+  }
+  if (action === "list" || action === "export") return { action, directory: checked(rest), json, all }
+  if (action !== "show" && action !== "forget")
+    throw new Error(`expected list, show, forget or export, received '${action}'`)
+  const [id, ...folders] = rest
+  if (id === undefined) throw new Error(`${action} needs the id of a learning; baton learned lists them`)
+  const directory = checked(folders)
+  if (action === "show") return { action, id, directory, json }
+  if (reason.trim() === "") throw new Error("forget needs --reason: why it is wrong or no longer true")
+  return { action, id, reason, directory, json }
+}
+
+/** A learning as a person sees it; also what `--json` prints. */
+export type ReportedLearning = {
+  readonly id: string
+  readonly type: LearningType
+  readonly sentence: string
+  readonly status: "active" | "stale"
+  readonly files: readonly string[]
+  readonly concepts: readonly string[]
+  /** Where it came from, and what became of it. */
+  readonly origin: LearningDetail
+  /** When it was given to a model, the newest first; of sessions that still exist. */
+  readonly used: readonly { readonly at: string; readonly sessionID: string }[]
+}
+
+export const reportLearnings = (
+  learnings: readonly LedgerLearning[],
+  records: readonly SessionRecord[],
+  { onlyFolder }: LearningProject,
+): ReportedLearning[] => {
+  const uses = records.flatMap(({ sessionID, given }) => given.map(({ at, keys }) => ({ at, sessionID, keys })))
+  return learnings.flatMap((learning): ReportedLearning[] => {
+    const origin = parseDetail(learning.detail)
+    const type = learning.concepts.find(isLearningType)
+    if (!origin || !type || (onlyFolder !== undefined && origin.folder !== onlyFolder)) return []
+    const { id, summary: sentence, files, concepts } = learning
+    const used = uses
+      .filter(({ keys }) => keys.includes(origin.key))
+      .map(({ at, sessionID }) => ({ at, sessionID }))
+      .toSorted((one, other) => (one.at < other.at ? 1 : -1))
+    const status = learning.status === "active" ? "active" : "stale"
+    return [{ id, type, sentence, status, files, concepts, origin, used }]
+  })
+}
+
+const day = (at: string | undefined): string => at?.slice(0, 10) ?? "never"
+
+export const renderLine = ({ id, type, sentence, status, origin, used }: ReportedLearning): string => {
+  const said = `${origin.times}× since ${day(origin.sources[0]?.at)}`
+  const mark = status === "stale" ? " [stale]" : ""
+  return `${id}  ${type.padEnd(12)}  ${said}, used ${used.length}×${mark}  ${sentence}`
+}
+
+export const renderWhole = (learning: ReportedLearning): string => {
+  const { id, type, sentence, status, files, origin, used } = learning
+  const line = (name: string, value: string | undefined): string[] =>
+    value ? [`${`${name}:`.padEnd(12)}${value}`] : []
+  return [
+    sentence,
+    "",
+    ...line("ID", id),
+    ...line("Type", type),
+    ...line("Status", status),
+    ...line("Said", `${origin.times}×`),
+    ...origin.sources.map(({ at, sessionID, taskID }) => `  ${at} in ${sessionID}${taskID ? ` on ${taskID}` : ""}`),
+    ...line("Answered", origin.answered),
+    ...line("Confirmed", origin.confirmed ? "yes: the agent changed its work, unopposed" : "no"),
+    ...line("Files", files.join(", ")),
+    ...line("Forgotten", origin.forgotten),
+    ...line("Replaced", origin.superseded),
+    ...line("Used", `${used.length}×`),
+    ...used.map(({ at, sessionID }) => `  ${at} in ${sessionID}`),
+  ].join("\n")
+}
+
+const TITLES: Record<LearningType, string> = {
+  correction: "Corrections",
+  decision: "Decisions",
+  preference: "Preferences",
+  anti_pattern: "What did not work",
+  pattern: "How it is done here",
+  insight: "Good to know",
+}
+
+/** Markdown for people, of the active learnings; nothing reads it back. */
+export const renderExport = (learnings: readonly ReportedLearning[], { name }: LearningProject): string => {
+  const sections = LEARNING_TYPES.flatMap((type) => {
+    const found = learnings.filter((one) => one.type === type && one.status === "active")
+    if (found.length === 0) return []
+    const items = found.map(({ sentence, origin, id }) => {
+      const text = sentence.replaceAll(/\s+/g, " ").replaceAll(/[<>[\]*_`\\]/g, (sign) => `\\${sign}`)
+      return `- ${text} (${day(origin.sources.at(-1)?.at)}, ${id})`
+    })
+    return [`## ${TITLES[type]}`, "", ...items, ""]
+  })
+  const note = "Rendered by `baton learned export`; the ledger has the originals, and nothing reads this file."
+  return [`# Learned in ${name}`, "", note, "", ...(sections.length > 0 ? sections : ["Nothing yet.", ""])].join("\n")
+}
 
 const FAILED_EXIT_CODE = 1
 const READ_DEADLINE_MS = 10_000

@@ -1,4 +1,4 @@
-import type { LearningType } from "./learning-type.ts"
+import type { LearningType } from "./known.ts"
 
 /**
  * What a user's sentence has to look like to be learned from. The patterns see one sentence in lower case, without

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { ignoreAll } from "../host/state.ts"
+import { ignoreAll } from "../host/project.ts"
 
 /** A user's message, which OpenCode itself keeps. */
 export type MessageReference = { readonly sessionID: string; readonly messageID: string }

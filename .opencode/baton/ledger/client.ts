@@ -4,12 +4,161 @@ import { fileURLToPath } from "node:url"
 import { describeError, type Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
 import type { StateFolder } from "../host/state.ts"
-import { type CallQueue, createCallQueue } from "./call-queue.ts"
-import { createLearningCalls, type LedgerAnswer } from "./learning-calls.ts"
-import type { CallOptions, Ledger, LedgerProgram, LedgerWrite } from "./ledger.ts"
+import { fitText, NoRoomError, textLimit, toSendable } from "./description.ts"
+import {
+  type CallOptions,
+  type Ledger,
+  type LedgerLearning,
+  type LedgerProgram,
+  type LedgerWrite,
+  parseLearningsJson,
+  parseTaskJson,
+  parseTaskList,
+} from "./ledger.ts"
 import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
-import { parseTaskJson, parseTaskList } from "./task-json.ts"
-import { fitText, NoRoomError, textLimit, toSendable } from "./text-limit.ts"
+
+export type Turn<T> =
+  | { readonly kind: "ran"; readonly value: T }
+  /** Earlier calls took the whole deadline. */
+  | { readonly kind: "busy" }
+  /** The program hung not long ago. */
+  | { readonly kind: "resting"; readonly forMs: number }
+
+/** One call at a time to the ledger of one directory, however many copies of the bundle ask. */
+export type CallQueue = {
+  /** Waits for its turn and runs the call with the milliseconds that are left of the deadline. */
+  take<T>(deadlineMs: number, call: (remaining: () => number) => Promise<T>): Promise<Turn<T>>
+  /** The program hung: leave it alone, longer each time. Gives for how many milliseconds. */
+  rest(): number
+  /** The program answered. */
+  wake(): void
+}
+
+type Shared = { tail: Promise<void>; restUntil: number; rests: number }
+
+export const FIRST_REST_MS = 30_000
+export const LONGEST_REST_MS = 10 * 60_000
+/** With less than this left, a call is not begun: it could only be killed in the middle. */
+const LEAST_TIME_MS = 50
+
+const QUEUES = Symbol.for("baton.ledger-queues")
+
+/** On globalThis, because two copies of the bundle are two module instances and one ledger. */
+const sharedState = (key: string): Shared => {
+  const holder: typeof globalThis & { [QUEUES]?: Map<string, Shared> } = globalThis
+  holder[QUEUES] ??= new Map()
+  const known = holder[QUEUES].get(key)
+  if (known) return known
+  const made: Shared = { tail: Promise.resolve(), restUntil: 0, rests: 0 }
+  holder[QUEUES].set(key, made)
+  return made
+}
+
+const endsWithin = (promise: Promise<void>, ms: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), ms)
+    timer.unref()
+    void promise.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+  })
+
+/** @param clock milliseconds that only go forward */
+export const createCallQueue = (directory: string, clock: () => number = () => performance.now()): CallQueue => {
+  const shared = sharedState(directory)
+  const resting = (): { kind: "resting"; forMs: number } | undefined => {
+    const forMs = shared.restUntil - clock()
+    return forMs > 0 ? { kind: "resting", forMs } : undefined
+  }
+  return {
+    take: async (deadlineMs, call) => {
+      const before = resting()
+      if (before) return before
+      const endsAt = clock() + deadlineMs
+      const turn = shared.tail
+      let leave = () => {}
+      const left = new Promise<void>((resolve) => {
+        leave = resolve
+      })
+      shared.tail = turn.then(() => left)
+      try {
+        const came = await endsWithin(turn, deadlineMs)
+        const remaining = () => Math.max(0, endsAt - clock())
+        if (!came || remaining() < LEAST_TIME_MS) return { kind: "busy" }
+        return resting() ?? { kind: "ran", value: await call(remaining) }
+      } finally {
+        leave()
+      }
+    },
+    rest: () => {
+      const forMs = Math.min(FIRST_REST_MS * 2 ** shared.rests, LONGEST_REST_MS)
+      shared.rests += 1
+      shared.restUntil = clock() + forMs
+      return forMs
+    },
+    wake: () => {
+      shared.rests = 0
+      shared.restUntil = 0
+    },
+  }
+}
+
+export type NewLearning = {
+  /** prog's name of the project. */
+  readonly project: string
+  readonly summary: string
+  readonly detail: string
+  /** At least one. */
+  readonly concepts: readonly string[]
+  readonly files: readonly string[]
+}
+
+export type LearningsRead =
+  | { readonly kind: "found"; readonly learnings: readonly LedgerLearning[] }
+  | { readonly kind: "unavailable"; readonly reason: string; readonly answered?: boolean }
+
+/** The learnings of the ledger. No call throws; each has its deadline. */
+export type LearningLedger = {
+  /** All of a project, the stale ones too, the newest first. Default deadline 2 s. */
+  readLearnings(project: string, options?: CallOptions): Promise<LearningsRead>
+  addLearning(learning: NewLearning): Promise<LedgerWrite>
+  editLearning(id: string, detail: string): Promise<LedgerWrite>
+  /** Keeps it, and shows it to nobody who does not ask for stale ones. */
+  retireLearning(id: string, reason: string): Promise<LedgerWrite>
+}
+
+/** What a call of the ledger's program came to. */
+export type LedgerAnswer =
+  | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
+  | { readonly kind: "unavailable"; readonly reason: string }
+
+export type LearningCallDeps = {
+  readonly read: (args: readonly string[], options: CallOptions | undefined) => Promise<LedgerAnswer>
+  readonly write: (args: readonly string[]) => Promise<LedgerWrite>
+}
+
+export const createLearningCalls = ({ read, write }: LearningCallDeps): LearningLedger => ({
+  readLearnings: async (project, options) => {
+    const answer = await read(["context", "-p", project, "--summary", "--include-stale", "--json"], options)
+    if (answer.kind === "unavailable") return answer
+    if (answer.exitCode !== 0) {
+      const reason = `prog context exited with ${answer.exitCode}: ${answer.stderr.trim().slice(0, 300)}`
+      return { kind: "unavailable", reason, answered: true }
+    }
+    try {
+      return { kind: "found", learnings: await parseLearningsJson(answer.stdout) }
+    } catch (error) {
+      return { kind: "unavailable", reason: `prog context printed no list: ${describeError(error)}`, answered: true }
+    }
+  },
+  addLearning: ({ project, summary, detail, concepts, files }) => {
+    const lists = [...concepts.flatMap((name) => ["-c", name]), ...files.flatMap((path) => ["-f", path])]
+    return write(["learn", "-p", project, ...lists, "--detail", detail, "--", summary])
+  },
+  editLearning: (id, detail) => write(["learn", "edit", "--detail", detail, "--", id]),
+  retireLearning: (id, reason) => write(["learn", "stale", "--reason", reason, "--", id]),
+})
 
 export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
 

@@ -1,11 +1,9 @@
 import { describeError } from "../host/log.ts"
-import { handoffOverhead, mergeHandoff, toHandoffBody } from "./description.ts"
-import type { LearningLedger } from "./learning-calls.ts"
-import { type LearningEntry, type LearningStep, planDelivery, type RetireEntry } from "./learning-record.ts"
+import type { LearningLedger } from "./client.ts"
+import { handoffOverhead, mergeHandoff, NoRoomError, toHandoffBody } from "./description.ts"
+import { type LearningEntry, type LearningStep, planDelivery, type RetireEntry } from "./learnings.ts"
 import type { Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
-import { type OutboxEntry, subjectOf } from "./outbox-entry.ts"
-import type { OutboxAttempt, OutboxRecord } from "./outbox-record.ts"
-import { NoRoomError } from "./text-limit.ts"
+import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, subjectOf } from "./outbox-store.ts"
 
 export type Delivery =
   | { readonly kind: "delivered" }

@@ -1,8 +1,13 @@
 import { describeError, type Log } from "../host/log.ts"
 import type { createDelivery, Delivery } from "./outbox-delivery.ts"
-import { aboutEntry, subjectOf } from "./outbox-entry.ts"
-import type { NamedRecord, OutboxFiles } from "./outbox-files.ts"
-import type { OutboxAttempt, OutboxRecord } from "./outbox-record.ts"
+import {
+  aboutEntry,
+  type NamedRecord,
+  type OutboxAttempt,
+  type OutboxFiles,
+  type OutboxRecord,
+  subjectOf,
+} from "./outbox-store.ts"
 
 export type UnsavedDeps = {
   readonly files: Pick<OutboxFiles, "write" | "before" | "remove">

@@ -7,11 +7,10 @@ import { createSessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
 import { storedBindings } from "../task/registry.ts"
-import { type Observed, type RawEvent, readEvent } from "./event-observation.ts"
+import { type Observed, type RawEvent, readEvent } from "./events.ts"
 import type { StreamLine } from "./protocol.ts"
 import { createPublisher, type Publisher } from "./publisher.ts"
-import { createStreamWriter, type StreamWriter } from "./stream-writer.ts"
-import { chooseWriter, WRITER_VARIABLE } from "./writer-command.ts"
+import { chooseWriter, createStreamWriter, type StreamWriter, WRITER_VARIABLE } from "./stream-writer.ts"
 
 const HEARTBEAT_MS = 10_000
 /** Together within what dispose may take of a run's end: for what is still to be published, and for the writer. */

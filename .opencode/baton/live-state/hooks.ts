@@ -3,7 +3,7 @@ import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
 import { guardDispose, guardObserver } from "../host/guard.ts"
 import { createLog, describeError } from "../host/log.ts"
 import { findProjectRoot } from "../host/project.ts"
-import type { RawEvent } from "./event-observation.ts"
+import type { RawEvent } from "./events.ts"
 import type { LiveStateFeature } from "./feature.ts"
 
 /** The events that say something about the published state; all others, a token delta above all, end at this set. */

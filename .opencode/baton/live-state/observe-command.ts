@@ -7,10 +7,9 @@ import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"
 import { nearestProject } from "../host/project.ts"
-import { createPaint, DEFAULT_WIDTH, watchInTerminal } from "./observe-terminal.ts"
-import { renderObservation } from "./observe-text.ts"
-import { createObserver } from "./observer.ts"
-import { readWebPort } from "./web/web-options.ts"
+import { createObserver } from "./observe/observer.ts"
+import { readWebPort } from "./observe/options.ts"
+import { createPaint, DEFAULT_WIDTH, renderObservation, watchInTerminal } from "./observe/terminal.ts"
 
 const parse = (args: readonly string[], here: string) => {
   const options = {
@@ -27,7 +26,7 @@ const parse = (args: readonly string[], here: string) => {
 
 const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<number> => {
   if (webPort !== undefined) {
-    const { servePageUntilSignal } = await import("./web/serve-page.ts")
+    const { servePageUntilSignal } = await import("./web/server.ts")
     return servePageUntilSignal({ roots, port: webPort })
   }
   // A terminal that is drawn on is no place for complaints; each comes once, at the end.

@@ -1,7 +1,6 @@
 import { type AgentState, NEW_AGENT, observe } from "./agent-state.ts"
-import type { Observed } from "./event-observation.ts"
-import { diffStates, isObject } from "./merge.ts"
-import type { LiveState, StreamLine } from "./protocol.ts"
+import type { Observed } from "./events.ts"
+import { diffStates, isObject, type LiveState, type StreamLine } from "./protocol.ts"
 
 export type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" | "plugin_started_at">
 

@@ -4,8 +4,8 @@ import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import { nearestProject } from "../host/project.ts"
-import { renderState } from "./agent-view.ts"
-import { listStates, pruneStates } from "./found-states.ts"
+import { listStates, pruneStates } from "./observe/state-files.ts"
+import { renderState } from "./observe/view.ts"
 
 const FAILED_EXIT_CODE = 1
 

@@ -4,9 +4,14 @@
  */
 import { join, resolve } from "node:path"
 import { describeError } from "../host/log.ts"
-import { createLineReader } from "./line-reader.ts"
-import { EMPTY_REDUCTION, type Reduction, reduceLine } from "./state-reducer.ts"
-import { claimStatefile, type Statefile } from "./statefile.ts"
+import {
+  claimStatefile,
+  createLineReader,
+  EMPTY_REDUCTION,
+  type Reduction,
+  reduceLine,
+  type Statefile,
+} from "./statefile.ts"
 
 /** Writes are at least this far apart while lines keep coming. */
 const WRITE_INTERVAL_MS = 50

@@ -1,7 +1,116 @@
+import { readdir, readFile } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
-import type { Log } from "../host/log.ts"
-import type { SkillAgent } from "./skill-agents.ts"
-import { RETURN_TOOL } from "./tool-names.ts"
+import { describeError, isAbsent, type Log } from "../host/log.ts"
+import { RETURN_TOOL } from "./tools.ts"
+
+/** A value of the little YAML that front matter of skills and agents is made of. */
+export type FrontMatterValue = string | boolean | { readonly [key: string]: FrontMatterValue }
+
+export type Markdown = { readonly data: Readonly<Record<string, FrontMatterValue>>; readonly body: string }
+
+const PAIR = /^( *)("[^"]*"|'[^']*'|[^\s"'#:][^:]*?)\s*:(?:\s+(.*?))?\s*$/
+const IGNORED = /^\s*(?:#.*)?$/
+
+const unquote = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text
+
+const scalar = (text: string): FrontMatterValue => {
+  if (text === "true" || text === "false") return text === "true"
+  return /^["']/.test(text) ? unquote(text) : text.replace(/\s+#.*$/, "")
+}
+
+type Open = { readonly indent: number; readonly into: Record<string, FrontMatterValue> }
+
+/**
+ * Front matter between `---` lines, as maps of texts and booleans; the rest is the body.
+ *
+ * @returns undefined for a text without front matter, and for YAML beyond maps and one-line values
+ */
+export const parseFrontMatter = (text: string): Markdown | undefined => {
+  const found = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---(?:\r?\n([\s\S]*))?$/.exec(text)
+  if (!found) return undefined
+  const data: Record<string, FrontMatterValue> = {}
+  const open: Open[] = [{ indent: 0, into: data }]
+  let parent: { readonly indent: number; readonly into: Record<string, FrontMatterValue> } | undefined
+  for (const line of (found[1] ?? "").split(/\r?\n/)) {
+    if (IGNORED.test(line)) continue
+    const [matched, spaces = "", key = "", value] = PAIR.exec(line) ?? []
+    if (matched === undefined || /^[>|&*![{]/.test(value ?? "")) return undefined
+    const indent = spaces.length
+    if (parent && indent > parent.indent) open.push({ indent, into: parent.into })
+    parent = undefined
+    while (open.length > 1 && (open.at(-1)?.indent ?? 0) > indent) open.pop()
+    const level = open.at(-1)
+    if (!level || level.indent !== indent) return undefined
+    if (value === undefined || value === "") {
+      const into = {}
+      level.into[unquote(key)] = into
+      parent = { indent, into }
+    } else {
+      level.into[unquote(key)] = scalar(value)
+    }
+  }
+  return { data, body: (found[2] ?? "").trim() }
+}
+
+export type SkillAgent = {
+  readonly name: string
+  readonly description: string
+  readonly prompt: string
+  /** As it stands in the front matter; OpenCode checks it. */
+  readonly permission: FrontMatterValue | undefined
+}
+
+const FOLDERS = ["skill", "skills"]
+
+const list = async (folder: string, log: Pick<Log, "warn">): Promise<string[]> => {
+  try {
+    return (await readdir(folder)).sort()
+  } catch (error) {
+    if (!isAbsent(error)) log.warn("skills cannot be listed", { folder, error: describeError(error) })
+    return []
+  }
+}
+
+const read = async (path: string, log: Pick<Log, "warn">): Promise<string | undefined> => {
+  try {
+    return await readFile(path, "utf8")
+  } catch (error) {
+    // A folder without SKILL.md, or a name in the folder that is no skill.
+    if (!isAbsent(error)) log.warn("a skill cannot be read", { path, error: describeError(error) })
+    return undefined
+  }
+}
+
+const nameOf = (path: string): string => {
+  const file = basename(path, ".md")
+  return file === "SKILL" ? basename(dirname(path)) : file
+}
+
+/** @returns the agent that a skill asks to be, by `subagent: true` in its front matter */
+const toSkillAgent = (path: string, { data, body }: Markdown): SkillAgent | undefined => {
+  if (data.subagent !== true || body === "") return undefined
+  const name = typeof data.name === "string" ? data.name : nameOf(path)
+  const description = typeof data.description === "string" ? data.description : `The skill ${name}`
+  return { name: `skill/${name}`, description, prompt: body, permission: data.permission }
+}
+
+/** The skills of a project that are subagents: `.opencode/skill/*.md` and `.opencode/skills/<name>/SKILL.md`, either folder. */
+export const findSkillAgents = async (projectRoot: string, log: Pick<Log, "warn">): Promise<SkillAgent[]> => {
+  const found: SkillAgent[] = []
+  for (const folder of FOLDERS.map((name) => join(projectRoot, ".opencode", name))) {
+    for (const entry of await list(folder, log)) {
+      const path = entry.endsWith(".md") ? join(folder, entry) : join(folder, entry, "SKILL.md")
+      const text = await read(path, log)
+      const markdown = text === undefined ? undefined : parseFrontMatter(text)
+      const agent = markdown && toSkillAgent(path, markdown)
+      if (agent) found.push(agent)
+      else if (text !== undefined && !markdown && /^subagent: *true/m.test(text))
+        log.warn("a skill asks to be a subagent and its front matter cannot be used", { path })
+    }
+  }
+  return found
+}
 
 /** Asked before a result goes back, where the policy says so. */
 export const RESULT_PERMISSION = "pass_over_result"

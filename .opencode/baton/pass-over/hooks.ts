@@ -6,7 +6,9 @@ import { guardConfig, guardDispose, guardHook, guardObserver } from "../host/gua
 import { createLog } from "../host/log.ts"
 import { findProjectRoot } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
-import { POLICY_FILE } from "./policy-path.ts"
+
+/** Of the project's root; apart, since each start looks for it and nothing else is loaded then. */
+export const POLICY_FILE = ".opencode/pass-over.json"
 
 const TRANSFORM_DEADLINE_MS = 1_000
 
@@ -42,7 +44,7 @@ export const createPassOverHooks = (input: PluginInput): Hooks => {
   return {
     config: guardConfig(log, "the tools that pass work over", async (config) => {
       if (!claim.isHeld()) return
-      const { setUp } = await import("./setup.ts")
+      const { setUp } = await import("./tools.ts")
       tools = await setUp(config, { projectRoot, log, load })
     }),
     // OpenCode asks right before the first request, long after the config hook.

@@ -1,10 +1,65 @@
-import type { ToolContext, ToolDefinition } from "@opencode-ai/plugin"
-import type { ZodObject, ZodType } from "zod"
-import { withCheckedArguments, type Zod } from "../host/schema.ts"
+import type { Config, ToolContext, ToolDefinition } from "@opencode-ai/plugin"
+import type { infer as Infer, ZodObject, ZodType } from "zod"
+import type { Log } from "../host/log.ts"
+import { loadZod, withCheckedArguments, type Zod } from "../host/schema.ts"
+import { findSkillAgents, registerAgents } from "./agents.ts"
 import { contractSchemas } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
-import { toolArguments } from "./tool-arguments.ts"
-import { APPLY_TOOL, PASS_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./tool-names.ts"
+import { policyPartSchema } from "./policy/policy.ts"
+
+export const PASS_TOOL = "pass_over"
+export const RETURN_TOOL = "pass_over_return"
+export const APPLY_TOOL = "pass_over_apply"
+export const REJECT_TOOL = "pass_over_reject"
+export const STATUS_TOOL = "pass_over_status"
+
+/** What the model gives to the feature's tools; pass_over_return's arguments are the contract's. */
+export const toolArguments = (z: Zod) => {
+  const text = z.string().trim().min(1)
+  return {
+    pass_over: z.strictObject({
+      subagent: text.describe("Name of the agent that gets the work"),
+      objective: text.describe("What is to be done, complete in itself: the agent knows nothing but this call"),
+      reason: text.describe("Why it is passed on, a few words, such as code_review"),
+      files: z.array(text).max(100).optional().describe("Paths of files to send along"),
+      messages: z
+        .number()
+        .int()
+        .min(0)
+        .max(50)
+        .optional()
+        .describe("How many of the newest messages go along (default 4)"),
+      background: z.string().optional().describe("What led here: decisions, constraints, what failed"),
+      expected: z.string().optional().describe("What you want back"),
+      return_required: z.boolean().optional().describe("false: you need no result; it is kept and can be looked up"),
+      async: z.boolean().optional().describe("true: go on at once, and be told when the result is there"),
+      override: policyPartSchema(z)
+        .optional()
+        .describe("Policy values for this pass, such as timeout_ms; narrower only"),
+    }),
+    pass_over_apply: z.strictObject({
+      pass_over_id: text,
+      artifacts: z.array(text).min(1).optional().describe("Only these files, by path"),
+      merge: z.boolean().optional().describe("Merge files that changed meanwhile, where that is clean"),
+      all_or_nothing: z.boolean().optional().describe("false: apply what can be applied (default true)"),
+    }),
+    pass_over_reject: z.strictObject({
+      pass_over_id: text,
+      artifacts: z.array(text).min(1).optional().describe("Only these files, by path"),
+      reason: z.string().optional(),
+    }),
+    pass_over_status: z.strictObject({
+      pass_over_id: text.optional().describe("One pass in full; without it, the passes of this session"),
+    }),
+  }
+}
+
+type Arguments = ReturnType<typeof toolArguments>
+
+export type PassOverArguments = Infer<Arguments["pass_over"]>
+export type ApplyArguments = Infer<Arguments["pass_over_apply"]>
+export type RejectArguments = Infer<Arguments["pass_over_reject"]>
+export type StatusArguments = Infer<Arguments["pass_over_status"]>
 
 const PASS_DESCRIPTION = `Passes work over to another agent, which works in a session of its own and returns a structured result: decision, findings with their place, and the files it changed. Its changes are held back until you apply or reject them, unless the user's policy says otherwise.
 
@@ -55,4 +110,19 @@ export const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefi
       feature.status(args, context),
     ),
   }
+}
+
+/**
+ * What OpenCode needs to know of the feature at its start, in a project that asks for it.
+ *
+ * @returns the tools
+ * @throws when zod cannot be loaded
+ */
+export const setUp = async (
+  config: Config,
+  { projectRoot, log, load }: { projectRoot: string; log: Log } & ToolDeps,
+): Promise<Record<string, ToolDefinition>> => {
+  const [z, skills] = await Promise.all([loadZod(), findSkillAgents(projectRoot, log)])
+  registerAgents(config, skills, log)
+  return createTools(z, { load })
 }

@@ -54,12 +54,10 @@ export const fenceAfter = (line: string, open: string): string => {
   return closes ? "" : open
 }
 
-/**
- * The `Task:` line: which text names a task (docs/prompts.md).
- *
- * A wrong task is worse than none, because its record is then written over. So a line counts only in the form the
- * role prompts use, at the first column: an indent, a `> ` or a list mark is how people quote somebody else's line.
- */
+// The `Task:` line: which text names a task (docs/prompts.md).
+//
+// A wrong task is worse than none, because its record is then written over. So a line counts only in the form the
+// role prompts use, at the first column: an indent, a `> ` or a list mark is how people quote somebody else's line.
 
 /** Letters are spelled out because `i` together with `u` lets look-alikes such as U+017F through. */
 const TASK_LINE = /^Task:[ \t\u00a0]*([A-Za-z]{2,})-([0-9A-Fa-f]{4,12})(?![\p{L}\p{M}\p{N}_]|[-./][\p{L}\p{N}_])/u

@@ -182,10 +182,8 @@ export const createPromptFiles = ({ root }: { root: string }): PromptFiles => {
   }
 }
 
-/**
- * The role's compressed protocol: the section of a role prompt that goes into the task block, so that an agent still
- * knows how to work after a compaction. It is read from the prompt so that there is no second copy to drift.
- */
+// The role's compressed protocol: the section of a role prompt that goes into the task block, so that an agent still
+// knows how to work after a compaction. It is read from the prompt so that there is no second copy to drift.
 
 /** Markers are whole lines, so that a sentence may name them. */
 const OPENING_MARKER = /^<!--[ \t]*baton:protocol[ \t]*-->$/

@@ -2,7 +2,7 @@
  * Texts that a parser of file references has to get through in a time that grows with their length alone. As a program,
  * `hostile-texts.ts ID CHARACTERS` prints what parsing one of them costs in this fresh process, in ms.
  */
-import { parseReferences } from "../../../.opencode/baton/handoff/reference.ts"
+import { parseReferences } from "../../../.opencode/baton/handoff/references.ts"
 
 /** A text of at least so many characters, all of them ASCII. */
 type Make = (characters: number) => string

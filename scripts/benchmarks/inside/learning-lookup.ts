@@ -1,9 +1,7 @@
 /** `learning-lookup.ts LEARNINGS ROUNDS`: prints what a look-up among so many costs, in ms, reading their copy, and the look at a message. */
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
-import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known-learning.ts"
-import { LEARNING_TYPES } from "../../../.opencode/baton/learning/learning-type.ts"
-import { chooseLearnings } from "../../../.opencode/baton/learning/ranking.ts"
-import { renderLearnings } from "../../../.opencode/baton/learning/rendering.ts"
+import { type KnownLearning, LEARNING_TYPES, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
+import { chooseLearnings, renderLearnings } from "../../../.opencode/baton/learning/recall.ts"
 import { interleave } from "../measure.ts"
 
 const [learnings = "", rounds = ""] = process.argv.slice(2)

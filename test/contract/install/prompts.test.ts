@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { posixChecksum } from "../../../.opencode/baton/doctor/checksum.ts"
+import { posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, type SmallCheckout } from "../../support/files/small-checkout.ts"

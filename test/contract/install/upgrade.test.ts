@@ -3,7 +3,7 @@ import { appendFileSync, chmodSync, existsSync, rmSync, writeFileSync } from "no
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { posixChecksum } from "../../../.opencode/baton/doctor/checksum.ts"
+import { posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, type SmallCheckout } from "../../support/files/small-checkout.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { compareText } from "../../../.opencode/baton/ledger/embedded/go-text.ts"
+import { compareText } from "../../../.opencode/baton/ledger/embedded/format.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"

@@ -1,6 +1,6 @@
 import { connect, createServer } from "node:net"
 import { describe, expect, onTestFinished, test } from "vitest"
-import { servePage } from "../../../.opencode/baton/live-state/web/serve-page.ts"
+import { servePage } from "../../../.opencode/baton/live-state/web/server.ts"
 import { promised } from "../../requirements.ts"
 import { ask, listenToEvents } from "../../support/opencode/event-client.ts"
 import { createStatefileFolder, observePage, startBatonObserve } from "../../support/opencode/observed-page.ts"

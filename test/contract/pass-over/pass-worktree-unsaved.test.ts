@@ -4,7 +4,7 @@ import { createPassProject, readIn, succeed, writeFiles } from "../../support/op
 
 const disk = vi.hoisted(() => ({ isFull: (_path: string): boolean => false }))
 
-vi.mock("../../.opencode/baton/host/state.ts", async (original) => {
+vi.mock("../../../.opencode/baton/host/state.ts", async (original) => {
   const real = await original<typeof import("../../../.opencode/baton/host/state.ts")>()
   const replaceFile: typeof real.replaceFile = async (path, text, options) => {
     if (disk.isFull(path)) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" })

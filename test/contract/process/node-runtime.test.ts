@@ -16,7 +16,7 @@ const SESSION = "ses_1"
 
 // A hook has a second; vitest may take longer to make modules of the files.
 await import("../../../.opencode/baton/compaction/feature.ts")
-await import("../../../.opencode/baton/learning/feature.ts")
+await import("../../../.opencode/baton/learning/learning.ts")
 
 /** A client as OpenCode Desktop's plugins get it, of a session without messages. */
 const createClient = (said: string[]) => {

@@ -87,7 +87,7 @@ const liveAndDie = async (server: TestServer, { message, model }: TaskProject): 
 /** How many sessions a file may still know: the last one is shown until another one takes its place. */
 const SHOWN: Readonly<Record<string, number>> = { "live-state/publisher.ts": 1 }
 /** Bounded, and cleared by nobody: folders that were looked through for half-written files. */
-const CACHES: ReadonlySet<string> = new Set(["host/state-folder.ts"])
+const CACHES: ReadonlySet<string> = new Set(["host/state.ts"])
 
 /** What outlived a first round and has more to do with sessions that are gone, or more in it, after a second. */
 const findGrowth = (before: Held, { collections }: Held, gone: readonly string[]): string[] => {

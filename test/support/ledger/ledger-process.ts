@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
-import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/ledger-result.ts"
+import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/cli.ts"
 import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
 import type { LoopCall } from "./ledger-loop.ts"
 

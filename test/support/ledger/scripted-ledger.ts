@@ -1,4 +1,4 @@
-import { createLearningCalls } from "../../../.opencode/baton/ledger/learning-calls.ts"
+import { createLearningCalls } from "../../../.opencode/baton/ledger/client.ts"
 import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
 
 export type Fault =

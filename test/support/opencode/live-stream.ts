@@ -4,7 +4,7 @@ import { tool } from "@opencode-ai/plugin/tool"
 import { expect } from "vitest"
 import { SETTINGS_FILE, type Settings } from "../../../.opencode/baton/host/settings.ts"
 import { type StreamLine, streamLineSchema } from "../../../.opencode/baton/live-state/protocol.ts"
-import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/state-reducer.ts"
+import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/statefile.ts"
 import { eventually } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
 

@@ -1,13 +1,12 @@
-import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit-entry.ts"
+import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import type {
   PassOverMetadata,
   PassOverRequest,
   WorkContext,
   WorkOutput,
 } from "../../../.opencode/baton/pass-over/contract.ts"
-import type { PassRecord } from "../../../.opencode/baton/pass-over/pass-record.ts"
-import { SENT } from "../../../.opencode/baton/pass-over/pass-state.ts"
-import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy-resolution.ts"
+import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
+import { type PassRecord, SENT } from "../../../.opencode/baton/pass-over/store/record.ts"
 
 /** Valid values of the contract, for tests that are about one part of them. */
 

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { createBornSessions } from "../../../.opencode/baton/compaction/born-sessions.ts"
+import { createBornSessions } from "../../../.opencode/baton/compaction/hooks.ts"
 import { parseTask } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import { BUILT_IN_HANDOFF_PROMPT } from "../../../.opencode/baton/compaction/built-in-handoff.ts"
 import {
+  BUILT_IN_HANDOFF_PROMPT,
   type GatherDeps,
   gatherIdentityAndFacts,
   readInstructions,
-} from "../../../.opencode/baton/compaction/gather.ts"
-import { EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/journal.ts"
+} from "../../../.opencode/baton/compaction/context.ts"
+import { EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/session-state.ts"
 import type { ProcessOutcome } from "../../../.opencode/baton/host/process.ts"
 import { builtInProtocol, type PromptFile, type PromptName } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { type CompactionJournal, createJournals } from "../../../.opencode/baton/compaction/journal.ts"
+import { type CompactionJournal, createJournals } from "../../../.opencode/baton/compaction/session-state.ts"
 import { promised } from "../../requirements.ts"
 
 /** A disk whose writes end when the test says, in the order it says. */

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest"
 import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
-import { type CompactionJournal, createJournals, EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/journal.ts"
+import {
+  type CompactionJournal,
+  createJournals,
+  EMPTY_JOURNAL,
+} from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import type { SessionStore } from "../../../.opencode/baton/host/state.ts"

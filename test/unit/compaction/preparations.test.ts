@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
-import { EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/journal.ts"
-import { createPreparations, PREPARATION_MS } from "../../../.opencode/baton/compaction/preparations.ts"
+import { createPreparations, PREPARATION_MS } from "../../../.opencode/baton/compaction/compaction.ts"
+import { EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/session-state.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createSessionWork } from "../../../.opencode/baton/compaction/session-work.ts"
+import { createSessionWork } from "../../../.opencode/baton/compaction/turns.ts"
 import { promised } from "../../requirements.ts"
 
 const withResolvers = () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest"
 import { createMeter } from "../../../.opencode/baton/compaction/budget.ts"
-import { renderCompactionPrompt } from "../../../.opencode/baton/compaction/compaction-prompt.ts"
-import { renderResumeNote } from "../../../.opencode/baton/compaction/resume-note.ts"
 import {
+  renderCompactionPrompt,
+  renderResumeNote,
   SHOWN_BRIEF_CHARACTERS,
   type TaskIdentity,
   taskPieces,
-} from "../../../.opencode/baton/compaction/task-block.ts"
+} from "../../../.opencode/baton/compaction/texts.ts"
 import { EMPTY_ACTIVITY, type Facts } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
 

@@ -1,14 +1,20 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { parseArguments } from "../../../.opencode/baton/doctor/arguments.ts"
-import { judgeHeader, parseHeader } from "../../../.opencode/baton/doctor/checks/database.ts"
-import { judgeVersion } from "../../../.opencode/baton/doctor/checks/opencode.ts"
-import { judgeImport } from "../../../.opencode/baton/doctor/checks/plugins.ts"
-import { posixChecksum } from "../../../.opencode/baton/doctor/checksum.ts"
-import { broken, type Check, ok, type Subject, warning } from "../../../.opencode/baton/doctor/finding.ts"
-import { parseManifest } from "../../../.opencode/baton/doctor/manifest.ts"
-import { renderJSON, renderText } from "../../../.opencode/baton/doctor/render.ts"
-import { createReport, type Report } from "../../../.opencode/baton/doctor/report.ts"
+import { parseManifest, posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
+import { judgeImport, judgeVersion } from "../../../.opencode/baton/doctor/checks/opencode.ts"
+import { judgeHeader, parseHeader } from "../../../.opencode/baton/doctor/checks/records.ts"
+import { parseArguments } from "../../../.opencode/baton/doctor/main.ts"
+import {
+  broken,
+  type Check,
+  createReport,
+  ok,
+  type Report,
+  renderJSON,
+  renderText,
+  type Subject,
+  warning,
+} from "../../../.opencode/baton/doctor/report.ts"
 import { promised } from "../../requirements.ts"
 
 const SUBJECT: Subject = {

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { closeFence, findCode } from "../../../.opencode/baton/handoff/code-regions.ts"
+import { closeFence, findCode } from "../../../.opencode/baton/handoff/references.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 

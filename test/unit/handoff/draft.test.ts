@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { type DraftParts, findMarker, renderDraft, renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
-import { parseReferences } from "../../../.opencode/baton/handoff/reference.ts"
+import { parseReferences } from "../../../.opencode/baton/handoff/references.ts"
 import { parseTask } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"

@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { MAX_LINE_CHARACTERS, MAX_LINES, renderFileBlock } from "../../../.opencode/baton/handoff/file-block.ts"
-import type { LineRange } from "../../../.opencode/baton/handoff/reference.ts"
+import { MAX_LINE_CHARACTERS, MAX_LINES, renderFileBlock } from "../../../.opencode/baton/handoff/files.ts"
+import type { LineRange } from "../../../.opencode/baton/handoff/references.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 

@@ -1,7 +1,7 @@
 import { realpathSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
-import { loadFiles } from "../../../.opencode/baton/handoff/load-files.ts"
+import { loadFiles } from "../../../.opencode/baton/handoff/files.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 

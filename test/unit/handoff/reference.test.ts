@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { type FileReference, parseReferences, renderReference } from "../../../.opencode/baton/handoff/reference.ts"
+import { type FileReference, parseReferences, renderReference } from "../../../.opencode/baton/handoff/references.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 

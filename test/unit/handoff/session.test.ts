@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest"
-import { createDelivery, NEW_SESSION_SETTLE_MS } from "../../../.opencode/baton/handoff/delivery.ts"
-import type { HandoffRecord } from "../../../.opencode/baton/handoff/handoff-record.ts"
-import { createHandoffSession } from "../../../.opencode/baton/handoff/handoff-session.ts"
+import {
+  createDelivery,
+  createHandoffSession,
+  NEW_SESSION_SETTLE_MS,
+} from "../../../.opencode/baton/handoff/handoff.ts"
+import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
 import type { Interface, Tui, TuiAnswer } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"

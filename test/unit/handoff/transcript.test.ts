@@ -1,7 +1,7 @@
 import type { Part } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import type { ToolDetail } from "../../../.opencode/baton/handoff/tool-detail.ts"
+import type { ToolDetail } from "../../../.opencode/baton/handoff/tools.ts"
 import {
   MAX_TRANSCRIPT_BYTES,
   MAX_TRANSCRIPT_LINES,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { createUserTurns } from "../../../.opencode/baton/handoff/user-turns.ts"
+import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { promised } from "../../requirements.ts"
 
 describe("what belongs to one user message", () => {

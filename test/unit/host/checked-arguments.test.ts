@@ -1,9 +1,9 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
-import type { HandoffFeature } from "../../../.opencode/baton/handoff/feature.ts"
+import type { HandoffFeature } from "../../../.opencode/baton/handoff/handoff.ts"
+import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { createHandoffTools } from "../../../.opencode/baton/handoff/tools.ts"
-import { createUserTurns } from "../../../.opencode/baton/handoff/user-turns.ts"
-import type { LearningFeature } from "../../../.opencode/baton/learning/feature.ts"
+import type { LearningFeature } from "../../../.opencode/baton/learning/learning.ts"
 import { createTools as createLearningTools } from "../../../.opencode/baton/learning/tools.ts"
 import { promised } from "../../requirements.ts"
 

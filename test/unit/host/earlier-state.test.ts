@@ -1,7 +1,7 @@
 import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { journalSchema } from "../../../.opencode/baton/compaction/journal.ts"
+import { journalSchema } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createSessionStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { storedBindings } from "../../../.opencode/baton/task/registry.ts"

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known-learning.ts"
-import { chooseLearnings, MAX_GIVEN } from "../../../.opencode/baton/learning/ranking.ts"
-import { createRecall } from "../../../.opencode/baton/learning/recall.ts"
-import { MAX_CHARACTERS, renderLearnings } from "../../../.opencode/baton/learning/rendering.ts"
-import { createSessionRecords } from "../../../.opencode/baton/learning/session-records.ts"
+import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
+import {
+  chooseLearnings,
+  createRecall,
+  MAX_CHARACTERS,
+  MAX_GIVEN,
+  renderLearnings,
+} from "../../../.opencode/baton/learning/recall.ts"
+import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createCallQueue, FIRST_REST_MS, LONGEST_REST_MS } from "../../../.opencode/baton/ledger/call-queue.ts"
+import { createCallQueue, FIRST_REST_MS, LONGEST_REST_MS } from "../../../.opencode/baton/ledger/client.ts"
 import { promised } from "../../requirements.ts"
 
 let directories = 0

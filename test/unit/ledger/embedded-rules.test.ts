@@ -1,16 +1,19 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { compareText, goJson, goQuote, tableSummary } from "../../../.opencode/baton/ledger/embedded/go-text.ts"
-import { blockedIds, deriveEpicStatus } from "../../../.opencode/baton/ledger/embedded/status-rules.ts"
-import type { ItemRow } from "../../../.opencode/baton/ledger/embedded/store.ts"
 import {
+  compareText,
   formatTimestamp,
+  goJson,
+  goQuote,
   minuteText,
   parseTimestamp,
   rfc3339,
   shortAge,
+  tableSummary,
   timeAgo,
-} from "../../../.opencode/baton/ledger/embedded/timestamps.ts"
+} from "../../../.opencode/baton/ledger/embedded/format.ts"
+import { blockedIds, deriveEpicStatus } from "../../../.opencode/baton/ledger/embedded/items.ts"
+import type { ItemRow } from "../../../.opencode/baton/ledger/embedded/store.ts"
 import { promised } from "../../requirements.ts"
 
 const NOON = Date.UTC(2026, 1, 9, 12, 0, 0)

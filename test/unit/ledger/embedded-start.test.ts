@@ -1,11 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { expect, test } from "vitest"
-import {
-  COMMAND_NAMES,
-  loadAllCommands,
-  loadCommandsNear,
-} from "../../../.opencode/baton/ledger/embedded/command-table.ts"
+import { COMMAND_NAMES, loadAllCommands, loadCommandsNear } from "../../../.opencode/baton/ledger/embedded/cli.ts"
 import { promised } from "../../requirements.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { fitText, toSendable } from "../../../.opencode/baton/ledger/text-limit.ts"
+import { fitText, toSendable } from "../../../.opencode/baton/ledger/description.ts"
 import { promised } from "../../requirements.ts"
 
 describe("a text for the ledger", () => {

@@ -3,12 +3,15 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { createLineReader } from "../../../.opencode/baton/live-state/line-reader.ts"
-import { diffStates, mergePatch } from "../../../.opencode/baton/live-state/merge.ts"
-import type { JSONValue } from "../../../.opencode/baton/live-state/protocol.ts"
-import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/state-reducer.ts"
-import { claimStatefile, statefileName } from "../../../.opencode/baton/live-state/statefile.ts"
-import { chooseWriter } from "../../../.opencode/baton/live-state/writer-command.ts"
+import { diffStates, type JSONValue, mergePatch } from "../../../.opencode/baton/live-state/protocol.ts"
+import {
+  claimStatefile,
+  createLineReader,
+  EMPTY_REDUCTION,
+  reduceLine,
+  statefileName,
+} from "../../../.opencode/baton/live-state/statefile.ts"
+import { chooseWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
 
 /** Also what every object has anyway. */

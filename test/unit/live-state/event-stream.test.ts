@@ -1,8 +1,8 @@
 import { EventEmitter } from "node:events"
 import type { ServerResponse } from "node:http"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import type { BoardUpdate } from "../../../.opencode/baton/live-state/web/agent-board.ts"
-import { createEventStream, type EventStream } from "../../../.opencode/baton/live-state/web/event-stream.ts"
+import type { BoardUpdate } from "../../../.opencode/baton/live-state/web/board.ts"
+import { createEventStream, type EventStream } from "../../../.opencode/baton/live-state/web/live.ts"
 import { promised } from "../../requirements.ts"
 
 /** A response that takes as much as it is told to. */

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest"
-import { type AgentView, renderState, toAgentView } from "../../../.opencode/baton/live-state/agent-view.ts"
-import { renderHandoffHeading } from "../../../.opencode/baton/live-state/handoff-line.ts"
-import { type Paint, renderAge, renderObservation } from "../../../.opencode/baton/live-state/observe-text.ts"
+import { type Paint, renderAge, renderObservation } from "../../../.opencode/baton/live-state/observe/terminal.ts"
+import {
+  type AgentView,
+  renderHandoffHeading,
+  renderState,
+  toAgentView,
+} from "../../../.opencode/baton/live-state/observe/view.ts"
 import { promised } from "../../requirements.ts"
 
 const same = (text: string): string => text

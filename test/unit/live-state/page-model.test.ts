@@ -1,15 +1,15 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { createAgentBoard } from "../../../.opencode/baton/live-state/web/agent-board.ts"
+import { readWebPort } from "../../../.opencode/baton/live-state/observe/options.ts"
 import {
+  createAgentBoard,
   type HistoryPoint,
   MAX_POINTS,
   pointsBetween,
   type Sighting,
-} from "../../../.opencode/baton/live-state/web/agent-history.ts"
-import { nextTask } from "../../../.opencode/baton/live-state/web/ledger-watch.ts"
-import { toPageAgent } from "../../../.opencode/baton/live-state/web/page-agent.ts"
-import { readWebPort } from "../../../.opencode/baton/live-state/web/web-options.ts"
+  toPageAgent,
+} from "../../../.opencode/baton/live-state/web/board.ts"
+import { nextTask } from "../../../.opencode/baton/live-state/web/watch.ts"
 import { promised } from "../../requirements.ts"
 
 const sighting = (at: number, change: Partial<Sighting> = {}): Sighting => ({

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { DOING_WORDS } from "../../../.opencode/baton/live-state/agent-view.ts"
-import type { AgentUpdate } from "../../../.opencode/baton/live-state/web/agent-board.ts"
-import type { HistoryPoint } from "../../../.opencode/baton/live-state/web/agent-history.ts"
+import { DOING_WORDS } from "../../../.opencode/baton/live-state/observe/view.ts"
+import type { AgentUpdate, HistoryPoint } from "../../../.opencode/baton/live-state/web/board.ts"
 import { takeUpdate } from "../../../.opencode/baton/live-state/web/page/stream.js"
 import {
   axisMinutes,
@@ -21,7 +20,7 @@ import {
   searchText,
   titleText,
 } from "../../../.opencode/baton/live-state/web/page/words.js"
-import { ASSETS, answerTo, isOwnHost, SECURITY_HEADERS } from "../../../.opencode/baton/live-state/web/request-check.ts"
+import { ASSETS, answerTo, isOwnHost, SECURITY_HEADERS } from "../../../.opencode/baton/live-state/web/server.ts"
 import { promised } from "../../requirements.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 

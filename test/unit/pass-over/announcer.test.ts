@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { Prompt } from "../../../.opencode/baton/host/child-sessions.ts"
-import { createAnnouncer, type Notice } from "../../../.opencode/baton/pass-over/announcer.ts"
+import { createAnnouncer, type Notice } from "../../../.opencode/baton/pass-over/result/notify.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"

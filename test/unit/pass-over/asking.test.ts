@@ -1,8 +1,7 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
 import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
-import { askUser } from "../../../.opencode/baton/pass-over/ask-user.ts"
-import { createEditPermission } from "../../../.opencode/baton/pass-over/edit-permission.ts"
+import { askUser, createEditPermission } from "../../../.opencode/baton/pass-over/result/approval.ts"
 import { promised } from "../../requirements.ts"
 
 const QUESTION = { permission: "edit", patterns: ["src/a.ts"], always: ["*"], metadata: {} }

@@ -5,10 +5,10 @@ import { describe, expect, test, vi } from "vitest"
 import {
   type AuditEntry,
   auditEntry,
+  createAuditLog,
   isAuditEntry,
   refusedEntry,
-} from "../../../.opencode/baton/pass-over/audit-entry.ts"
-import { createAuditLog } from "../../../.opencode/baton/pass-over/audit-log.ts"
+} from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"

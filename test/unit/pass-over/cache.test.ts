@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
-import { cacheKeyOf, isRepeatable, type Question } from "../../../.opencode/baton/pass-over/cache-key.ts"
 import type { Artifact, WorkStatus } from "../../../.opencode/baton/pass-over/contract.ts"
+import { cacheKeyOf, isRepeatable, type Question } from "../../../.opencode/baton/pass-over/store/passes.ts"
 import { promised } from "../../requirements.ts"
 import { workOutput } from "../../support/opencode/pass-over-values.ts"
 

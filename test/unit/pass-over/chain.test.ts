@@ -6,7 +6,7 @@ import {
   judgeChain,
   renderChain,
   unreadableChain,
-} from "../../../.opencode/baton/pass-over/chain-rules.ts"
+} from "../../../.opencode/baton/pass-over/policy/chain.ts"
 import { nearestNames } from "../../../.opencode/baton/task/nearest-names.ts"
 import { promised } from "../../requirements.ts"
 

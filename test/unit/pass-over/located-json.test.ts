@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { parseLocatedJSON } from "../../../.opencode/baton/pass-over/located-json.ts"
+import { parseLocatedJSON } from "../../../.opencode/baton/pass-over/policy/policy.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 

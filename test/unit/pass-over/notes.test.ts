@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
-import { createResultNotes } from "../../../.opencode/baton/pass-over/result-notes.ts"
+import { createResultNotes } from "../../../.opencode/baton/pass-over/result/notify.ts"
 import { promised } from "../../requirements.ts"
 import { passRecord, passRequest, workContext, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"

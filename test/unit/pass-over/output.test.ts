@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest"
-import { releaseResult } from "../../../.opencode/baton/pass-over/release-result.ts"
-import { renderContext, renderOrder } from "../../../.opencode/baton/pass-over/render-context.ts"
-import { renderResult } from "../../../.opencode/baton/pass-over/render-result.ts"
-import { buildWorkContext } from "../../../.opencode/baton/pass-over/work-context.ts"
-import { buildWorkOutput, type Collected } from "../../../.opencode/baton/pass-over/work-output.ts"
+import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
+import { releaseResult } from "../../../.opencode/baton/pass-over/result/approval.ts"
+import { renderResult } from "../../../.opencode/baton/pass-over/result/render.ts"
+import { buildWorkOutput, type Collected } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
 import {
   builtInPolicy,

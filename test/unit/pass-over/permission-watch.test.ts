@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createPermissionWatch } from "../../../.opencode/baton/pass-over/permission-watch.ts"
+import { createPermissionWatch } from "../../../.opencode/baton/pass-over/result/approval.ts"
 import { promised } from "../../requirements.ts"
 
 test(promised("soak.B4", "questions that nobody answered go with their session"), async () => {

@@ -8,7 +8,7 @@ import {
   isReader,
   mayUseTool,
   refusedTools,
-} from "../../../.opencode/baton/pass-over/child-permission.ts"
+} from "../../../.opencode/baton/pass-over/child/permissions.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 

@@ -2,8 +2,13 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
 import { describe, expect, test } from "vitest"
-import { BUILT_IN_POLICY, policyPartSchema } from "../../../.opencode/baton/pass-over/policy.ts"
-import { parsePolicy, policyFileSchema, readPolicy } from "../../../.opencode/baton/pass-over/policy-file.ts"
+import {
+  BUILT_IN_POLICY,
+  parsePolicy,
+  policyFileSchema,
+  policyPartSchema,
+  readPolicy,
+} from "../../../.opencode/baton/pass-over/policy/policy.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 

@@ -5,9 +5,8 @@ import {
   type Policy,
   type PolicyKey,
   type PolicyPart,
-} from "../../../.opencode/baton/pass-over/policy.ts"
-import { type ResolutionInput, resolvePolicy } from "../../../.opencode/baton/pass-over/policy-resolution.ts"
-import { renderPolicy } from "../../../.opencode/baton/pass-over/render-policy.ts"
+} from "../../../.opencode/baton/pass-over/policy/policy.ts"
+import { type ResolutionInput, renderPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
 import { promised } from "../../requirements.ts"
 
 type Parts = {

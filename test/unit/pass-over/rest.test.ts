@@ -1,6 +1,6 @@
 import type { ToolState } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
-import { isAtRest } from "../../../.opencode/baton/pass-over/child-transcript.ts"
+import { isAtRest } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
 import { assistantMessage, completedTool, toolPart } from "../../support/opencode/stored-messages.ts"
 

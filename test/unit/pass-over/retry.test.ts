@@ -1,6 +1,11 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import { MAX_DELAY_MS, type RetryPolicy, retryDelays, runWithRetry } from "../../../.opencode/baton/pass-over/retry.ts"
+import {
+  MAX_DELAY_MS,
+  type RetryPolicy,
+  retryDelays,
+  runWithRetry,
+} from "../../../.opencode/baton/pass-over/child/session.ts"
 import { promised } from "../../requirements.ts"
 
 const POLICY: RetryPolicy = { max_retries: 3, retry_delay_ms: 1000, backoff_multiplier: 2 }

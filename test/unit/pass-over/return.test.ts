@@ -1,7 +1,7 @@
 import { tool } from "@opencode-ai/plugin/tool"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { checkReturn } from "../../../.opencode/baton/pass-over/return-arguments.ts"
+import { checkReturn } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
 
 const check = (args: unknown, earlierRefusals = 0) => checkReturn(tool.schema, args, earlierRefusals)

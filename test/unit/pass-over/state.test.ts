@@ -7,7 +7,7 @@ import {
   type PassState,
   type PassStateName,
   SENT,
-} from "../../../.opencode/baton/pass-over/pass-state.ts"
+} from "../../../.opencode/baton/pass-over/store/record.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 

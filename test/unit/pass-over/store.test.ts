@@ -4,9 +4,15 @@ import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { describe, expect, test } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { createPassID, isPassID, type PassRecord } from "../../../.opencode/baton/pass-over/pass-record.ts"
-import { type Decisions, type PassState, SENT } from "../../../.opencode/baton/pass-over/pass-state.ts"
-import { createPassStore } from "../../../.opencode/baton/pass-over/pass-store.ts"
+import {
+  createPassID,
+  type Decisions,
+  isPassID,
+  type PassRecord,
+  type PassState,
+  SENT,
+} from "../../../.opencode/baton/pass-over/store/record.ts"
+import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"

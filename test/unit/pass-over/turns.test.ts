@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { createTurns } from "../../../.opencode/baton/pass-over/turns.ts"
+import { createTurns } from "../../../.opencode/baton/pass-over/pass.ts"
 import { promised } from "../../requirements.ts"
 
 test(promised("pass-over.D1", "passes that are made at the same time are counted one after the other"), async () => {

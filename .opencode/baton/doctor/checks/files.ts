@@ -2,10 +2,70 @@ import { existsSync } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isAbsent } from "../../host/log.ts"
-import { hasContractComment } from "../../task/prompts.ts"
-import { posixChecksum } from "../checksum.ts"
-import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
-import { type Manifest, readManifest } from "../manifest.ts"
+import { readSettings, SETTINGS_FILE } from "../../host/settings.ts"
+import { parseTask, ROLES, type Role } from "../../task/parse.ts"
+import {
+  createPromptFiles,
+  extractProtocol,
+  fillTaskID,
+  hasContractComment,
+  type PromptFile,
+  type PromptName,
+} from "../../task/prompts.ts"
+import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
+
+/** CRC-32 of the POSIX `cksum` utility: polynomial 0x04C11DB7, most significant bit first, the length appended. */
+const POLYNOMIAL = 0x04c11db7
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
+  let value = index << 24
+  for (let bit = 0; bit < 8; bit += 1) value = value & 0x80000000 ? (value << 1) ^ POLYNOMIAL : value << 1
+  return value >>> 0
+})
+
+const step = (crc: number, byte: number): number => ((crc << 8) ^ (TABLE[(crc >>> 24) ^ byte] ?? 0)) >>> 0
+
+/** What `cksum < file` prints, as the manifest of scripts/install keeps it: the checksum and the size in bytes. */
+export const posixChecksum = (bytes: Uint8Array): { readonly crc: number; readonly size: number } => {
+  let crc = 0
+  for (const byte of bytes) crc = step(crc, byte)
+  for (let rest = bytes.length; rest > 0; rest = Math.floor(rest / 256)) crc = step(crc, rest % 256)
+  return { crc: ~crc >>> 0, size: bytes.length }
+}
+
+/** Written by scripts/install; see docs/installation.md. */
+const MANIFEST_PATH = ".opencode/baton/.manifest"
+
+export type Manifest = {
+  /** Baton's version as the first line tells it; undefined when it does not. */
+  readonly version: string | undefined
+  /** By path, relative to the project. A run that was interrupted leaves two sums for one path. */
+  readonly files: ReadonlyMap<string, readonly { readonly crc: number; readonly size: number }[]>
+}
+
+const FILE_LINE = /^(\d+)\t(\d+)\t(.+)$/
+
+export const parseManifest = (text: string): Manifest => {
+  const files = new Map<string, { crc: number; size: number }[]>()
+  for (const line of text.split("\n")) {
+    const [, crc, size, path] = FILE_LINE.exec(line) ?? []
+    if (path === undefined) continue
+    const sums = files.get(path) ?? []
+    sums.push({ crc: Number(crc), size: Number(size) })
+    files.set(path, sums)
+  }
+  return { version: /^#.* Baton (\d\S*)$/m.exec(text)?.[1], files }
+}
+
+/** @returns undefined when the project has none: a checkout, or a copy made by hand */
+export const readManifest = async (root: string): Promise<Manifest | undefined> => {
+  try {
+    return parseManifest(await readFile(join(root, MANIFEST_PATH), "utf8"))
+  } catch (error) {
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+}
 
 type State = "as installed" | "changed" | "missing"
 
@@ -101,5 +161,84 @@ export const filesCheck: Check = {
   examine: async (subject) => {
     const manifest = await readManifest(subject.root)
     return manifest === undefined ? [withoutManifest(subject)] : await compare(subject.root, manifest)
+  },
+}
+
+export const settingsCheck: Check = {
+  id: "settings",
+  needsBundle: true,
+  examine: async ({ root }) => {
+    const read = await readSettings(root)
+    if (read.kind === "unusable") {
+      const fix = `Mend ${SETTINGS_FILE}; docs/settings.md lists what it may hold. Until then the defaults are used.`
+      return [warning(`${SETTINGS_FILE} cannot be used: ${read.reason}`, fix)]
+    }
+    return [ok(read.isDefault ? `no ${SETTINGS_FILE}: the defaults are used` : `${SETTINGS_FILE} is in order`)]
+  },
+}
+
+const EXAMPLE_ID = "ts-0a1b2c"
+
+/** Both sides of docs/prompts.md: what a role prompt must hold so that Baton finds task, role and protocol in it. */
+const judgeRolePrompt = (role: Role, file: string, text: string): readonly Observation[] => {
+  const task = parseTask(fillTaskID(text, EXAMPLE_ID))
+  const found: Observation[] = []
+  if (task?.taskID !== EXAMPLE_ID) {
+    const message = `${file} has no line 'Task: {{task_id}}' at the first column: its sessions have no task`
+    found.push(broken(message, "Put the line back, as in the version that comes with Baton."))
+  } else if (task.role !== role) {
+    const heading = `# ${role === "planner" ? "Planner" : "Worker"}`
+    found.push(
+      broken(`${file} is read as the prompt of a ${task.role}`, `Give it the heading '${heading}' first of all.`),
+    )
+  }
+  if (extractProtocol(text, { taskID: EXAMPLE_ID }) === undefined) {
+    const message = `${file} has no protocol section: the built-in one is used after a compaction`
+    const fix = "Mark the section with the lines '<!-- baton:protocol -->' and '<!-- /baton:protocol -->'."
+    found.push(warning(message, fix))
+  }
+  return found.length > 0 ? found : [ok(`${file} states task, role and protocol`)]
+}
+
+/** Without `$ARGUMENTS` OpenCode puts the goal at the end; without the tool's name the model may only talk. */
+const judgeCommandPrompt = (file: string, text: string): Observation => {
+  const missing = ["$ARGUMENTS", "handoff_session"].filter((word) => !text.includes(word))
+  if (missing.length === 0) return ok(`${file} is the template of /handoff`)
+  return warning(
+    `${file} does not mention ${missing.join(" and ")}`,
+    "Put it back, as in the version that comes with Baton.",
+  )
+}
+
+const judgeText = (name: PromptName, path: string, text: string): readonly Observation[] => {
+  if (name === "handoff") return [ok(`${path} is the prompt of every compaction`)]
+  return name === "handoff-command" ? [judgeCommandPrompt(path, text)] : judgeRolePrompt(name, path, text)
+}
+
+/** A project's own file is never judged. */
+const leftAlone = (name: PromptName, path: string, used: string): Observation =>
+  ok(
+    `${path} is the project's own file and is left alone; Baton uses ${used}. ` +
+      `To make it Baton's, add the line <!-- baton:${name} -->`,
+  )
+
+const judge = (name: PromptName, file: PromptFile): readonly Observation[] => {
+  const builtIn = name.startsWith("handoff") ? "built-in prompt" : "built-in protocol"
+  if (file.kind === "foreign") return [leftAlone(name, file.path, `its ${builtIn}`)]
+  if (file.kind === "unusable") {
+    const message = `${file.path} cannot be used: ${file.reason}; the ${builtIn} is used`
+    return [warning(message, "Mend the file, or run scripts/install again.")]
+  }
+  const judged = judgeText(name, file.path, file.text)
+  return file.foreign === undefined ? judged : [leftAlone(name, file.foreign, file.path), ...judged]
+}
+
+export const promptsCheck: Check = {
+  id: "prompts",
+  needsBundle: true,
+  examine: async ({ root }) => {
+    const prompts = createPromptFiles({ root })
+    const names: readonly PromptName[] = ["handoff", "handoff-command", ...ROLES]
+    return (await Promise.all(names.map(async (name) => judge(name, await prompts.read(name))))).flat()
   },
 }

@@ -1,6 +1,9 @@
-import { join } from "node:path"
+import { existsSync } from "node:fs"
+import { readdir, readFile } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import { isAbsent } from "../../host/log.ts"
 import { findPrograms, isExecutableFile } from "../../host/process.ts"
-import { broken, type Check, type Observation, ok, type Subject, warning } from "../finding.ts"
+import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
 
 /** The oldest version every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */
 const OLDEST = [1, 2, 15] as const
@@ -83,5 +86,179 @@ export const openCodeCheck: Check = {
         return [broken(`${path} --version ended with exit code ${outcome.exitCode}: ${said}`, fix)]
       }
     }
+  },
+}
+
+/** Variables that switch off what Baton lives on; measured on the real binary (docs/opencode-notes.md). */
+const SWITCHES = {
+  OPENCODE_PURE: "OpenCode then loads no plugins",
+  OPENCODE_DISABLE_PROJECT_CONFIG: "OpenCode then does not look into the project's .opencode",
+  OPENCODE_DISABLE_AUTOCOMPACT: "sessions are then never compacted by themselves",
+} as const
+
+export const switchesCheck: Check = {
+  id: "environment",
+  examine: async ({ environment }) => {
+    const set: Observation[] = Object.entries(SWITCHES)
+      .filter(([name]) => environment[name])
+      .map(([name, effect]) => warning(`${name} is set: ${effect}`, `Unset it before starting OpenCode: unset ${name}`))
+    return set.length > 0 ? set : [ok("no variable switches plugins or compaction off")]
+  },
+}
+
+/** zod comes with it; see loadZod in host/schema.ts. */
+const PACKAGE = join("@opencode-ai", "plugin", "package.json")
+
+/** Where a module in `.opencode` would find the package: the nearest node_modules upwards that has it. */
+const findPackage = (start: string): string | undefined => {
+  let folder = start
+  for (;;) {
+    const path = join(folder, "node_modules", PACKAGE)
+    if (existsSync(path)) return dirname(path)
+    if (dirname(folder) === folder) return undefined
+    folder = dirname(folder)
+  }
+}
+
+export const dependenciesCheck: Check = {
+  id: "dependencies",
+  needsBundle: true,
+  examine: async ({ root }) => {
+    const found = findPackage(join(root, ".opencode"))
+    if (found !== undefined) return [ok(`@opencode-ai/plugin is there (${found})`)]
+    const fix = "OpenCode installs it at its first start in the project: start it once with the network on."
+    return [warning("@opencode-ai/plugin is not installed in .opencode/node_modules yet", fix)]
+  },
+}
+
+/** OpenCode scans both names, and not their sub-folders. */
+const FOLDERS = ["plugin", "plugins"] as const
+
+/** What tells a plugin of Baton from anybody else's: it imports the shared folder. */
+const IMPORTS_BATON = /from\s*["']\.\.\/baton\//
+
+const pluginsIn = async (folder: string): Promise<readonly string[]> => {
+  let names: readonly string[]
+  try {
+    names = await readdir(folder)
+  } catch (error) {
+    if (isAbsent(error)) return []
+    throw error
+  }
+  const paths = names
+    .filter((file) => /\.(ts|js)$/.test(file))
+    .sort()
+    .map((file) => join(folder, file))
+  const texts = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")))
+  return paths.filter((_, index) => IMPORTS_BATON.test(texts[index] ?? ""))
+}
+
+/**
+ * Absolute paths of Baton's plugin files that OpenCode would load from a configuration folder, `.opencode` or the global
+ * one. A file that cannot be read is left out.
+ */
+export const findBatonPlugins = async (configuration: string): Promise<readonly string[]> =>
+  (await Promise.all(FOLDERS.map((folder) => pluginsIn(join(configuration, folder))))).flat()
+
+const IMPORT_DEADLINE_MS = 15_000
+const IMPORTER = join(import.meta.dirname, "..", "import-plugin.ts")
+
+/** The arguments that make this runtime (OpenCode or Bun, or Node) run a TypeScript file without installing anything. */
+const runtimeArguments = (): readonly string[] => ("Bun" in globalThis ? ["run", "--no-install"] : ["--no-warnings"])
+
+type Imported = { readonly exports?: Readonly<Record<string, string>>; readonly error?: string }
+
+/** @param line what import-plugin.ts printed last */
+export const judgeImport = (file: string, line: string): Observation => {
+  let imported: Imported
+  try {
+    imported = JSON.parse(line) as Imported
+  } catch {
+    const said = line === "" ? "nothing" : `'${line.slice(0, 200)}'`
+    return broken(`${file}: the process that imported it ended early and said ${said}`, "Run scripts/install again.")
+  }
+  if (imported.error !== undefined) {
+    const fix = /cannot find (module|package)/i.test(imported.error)
+      ? "A file or package is missing: run scripts/install again, then start OpenCode once with the network on."
+      : "OpenCode leaves this plugin out. Undo your change to it, or run scripts/install again."
+    return broken(`${file} does not load: ${imported.error}`, fix)
+  }
+  const found = Object.entries(imported.exports ?? {})
+  const [only] = found
+  if (found.length === 1 && only?.[1] === "function") return ok(`${file} loads`)
+  const names = found.map(([name, type]) => `${name} (${type})`).join(", ") || "nothing"
+  const fix = "OpenCode calls every export as a plugin: leave exactly one function, or run scripts/install again."
+  return broken(`${file} exports ${names}; expected one function`, fix)
+}
+
+const examinePlugin = async (path: string, { run, scratch }: Subject): Promise<Observation> => {
+  const file = basename(path)
+  const outcome = await run([process.execPath, ...runtimeArguments(), IMPORTER, path], {
+    cwd: scratch,
+    deadlineMs: IMPORT_DEADLINE_MS,
+    env: { BUN_BE_BUN: "1" },
+  })
+  switch (outcome.kind) {
+    case "not-started":
+      return broken(`${file} could not be tried: ${outcome.cause}`, "Check that a child process may be started here.")
+    case "timed-out":
+      return broken(`${file} was still loading after ${outcome.deadlineMs} ms`, "Undo your change to it, or reinstall.")
+    case "exited":
+      return judgeImport(file, (outcome.stdout.trim() || outcome.stderr.trim()).split("\n").at(-1) ?? "")
+  }
+}
+
+/** Each plugin is imported in a process of its own, as Bun where OpenCode is there: OpenCode itself is not started. */
+export const pluginsCheck: Check = {
+  id: "plugins",
+  needsBundle: true,
+  examine: async (subject) => {
+    const paths = await findBatonPlugins(join(subject.root, ".opencode"))
+    if (paths.length === 0) {
+      return [
+        broken("no plugin of Baton in .opencode/plugins", "Run scripts/install with this folder from a checkout."),
+      ]
+    }
+    return await Promise.all(paths.map((path) => examinePlugin(path, subject)))
+  },
+}
+
+/** `.opencode` of the folders above, up to the one that holds `.git`: OpenCode reads them all. */
+const outerFolders = (root: string): readonly string[] => {
+  const outer: string[] = []
+  let folder = root
+  while (!existsSync(join(folder, ".git")) && dirname(folder) !== folder) {
+    folder = dirname(folder)
+    outer.push(join(folder, ".opencode"))
+  }
+  return existsSync(join(folder, ".git")) ? outer : []
+}
+
+/** Every other folder from which OpenCode loads plugins for this project. */
+const otherFolders = ({ root, home, environment }: Subject): readonly string[] => {
+  const configured = environment.OPENCODE_CONFIG_DIR
+  const all = [
+    join(environment.XDG_CONFIG_HOME || join(home, ".config"), "opencode"),
+    join(home, ".opencode"),
+    ...(configured ? [configured] : []),
+    ...outerFolders(root),
+  ]
+  return [...new Set(all)].filter((folder) => folder !== join(root, ".opencode"))
+}
+
+export const copiesCheck: Check = {
+  id: "copies",
+  needsBundle: true,
+  examine: async (subject) => {
+    const found = await Promise.all(otherFolders(subject).map(findBatonPlugins))
+    const copies = found.flat()
+    const folders = [...new Set(copies.map(dirname))]
+    if (folders.length === 0) return [ok("no second copy of Baton that OpenCode would load")]
+    return folders.map((folder) => {
+      const names = copies.filter((path) => dirname(path) === folder).map((path) => basename(path))
+      const fix =
+        "Only one copy serves, the project's first; remove the plugins of the other one so that it is clear which."
+      return warning(`a second copy of Baton is loaded as well: ${names.join(", ")} in ${folder}`, fix)
+    })
   },
 }

@@ -1,6 +1,5 @@
 import type { FlagSpec, Flags } from "./flags.ts"
-import type { LedgerStore } from "./store.ts"
-import { StoreError } from "./store-error.ts"
+import { type LedgerStore, StoreError } from "./store.ts"
 
 /** What a command may use of the world. The store opens at its first use, after the arguments are known to be good. */
 export type CommandContext = {

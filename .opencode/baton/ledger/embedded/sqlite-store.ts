@@ -1,16 +1,251 @@
 import { Database } from "bun:sqlite"
-import { createConnection, translateFailure } from "./sqlite-connection.ts"
-import { createSqliteConcepts, createSqliteLearnings } from "./sqlite-knowledge.ts"
 import { ensureSchema } from "./sqlite-schema.ts"
 import {
-  createSqliteDependencies,
-  createSqliteItems,
-  createSqliteLabels,
-  createSqliteLogs,
-  createSqliteProjects,
-} from "./sqlite-tasks.ts"
-import type { LedgerStore } from "./store.ts"
-import { StoreError } from "./store-error.ts"
+  type ConceptRow,
+  type ConceptStore,
+  type DependencyStore,
+  type ItemRow,
+  type ItemStore,
+  type LabelRow,
+  type LabelStore,
+  type LearningRow,
+  type LearningStore,
+  type LedgerStore,
+  type LogStore,
+  type ProjectStore,
+  StoreError,
+  storeError,
+} from "./store.ts"
+
+/** The few ways the store speaks to SQLite. Every failure is a StoreError in the words of prog's driver. */
+export type Connection = {
+  all(query: string, ...values: Cell[]): Cells[]
+  first(query: string, ...values: Cell[]): Cells | undefined
+  /** Gives the number of changed rows. */
+  run(query: string, ...values: Cell[]): number
+  /** `extra` stands between INSERT and INTO: `OR IGNORE`. */
+  insert(table: string, row: Readonly<Record<string, Cell>>, extra?: string): void
+  /** Sets the given keys of the rows that match; the keys of both are the rows' own. */
+  update(table: string, changes: Readonly<Record<string, Cell>>, where: Readonly<Record<string, Cell>>): boolean
+}
+
+type SqliteFailure = Error & { readonly errno: number }
+
+const isSqliteFailure = (error: unknown): error is SqliteFailure =>
+  error instanceof Error && "errno" in error && typeof error.errno === "number"
+
+/** Gives what the work gives; a failure of SQLite becomes a StoreError, anything else passes. */
+export const translateFailure = <T>(work: () => T): T => {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof StoreError || !isSqliteFailure(error)) throw error
+    throw storeError(error.message, error.errno, error)
+  }
+}
+
+export const createConnection = (database: Database): Connection => {
+  const all = (query: string, ...values: Cell[]): Cells[] =>
+    translateFailure(() => database.query<Cells, Cell[]>(query).all(...values))
+  const run = (query: string, ...values: Cell[]): number =>
+    translateFailure(() => database.query<Cells, Cell[]>(query).run(...values).changes)
+  return {
+    all,
+    run,
+    first: (query, ...values) => all(query, ...values)[0],
+    insert: (table, row, extra = "") => {
+      const keys = Object.keys(row)
+      const marks = keys.map(() => "?").join(", ")
+      run(`INSERT ${extra} INTO ${table} (${keys.map(columnOf).join(", ")}) VALUES (${marks})`, ...Object.values(row))
+    },
+    update: (table, changes, where) => {
+      const sets = Object.keys(changes).map((key) => `${columnOf(key)} = ?`)
+      const conditions = Object.keys(where).map((key) => `${columnOf(key)} = ?`)
+      const query = `UPDATE ${table} SET ${sets.join(", ")} WHERE ${conditions.join(" AND ")}`
+      return run(query, ...Object.values(changes), ...Object.values(where)) > 0
+    },
+  }
+}
+
+/** What SQLite gives for one column. */
+export type Cell = string | number | null
+export type Cells = Readonly<Record<string, Cell>>
+
+const text = (cell: Cell | undefined): string => (cell === null || cell === undefined ? "" : String(cell))
+const nullable = (cell: Cell | undefined): string | null => (cell === null || cell === undefined ? null : String(cell))
+
+const DEFAULT_PRIORITY = 2
+
+/** prog never writes NULL where a reader needs a text; another writer may have. */
+export const itemRow = (cells: Cells): ItemRow => ({
+  id: text(cells.id),
+  project: text(cells.project),
+  type: text(cells.type),
+  title: text(cells.title),
+  description: text(cells.description),
+  definitionOfDone: nullable(cells.definition_of_done),
+  status: text(cells.status),
+  priority: Number(cells.priority ?? DEFAULT_PRIORITY),
+  parentId: nullable(cells.parent_id),
+  createdAt: text(cells.created_at),
+  updatedAt: text(cells.updated_at),
+})
+
+export const labelRow = (cells: Cells): LabelRow => ({
+  id: text(cells.id),
+  name: text(cells.name),
+  project: text(cells.project),
+  color: text(cells.color),
+  createdAt: text(cells.created_at),
+  updatedAt: text(cells.updated_at),
+})
+
+export const conceptRow = (cells: Cells): ConceptRow => ({
+  id: text(cells.id),
+  name: text(cells.name),
+  project: text(cells.project),
+  summary: text(cells.summary),
+  lastUpdated: text(cells.last_updated),
+  learningCount: Number(cells.learning_count ?? 0),
+})
+
+const fileList = (cell: Cell | undefined): string[] => {
+  const stored = text(cell)
+  const parsed: unknown = stored === "" ? [] : JSON.parse(stored)
+  return Array.isArray(parsed) ? parsed.filter((file) => typeof file === "string") : []
+}
+
+export const learningRow = (cells: Cells): LearningRow => ({
+  id: text(cells.id),
+  project: text(cells.project),
+  createdAt: text(cells.created_at),
+  updatedAt: text(cells.updated_at),
+  taskId: nullable(cells.task_id),
+  summary: text(cells.summary),
+  detail: text(cells.detail),
+  files: fileList(cells.files),
+  status: text(cells.status),
+})
+
+const COLUMN_NAMES: Readonly<Record<string, string>> = {
+  definitionOfDone: "definition_of_done",
+  parentId: "parent_id",
+  createdAt: "created_at",
+  updatedAt: "updated_at",
+  lastUpdated: "last_updated",
+  taskId: "task_id",
+}
+
+/** The column a row's key is kept in. */
+export const columnOf = (key: string): string => COLUMN_NAMES[key] ?? key
+
+const LABEL_NAMES = `
+  SELECT il.item_id, l.name FROM item_labels il JOIN labels l ON il.label_id = l.id ORDER BY il.item_id, l.name`
+
+export const createSqliteItems = (connection: Connection): ItemStore => ({
+  find: (id) => {
+    const cells = connection.first("SELECT * FROM items WHERE id = ?", id)
+    return cells === undefined ? undefined : itemRow(cells)
+  },
+  all: () => connection.all("SELECT * FROM items ORDER BY rowid").map(itemRow),
+  childStatuses: (parentId) =>
+    connection.all("SELECT status FROM items WHERE parent_id = ?", parentId).map(({ status }) => String(status)),
+  insert: (row) => connection.insert("items", row),
+  update: (id, changes) => connection.update("items", changes, { id }),
+  remove: (id) => {
+    connection.run("DELETE FROM items WHERE id = ?", id)
+  },
+})
+
+export const createSqliteDependencies = (connection: Connection): DependencyStore => ({
+  all: () =>
+    connection
+      .all("SELECT item_id, depends_on FROM deps ORDER BY item_id, depends_on")
+      .map((cells) => ({ itemId: String(cells.item_id), dependsOn: String(cells.depends_on) })),
+  add: ({ itemId, dependsOn }) => connection.insert("deps", { item_id: itemId, depends_on: dependsOn }, "OR IGNORE"),
+  removeOf: (itemId) => {
+    connection.run("DELETE FROM deps WHERE item_id = ? OR depends_on = ?", itemId, itemId)
+  },
+})
+
+export const createSqliteLogs = (connection: Connection): LogStore => ({
+  of: (itemId) =>
+    connection
+      .all("SELECT message, created_at FROM logs WHERE item_id = ? ORDER BY created_at, id", itemId)
+      .map((cells) => ({ message: String(cells.message), createdAt: String(cells.created_at) })),
+  add: (itemId, message) => connection.insert("logs", { item_id: itemId, message }),
+  removeOf: (itemId) => {
+    connection.run("DELETE FROM logs WHERE item_id = ?", itemId)
+  },
+})
+
+export const createSqliteProjects = (connection: Connection): ProjectStore => ({
+  names: () => connection.all("SELECT name FROM projects ORDER BY name").map(({ name }) => String(name)),
+  ensure: (name, at) => connection.insert("projects", { name, createdAt: at, updatedAt: at }, "OR IGNORE"),
+})
+
+const groupNames = (rows: readonly Cells[]): Map<string, string[]> => {
+  const grouped = new Map<string, string[]>()
+  for (const cells of rows) {
+    const [itemId, name] = [String(cells.item_id), String(cells.name)]
+    const known = grouped.get(itemId)
+    if (known === undefined) grouped.set(itemId, [name])
+    else known.push(name)
+  }
+  return grouped
+}
+
+export const createSqliteLabels = (connection: Connection): LabelStore => ({
+  of: (project) => connection.all("SELECT * FROM labels WHERE project = ? ORDER BY name", project).map(labelRow),
+  insert: (row) => connection.insert("labels", row),
+  rename: (project, name, newName, at) =>
+    connection.update("labels", { name: newName, updatedAt: at }, { project, name }),
+  remove: (id) => {
+    connection.run("DELETE FROM item_labels WHERE label_id = ?", id)
+    connection.run("DELETE FROM labels WHERE id = ?", id)
+  },
+  namesByItem: () => groupNames(connection.all(LABEL_NAMES)),
+  attach: (itemId, labelId) => connection.insert("item_labels", { item_id: itemId, label_id: labelId }, "OR IGNORE"),
+  detach: (itemId, labelId) =>
+    connection.run("DELETE FROM item_labels WHERE item_id = ? AND label_id = ?", itemId, labelId) > 0,
+})
+
+const CONCEPTS = `
+  SELECT c.*, (SELECT COUNT(*) FROM learning_concepts lc WHERE lc.concept_id = c.id) AS learning_count
+  FROM concepts c WHERE c.project = ? ORDER BY learning_count DESC, c.name`
+
+const SEARCH = `
+  SELECT l.* FROM learnings l JOIN learnings_fts fts ON l.rowid = fts.rowid
+  WHERE learnings_fts MATCH ? AND l.project = ? ORDER BY rank`
+
+const CONCEPT_NAMES = `
+  SELECT c.name FROM learning_concepts lc JOIN concepts c ON c.id = lc.concept_id
+  WHERE lc.learning_id = ? ORDER BY lc.concept_id`
+
+export const createSqliteConcepts = (connection: Connection): ConceptStore => ({
+  of: (project) => connection.all(CONCEPTS, project).map(conceptRow),
+  insert: (row) => connection.insert("concepts", row),
+  update: (project, name, changes) => connection.update("concepts", changes, { name, project }),
+})
+
+export const createSqliteLearnings = (connection: Connection): LearningStore => ({
+  find: (id) => {
+    const cells = connection.first("SELECT * FROM learnings WHERE id = ?", id)
+    return cells === undefined ? undefined : learningRow(cells)
+  },
+  of: (project) =>
+    connection.all("SELECT * FROM learnings WHERE project = ? ORDER BY created_at DESC", project).map(learningRow),
+  search: (project, query) => connection.all(SEARCH, query, project).map(learningRow),
+  insert: (row) => connection.insert("learnings", { ...row, files: JSON.stringify(row.files) }),
+  update: (id, changes) => connection.update("learnings", changes, { id }),
+  remove: (id) => {
+    connection.run("DELETE FROM learning_concepts WHERE learning_id = ?", id)
+    return connection.run("DELETE FROM learnings WHERE id = ?", id) > 0
+  },
+  tag: (learningId, conceptId) =>
+    connection.insert("learning_concepts", { learning_id: learningId, concept_id: conceptId }),
+  conceptNames: (learningId) => connection.all(CONCEPT_NAMES, learningId).map(({ name }) => String(name)),
+})
 
 const BUSY_TIMEOUT_MS = 5000
 

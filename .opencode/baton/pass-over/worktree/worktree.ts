@@ -1,5 +1,5 @@
 import type { infer as Infer } from "zod"
-import type { artifactSchemas } from "../artifact.ts"
+import type { artifactSchemas } from "../contract.ts"
 
 /** One file that a pass changed, as docs/pass-over.schema.json has it; paths are relative to the worktree's top folder. */
 export type FileModification = Extract<

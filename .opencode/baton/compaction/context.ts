@@ -1,0 +1,191 @@
+import { withDeadline } from "../host/async.ts"
+import { readGitState } from "../host/git.ts"
+import type { Log } from "../host/log.ts"
+import type { RunProcess } from "../host/process.ts"
+import type { Sessions } from "../host/sessions.ts"
+import { splitHandoff } from "../ledger/description.ts"
+import type { Ledger, LedgerTask, TaskRead } from "../ledger/ledger.ts"
+import type { Facts } from "../task/activity.ts"
+import { builtInProtocol, extractProtocol, type PromptFiles } from "../task/prompts.ts"
+import type { TaskBinding } from "../task/registry.ts"
+import type { CompactionJournal } from "./session-state.ts"
+import type { TaskIdentity } from "./texts.ts"
+
+/**
+ * The summariser's instructions for when prompts/handoff.md cannot be used: the same headings, fewer words.
+ *
+ * The summariser has no tools, so nothing here asks it to run anything.
+ */
+export const BUILT_IN_HANDOFF_PROMPT = `# Write the handoff
+
+The conversation is about to be dropped. Another agent goes on with the same task and knows only what you write now.
+You have no tools: answer with the handoff alone. Carry over everything in the earlier handoff, if one is given, that is
+still true. Keep ids, paths, commands, error messages and numbers exactly, and the user's demands in the user's words.
+Of a secret, write where it is kept, never its value. Write "unknown" rather than guess. Terse bullets under these
+headings, all of them, in this order; an empty one says "none".
+
+## Done
+What is finished, and how it was seen to work.
+
+## In progress
+What was begun, and the exact point it has reached.
+
+## Files being changed
+Path, what changes and why; committed or not.
+
+## Next
+The next steps in order; the first can be started at once.
+
+## Tried and failed
+What was tried, the error word for word, why; hypotheses ruled out.
+
+## Constraints and decisions that must persist
+What the user, the specification or the project demands or forbids. Never shorten this list.
+
+## Technical decisions and why
+What was chosen, the reason, what was rejected.
+
+## Protocol state
+Task ID, role, state, last checkpoint; stuck or blocked on what.
+
+## Recording
+Tell the continuing agent: this handoff is already recorded; go on with \`prog log ID "…"\` for each step and \`prog desc\`
+for the handoff section of the description only, with the specification left word for word.
+`
+
+export type GatherDeps = {
+  sessions: Pick<Sessions, "todos">
+  ledger: Pick<Ledger, "readTask">
+  prompts: Pick<PromptFiles, "read">
+  run: RunProcess
+  /** The worktree's top folder, or the project's where there is no git. */
+  root: string
+  log: Log
+}
+
+/** All that a compaction's texts are made from. Each part falls back on its own; none can fail the whole. */
+export type Gathered = {
+  identity: TaskIdentity
+  facts: Facts
+  /** The handoff section that stands in the task's description. */
+  handoff?: string
+  /** This process prepared the compaction itself, so that no other can have recorded it. */
+  wasPrepared?: true
+}
+
+const LEDGER_DEADLINE_MS = 2_000
+/** Beside the ledger's: on a busy machine half a second passes before a small file is read. */
+const PROMPT_FILE_DEADLINE_MS = 1_500
+const NOT_READ_IN_TIME = `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
+
+type IdentityDeps = Pick<GatherDeps, "ledger" | "prompts" | "log">
+
+const readLedgerTask = async (
+  deps: IdentityDeps,
+  { taskID, sessionID }: TaskBinding,
+  deadlineMs: number,
+): Promise<TaskRead> => {
+  const read = await deps.ledger.readTask(taskID, { deadlineMs })
+  if (read.kind === "found") return read
+  const reason = read.kind === "unknown" ? `the ledger has no task ${taskID}` : read.reason
+  deps.log.warn("task not read from the ledger", { sessionID, taskID, reason })
+  return read
+}
+
+/** The protocol comes with the role's heading, and not otherwise. */
+const readProtocol = async (deps: IdentityDeps, binding: TaskBinding): Promise<string> => {
+  const { taskID, role, hasRoleHeading, sessionID } = binding
+  if (!hasRoleHeading) return ""
+  const read = await withDeadline(deps.prompts.read(role), PROMPT_FILE_DEADLINE_MS)
+  const file =
+    read.kind === "done"
+      ? read.value
+      : { kind: "unusable" as const, path: `prompts/${role}.md`, reason: NOT_READ_IN_TIME }
+  if (file.kind === "text") {
+    const protocol = extractProtocol(file.text, { taskID })
+    if (protocol !== undefined) return protocol
+    deps.log.warn("role prompt has no protocol section: built-in text used", { sessionID, role })
+  } else if (file.kind === "foreign") {
+    deps.log.info(`${file.path} is the project's own (no contract comment): built-in protocol used`, { sessionID })
+  } else {
+    deps.log.warn("role prompt unusable: built-in protocol used", { sessionID, path: file.path, reason: file.reason })
+  }
+  return builtInProtocol(role, { taskID })
+}
+
+const readTodos = async (deps: GatherDeps, sessionID: string): Promise<Facts["todos"]> => {
+  const answer = await deps.sessions.todos(sessionID)
+  if (answer.kind === "answer") return answer.value
+  deps.log.warn("todos unknown", { sessionID, reason: answer.reason })
+  return []
+}
+
+const readGit = async (deps: GatherDeps, sessionID: string): Promise<Facts["git"]> => {
+  const read = await readGitState(deps.run, deps.root)
+  if (read.kind === "found") return read.git
+  deps.log.debug("git state unknown", { sessionID, reason: read.reason })
+  return undefined
+}
+
+/** A session's task as ledger and prompts have it. */
+export type KnownTask = {
+  identity: TaskIdentity
+  /** The handoff section that stands in the task's description. */
+  handoff?: string
+  logs: LedgerTask["logs"]
+  /** Why the ledger could not be asked. */
+  failure?: string
+}
+
+/** Reads ledger and protocol side by side. */
+export const readKnownTask = async (
+  deps: IdentityDeps,
+  binding: TaskBinding,
+  deadlineMs = LEDGER_DEADLINE_MS,
+): Promise<KnownTask> => {
+  const [read, protocol] = await Promise.all([readLedgerTask(deps, binding, deadlineMs), readProtocol(deps, binding)])
+  const { taskID, role, brief, origin } = binding
+  const known = { taskID, role, brief, protocol, isChild: origin === "parent" }
+  if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, logs: [] }
+  if (read.kind === "unavailable") return { identity: known, logs: [], failure: read.reason }
+  const { title, status, definitionOfDone, description, logs } = read.task
+  const { specification, handoff } = splitHandoff(description)
+  const ledger = { title, status, ...(definitionOfDone === undefined ? {} : { definitionOfDone }), specification }
+  return { identity: { ...known, ledger }, logs, ...(handoff === undefined ? {} : { handoff }) }
+}
+
+/** Reads ledger, protocol, todos and git side by side. */
+export const gatherIdentityAndFacts = async (
+  deps: GatherDeps,
+  binding: TaskBinding,
+  journal: CompactionJournal,
+): Promise<Gathered> => {
+  const [{ identity, handoff }, todos, git] = await Promise.all([
+    readKnownTask(deps, binding),
+    readTodos(deps, binding.sessionID),
+    readGit(deps, binding.sessionID),
+  ])
+  const { count, activity } = journal
+  return {
+    identity,
+    facts: { compactions: count, activity, todos, ...(git ? { git } : {}) },
+    ...(handoff === undefined ? {} : { handoff }),
+  }
+}
+
+/** prompts/handoff.md as it is now, or the built-in text with one log line that names the file and the reason. */
+export const readInstructions = async (deps: GatherDeps, sessionID: string): Promise<string> => {
+  const read = await withDeadline(deps.prompts.read("handoff"), PROMPT_FILE_DEADLINE_MS)
+  const file =
+    read.kind === "done"
+      ? read.value
+      : { kind: "unusable" as const, path: "prompts/handoff.md", reason: NOT_READ_IN_TIME }
+  if (file.kind === "text") return file.text
+  const { path } = file
+  if (file.kind === "foreign") {
+    deps.log.info(`${path} is the project's own (no contract comment): built-in text used`, { sessionID })
+  } else {
+    deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason: file.reason })
+  }
+  return BUILT_IN_HANDOFF_PROMPT
+}

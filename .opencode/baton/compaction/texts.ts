@@ -1,0 +1,255 @@
+import type { CompletedCompaction } from "../host/messages.ts"
+import { type Facts, renderFacts } from "../task/activity.ts"
+import type { Role } from "../task/parse.ts"
+import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
+
+type TaskInLedger = { title: string; status: string; definitionOfDone?: string; specification: string }
+
+/** What the task block is made of. `ledger` is absent when prog could not be asked, "unknown" when it has no such task. */
+export type TaskIdentity = {
+  taskID: string
+  role: Role
+  brief: string
+  /** Empty where no role was stated. */
+  protocol: string
+  /** The session works for another one, whose task this is. */
+  isChild: boolean
+  ledger?: TaskInLedger | "unknown"
+}
+
+/** The task as the ledger has it. */
+export const taskInLedger = ({ ledger }: TaskIdentity): TaskInLedger | undefined =>
+  ledger === "unknown" ? undefined : ledger
+
+/** The user's brief is quoted verbatim up to this many characters. */
+export const SHOWN_BRIEF_CHARACTERS = 6_000
+
+const FINISHING: Record<Role, (id: string) => string> = {
+  worker: (id) => `- \`prog review ${id}\`, then \`prog done ${id}\` once it has landed`,
+  planner: (id) => `- \`prog add "TITLE" -p PROJECT --parent ${id} --dod "…"\` for each task (an epic's id as parent)`,
+}
+
+const ledgerLines = ({ taskID, ledger }: TaskIdentity): string[] => {
+  if (ledger === undefined) return ["- prog could not be asked for the title"]
+  if (ledger === "unknown") return [`- The ledger has no task ${taskID}`]
+  return [`- Title: ${ledger.title}`, `- Status in prog: ${ledger.status}`]
+}
+
+const identityText = (identity: TaskIdentity): string => {
+  const { taskID, role } = identity
+  return [`## Task ${taskID}`, `- Task: ${taskID}`, `- Role: ${role}`, ...ledgerLines(identity)].join("\n")
+}
+
+const commandsText = ({ taskID, role, ledger, isChild }: TaskIdentity): string => {
+  if (ledger === "unknown") return ""
+  const common = [
+    "### Key commands",
+    `- \`prog show ${taskID}\`: the task, its log and its handoff`,
+    `- \`prog log ${taskID} "…"\`: record each step, decision and dead end as it happens`,
+  ]
+  if (isChild) return [...common, "- Its status and description are for the session that started you"].join("\n")
+  return [
+    ...common,
+    ...(ledger?.status === "open" ? [`- \`prog start ${taskID}\`: claim it, once`] : []),
+    `- \`prog append ${taskID} "…"\`: add to the description; \`prog desc\` replaces all of it, so keep the specification`,
+    FINISHING[role](taskID),
+  ].join("\n")
+}
+
+const section = (heading: string, text: string | undefined): string =>
+  text?.trim() ? `### ${heading}\n${text.trim()}` : ""
+
+/**
+ * The task block in pieces, most needed first in rank. Nothing stands in it twice: a specification or protocol that the
+ * brief already holds is left to the brief.
+ *
+ * @param options `isBriefShown`: the brief stands right beside the block already
+ */
+export const taskPieces = (identity: TaskIdentity, { isBriefShown = false } = {}): Piece[] => {
+  const { taskID, role } = identity
+  const ledger = taskInLedger(identity)
+  const brief = identity.brief.trim()
+  const specification = ledger?.specification.trim() ?? ""
+  const protocol = identity.protocol.trim()
+  const inProg = `prog show ${taskID}`
+  const once = (text: string): string => (text !== "" && brief.includes(text) ? "" : text)
+  const shownBrief =
+    brief.length > SHOWN_BRIEF_CHARACTERS
+      ? `${brief.slice(0, SHOWN_BRIEF_CHARACTERS)}\n[brief cut to ${SHOWN_BRIEF_CHARACTERS} of ${brief.length} characters]`
+      : brief
+  return [
+    { name: "identity", text: identityText(identity), rank: 0, share: 0.3, source: inProg },
+    {
+      name: "definition of done",
+      text: section("Definition of done", ledger?.definitionOfDone),
+      rank: 1,
+      share: 0.2,
+      source: inProg,
+    },
+    { name: "key commands", text: commandsText(identity), rank: 2, share: 0.2, source: `prompts/${role}.md` },
+    {
+      name: "brief",
+      text: isBriefShown ? "" : section("Brief, in the user's own words", shownBrief),
+      rank: 3,
+      share: 0.35,
+      source: "the session's first message",
+    },
+    {
+      name: "specification",
+      text: section("Specification", once(specification)),
+      rank: 4,
+      share: 0.25,
+      source: inProg,
+    },
+    {
+      name: "protocol",
+      text: section("How to work", once(protocol)),
+      rank: 5,
+      share: 0.12,
+      source: `prompts/${role}.md`,
+    },
+  ]
+}
+
+/** Which compaction a handoff section is of, as its title says. */
+export type HandoffTitle = {
+  /** The session's compactions so far, this one included. */
+  readonly number: number
+  readonly sessionID: string
+  /** Id of the message that holds the summary. */
+  readonly summaryID: string
+  /** When it was written: ISO 8601, UTC. */
+  readonly at: string
+}
+
+const TITLE = /^# Handoff after compaction (\d+) \(session (\w+), summary (\w+), ([0-9T:.-]+Z)\)/
+
+/** The compaction that a section is of; undefined for text that does not begin with such a title. */
+export const parseHandoffTitle = (section: string): HandoffTitle | undefined => {
+  const [, number, sessionID, summaryID, at] = TITLE.exec(section) ?? []
+  if (number === undefined || sessionID === undefined || summaryID === undefined || at === undefined) return undefined
+  return { number: Number(number), sessionID, summaryID, at }
+}
+
+/**
+ * What `prog show` shows of a compaction.
+ *
+ * @param earlier the newest handoff that has a text, for a summary that has none
+ */
+export const renderHandoffSection = (
+  { number, sessionID }: Pick<HandoffTitle, "number" | "sessionID">,
+  at: Date,
+  { summaryID, summary }: CompletedCompaction,
+  facts: Facts,
+  earlier: string | undefined,
+): string => {
+  const title = `# Handoff after compaction ${number} (session ${sessionID}, summary ${summaryID}, ${at.toISOString()})`
+  if (summary !== "") return [title, summary, renderFacts(facts)].join("\n\n")
+  const stands = earlier ? `The handoff before it:\n\n${earlier}` : "There is no earlier handoff."
+  return [title, "The summary of this compaction was empty.", renderFacts(facts), stands].join("\n\n")
+}
+
+export type CompactionPromptInput = {
+  /** prompts/handoff.md or the built-in text. */
+  instructions: string
+  identity: TaskIdentity
+  facts: Facts
+  /** The summary to carry over, unless the conversation still shows it. */
+  priorSummary?: string
+  /** What other plugins had put into output.context, which a replaced prompt would drop. */
+  otherContext: readonly string[]
+  meter: Meter
+}
+
+/** The facts as a piece: least in rank, since git and prog can tell most of them again. */
+export const factsPiece = (facts: Facts): Piece => ({
+  name: "facts",
+  text: renderFacts(facts),
+  rank: 6,
+  share: 0.25,
+  source: "git and the session's own messages",
+})
+
+/** Task block and facts within the budget; the same text goes to the prompt and to output.context. */
+const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, meter: Meter): string =>
+  joinWithinBudget([...taskPieces(identity), factsPiece(facts)], meter)
+
+/**
+ * The whole text that replaces OpenCode's compaction prompt.
+ *
+ * The prior summary is carried in full and outside the budget: OpenCode's own prompt carries it too, and dropping it is
+ * what makes agents forget.
+ */
+export const renderCompactionPrompt = (input: CompactionPromptInput): { prompt: string; block: string } => {
+  const block = renderTaskAndFacts(input.identity, input.facts, input.meter)
+  const prior = input.priorSummary?.trim()
+  const parts = [
+    input.instructions.trim(),
+    "# What is known for certain\nWritten by program, not by a model. Keep every id, path and number exactly as it stands here.",
+    block,
+    ...(prior
+      ? [
+          `# The earlier handoff\nIt is discarded after this: whatever is still true must stand in the new one.\n\n<earlier-handoff>\n${prior}\n</earlier-handoff>`,
+        ]
+      : []),
+    ...input.otherContext.map((text) => text.trim()).filter((text) => text !== ""),
+  ]
+  return { prompt: parts.join("\n\n"), block }
+}
+
+export type ResumeNoteInput = {
+  identity: TaskIdentity
+  facts: Facts
+  /** Which compaction of this session this was, from 1; 0 for one of the session that it is a fork of. */
+  number: number
+  /** What the summariser wrote, trimmed; empty when it wrote nothing. */
+  summary: string
+  /** The newest handoff with a text before this one; stands in for an empty summary. */
+  earlierHandoff?: string
+  /** Another session wrote that one, so that this summary is the first to carry it on: it may have left it out. */
+  isInherited?: boolean
+  meter: Meter
+}
+
+const recordText = ({ identity: { taskID, ledger }, summary }: ResumeNoteInput): string => {
+  if (ledger === "unknown") return `The ledger has no task ${taskID}, so that the summary is not recorded there.`
+  return summary === ""
+    ? "Its summary came out empty and is recorded in prog as such."
+    : "The summary below is the handoff and is already recorded in prog: do not record it again."
+}
+
+const leadText = (input: ResumeNoteInput): string => {
+  const { identity, number } = input
+  const of = number === 0 ? " before this session was forked" : ` (compaction ${number} of this session)`
+  return [
+    `[Baton] The conversation before this point was compacted${of}. ${recordText(input)}`,
+    `You are the ${identity.role} on task ${identity.taskID} and go on with it. What follows comes from the user and from prog; where the summary disagrees, this counts.`,
+  ].join("\n")
+}
+
+const nextText = ({ identity: { taskID, ledger } }: ResumeNoteInput): string =>
+  ledger === "unknown"
+    ? "Next: the next step of the handoff. Tell the user that the ledger has no such task."
+    : `Next command: \`prog show ${taskID}\` if anything is unclear, else the next step of the handoff. Go on recording as you work: \`prog log ${taskID} "…"\` for each step, \`prog desc\` for the handoff section only.`
+
+const earlierText = ({ summary, earlierHandoff = "", isInherited = false }: ResumeNoteInput): string => {
+  const text = earlierHandoff.trim()
+  if (text === "" || (summary !== "" && !isInherited)) return ""
+  const heading =
+    summary === "" ? "The last handoff that has a text" : "The handoff before this session, older than the summary"
+  return `## ${heading}\n${text}`
+}
+
+/** What the agent reads next to the summary in the turns after a compaction: at most the budget, all of it included. */
+export const renderResumeNote = (input: ResumeNoteInput): string => {
+  const { identity, facts, meter } = input
+  const show = `prog show ${identity.taskID}`
+  const pieces: Piece[] = [
+    { name: "notice", text: leadText(input), rank: -2, share: 1, source: show },
+    ...taskPieces(identity),
+    { name: "earlier handoff", text: earlierText(input), rank: 3.5, share: 0.35, source: show },
+    factsPiece(facts),
+    { name: "next", text: nextText(input), rank: -1, share: 1, source: show },
+  ]
+  return joinWithinBudget(pieces, meter)
+}

@@ -1,0 +1,155 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { createHandoffRecords } from "../../handoff/records.ts"
+import type { Log } from "../../host/log.ts"
+import { findPrograms, isExecutableFile } from "../../host/process.ts"
+import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
+import { createStateFolder } from "../../host/state.ts"
+import { createSessionRecords } from "../../learning/records.ts"
+import { listStates } from "../../live-state/observe/state-files.ts"
+import { chooseWriter, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
+import { POLICY_FILE } from "../../pass-over/hooks.ts"
+import { readPolicy } from "../../pass-over/policy/policy.ts"
+import { listPending } from "../../pass-over/worktree/restore-pass.ts"
+import type { PendingPass } from "../../pass-over/worktree/worktree.ts"
+import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
+
+/** Where OpenCode looks for a command; one of the name keeps it, and Baton's is called otherwise. */
+const OWN_COMMAND_FILES = [".opencode/command/handoff.md", ".opencode/commands/handoff.md"]
+
+const judgeName = (root: string): readonly Observation[] => {
+  const own = OWN_COMMAND_FILES.find((path) => existsSync(join(root, path)))
+  return own === undefined ? [] : [ok(`${own} keeps the name /handoff; Baton's command is /baton-handoff`)]
+}
+
+export const handoffsCheck: Check = {
+  id: "handoffs",
+  needsBundle: true,
+  examine: async ({ root }) => {
+    const unusable: string[] = []
+    const warn = (_message: string, { path, error }: Record<string, unknown> = {}): void => {
+      unusable.push([path, error].filter(Boolean).join(": "))
+    }
+    const all = await createHandoffRecords({ state: createStateFolder(root), log: { warn } }).list()
+    const unsent = all.filter(({ arrivals }) => arrivals.length === 0)
+    const waiting = unsent.length === 0 ? "" : `, ${unsent.length} not sent yet`
+    const count = `${all.length} ${all.length === 1 ? "handoff" : "handoffs"}${waiting}`
+    const fix = "Delete the file if its draft is not needed; .opencode/baton/bin/baton handoffs lists the others."
+    return [
+      ...(all.length === 0 && unusable.length > 0 ? [] : [ok(all.length === 0 ? "no handoff was made yet" : count)]),
+      ...unusable.map((what) => warning(`a stored handoff cannot be read: ${what}`, fix)),
+      ...judgeName(root),
+    ]
+  },
+}
+
+const PRUNE = ".opencode/baton/bin/baton state prune"
+
+const judgeWriter = async ({ root, environment }: Subject): Promise<Observation> => {
+  const read = await readSettings(root)
+  const { liveState } = read.kind === "settings" ? read.settings : DEFAULT_SETTINGS
+  if (!liveState.enabled) return ok("switched off in .opencode/baton.json")
+  const chosen = chooseWriter({
+    variable: environment[WRITER_VARIABLE],
+    setting: liveState.writer,
+    c2c: (await findPrograms("c2c", environment.PATH))[0],
+    // Whatever runs OpenCode; the other checks say whether it is there.
+    runtime: "opencode",
+    script: join(root, ".opencode/baton/live-state/state-writer.ts"),
+    directory: root,
+  })
+  if (chosen.kind === "none")
+    return warning(`no live state: ${chosen.reason}`, `Set ${WRITER_VARIABLE} to such an array, or unset it.`)
+  if (chosen.kind === "embedded") return ok("the embedded writer keeps .opencode/state/live")
+  const [program] = chosen.command.argv
+  const isThere = program.includes("/")
+    ? await isExecutableFile(program)
+    : (await findPrograms(program, environment.PATH)).length > 0
+  if (isThere) return ok(`the stream goes to ${program}`)
+  const fix = `Install it, or change ${WRITER_VARIABLE} or liveState.writer in .opencode/baton.json.`
+  return warning(`no live state: the writer '${program}' is not there`, fix)
+}
+
+const judgeAgents = async ({ root }: Subject): Promise<Observation> => {
+  const problems: string[] = []
+  const states = await listStates(join(root, ".opencode", "state", "live"), (problem) => problems.push(problem))
+  if (problems.length > 0)
+    return warning(`no agent is seen in ${problems.join("; ")}`, "Make it a file that can be read, or remove it.")
+  const gone = states.filter(({ alive }) => !alive).length
+  const count = `${states.length - gone} at work, ${gone} gone`
+  return ok(gone === 0 ? `agents: ${count}` : `agents: ${count} (${PRUNE} forgets those)`)
+}
+
+export const liveStateCheck: Check = {
+  id: "live-state",
+  needsBundle: true,
+  examine: async (subject) => [await judgeWriter(subject), await judgeAgents(subject)],
+}
+
+const WAITING_FIX = "OpenCode stores it at its next start here; .opencode/baton/bin/baton learned lists what is stored."
+const UNUSABLE_FIX = "Delete the file; what its session taught is in the ledger, unless it was waiting."
+
+export const learningCheck: Check = {
+  id: "learning",
+  needsBundle: true,
+  examine: async ({ root }) => {
+    const read = await readSettings(root)
+    if (read.kind === "settings" && !read.settings.learning.enabled) return [ok("session learning is switched off")]
+    const unusable: string[] = []
+    const warn: Log["warn"] = (_message, { path, folder, error } = {}) => {
+      unusable.push([path ?? folder, error].filter(Boolean).join(": "))
+    }
+    const log: Log = { debug: () => {}, info: () => {}, warn, error: warn }
+    const records = createSessionRecords({ state: createStateFolder(root), log, pid: process.pid })
+    const all = await records.all()
+    const taught = all.reduce((sum, { sayings }) => sum + sayings.length, 0)
+    const given = all.filter((record) => record.given.length > 0).length
+    const waiting = all.reduce((sum, { sayings }) => sum + sayings.filter(({ state }) => state === "waiting").length, 0)
+    const nothing = all.length === 0 && unusable.length === 0
+    const summary = nothing
+      ? "nothing was learned yet"
+      : `${taught} ${taught === 1 ? "sentence" : "sentences"} learned from, learnings given to ${given} ${given === 1 ? "session" : "sessions"}`
+    return [
+      ok(summary),
+      ...(waiting > 0 ? [warning(`${waiting} of them wait to reach the outbox`, WAITING_FIX)] : []),
+      ...unusable.map((what): Observation => warning(`a session's record cannot be read: ${what}`, UNUSABLE_FIX)),
+    ]
+  },
+}
+
+const judgePolicy = async (root: string): Promise<Observation> => {
+  const read = await readPolicy(root)
+  if (read.kind === "policy")
+    return ok(
+      read.isAbsent ? `no ${POLICY_FILE}: no agent passes work over; {} in it is enough` : `${POLICY_FILE} is in order`,
+    )
+  const fix = `Mend ${POLICY_FILE}; docs/pass-over-reference.md lists what it may hold. Until then nothing is passed.`
+  return broken(`${read.error.message}: ${read.error.cause}`, fix)
+}
+
+const judgePending = (pass: PendingPass): readonly Observation[] => {
+  const { passID, state, since, isOwned } = pass
+  if (state === "held" || isOwned) return []
+  if (state === "damaged") {
+    const fix = `Look at .opencode/state/pass-over/${passID}; delete the folder when its changes are not needed.`
+    return [warning(`the files of ${passID} cannot be read: ${pass.reason ?? "unknown"}`, fix)]
+  }
+  const what = state === "applying" ? "while its changes were applied" : "while its subagent worked"
+  const fix = `Run .opencode/baton/bin/baton passes restore ${passID}; OpenCode does it too when it starts. Nothing is lost.`
+  return [warning(`${passID}, begun ${since.slice(0, 16).replace("T", " ")}, was cut off ${what}`, fix)]
+}
+
+const countHeld = (pending: readonly PendingPass[]): readonly Observation[] => {
+  const held = pending.filter(({ state }) => state === "held").length
+  if (held === 0) return []
+  return [ok(`${held} ${held === 1 ? "pass holds" : "passes hold"} changes that wait to be applied or rejected`)]
+}
+
+export const passesCheck: Check = {
+  id: "passes",
+  needsBundle: true,
+  examine: async ({ root }) => {
+    const pending = await listPending(createStateFolder(root))
+    return [await judgePolicy(root), ...countHeld(pending), ...pending.flatMap(judgePending)]
+  },
+}

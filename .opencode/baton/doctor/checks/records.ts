@@ -1,0 +1,226 @@
+import { constants, existsSync } from "node:fs"
+import { access, open, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { describeError, errorCode, SILENT } from "../../host/log.ts"
+import type { ProcessOutcome } from "../../host/process.ts"
+import { createStateFolder } from "../../host/state.ts"
+import { createLedger } from "../../ledger/client.ts"
+import type { LedgerStatus } from "../../ledger/ledger.ts"
+import { createOutboxFiles, type OutboxFiles, type ParkedEntry, subjectOf } from "../../ledger/outbox-store.ts"
+import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
+
+/** The program that keeps the project's ledger, found as the plugins find it. */
+export const locateLedger = ({ root, run, scratch, environment }: Subject): Promise<LedgerStatus> =>
+  createLedger({
+    run,
+    directory: scratch,
+    // Doctor's findings are its log.
+    log: SILENT,
+    state: createStateFolder(root),
+    bundleRoot: join(root, ".opencode", "baton"),
+    env: environment,
+  }).status()
+
+const ANSWER_DEADLINE_MS = 2_000
+const LEAVE_IT_ALONE = "Mend or remove that program, or set BATON_LEDGER=embedded to leave it alone."
+
+const describeAnswer = (outcome: ProcessOutcome): string => {
+  switch (outcome.kind) {
+    case "exited":
+      return `exited with ${outcome.exitCode} when asked for help`
+    case "timed-out":
+      return `did not answer within ${outcome.deadlineMs} ms`
+    case "not-started":
+      return `cannot be started: ${outcome.cause}`
+  }
+}
+
+const judgeReal = async (path: string, { run, scratch }: Pick<Subject, "run" | "scratch">): Promise<Observation> => {
+  const outcome = await run([path, "--help"], { cwd: scratch, deadlineMs: ANSWER_DEADLINE_MS })
+  if (outcome.kind === "exited" && outcome.exitCode === 0) return ok(`real prog (${path})`)
+  return broken(`no ledger: ${path} ${describeAnswer(outcome)}; records wait in the outbox`, LEAVE_IT_ALONE)
+}
+
+const judgeProgram = async ({ program }: LedgerStatus, subject: Subject): Promise<Observation> => {
+  switch (program.kind) {
+    case "real":
+      return judgeReal(program.path, subject)
+    case "embedded":
+      return existsSync(program.path)
+        ? ok("embedded ledger, since no real prog is on PATH; both keep the same database")
+        : broken(
+            `no real prog on PATH, and the embedded ledger is missing: ${program.path}`,
+            "Run scripts/install again.",
+          )
+    case "unavailable":
+      return broken(`no ledger: ${program.reason}; records wait in the outbox`, LEAVE_IT_ALONE)
+  }
+}
+
+export const ledgerCheck: Check = {
+  id: "ledger",
+  needsBundle: true,
+  examine: async (subject) => {
+    const status = await locateLedger(subject)
+    const foreign = status.foreign.map(({ path, reason }) =>
+      warning(
+        `${path} is called prog and is not the ledger: ${reason}`,
+        "Baton does not use it. In your own shell, write .opencode/baton/bin/prog. A script around the real prog needs a line that names github.com/baiirun/prog.",
+      ),
+    )
+    return [await judgeProgram(status, subject), ...foreign]
+  },
+}
+
+/** prog's schema that Baton knows: `PRAGMA user_version`; docs/ledger.md. */
+const SCHEMA_VERSION = 3
+
+/** https://www.sqlite.org/fileformat.html, "The Database Header". */
+const HEADER_BYTES = 100
+const MAGIC = "SQLite format 3\u0000"
+const USER_VERSION_OFFSET = 60
+
+export type Header =
+  | { readonly kind: "empty" }
+  | { readonly kind: "foreign" }
+  | { readonly kind: "sqlite"; readonly version: number }
+
+export const parseHeader = (bytes: Buffer): Header => {
+  if (bytes.length === 0) return { kind: "empty" }
+  if (bytes.length < HEADER_BYTES || bytes.toString("latin1", 0, MAGIC.length) !== MAGIC) return { kind: "foreign" }
+  return { kind: "sqlite", version: bytes.readInt32BE(USER_VERSION_OFFSET) }
+}
+
+/** The file is read, never opened as a database: opening one in WAL mode makes files beside it. */
+const readHeader = async (path: string): Promise<Header> => {
+  const file = await open(path, "r")
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0)
+    return parseHeader(buffer.subarray(0, bytesRead))
+  } finally {
+    await file.close()
+  }
+}
+
+const sizeOf = (path: string): Promise<number> =>
+  stat(path).then(
+    (found) => found.size,
+    () => 0,
+  )
+
+/** @param unsettled whether a write-ahead log lies beside the file, so that its header may be behind */
+export const judgeHeader = (path: string, header: Header, unsettled: boolean): Observation => {
+  if (header.kind === "foreign") {
+    return broken(`${path} is not an SQLite database`, "Move it away, or set PROG_DB to the ledger's file.")
+  }
+  const version = header.kind === "empty" ? 0 : header.version
+  if (version === SCHEMA_VERSION) return ok(`${path}, schema version ${SCHEMA_VERSION}`)
+  if (version > SCHEMA_VERSION) {
+    const message = `${path} has schema version ${version}; Baton knows ${SCHEMA_VERSION}`
+    return warning(message, "Install the prog that made it, so that the embedded ledger is not used; or upgrade Baton.")
+  }
+  if (unsettled) return ok(`${path} is in use; its schema version is not settled yet`)
+  if (version === 0) return warning(`${path} holds no ledger yet`, "Run: prog init")
+  return ok(`${path}, schema version ${version}; the next command brings it to ${SCHEMA_VERSION}`)
+}
+
+const judgeAbsent = async (path: string, subject: Subject): Promise<Observation> => {
+  const { program } = await locateLedger(subject)
+  if (program.kind === "embedded") return ok(`${path} is made by the first command of the embedded ledger`)
+  return warning(`there is no database at ${path}`, "Run: prog init")
+}
+
+const examine = async (subject: Subject): Promise<Observation> => {
+  const { environment, home } = subject
+  const path = environment.PROG_DB || join(home, ".prog", "prog.db")
+  const fix = `Make it a file that you can read and write, or set PROG_DB to another one.`
+  try {
+    await access(path, constants.R_OK | constants.W_OK)
+    if (!(await stat(path)).isFile()) return broken(`${path} is not a file`, fix)
+    return judgeHeader(path, await readHeader(path), (await sizeOf(`${path}-wal`)) > 0)
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return await judgeAbsent(path, subject)
+    return broken(`${path} cannot be used: ${errorCode(error) ?? describeError(error)}`, fix)
+  }
+}
+
+export const databaseCheck: Check = {
+  id: "database",
+  needsBundle: true,
+  examine: async (subject) => [await examine(subject)],
+}
+
+const MOST_SHOWN = 5
+
+const describeParked = ({ file, entry, reason, since }: ParkedEntry, outbox: string): Observation => {
+  const what = entry === undefined ? "a record" : `a ${entry.kind} of ${subjectOf(entry)}`
+  const message = `${what} could not be delivered and is parked${since === "" ? "" : ` since ${since}`}: ${reason}`
+  return warning(message, `Mend the cause and move ${file} to ${outbox} to have it tried again, or delete it.`)
+}
+
+/** Reading a record takes zod, which a fresh project does not have; the notes beside the records can still be read. */
+const listParked = async (files: OutboxFiles, outbox: string): Promise<readonly Observation[]> => {
+  let parked: readonly ParkedEntry[]
+  try {
+    parked = await files.listParked()
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    return [warning(`there are parked records, which cannot be read: ${why}`, `Read ${outbox}/parked/*.reason.`)]
+  }
+  const shown = parked.slice(0, MOST_SHOWN).map((entry) => describeParked(entry, outbox))
+  const rest = parked.length - shown.length
+  return rest > 0 ? [...shown, warning(`${rest} more records are parked`, `Look into ${outbox}/parked.`)] : shown
+}
+
+export const outboxCheck: Check = {
+  id: "outbox",
+  needsBundle: true,
+  examine: async ({ root }) => {
+    const state = createStateFolder(root)
+    const outbox = state.path("outbox")
+    const files = createOutboxFiles(state)
+    const { length: waiting } = await files.list()
+    const fix = "They are delivered when OpenCode next works on a task here and the ledger answers; see its findings."
+    return [
+      waiting === 0
+        ? ok("no record waits to be delivered")
+        : warning(`${waiting} ${waiting === 1 ? "record waits" : "records wait"} to be delivered to the ledger`, fix),
+      ...(await listParked(files, outbox)),
+    ]
+  },
+}
+
+const GIT_DEADLINE_MS = 5_000
+
+const judgeWritable = async (root: string): Promise<Observation> => {
+  const state = join(root, ".opencode", "state")
+  const folder = existsSync(state) ? state : join(root, ".opencode")
+  const fix = `Make it a folder that you can write in (chmod -R u+w '${folder}'); until then nothing survives a restart.`
+  try {
+    if (!(await stat(folder)).isDirectory()) return broken(`${folder} is not a folder`, fix)
+    await access(folder, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    return broken(`${folder} cannot be written in: ${errorCode(error) ?? describeError(error)}`, fix)
+  }
+  return ok(folder === state ? ".opencode/state is writable" : ".opencode/state is made when it is first needed")
+}
+
+/** The folder carries its own .gitignore; without it run-time records would be committed. */
+const judgeIgnored = async ({ root, run }: Subject): Promise<readonly Observation[]> => {
+  if (!existsSync(join(root, ".opencode", "state"))) return []
+  const outcome = await run(["git", "-C", root, "check-ignore", "-q", ".opencode/state/record"], {
+    cwd: root,
+    deadlineMs: GIT_DEADLINE_MS,
+    env: { GIT_OPTIONAL_LOCKS: "0" },
+  })
+  // 1 is "not ignored"; 128 is "no repository", and without git there is nothing to ignore.
+  if (outcome.kind !== "exited" || outcome.exitCode !== 1) return []
+  const fix = "Put a file .gitignore with the one line '*' into .opencode/state."
+  return [warning("git does not ignore .opencode/state: its records could be committed", fix)]
+}
+
+export const stateCheck: Check = {
+  id: "state",
+  needsBundle: true,
+  examine: async (subject) => [await judgeWritable(subject.root), ...(await judgeIgnored(subject))],
+}

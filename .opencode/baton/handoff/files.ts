@@ -1,0 +1,130 @@
+import { isAbsolute } from "node:path"
+import { cutText } from "../host/log.ts"
+import { type ProjectFile, readProjectFile } from "../host/project-file.ts"
+import type { FileReference, LineRange } from "./references.ts"
+
+/** As OpenCode's Read tool reads when it is not told otherwise. */
+export const MAX_LINES = 2_000
+export const MAX_LINE_CHARACTERS = 2_000
+const NUMBER_DIGITS = 5
+
+/** Two texts that look to the model like a call of the Read tool and its answer. */
+export type FileBlock = { readonly header: string; readonly content: string }
+
+const cutLine = (line: string): string =>
+  line.length > MAX_LINE_CHARACTERS ? `${cutText(line, MAX_LINE_CHARACTERS)}...` : line
+
+/** A final line end closes the last line and opens none. */
+const toLines = (text: string): string[] => {
+  const lines = text.split(/\r\n|\r|\n/)
+  if (lines.at(-1) === "") lines.pop()
+  return lines
+}
+
+const CLOSING_TAG = /<(?=\/file)/gi
+
+/**
+ * @param absolutePath as the Read tool is given it
+ * @param lines the part that was asked for; the whole file without it
+ */
+export const renderFileBlock = (file: {
+  readonly absolutePath: string
+  readonly text: string
+  readonly encoding: string
+  readonly lines?: LineRange
+}): FileBlock => {
+  const all = toLines(file.text)
+  const first = file.lines?.first ?? 1
+  const limit = file.lines ? Math.min((file.lines.last ?? first) - first + 1, MAX_LINES) : MAX_LINES
+  const shown = all.slice(first - 1, first - 1 + limit)
+  const last = first - 1 + shown.length
+  const input = { filePath: file.absolutePath, ...(file.lines ? { offset: first, limit } : {}) }
+  const numbered = shown.map((line, index) => `${String(first + index).padStart(NUMBER_DIGITS, "0")}| ${cutLine(line)}`)
+  const body = numbered.join("\n")
+  const escaped = body.replace(CLOSING_TAG, "<\\")
+  const notes = [
+    ...(escaped === body ? [] : ["(The closing tag of this block is shown as <\\/file where the file has it.)"]),
+    ...(file.encoding === "UTF-8" ? [] : [`(Read as ${file.encoding}.)`]),
+    first > all.length && all.length > 0
+      ? `(The file has only ${all.length} lines.)`
+      : last < all.length
+        ? `(File has more lines. Use 'offset' parameter to read beyond line ${last})`
+        : `(End of file - ${all.length} lines)`,
+  ]
+  return {
+    header: `Called the Read tool with the following input: ${JSON.stringify(input)}`,
+    content: ["<file>", ...(body === "" ? [] : [escaped]), ...notes, "</file>"].join("\n"),
+  }
+}
+
+export type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }
+
+/** Files that are opened for each one that may be loaded: a message may name a thousand that are too large or no text. */
+const LOOKS_PER_FILE = 4
+
+const DEFAULT_BUDGET: FileBudget = { maxFiles: 20, maxBytes: 400 * 1024 }
+
+export type LoadedFiles = {
+  readonly blocks: readonly FileBlock[]
+  /** What was loaded, in order, each file and range once. */
+  readonly references: readonly FileReference[]
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[]
+}
+
+/** `@alice` and `@scope/package` are no paths, as long as no such file is there. */
+const looksLikePath = (path: string): boolean =>
+  isAbsolute(path) || /^\.{0,2}\//.test(path) || /\.[\p{L}\p{N}]+$/u.test(path) || path.split("/").length > 2
+
+const keyOf = (file: ProjectFile, { lines }: FileReference): string =>
+  `${file.realPath}\n${lines?.first}-${lines?.last}`
+
+/**
+ * Reads what can be read of the files, in order, within the budget.
+ *
+ * @param isNamedByModel whether every reference is meant as a file: a missing one is then named whatever it looks like
+ */
+export const loadFiles = async (
+  places: { root: string; base: string },
+  references: readonly FileReference[],
+  { budget = DEFAULT_BUDGET, isNamedByModel = false }: { budget?: FileBudget; isNamedByModel?: boolean } = {},
+): Promise<LoadedFiles> => {
+  const blocks: FileBlock[] = []
+  const loaded: FileReference[] = []
+  const leftOut: { path: string; reason: string }[] = []
+  const seen = new Set<string>()
+  let bytes = 0
+  let looks = 0
+  const beyondFiles = `it is beyond the budget of ${budget.maxFiles} files`
+  for (const reference of references) {
+    if (blocks.length >= budget.maxFiles || looks >= budget.maxFiles * LOOKS_PER_FILE) {
+      const { path } = reference
+      if (isNamedByModel || looksLikePath(path)) leftOut.push({ path, reason: beyondFiles })
+      continue
+    }
+    const file = await readProjectFile(places, reference.path)
+    if (file.kind !== "missing") looks++
+    if (file.kind !== "file") {
+      if (file.kind === "refused" || isNamedByModel || looksLikePath(file.path))
+        leftOut.push({ path: file.path, reason: file.reason })
+      continue
+    }
+    const key = keyOf(file, reference)
+    if (seen.has(key)) continue
+    seen.add(key)
+    const lines = reference.lines ? { lines: reference.lines } : {}
+    const block = renderFileBlock({ absolutePath: file.realPath, text: file.text, encoding: file.encoding, ...lines })
+    const size = Buffer.byteLength(block.header) + Buffer.byteLength(block.content)
+    if (bytes + size > budget.maxBytes) {
+      leftOut.push({ path: file.path, reason: `it is beyond the budget of ${budget.maxBytes / 1024} KB` })
+    } else {
+      bytes += size
+      blocks.push(block)
+      loaded.push({ path: file.path, ...lines })
+    }
+  }
+  return { blocks, references: loaded, leftOut }
+}
+
+/** @returns one line a file; empty for none */
+export const renderLeftOut = (leftOut: LoadedFiles["leftOut"]): string =>
+  leftOut.map(({ path, reason }) => `- ${JSON.stringify(path)}: ${reason}`).join("\n")

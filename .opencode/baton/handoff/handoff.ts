@@ -1,0 +1,394 @@
+import { randomBytes } from "node:crypto"
+import { realpath } from "node:fs/promises"
+import { isMainThread } from "node:worker_threads"
+import type { PluginInput } from "@opencode-ai/plugin"
+import type { Part, UserMessage } from "@opencode-ai/sdk"
+import { readDirtyFiles, readGitState } from "../host/git.ts"
+import type { Change } from "../host/guard.ts"
+import { cutText, type Log } from "../host/log.ts"
+import { hideTools, noteTextOf } from "../host/messages.ts"
+import { createProcessRunner } from "../host/process.ts"
+import {
+  createSessions,
+  findMessageTarget,
+  type MessageTarget,
+  type Sessions,
+  type StoredMessage,
+} from "../host/sessions.ts"
+import { settingsOrDefaults } from "../host/settings.ts"
+import { createStateFolder } from "../host/state.ts"
+import { createTui, detectInterface, type Interface, type Tui } from "../host/tui.ts"
+import { createLedger } from "../ledger/client.ts"
+import { createOutbox } from "../ledger/outbox.ts"
+import { collectUserText, type Role, unquoteArgument } from "../task/parse.ts"
+import { createTaskRegistry, storedBindings, type TaskBinding } from "../task/registry.ts"
+import { type HandoffFacts, readHistory, renderDraft, renderHandoffFacts } from "./draft.ts"
+import { type LoadedFiles, loadFiles, renderLeftOut } from "./files.ts"
+import { createInjection } from "./injection.ts"
+import { createReadSession, type ReadRequest, type ReadResult } from "./read-session.ts"
+import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffID } from "./records.ts"
+import { type FileReference, parseReferences, renderReference } from "./references.ts"
+
+/**
+ * The TUI needs a moment to put up the new session's prompt, and says nothing when it has: with 0 ms between the two
+ * calls 10 of 13 drafts were lost, with 50 ms none of 30, with 150 ms none of 58, under load too.
+ */
+export const NEW_SESSION_SETTLE_MS = 150
+const TOAST_MS = 4_000
+const TITLE_CHARACTERS = 60
+
+export type Delivered =
+  | { readonly kind: "draft" }
+  /** The draft is the first message of a session; no model has been started. */
+  | { readonly kind: "stored"; readonly sessionID: string; readonly title: string }
+  | { readonly kind: "failed"; readonly reason: string; readonly sessionID?: string }
+
+export type Delivery = (draft: {
+  readonly text: string
+  readonly goal: string
+  readonly target: MessageTarget | undefined
+}) => Promise<Delivered>
+
+export type DeliveryDeps = {
+  sessions: Pick<Sessions, "create" | "store" | "messages">
+  tui: Tui
+  userInterface: Interface
+  log: Log
+  pause: (ms: number) => Promise<void>
+}
+
+const titleOf = (goal: string): string => {
+  const line = goal.replaceAll(/\s+/g, " ").trim()
+  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${cutText(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
+}
+
+/** Brings a draft to where a person finds it; see docs/handoff.md for what happens on which interface. */
+export const createDelivery = ({ sessions, tui, userInterface, log, pause }: DeliveryDeps): Delivery => {
+  const intoPrompt = async (text: string): Promise<Delivered> => {
+    const opened = await tui.openNewSession()
+    if (opened.kind === "failed") return opened
+    await pause(NEW_SESSION_SETTLE_MS)
+    const appended = await tui.appendPrompt(text)
+    if (appended.kind === "failed") return appended
+    const message = "Review and edit the draft, then send"
+    const shown = await tui.showToast({ title: "Handoff Ready", message, variant: "success", durationMs: TOAST_MS })
+    if (shown.kind === "failed") log.debug("toast not shown", { reason: shown.reason })
+    return { kind: "draft" }
+  }
+
+  /** What was stored is read back: an answer without an error is not yet a message. */
+  const intoSession: Delivery = async ({ text, goal, target }) => {
+    const title = titleOf(goal)
+    const created = await sessions.create(title)
+    if (created.kind === "failed") return created
+    const sessionID = created.value
+    const stored = await sessions.store(sessionID, text, target)
+    if (stored.kind === "failed") return { ...stored, sessionID }
+    const read = await sessions.messages(sessionID, 1)
+    if (read.kind === "failed") return { ...read, sessionID }
+    const parts = read.value.messages[0]?.parts ?? []
+    if (!parts.some((part) => part.type === "text" && part.text === text))
+      return { kind: "failed", reason: "the new session does not hold the draft", sessionID }
+    return { kind: "stored", sessionID, title }
+  }
+
+  return async (draft) => {
+    if (userInterface === "tui") {
+      const delivered = await intoPrompt(draft.text)
+      if (delivered.kind !== "failed") return delivered
+      log.warn("the TUI did not take the draft: it is stored in a session instead", { reason: delivered.reason })
+    }
+    const delivered = await intoSession(draft)
+    if (delivered.kind === "stored" && userInterface === "server") {
+      // A TUI may be attached or not; nobody is told who is there.
+      const message = `Stored as the session “${delivered.title}”`
+      await tui.showToast({ title: "Handoff Ready", message, variant: "success", durationMs: TOAST_MS })
+    }
+    return delivered
+  }
+}
+
+export type HandoffRequest = {
+  readonly sessionID: string
+  readonly prompt: string
+  /** As the model wrote them: paths, some with an `@` or a line range. */
+  readonly files: readonly string[]
+  /** What the user typed behind /handoff; empty for none. */
+  readonly goal: string
+}
+
+export type HandoffSessionDeps = {
+  gatherFacts: (sessionID: string) => Promise<HandoffFacts>
+  findTask: (sessionID: string) => Promise<TaskBinding | undefined>
+  loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
+  deliver: Delivery
+  sessions: Pick<Sessions, "messages">
+  records: HandoffRecords
+  log: Log
+  now: () => Date
+  /** A few random lower-case letters and digits. */
+  random: () => string
+}
+
+const GOAL_CHARACTERS = 200
+const HEADINGS: Readonly<Record<Role, string>> = { worker: "# Worker", planner: "# Planner" }
+
+const RANGE = /(?::\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)$/
+
+/** A path as the model gives it may carry the mark and the range of a reference; anything else is a plain path. */
+const toReference = (given: string): FileReference => {
+  const path = given.trim()
+  if (path.startsWith("@")) return parseReferences(path)[0] ?? { path }
+  const range = RANGE.exec(path)?.[0] ?? ""
+  const [parsed] = parseReferences(`${renderReference({ path: path.slice(0, path.length - range.length) })}${range}`)
+  return parsed ?? { path }
+}
+
+const firstLine = (text: string): string =>
+  text
+    .split(/\r\n|\r|\n/)
+    .map((line) => line.replace(/^[\s#>*-]+/, "").trim())
+    .find((line) => line !== "") ?? "go on"
+
+/** @param isKept whether the record is on disk @throws Error for a draft that was not delivered, with where it is now */
+const describeDelivery = (delivered: Delivered, record: HandoffRecord, isKept: boolean): string => {
+  switch (delivered.kind) {
+    case "draft":
+      return [
+        "Handoff ready: the draft is in the prompt of a new session. The user reviews, edits and sends it.",
+        "Do nothing more in this session.",
+      ].join("\n")
+    case "stored":
+      return [
+        `Handoff stored in the new session ${delivered.sessionID} (“${delivered.title}”). Nothing runs in it yet.`,
+        `Continue it with: opencode run --session ${delivered.sessionID} "Go on."`,
+        "or open it in the TUI's session list. Do nothing more in this session.",
+        "",
+        "The draft:",
+        "",
+        record.draft,
+      ].join("\n")
+    case "failed":
+      throw new Error(
+        [
+          `The handoff was not delivered: ${delivered.reason}.`,
+          ...(delivered.sessionID === undefined
+            ? []
+            : [`The session ${delivered.sessionID} was created and may be empty.`]),
+          isKept
+            ? `The draft is kept in .opencode/state/handoffs/ (${record.id}).`
+            : "The draft could not be kept on disk either.",
+          "Tell the user this; the draft can be pasted into a new session as it is.",
+          ...(isKept ? [] : [`The draft:\n\n${record.draft}`]),
+        ].join(" "),
+      )
+  }
+}
+
+/** The tool handoff_session: makes the draft, brings it to a new session, and keeps a record of it. */
+export const createHandoffSession = (deps: HandoffSessionDeps) => {
+  const { gatherFacts, findTask, loadFiles, deliver, sessions, records, log, now, random } = deps
+
+  /** @throws Error with what was received and what to do, when there is nothing to hand over or nowhere to put it */
+  return async ({ sessionID, prompt, files, goal }: HandoffRequest): Promise<string> => {
+    if (prompt.trim() === "")
+      throw new Error("`prompt` is empty: write what the next session has to know, and call again")
+    const [facts, binding, loaded, target] = await Promise.all([
+      gatherFacts(sessionID),
+      findTask(sessionID),
+      loadFiles(files.filter((file) => file.trim() !== "").map(toReference)),
+      findMessageTarget(sessions, sessionID),
+    ])
+    const draft = renderDraft({
+      sessionID,
+      files: loaded.references,
+      prompt,
+      ...(binding ? { task: { taskID: binding.taskID, heading: HEADINGS[binding.role] } } : {}),
+      facts: renderHandoffFacts(facts),
+    })
+    const at = now()
+    const record: HandoffRecord = {
+      version: 1,
+      id: handoffID(at, random()),
+      createdAt: at.toISOString(),
+      from: sessionID,
+      goal: cutText(unquoteArgument(goal).trim() || firstLine(prompt), GOAL_CHARACTERS),
+      draft,
+      files: loaded.references.map(({ path }) => path),
+      leftOut: loaded.leftOut,
+      taskID: binding?.taskID,
+      arrivals: [],
+    }
+    const isKept = await records.write(record)
+    const delivered = await deliver({ text: draft, goal: record.goal, target })
+    log.info("handoff made", { sessionID, handoff: record.id, delivered: delivered.kind, files: record.files.length })
+    const answer = describeDelivery(delivered, record, isKept)
+    if (loaded.leftOut.length === 0) return answer
+    return `${answer}\n\nLeft out of the files:\n${renderLeftOut(loaded.leftOut)}`
+  }
+}
+
+export const HANDOFF_TOOL = "handoff_session"
+export const READ_TOOL = "read_session"
+export type HandoffTool = typeof HANDOFF_TOOL | typeof READ_TOOL
+
+const WANTS_HANDOFF = /\bhandoff_session\b|\bhand[- ]?(?:off|over|ing|ed)\b/i
+const WANTS_READING = /\bread_session\b|\bses_[A-Za-z0-9]{10,}/
+
+/** The tools that a user's words ask for: /handoff's template names one, a draft's first line the other. */
+export const toolsAskedFor = (text: string): HandoffTool[] => [
+  ...(WANTS_HANDOFF.test(text) ? ([HANDOFF_TOOL] as const) : []),
+  ...(WANTS_READING.test(text) ? ([READ_TOOL] as const) : []),
+]
+
+export type ToolOffers = ReturnType<typeof createToolOffers>
+
+/**
+ * Takes the feature's tools out of a model's request unless the session has asked for them, so that a session that hands
+ * nothing over sends what it would send without the bundle.
+ */
+export const createToolOffers = () => {
+  const asked = new Map<string, Set<HandoffTool>>()
+  return {
+    apply: (messages: readonly StoredMessage[]): void => {
+      const newest = messages.findLast(({ info }) => info.role === "user")?.info
+      if (newest?.role !== "user") return
+      const wanted = asked.get(newest.sessionID) ?? new Set()
+      asked.set(newest.sessionID, wanted)
+      for (const { info, parts } of messages) {
+        if (info.role !== "user" || wanted.size === 2) continue
+        for (const tool of toolsAskedFor(collectUserText(parts))) wanted.add(tool)
+        // The note about a task's last handoff names the tool, and the session that it can read.
+        if (parts.some((part) => noteTextOf(part)?.includes(READ_TOOL))) wanted.add(READ_TOOL)
+      }
+      const hidden = [HANDOFF_TOOL, READ_TOOL].filter((tool) => !wanted.has(tool as HandoffTool))
+      hideTools(messages, hidden)
+    },
+    /** Whether the session's words were looked at before. */
+    isKnown: (sessionID: string): boolean => asked.has(sessionID),
+    /** For a session whose draft has been compacted away. */
+    offerReading: (sessionID: string): void => {
+      asked.set(sessionID, new Set([READ_TOOL]))
+    },
+    forget: (sessionID: string): void => {
+      asked.delete(sessionID)
+    },
+  }
+}
+
+const FLUSH_DEADLINE_MS = 700
+/** A person waits for a tool, and a page of a long session may take a while. */
+const CALL_DEADLINE_MS = 10_000
+const HISTORY_DEADLINE_MS = 10_000
+
+export type HandoffFeature = {
+  handOver(request: HandoffRequest): Promise<string>
+  readSession(reader: string, request: ReadRequest): Promise<ReadResult>
+  userMessage(message: UserMessage, parts: Part[]): Promise<Change | undefined>
+  isPending(sessionID: string): boolean
+  forget(sessionID: string): Promise<void>
+  /** Whether a draft arrived in the session. */
+  isHandedOver(sessionID: string): Promise<boolean>
+  stop(): Promise<void>
+}
+
+/** Puts the feature together for one directory: the only place where its parts meet the host. */
+export const createHandoffFeature = (
+  { client, directory, worktree, $ }: PluginInput,
+  { log, projectRoot, bundleRoot }: { log: Log; projectRoot: string; bundleRoot: string },
+): HandoffFeature => {
+  const now = () => new Date()
+  const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+  const startDeadline = () => {
+    const over = performance.now() + HISTORY_DEADLINE_MS
+    return () => performance.now() > over
+  }
+  // Outside git OpenCode calls the file system's root the worktree.
+  const root = worktree === "/" ? directory : worktree
+  const state = createStateFolder(projectRoot)
+  const run = createProcessRunner({ shell: $ })
+  const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
+  const outbox = createOutbox({ ledger: createLedger({ run, directory, log, state, bundleRoot }), state, log, now })
+  const bindings = storedBindings({ state, log })
+  const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
+  const records = createHandoffRecords({ state, log })
+  const tui = createTui(client)
+  const load = async (references: readonly FileReference[], isNamedByModel: boolean) => {
+    const [realRoot, base, { handoff }] = await Promise.all([
+      realpath(root),
+      realpath(directory),
+      settingsOrDefaults(projectRoot, log),
+    ])
+    const budget = { maxFiles: handoff.maxFiles, maxBytes: handoff.maxKilobytes * 1024 }
+    return loadFiles({ root: realRoot, base }, references, { isNamedByModel, budget })
+  }
+
+  const loadReferences = (references: readonly FileReference[]) => load(references, false)
+  const injection = createInjection({ sessions, records, loadFiles: loadReferences, outbox, log, now })
+
+  // The compaction feature binds; what it stored last is newer than anything remembered here.
+  const findTask = async (sessionID: string) => (await bindings.read(sessionID)) ?? tasks.find(sessionID)
+  const isSameTask = async (sessionID: string, other: string): Promise<boolean> => {
+    const [own, others] = await Promise.all([findTask(sessionID), findTask(other)])
+    return own !== undefined && own.taskID === others?.taskID
+  }
+
+  const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
+    const [history, todos, git, dirtyFiles] = await Promise.all([
+      readHistory(sessions, sessionID, { root, isOver: startDeadline() }),
+      sessions.todos(sessionID),
+      readGitState(run, root),
+      readDirtyFiles(run, root),
+    ])
+    if (todos.kind === "failed") log.warn("todos unknown", { sessionID, reason: todos.reason })
+    if (git.kind === "unknown") log.debug("git state unknown", { sessionID, reason: git.reason })
+    if (history.incomplete !== undefined) {
+      const reason = history.incomplete
+      log.warn("the session's history was not read to its beginning", { sessionID, reason })
+    }
+    const { activity, compactions, firstRequest } = history
+    return {
+      compactions,
+      activity,
+      todos: todos.kind === "answer" ? todos.value : [],
+      ...(firstRequest === undefined ? {} : { firstRequest }),
+      ...(git.kind === "found" ? { git: git.git } : {}),
+      ...(dirtyFiles === undefined ? {} : { dirtyFiles }),
+    }
+  }
+
+  return {
+    handOver: createHandoffSession({
+      gatherFacts,
+      findTask,
+      loadFiles: (references) => load(references, true),
+      deliver: createDelivery({
+        sessions,
+        tui,
+        userInterface: detectInterface({ argv: process.argv, isMainThread }),
+        log,
+        pause,
+      }),
+      sessions,
+      records,
+      log,
+      now,
+      random: () => randomBytes(3).toString("hex"),
+    }),
+    readSession: createReadSession({ sessions, records: records.list, isSameTask, log, startDeadline }),
+    userMessage: injection.userMessage,
+    isPending: injection.isPending,
+    forget: async (sessionID) => {
+      injection.forget(sessionID)
+      await tasks.forget(sessionID)
+    },
+    isHandedOver: async (sessionID) => {
+      const all = await records.list()
+      return all.some(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === sessionID))
+    },
+    stop: async () => {
+      await outbox.flush(FLUSH_DEADLINE_MS)
+      outbox.stop()
+    },
+  }
+}

@@ -1,0 +1,198 @@
+import { readdir, readFile } from "node:fs/promises"
+import type { ZodType } from "zod"
+import { describeError, isAbsent, type Log } from "../host/log.ts"
+import { loadZod, type Zod } from "../host/schema.ts"
+import type { Sessions } from "../host/sessions.ts"
+import type { StateFolder } from "../host/state.ts"
+import { collectUserText } from "../task/parse.ts"
+import { findMarker } from "./draft.ts"
+
+/** One handoff, from the draft on; a file of its own under `.opencode/state/handoffs/`. */
+export type HandoffRecord = {
+  version: 1
+  id: string
+  /** ISO 8601, UTC. */
+  createdAt: string
+  /** The session that was handed over. */
+  from: string
+  goal: string
+  /** The whole draft as it was made. */
+  draft: string
+  files: readonly string[]
+  leftOut: readonly { path: string; reason: string }[]
+  taskID?: string | undefined
+  /** Sessions in which the draft arrived; the first is the one that goes on. */
+  arrivals: readonly { sessionID: string; at: string }[]
+}
+
+const PREFIX = "handoff-"
+const SUFFIX = ".json"
+
+const handoffRecordSchema = (z: Zod): ZodType<HandoffRecord> =>
+  z.object({
+    version: z.literal(1),
+    id: z.string(),
+    createdAt: z.string(),
+    from: z.string(),
+    goal: z.string(),
+    draft: z.string(),
+    files: z.array(z.string()),
+    leftOut: z.array(z.object({ path: z.string(), reason: z.string() })),
+    taskID: z.string().optional(),
+    arrivals: z.array(z.object({ sessionID: z.string(), at: z.string() })),
+  })
+
+/** The handoffs of a project. No call throws; what cannot be read or written is logged. */
+export type HandoffRecords = {
+  /** Oldest first. */
+  list(): Promise<HandoffRecord[]>
+  /** @returns whether it is on disk */
+  write(record: HandoffRecord): Promise<boolean>
+}
+
+export const createHandoffRecords = ({
+  state,
+  log,
+}: {
+  state: Pick<StateFolder, "path" | "write">
+  log: Pick<Log, "warn">
+}): HandoffRecords => {
+  /** What could not be written is still known to this process. */
+  const unsaved = new Map<string, HandoffRecord>()
+
+  const read = async (name: string): Promise<HandoffRecord | undefined> => {
+    const path = state.path("handoffs", name)
+    try {
+      return handoffRecordSchema(await loadZod()).parse(JSON.parse(await readFile(path, "utf8")))
+    } catch (error) {
+      if (!isAbsent(error)) log.warn("stored handoff is unusable and ignored", { path, error: describeError(error) })
+      return undefined
+    }
+  }
+
+  const names = async (): Promise<string[]> => {
+    try {
+      const all = await readdir(state.path("handoffs"))
+      return all.filter((name) => name.startsWith(PREFIX) && name.endsWith(SUFFIX)).sort()
+    } catch (error) {
+      if (!isAbsent(error)) log.warn("stored handoffs cannot be listed", { error: describeError(error) })
+      return []
+    }
+  }
+
+  return {
+    list: async () => {
+      const stored = await Promise.all((await names()).map(read))
+      const found = new Map(stored.flatMap((record) => (record ? [[record.id, record]] : [])))
+      for (const record of unsaved.values()) found.set(record.id, record)
+      return [...found.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+    },
+    write: async (record) => {
+      const path = state.path("handoffs", `${PREFIX}${record.id}${SUFFIX}`)
+      try {
+        await state.write(path, `${JSON.stringify(record, null, 2)}\n`)
+        unsaved.delete(record.id)
+        return true
+      } catch (error) {
+        unsaved.set(record.id, record)
+        log.warn("handoff could not be stored", { path, error: describeError(error) })
+        return false
+      }
+    },
+  }
+}
+
+/** An id that sorts by time. @param random lower-case letters and digits */
+export const handoffID = (at: Date, random: string): string => `${at.toISOString().replaceAll(/[^0-9]/g, "")}-${random}`
+
+type Edge = { readonly from: string; readonly to: string }
+
+const edgesOf = (records: readonly HandoffRecord[]): Edge[] =>
+  records.flatMap(({ from, arrivals }) => arrivals.map(({ sessionID }) => ({ from, to: sessionID })))
+
+const reach = (
+  start: string,
+  edges: readonly Edge[],
+  step: (edge: Edge, at: string) => string | undefined,
+): Set<string> => {
+  const found = new Set([start])
+  // A set may grow while it is gone through, and visits what was added; each session once, so that a cycle ends.
+  for (const at of found) for (const edge of edges) found.add(step(edge, at) ?? at)
+  return found
+}
+
+/** The handoffs that a session came from and those that came from it, oldest first: the chain from end to end. */
+export const findChain = (records: readonly HandoffRecord[], sessionID: string): HandoffRecord[] => {
+  const edges = edgesOf(records)
+  const origins = reach(sessionID, edges, ({ from, to }, at) => (to === at ? from : undefined))
+  const followers = reach(sessionID, edges, ({ from, to }, at) => (from === at ? to : undefined))
+  return records.filter(
+    ({ from, arrivals }) => followers.has(from) || arrivals.some((arrival) => origins.has(arrival.sessionID)),
+  )
+}
+
+/** One handoff in one line: when, from where to where, which task, and the goal. */
+export const renderHandoffLine = ({ createdAt, from, arrivals, taskID, goal }: HandoffRecord): string => {
+  const to = arrivals.length === 0 ? "(not sent yet)" : arrivals.map(({ sessionID }) => sessionID).join(", ")
+  const at = createdAt.slice(0, 16).replace("T", " ")
+  return [at, `${from} → ${to}`, ...(taskID === undefined ? [] : [taskID]), goal.replaceAll(/\s+/g, " ")].join("  ")
+}
+
+/** Longer than any honest chain; a cycle in damaged data ends here. */
+const MAX_STEPS = 64
+
+export type ChainDeps = {
+  sessions: Pick<Sessions, "info" | "messages">
+  records: () => Promise<readonly HandoffRecord[]>
+}
+
+/**
+ * The sessions that one came from: whoever handed over to it or started it as a subagent, and so on back.
+ *
+ * The search ends at the session that is wanted. A record that is lost is made up for by the marker, which stands in the session's first message.
+ */
+const findOrigins = async (
+  deps: ChainDeps,
+  sessionID: string,
+  handoffs: readonly HandoffRecord[],
+  wanted: string,
+): Promise<Set<string>> => {
+  const found = new Set<string>()
+  const open = [sessionID]
+  for (let steps = 0; open.length > 0 && steps < MAX_STEPS && !found.has(wanted); steps++) {
+    const current = open.shift() ?? ""
+    const info = await deps.sessions.info(current)
+    const parent = info.kind === "answer" ? info.value.parentID : undefined
+    const recorded = handoffs
+      .filter(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === current))
+      .map(({ from }) => from)
+    const marked = recorded.length > 0 ? undefined : await readMarker(deps, current)
+    for (const origin of [parent, marked, ...recorded]) {
+      if (origin === undefined || found.has(origin)) continue
+      found.add(origin)
+      open.push(origin)
+    }
+  }
+  return found
+}
+
+const NEWEST_MESSAGES = 100
+
+const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<string | undefined> => {
+  const answer = await sessions.messages(sessionID, NEWEST_MESSAGES)
+  if (answer.kind === "failed") return undefined
+  const texts = answer.value.messages
+    .filter(({ info }) => info.role === "user")
+    .map(({ parts }) => collectUserText(parts))
+  return texts.map(findMarker).find((marker) => marker !== undefined)?.from
+}
+
+/** Whether two sessions belong together: one came from the other, or both from a third, over handoffs and subagents. */
+export const isInChain = async (deps: ChainDeps, sessionID: string, other: string): Promise<boolean> => {
+  if (sessionID === other) return true
+  const handoffs = await deps.records()
+  const own = (await findOrigins(deps, sessionID, handoffs, other)).add(sessionID)
+  if (own.has(other)) return true
+  const others = await findOrigins(deps, other, handoffs, sessionID)
+  return [other, ...others].some((each) => own.has(each))
+}

@@ -1,0 +1,298 @@
+/** A stretch of a text, `end` not included. */
+export type Region = { readonly start: number; readonly end: number }
+
+/** `indent` is the column at which the text of the list item around the fence begins, 0 outside lists. */
+type Fence = { readonly start: number; readonly mark: string; readonly indent: number }
+
+/** How every line begins that is more than the text of a paragraph. */
+const SPECIAL = new Set("-*+#`~0123456789")
+const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/s
+const HEADING = /^ {0,3}#{1,6}(?:\s|$)/
+/** Marks of nested lists may follow one another on a line. */
+const LIST_MARKS = /^(?: *(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)){1,8}/
+const TAB_COLUMNS = 4
+
+/** What follows three backticks on their line may be a language, but no more backticks: that is a code span. */
+const openedBy = (line: string): string | undefined => {
+  const found = FENCE.exec(line)
+  return found?.[1]?.startsWith("`") && found[2]?.includes("`") ? undefined : found?.[1]
+}
+
+const MAX_FENCE_INDENT = 3
+const MIN_FENCE_MARKS = 3
+
+/** The run of marks that a line begins with, told without a pattern: hostile texts consist of them. */
+const readMarks = (text: string, { start, end }: Region): { mark: string; rest: string } => {
+  let at = start
+  while (at < end && text[at] === text[start]) at++
+  return { mark: text.slice(start, at), rest: text.slice(at, end) }
+}
+
+const isEscaped = (text: string, at: number): boolean => {
+  let backslashes = 0
+  while (text[at - 1 - backslashes] === "\\") backslashes++
+  return backslashes % 2 === 1
+}
+
+/** Code spans of one paragraph: a run of backticks up to the next run of the same length. */
+const addSpans = (regions: Region[], text: string, { start, end }: Region): void => {
+  const paragraph = text.slice(start, end)
+  // Two lists of numbers, since objects would triple the time for a text of backticks.
+  const starts: number[] = []
+  const ends: number[] = []
+  for (let at = paragraph.indexOf("`"); at >= 0; at = paragraph.indexOf("`", at)) {
+    starts.push(at)
+    while (paragraph[at] === "`") at++
+    ends.push(at)
+  }
+  const closers = new Int32Array(starts.length)
+  const nextOfLength = new Map<number, number>()
+  for (let run = starts.length - 1; run >= 0; run--) {
+    const from = starts[run] ?? 0
+    const length = (ends[run] ?? 0) - from
+    // A backslash takes the first backtick off a run that would open a span; inside a span it means nothing.
+    closers[run] = nextOfLength.get(isEscaped(paragraph, from) ? length - 1 : length) ?? -1
+    nextOfLength.set(length, run)
+  }
+  for (let run = 0; run < starts.length; run++) {
+    const closer = closers[run] ?? -1
+    if (closer < 0) continue
+    regions.push({ start: start + (starts[run] ?? 0), end: start + (ends[closer] ?? 0) })
+    run = closer
+  }
+}
+
+/** Where the first character of a line stands that is no blank; `at` is the line's end for a line without one. */
+const findFirst = (text: string, { start, end }: Region): { at: number; column: number } => {
+  let column = 0
+  for (let at = start; at < end; at++) {
+    const character = text[at]
+    if (character !== " " && character !== "\t" && character !== "\r") return { at, column }
+    column += character === "\t" ? TAB_COLUMNS : 1
+  }
+  return { at: end, column }
+}
+
+const scan = (text: string): { regions: Region[]; open: Fence | undefined } => {
+  const regions: Region[] = []
+  let fence: Fence | undefined
+  let paragraph: Region | undefined
+  let indent = 0
+  const endParagraph = (): void => {
+    if (paragraph) addSpans(regions, text, paragraph)
+    paragraph = undefined
+  }
+  const endFence = (end: number): void => {
+    if (fence) regions.push({ start: fence.start, end })
+    fence = undefined
+  }
+  for (let start = 0, end = 0; start <= text.length; start = end + 1) {
+    const newline = text.indexOf("\n", start)
+    end = newline < 0 ? text.length : newline
+    const { at, column } = findFirst(text, { start, end })
+    if (at === end) {
+      endParagraph()
+      continue
+    }
+    // A fence ends with the list item that it stands in.
+    if (fence && column < fence.indent) endFence(start)
+    if (!fence) indent = Math.min(indent, column)
+    if (!SPECIAL.has(text[at] ?? "")) {
+      if (!fence) paragraph = { start: paragraph?.start ?? start, end }
+      continue
+    }
+    if (text[at] === "`" || text[at] === "~") {
+      const { mark, rest } = readMarks(text, { start: at, end })
+      const isFence = mark.length >= MIN_FENCE_MARKS && column - indent <= MAX_FENCE_INDENT
+      if (fence) {
+        if (isFence && mark.startsWith(fence.mark) && rest.trim() === "") endFence(end)
+      } else if (isFence && !(mark.startsWith("`") && rest.includes("`"))) {
+        endParagraph()
+        fence = { start, mark, indent }
+      } else {
+        paragraph = { start: paragraph?.start ?? start, end }
+      }
+      continue
+    }
+    if (fence) continue
+    /** The line from where its list item's text begins. */
+    const content = " ".repeat(column - indent) + text.slice(at, end)
+    const marks = LIST_MARKS.exec(content)?.[0].length ?? 0
+    indent += marks
+    const mark = openedBy(content.slice(marks))
+    const isHeading = mark === undefined && HEADING.test(content.slice(marks))
+    if (marks > 0 || mark !== undefined || isHeading) endParagraph()
+    if (mark !== undefined) fence = { start, mark, indent }
+    else paragraph = { start: paragraph?.start ?? start, end }
+    if (isHeading) endParagraph()
+  }
+  endParagraph()
+  return { regions, open: fence }
+}
+
+const mayHaveCode = (text: string): boolean => text.includes("`") || text.includes("~~~")
+
+/**
+ * The code fences and code spans of a Markdown text, in order, as CommonMark has them: a fence that is not closed
+ * reaches to the end of its list item or of the text, a span ends with its paragraph. Linear in the length of the text.
+ */
+export const findCode = (text: string): Region[] => {
+  if (!mayHaveCode(text)) return []
+  const { regions, open } = scan(text)
+  return open ? [...regions, { start: open.start, end: text.length }] : regions
+}
+
+/** The text, with the code fence closed that it may have left open. */
+export const closeFence = (text: string): string => {
+  const { open } = scan(text)
+  return open ? `${text}\n${" ".repeat(open.indent)}${open.mark}` : text
+}
+
+/** Lines of a file, counted from 1, both included; without `last`, the one line. */
+export type LineRange = { readonly first: number; readonly last?: number }
+
+/** A file that a text names with `@`. */
+export type FileReference = {
+  /** As written, without the `@`, quotes, closing punctuation and line range; not resolved. */
+  readonly path: string
+  readonly lines?: LineRange
+}
+
+/** Letters and digits before an `@` make an e-mail address, except in scripts that put no space between words. */
+const JOINS = /[\p{L}\p{Mn}\p{Mc}\p{N}_`]$/u
+const SPACELESS =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{VS}]$/u
+
+/** The end of a reference in prose; two dots end a sentence, unless they are a path's: `../a`, `[...slug].tsx`. */
+const END_UNQUOTED = /[\s`,]|(?<![@./\\[(])\.(?=\.)/g
+const BRACKETS = "()[]{}<>（）【】「」『』《》"
+const PUNCTUATION = new Set(`"'*:;!?.,”’…。、，！？：；`)
+
+const RANGE_BEHIND = /(?::(\d{1,9})(?:-(\d{1,9})|:\d{1,9})?|#L(\d{1,9})(?:-L?(\d{1,9}))?)$/
+const RANGE_AHEAD = /(?::(\d{1,9})(?:-(\d{1,9}))?|#L(\d{1,9})(?:-L?(\d{1,9}))?)/y
+
+/** PATH_MAX of Linux. */
+const MAX_PATH_CHARACTERS = 4_096
+/** Far more than is ever loaded; a text of nothing but references ends here. */
+const MAX_REFERENCES = 1_000
+const MAX_READINGS = 10_000
+
+const toRange = ([, colon, colonEnd, hash, hashEnd]: readonly (string | undefined)[]): LineRange | undefined => {
+  const from = Number(colon ?? hash)
+  const to = Number(colonEnd ?? hashEnd ?? from)
+  const first = Math.min(from, to)
+  if (first < 1) return undefined
+  return (colonEnd ?? hashEnd) === undefined ? { first } : { first, last: Math.max(from, to) }
+}
+
+const toReference = (path: string, lines: LineRange | undefined): FileReference | undefined =>
+  path === "" ? undefined : { path, ...(lines ? { lines } : {}) }
+
+const openerOf = (closer: string): string | undefined =>
+  BRACKETS.indexOf(closer) % 2 === 1 ? BRACKETS[BRACKETS.indexOf(closer) - 1] : undefined
+
+/** Takes off what belongs to the sentence: punctuation, and closing brackets that nothing in the path opened. */
+const trimSentence = (token: string): string => {
+  const unopened = new Map<string, number>()
+  let end = token.length
+  for (; end > 0; end--) {
+    const last = token[end - 1] ?? ""
+    const opener = openerOf(last)
+    if (opener !== undefined) {
+      const count = unopened.get(last) ?? token.split(last).length - token.split(opener).length
+      if (count <= 0) break
+      unopened.set(last, count - 1)
+    } else if (!PUNCTUATION.has(last)) break
+  }
+  return token.slice(0, end)
+}
+
+type Reading = { readonly reference?: FileReference | undefined; readonly end: number }
+
+const readUnquoted = (text: string, start: number): Reading => {
+  END_UNQUOTED.lastIndex = start
+  const end = END_UNQUOTED.exec(text)?.index ?? text.length
+  if (end - start > MAX_PATH_CHARACTERS) return { end }
+  const token = trimSentence(text.slice(start, end))
+  const range = RANGE_BEHIND.exec(token)
+  const lines = range ? toRange(range) : undefined
+  const path = range && lines ? token.slice(0, range.index) : token
+  return { reference: toReference(path, lines), end }
+}
+
+const ESCAPE = /\\(?:x([0-9a-f]{2})|([^\n]))/y
+const ESCAPED: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" }
+
+/** `start` is behind the opening quote. Without a closing quote on the same line there is no reference. */
+const readQuoted = (text: string, start: number): Reading => {
+  let path = ""
+  for (let at = start; at < text.length && path.length <= MAX_PATH_CHARACTERS; at++) {
+    const character = text[at] ?? ""
+    if (character === "\n") break
+    if (character === '"') {
+      RANGE_AHEAD.lastIndex = at + 1
+      const range = RANGE_AHEAD.exec(text)
+      return { reference: toReference(path, range ? toRange(range) : undefined), end: RANGE_AHEAD.lastIndex || at + 1 }
+    }
+    ESCAPE.lastIndex = at
+    const [sequence = character, hex, letter = ""] = character === "\\" ? (ESCAPE.exec(text) ?? []) : []
+    if (hex !== undefined) path += String.fromCharCode(Number.parseInt(hex, 16))
+    else path += letter === "" ? character : (ESCAPED[letter] ?? letter)
+    at += sequence.length - 1
+  }
+  return { end: start }
+}
+
+const isReferenceStart = (text: string, at: number): boolean => {
+  // Two units, since one may be half a character.
+  const before = text.slice(Math.max(0, at - 2), at)
+  return !JOINS.test(before) || SPACELESS.test(before)
+}
+
+/**
+ * The files that a text names, in order, each spelling once.
+ *
+ * `@src/a.ts`, `@./a.ts:10-20`, `@src/a.ts#L10-L20`, `(@src/a.ts)`, `@"a file.ts":3`. In quotes, `\"`, `\\`, `\n` and
+ * `\x60` stand for characters. Nothing in code spans and fences counts, nor what is joined to a word (an e-mail address).
+ * Linear in the length of the text; what comes after 1,000 references, or 10,000 with repetitions, is left out.
+ * docs/handoff.md has the rules.
+ */
+export const parseReferences = (text: string): FileReference[] => {
+  if (!text.includes("@")) return []
+  const code = findCode(text)
+  const found = new Map<string, FileReference>()
+  let region = 0
+  let readings = 0
+  for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at)) {
+    while ((code[region]?.end ?? Number.POSITIVE_INFINITY) <= at) region++
+    const covering = code[region]
+    if (covering && covering.start <= at) {
+      at = covering.end
+      continue
+    }
+    if (!isReferenceStart(text, at)) {
+      at++
+      continue
+    }
+    if (found.size === MAX_REFERENCES || readings++ === MAX_READINGS) break
+    const { reference, end } = text[at + 1] === '"' ? readQuoted(text, at + 2) : readUnquoted(text, at + 1)
+    if (reference) {
+      const key = `${reference.path}\0${reference.lines?.first}-${reference.lines?.last}`
+      if (!found.has(key)) found.set(key, reference)
+    }
+    at = end
+  }
+  return [...found.values()]
+}
+
+const PLAIN_PATH = /^(?!.*[^./]\.\.)[\p{L}\p{N}_/.+=~-]*[\p{L}\p{N}_/+=~-]$/u
+// What cannot stand in quotes on one line, and a backtick, which would make code of the references behind it.
+const UNQUOTABLE = /[\\"`\p{Cc}]/gu
+const escapeCharacter = (character: string): string =>
+  /["\\]/.test(character) ? `\\${character}` : `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`
+
+/** The text that `parseReferences` reads as this reference, whatever characters the path has. */
+export const renderReference = ({ path, lines }: FileReference): string => {
+  const range = lines ? `:${lines.first}${lines.last === undefined ? "" : `-${lines.last}`}` : ""
+  return PLAIN_PATH.test(path) ? `@${path}${range}` : `@"${path.replaceAll(UNQUOTABLE, escapeCharacter)}"${range}`
+}

@@ -1,0 +1,278 @@
+import { realpath } from "node:fs/promises"
+import { basename } from "node:path"
+import type { PluginInput } from "@opencode-ai/plugin"
+import type { Part, UserMessage } from "@opencode-ai/sdk"
+import { withDeadline } from "../host/async.ts"
+import { findMainWorktree } from "../host/git.ts"
+import type { Change } from "../host/guard.ts"
+import { describeError, type Log } from "../host/log.ts"
+import { hideTools } from "../host/messages.ts"
+import { createProcessRunner, isAlive } from "../host/process.ts"
+import { createSessions, type StoredMessage } from "../host/sessions.ts"
+import { settingsOrDefaults } from "../host/settings.ts"
+import { createStateFolder } from "../host/state.ts"
+import { createLedger } from "../ledger/client.ts"
+import type { RetireEntry } from "../ledger/learnings.ts"
+import { createOutbox } from "../ledger/outbox.ts"
+import { collectUserText } from "../task/parse.ts"
+import { storedBindings } from "../task/registry.ts"
+import { createCapture } from "./capture.ts"
+import { asksForLearnings, LEARNING_TOOLS } from "./hooks.ts"
+import { createKnownLearnings, type KnownLearning } from "./known.ts"
+import { readLeftUnread } from "./left-unread.ts"
+import { chooseLearnings, createRecall, renderLearning } from "./recall.ts"
+import { createSessionRecords, type Saying, type SessionRecord } from "./records.ts"
+
+/** Whose learnings these are. */
+export type LearningProject = {
+  /** What prog calls it. */
+  readonly name: string
+  /** What tells it from others of that name; the same for all worktrees of a repository. */
+  readonly folder: string
+  /** Learnings of other folders are left alone, unless the user named the project. */
+  readonly onlyFolder: string | undefined
+}
+
+/** @param named the user's own name for the project, from the settings */
+export const findLearningProject = async (projectRoot: string, named: string | undefined): Promise<LearningProject> => {
+  const folder = await realpath((await findMainWorktree(projectRoot)) ?? projectRoot)
+  return { name: named ?? basename(folder), folder, onlyFolder: named === undefined ? folder : undefined }
+}
+
+const REASON_CHARACTERS = 200
+
+/** The learning with this id of the ledger's, or this key. */
+export const findByID = (known: readonly KnownLearning[], id: string): KnownLearning | undefined =>
+  known.find((learning) => learning.id === id.trim() || learning.key === id.trim())
+
+/** The end of a learning, as the outbox takes it. @param by who says so, in a few words */
+export const retirement = (
+  { key, folder }: KnownLearning,
+  { name }: LearningProject,
+  { reason, by, at }: { reason: string; by: string; at: Date },
+): RetireEntry => ({
+  kind: "retire",
+  project: name,
+  folder,
+  key,
+  as: "forgotten",
+  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${reason.replaceAll(/\s+/g, " ").trim().slice(0, REASON_CHARACTERS)}`,
+})
+
+const CAPTURE_DELAY_MS = 2_000
+/** `opencode run` waits for dispose on newer versions; it must end no later than 1 s after it would have. */
+const STORE_DEADLINE_MS = 350
+const FLUSH_DEADLINE_MS = 400
+/** What a living process has left for longer was left by a namesake of its id. */
+const OWNED_MS = 10 * 60_000
+const LISTED = 30
+
+export type LearningFeature = {
+  /** @returns "unread" when it cannot be told whether a user said it */
+  userMessage(message: UserMessage, parts: readonly Part[]): Promise<"read" | "unread">
+  beforeRequest(messages: StoredMessage[]): Promise<Change>
+  idle(sessionID: string): void
+  busy(sessionID: string): void
+  compacting(sessionID: string): void
+  /** For the tools. */
+  list(query: string | undefined): Promise<string>
+  take(id: string, reason: string, sessionID: string): Promise<string>
+  forget(sessionID: string): Promise<void>
+  stop(): Promise<void>
+}
+
+export type LearningContext = {
+  readonly log: Log
+  readonly projectRoot: string
+  readonly bundleRoot: string
+  /** Parents of the sessions that this process saw begin; `has` is false for others. */
+  readonly parents: ReadonlyMap<string, string | undefined>
+}
+
+const isOthers = ({ pid, sayings }: SessionRecord, now: number): boolean =>
+  pid !== process.pid && isAlive(pid) && now - Date.parse(sayings.at(-1)?.at ?? "") < OWNED_MS
+
+/** Puts the feature together for one directory: the only place where its parts meet the host. */
+export const createLearningFeature = async (
+  { client, directory, worktree, $ }: PluginInput,
+  { log, projectRoot, bundleRoot, parents }: LearningContext,
+): Promise<LearningFeature | undefined> => {
+  const { learning } = await settingsOrDefaults(projectRoot, log)
+  if (!learning.enabled) {
+    log.debug("learning is switched off")
+    return undefined
+  }
+  const now = () => new Date()
+  const state = createStateFolder(projectRoot)
+  const sessions = createSessions(client)
+  const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state, bundleRoot })
+  const outbox = createOutbox({ ledger, state, log, now })
+  const bindings = storedBindings({ state, log })
+  let isOwed = false
+  const add: typeof outbox.add = async (entry) => {
+    isOwed = true
+    await outbox.add(entry)
+  }
+  const records = createSessionRecords({ state, log, pid: process.pid })
+  const project = await findLearningProject(projectRoot, learning.project)
+  const known = createKnownLearnings({ project, ledger, outbox, waitingRecords: records.waiting, state, log })
+  // Outside git OpenCode calls the file system's root the worktree.
+  const root = worktree === "/" ? directory : worktree
+  const findTask = async (sessionID: string) => (await bindings.read(sessionID))?.taskID
+  const capture = createCapture({ records, known, outbox: { add }, sessions, project, findTask, root, log })
+
+  const roots = new Map<string, boolean>()
+  /** @returns undefined when OpenCode does not tell */
+  const findIsRoot = async (sessionID: string): Promise<boolean | undefined> => {
+    const seen = parents.has(sessionID) ? parents.get(sessionID) === undefined : roots.get(sessionID)
+    if (seen !== undefined) return seen
+    const parent = await sessions.parent(sessionID)
+    if (parent.kind === "failed") {
+      log.warn("whether the session is a child is unknown", { sessionID, reason: parent.reason })
+      return undefined
+    }
+    roots.set(sessionID, parent.value === undefined)
+    return parent.value === undefined
+  }
+  const isRoot = async (sessionID: string): Promise<boolean> => (await findIsRoot(sessionID)) ?? false
+  const recall = createRecall({ known, records, isRoot, log, now })
+
+  const inBackground = (sessionID: string, work: Promise<void>): Promise<void> =>
+    work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
+  const timers = new Map<string, NodeJS.Timeout>()
+  const gathering = new Map<string, Promise<void>>()
+  const storing = new Map<string, Promise<void>>()
+  const forgetting = new Set<Promise<void>>()
+  const touched = new Set<string>()
+  const asked = new Set<string>()
+
+  const gather = (sessionID: string): Promise<void> => {
+    const work = inBackground(sessionID, capture.gather(sessionID))
+    gathering.set(sessionID, work)
+    return work
+  }
+  /** One behind the other: what one has stored the next finds stored. */
+  const store = (sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void> => {
+    const work = (storing.get(sessionID) ?? Promise.resolve()).then(() => capture.store(sessionID, isMeant))
+    const settled = work.catch(() => {})
+    storing.set(sessionID, settled)
+    return work
+  }
+  const busy = (sessionID: string): void => {
+    clearTimeout(timers.get(sessionID))
+    timers.delete(sessionID)
+  }
+
+  /** What earlier processes could not store, as it is before a message of this one adds to it. */
+  const left = records.waiting()
+  /** What they did not even read: OpenCode is asked for it, so that no message of this process waits for this. */
+  const read = readLeftUnread({ projectRoot, sessions, look: capture.look, log }).catch((error: unknown) => {
+    log.error("what was left unread stays so", { error: describeError(error) })
+    return []
+  })
+  /** In a session that goes on here as well: what was said in a turn of this process is stored when that turn is over. */
+  const replayMessages = async (sessionID: string, messageIDs: readonly string[]): Promise<void> => {
+    const isLeft = ({ messageID }: Saying): boolean => messageIDs.includes(messageID)
+    await capture.gather(sessionID, isLeft)
+    await store(sessionID, isLeft)
+  }
+  const replay = async (): Promise<void> => {
+    for (const record of await left) {
+      if (isOthers(record, now().getTime())) continue
+      log.info("an earlier process left something to be learned", { sessionID: record.sessionID })
+      await replayMessages(
+        record.sessionID,
+        record.sayings.map(({ messageID }) => messageID),
+      )
+    }
+    for (const { sessionID, messageID } of await read) await replayMessages(sessionID, [messageID])
+  }
+  const replayed = inBackground("", replay())
+
+  /** A session that is deleted has taught what it taught: the record goes once that is stored, and stays when that fails. */
+  const forgetStored = async (sessionID: string): Promise<void> => {
+    await Promise.all([gathering.get(sessionID), replayed])
+    await store(sessionID)
+    await records.forget(sessionID)
+    for (const memory of [gathering, storing, touched, asked, roots]) memory.delete(sessionID)
+  }
+
+  return {
+    userMessage: async (message, parts) => {
+      const { sessionID, id: messageID } = message
+      busy(sessionID)
+      const text = collectUserText(parts)
+      if (asksForLearnings(text)) asked.add(sessionID)
+      const isUsers = await findIsRoot(sessionID)
+      if (isUsers === undefined) return "unread"
+      if (!isUsers) return "read"
+      touched.add(sessionID)
+      await left
+      await capture.look({ sessionID, messageID, at: new Date(message.time.created), text })
+      // An exit has no time for what only memory has; the sentence is worth more than what will be done around it.
+      if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
+      return "read"
+    },
+    beforeRequest: async (messages) => {
+      const sessionID = messages[0]?.info.sessionID ?? ""
+      await read
+      const change = await recall.remind(messages)
+      return () => {
+        change?.()
+        if (!recall.hasGiven(sessionID) && !asked.has(sessionID)) hideTools(messages, LEARNING_TOOLS)
+      }
+    },
+    idle: (sessionID) => {
+      if (!touched.has(sessionID)) return
+      busy(sessionID)
+      void gather(sessionID)
+      const timer = setTimeout(() => {
+        timers.delete(sessionID)
+        void inBackground(sessionID, store(sessionID))
+      }, CAPTURE_DELAY_MS)
+      timer.unref()
+      timers.set(sessionID, timer)
+    },
+    busy,
+    compacting: (sessionID) => {
+      recall.summaryExpected(sessionID)
+      if (!touched.has(sessionID)) return
+      void gather(sessionID).then(() => inBackground(sessionID, store(sessionID)))
+    },
+    list: async (query = "") => {
+      const found = chooseLearnings(await known.read(), query, {
+        now: now().getTime(),
+        limit: LISTED,
+        needsMatch: query.trim() !== "",
+      })
+      return found.length === 0 ? "Nothing learned fits." : found.map(renderLearning).join("\n")
+    },
+    take: async (id, reason, sessionID) => {
+      const learning = findByID(await known.read(), id)
+      if (learning?.status !== "active") return `There is no learning ${id}; the tool learned lists them.`
+      await add(retirement(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
+      log.info("a learning is forgotten", { sessionID, id, key: learning.key })
+      return `Forgotten: ${renderLearning(learning)}`
+    },
+    forget: async (sessionID) => {
+      busy(sessionID)
+      recall.forget(sessionID)
+      const work = inBackground(sessionID, forgetStored(sessionID))
+      forgetting.add(work)
+      await work
+      forgetting.delete(work)
+    },
+    stop: async () => {
+      for (const sessionID of [...timers.keys()]) busy(sessionID)
+      const storeAll = async (): Promise<void> => {
+        await Promise.all(gathering.values())
+        await Promise.all([...[...touched].map((sessionID) => store(sessionID)), ...forgetting])
+      }
+      const stored = await withDeadline(storeAll(), STORE_DEADLINE_MS)
+      if (stored.kind !== "done") log.info("what is to be learned is kept for the next start", { how: stored.kind })
+      // What others put there is theirs to wait for.
+      if (isOwed) await outbox.flush(FLUSH_DEADLINE_MS)
+      outbox.stop()
+    },
+  }
+}

@@ -1,0 +1,208 @@
+import { readdir, rm } from "node:fs/promises"
+import type { ZodType } from "zod"
+import { describeError, isAbsent, type Log } from "../host/log.ts"
+import type { Zod } from "../host/schema.ts"
+import { createSessionStore, type StateFolder } from "../host/state.ts"
+import { LEARNING_TYPES, type LearningType } from "./known.ts"
+
+/** One thing a user said in a session that is to be learned. */
+export type Saying = {
+  readonly key: string
+  readonly type: LearningType
+  readonly sentence: string
+  readonly messageID: string
+  /** ISO 8601. */
+  readonly at: string
+  readonly taskID?: string | undefined
+  /** `waiting`: not in the outbox yet, or changed since. */
+  readonly state: "waiting" | "stored"
+  /** What the agent had done before, in a few words; absent as long as nobody looked. */
+  readonly answered?: string | undefined
+  readonly files: readonly string[]
+  readonly confirmed: boolean
+}
+
+/** What the model was given beside one message. */
+export type Given = {
+  /** The first user message, or the compaction request. */
+  readonly messageID: string
+  /** ISO 8601. */
+  readonly at: string
+  readonly text: string
+  readonly keys: readonly string[]
+}
+
+/** `.opencode/state/learning/sessions/<sessionID>.json`; only for sessions that taught or were given something. */
+export type SessionRecord = {
+  readonly version: 1
+  readonly sessionID: string
+  /** The process that looks after it. */
+  readonly pid: number
+  readonly sayings: readonly Saying[]
+  readonly given: readonly Given[]
+}
+
+export const MAX_LEARNINGS = 10
+/** A session's compactions are many, and only the newest is ever asked for again. */
+const KEPT_GIVEN = 5
+
+export const sessionRecordSchema = (z: Zod): ZodType<SessionRecord> =>
+  z.object({
+    version: z.literal(1),
+    sessionID: z.string(),
+    pid: z.number(),
+    sayings: z.array(
+      z.object({
+        key: z.string(),
+        type: z.enum(LEARNING_TYPES),
+        sentence: z.string(),
+        messageID: z.string(),
+        at: z.string(),
+        taskID: z.string().optional(),
+        state: z.enum(["waiting", "stored"]),
+        answered: z.string().optional(),
+        files: z.array(z.string()),
+        confirmed: z.boolean(),
+      }),
+    ),
+    given: z.array(z.object({ messageID: z.string(), at: z.string(), text: z.string(), keys: z.array(z.string()) })),
+  })
+
+export const emptyRecord = (sessionID: string, pid: number): SessionRecord => ({
+  version: 1,
+  sessionID,
+  pid,
+  sayings: [],
+  given: [],
+})
+
+export const isWaiting = ({ sayings }: SessionRecord): boolean => sayings.some(({ state }) => state === "waiting")
+
+/** Adds what a message taught; a session teaches ten different things at most. @returns the record and what was left out */
+export const withSayings = (
+  record: SessionRecord,
+  sayings: readonly Saying[],
+): { record: SessionRecord; leftOut: number } => {
+  const keys = new Set(record.sayings.map(({ key }) => key))
+  const added = sayings.filter(({ key }) => {
+    if (keys.size >= MAX_LEARNINGS && !keys.has(key)) return false
+    keys.add(key)
+    return true
+  })
+  return { record: { ...record, sayings: [...record.sayings, ...added] }, leftOut: sayings.length - added.length }
+}
+
+/** The user objects to the work that followed the newest message that taught something: it is confirmed no more. */
+export const withObjection = (record: SessionRecord): SessionRecord => {
+  const messageID = record.sayings.at(-1)?.messageID
+  const sayings = record.sayings.map((saying): Saying => {
+    const isOpposed = saying.messageID === messageID && saying.confirmed
+    return isOpposed ? { ...saying, confirmed: false, state: "waiting" } : saying
+  })
+  return { ...record, sayings }
+}
+
+export const withGiven = (record: SessionRecord, given: Given): SessionRecord => ({
+  ...record,
+  given: [...record.given.filter(({ messageID }) => messageID !== given.messageID), given].slice(-KEPT_GIVEN),
+})
+
+/**
+ * The records of a project's sessions. No call throws; what the disk refuses is kept in memory. Another process may work on
+ * the same session (`opencode run --session` beside a TUI), so that the disk is asked each time.
+ */
+export type SessionRecords = {
+  read(sessionID: string): Promise<SessionRecord>
+  /** One change after the other, on disk when it resolves. @returns the record as it is then */
+  update(sessionID: string, change: (record: SessionRecord) => SessionRecord): Promise<SessionRecord>
+  /** Whether memory alone has it as it is. */
+  isUnsaved(sessionID: string): boolean
+  /** Those with something that did not reach the outbox, of this process or of an earlier one. */
+  waiting(): Promise<SessionRecord[]>
+  all(): Promise<SessionRecord[]>
+  forget(sessionID: string): Promise<void>
+}
+
+const FOLDER = "learning/sessions"
+/** A file for each session with something that waits, so that a start need not look into all of them. */
+const MARKERS = "learning/waiting"
+const SUFFIX = ".json"
+
+export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: number }): SessionRecords => {
+  const { state, log, pid } = deps
+  const store = createSessionStore({ state, folder: FOLDER, schema: sessionRecordSchema, log })
+  /** What the disk refused. */
+  const unsaved = new Map<string, SessionRecord>()
+  /** Changes that are under way, each session's one behind the other. */
+  const changing = new Map<string, Promise<unknown>>()
+  const marker = (sessionID: string) => state.path(MARKERS, sessionID)
+
+  const list = async (folder: string): Promise<string[]> => {
+    try {
+      return (await readdir(state.path(folder))).filter((name) => /^[\w-]+(?:\.json)?$/.test(name))
+    } catch (error) {
+      if (!isAbsent(error)) log.warn("records cannot be listed", { folder, error: describeError(error) })
+      return []
+    }
+  }
+
+  const stored = async (sessionID: string): Promise<SessionRecord | undefined> =>
+    unsaved.get(sessionID) ?? (await store.read(sessionID))
+
+  const settled = async (sessionID: string): Promise<SessionRecord | undefined> => {
+    await changing.get(sessionID)
+    return stored(sessionID)
+  }
+
+  const afterOthers = async <T>(sessionID: string, work: () => Promise<T>): Promise<T> => {
+    const mine = (changing.get(sessionID) ?? Promise.resolve()).then(work)
+    // Whoever asked for the work before this one hears of its failure.
+    const over = mine.catch(() => {})
+    changing.set(sessionID, over)
+    try {
+      return await mine
+    } finally {
+      if (changing.get(sessionID) === over) changing.delete(sessionID)
+    }
+  }
+
+  const mark = async (sessionID: string, waits: boolean): Promise<void> => {
+    try {
+      if (waits) await state.write(marker(sessionID), "")
+      else await rm(marker(sessionID), { force: true })
+    } catch (error) {
+      log.warn("a session could not be marked", { sessionID, waits, error: describeError(error) })
+    }
+  }
+
+  return {
+    read: async (sessionID) => (await settled(sessionID)) ?? emptyRecord(sessionID, pid),
+    update: (sessionID, change) =>
+      afterOthers(sessionID, async () => {
+        const before = (await stored(sessionID)) ?? emptyRecord(sessionID, pid)
+        const after = { ...change(before), pid }
+        if (isWaiting(after) && !isWaiting(before)) await mark(sessionID, true)
+        if (await store.write(sessionID, after)) unsaved.delete(sessionID)
+        else unsaved.set(sessionID, after)
+        if (!isWaiting(after) && isWaiting(before)) await mark(sessionID, false)
+        return after
+      }),
+    isUnsaved: (sessionID) => unsaved.has(sessionID),
+    waiting: async () => {
+      const sessionIDs = new Set([...(await list(MARKERS)), ...unsaved.keys()])
+      const records = await Promise.all([...sessionIDs].map(settled))
+      return records.filter((record) => record !== undefined).filter(isWaiting)
+    },
+    all: async () => {
+      const names = (await list(FOLDER)).filter((name) => name.endsWith(SUFFIX))
+      const records = await Promise.all(names.map((name) => store.read(name.slice(0, -SUFFIX.length))))
+      return records.filter((record) => record !== undefined)
+    },
+    forget: (sessionID) =>
+      afterOthers(sessionID, async () => {
+        unsaved.delete(sessionID)
+        await mark(sessionID, false)
+        await store.remove(sessionID)
+      }),
+  }
+}

@@ -1,0 +1,166 @@
+import { type Command, type CommandContext, CommandError } from "./command.ts"
+import { type FlagSpec, parseFlags } from "./flags.ts"
+import { StoreError } from "./store.ts"
+
+/** What a command line ends with. */
+export type LedgerResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string }
+
+export const succeed = (stdout: string): LedgerResult => ({ exitCode: 0, stdout, stderr: "" })
+
+/** prog prints a failure twice, by cobra and by its own main; readers look at the first line. */
+export const fail = (message: string, usage: string): LedgerResult => ({
+  exitCode: 1,
+  stdout: "",
+  stderr: `Error: ${message}\n${usage}${message}\n`,
+})
+
+type CommandGroup = { readonly names: readonly string[]; load(): Promise<readonly Command[]> }
+
+/** A file costs Bun half a millisecond to load, so a command line loads its own group and no other. */
+const GROUPS: readonly CommandGroup[] = [
+  {
+    names: [
+      "init",
+      "add",
+      "delete",
+      "log",
+      "append",
+      "desc",
+      "edit",
+      "start",
+      "done",
+      "open",
+      "review",
+      "cancel",
+      "draft",
+    ],
+    load: async () => (await import("./commands/write-tasks.ts")).writeCommands,
+  },
+  {
+    names: ["list", "ready", "show", "projects", "status", "graph", "prime"],
+    load: async () => (await import("./commands/read-tasks.ts")).readCommands,
+  },
+  {
+    names: ["parent", "blocks", "project", "label", "unlabel", "labels"],
+    load: async () => (await import("./commands/links.ts")).linkCommands,
+  },
+  {
+    names: ["learn", "context", "concepts"],
+    load: async () => (await import("./commands/knowledge.ts")).knowledgeCommands,
+  },
+]
+
+/** Names of every command the embedded ledger has. */
+export const COMMAND_NAMES: readonly string[] = GROUPS.flatMap(({ names }) => names)
+
+/** The named command and its neighbours; nothing when there is no such command. */
+export const loadCommandsNear = async (name: string): Promise<readonly Command[]> =>
+  (await GROUPS.find(({ names }) => names.includes(name))?.load()) ?? []
+
+export const loadAllCommands = async (): Promise<readonly Command[]> =>
+  (await Promise.all(GROUPS.map((group) => group.load()))).flat()
+
+/** Commands of prog that only a person at a terminal needs; the embedded ledger names them and says so. */
+export const OMITTED_COMMANDS: readonly string[] = [
+  "backup",
+  "backups",
+  "compact",
+  "completion",
+  "onboard",
+  "restore",
+  "tui",
+  "ui",
+]
+
+export const HELP_FLAG: FlagSpec = { name: "help", short: "h", kind: "switch", about: "show this help" }
+export const PROJECT_FLAG: FlagSpec = { name: "project", short: "p", kind: "text", about: "the project to look at" }
+export const VERSION_FLAG: FlagSpec = { name: "version", short: "v", kind: "switch", about: "say which ledger this is" }
+
+/** Flags that may stand before any command. */
+export const ROOT_FLAGS: readonly FlagSpec[] = [HELP_FLAG, PROJECT_FLAG, VERSION_FLAG]
+
+export const flagsOfCommand = (command: Command): FlagSpec[] => [...command.flags, HELP_FLAG, PROJECT_FLAG]
+
+export type FoundCommand = {
+  /** From the root's child down; empty for the root itself. */
+  readonly path: readonly Command[]
+  /** The line without the commands' names. */
+  readonly words: readonly string[]
+  /** Words that are no flags, as cobra guesses before it parses. */
+  readonly operands: readonly string[]
+}
+
+type Operand = { readonly word: string; readonly index: number }
+
+/** A flag the command does not know is taken to have a value, as cobra takes it. */
+const takesNextWord = (word: string, specs: readonly FlagSpec[]): boolean => {
+  if (word.includes("=")) return false
+  if (word.startsWith("--")) return specs.find((spec) => spec.name === word.slice(2))?.kind !== "switch"
+  return word.length === 2 && word.startsWith("-") && specs.find((spec) => spec.short === word[1])?.kind !== "switch"
+}
+
+const operandsOf = (words: readonly string[], specs: readonly FlagSpec[]): Operand[] => {
+  const operands: Operand[] = []
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? ""
+    if (word === "--") break
+    if (takesNextWord(word, specs)) {
+      if (words.length - index - 1 <= 1) break
+      index += 1
+    } else if (word !== "" && !word.startsWith("-")) operands.push({ word, index })
+  }
+  return operands
+}
+
+/** The word that should name a command, if there is one. */
+export const firstOperand = (line: readonly string[], rootFlags: readonly FlagSpec[]): string | undefined =>
+  operandsOf(line, rootFlags)[0]?.word
+
+/** @param roots commands that may stand first */
+export const findCommand = (line: readonly string[], roots: readonly Command[]): FoundCommand => {
+  const path: Command[] = []
+  let words: readonly string[] = line
+  for (;;) {
+    const current = path.at(-1)
+    const operands = operandsOf(words, current === undefined ? ROOT_FLAGS : flagsOfCommand(current))
+    const first = operands[0]
+    const candidates = current === undefined ? roots : (current.children ?? [])
+    const next = candidates.find((command) => command.name === first?.word)
+    if (first === undefined || next === undefined) return { path, words, operands: operands.map(({ word }) => word) }
+    path.push(next)
+    words = words.toSpliced(first.index, 1)
+  }
+}
+
+const checkArguments = ({ arguments: rule }: Command, received: number): void => {
+  if (rule.kind === "exactly" && received !== rule.count) {
+    throw new CommandError("usage", `accepts ${rule.count} arg(s), received ${received}`)
+  }
+  if (rule.kind === "atLeast" && received < rule.count) {
+    throw new CommandError("usage", `requires at least ${rule.count} arg(s), only received ${received}`)
+  }
+}
+
+const isExpected = (error: unknown): error is Error => error instanceof CommandError || error instanceof StoreError
+
+/**
+ * Runs one command line, with the outcome prog v0.17 gives for it. A refusal is an exit code and a text.
+ * @param line the arguments without the program's name
+ * @throws only what is a defect of the ledger itself
+ */
+export const runCommand = async (line: readonly string[], context: CommandContext): Promise<LedgerResult> => {
+  const roots = await loadCommandsNear(firstOperand(line, ROOT_FLAGS) ?? "")
+  const { path, words, operands } = findCommand(line, roots)
+  const command = path.at(-1)
+  const root = () => import("./help.ts")
+  try {
+    if (command === undefined) return await (await root()).runRoot(words, operands)
+    const invocation = parseFlags(words, flagsOfCommand(command))
+    if (invocation.flags.has("help")) return succeed(await (await root()).helpOf(path))
+    checkArguments(command, invocation.args.length)
+    return succeed(command.run(invocation, context))
+  } catch (error) {
+    if (isExpected(error)) return fail(error.message, `${await (await root()).usageOf(path)}\n`)
+    throw error
+  }
+}

@@ -1,0 +1,396 @@
+import {
+  anyArguments,
+  type Command,
+  type CommandContext,
+  CommandError,
+  exactly,
+  itemNotFound,
+  lines,
+  refuse,
+  step,
+} from "../command.ts"
+import type { FlagSpec, Flags } from "../flags.ts"
+import { compareText, goJson, minuteText, padRight, parseTimestamp, rfc3339 } from "../format.ts"
+import {
+  blockedIds,
+  dependenciesByItem,
+  hasLabels,
+  isStatus,
+  type LabelledItem,
+  readItems,
+  STATUSES,
+  withDerivedStatus,
+} from "../items.ts"
+import { type ConceptRow, type LogRow, StoreError } from "../store.ts"
+import { relatedConcepts } from "./knowledge.ts"
+
+const JSON_FLAG: FlagSpec = { name: "json", kind: "switch", about: "print JSON" }
+export const LABEL_FILTER: FlagSpec = { name: "label", short: "l", kind: "list", about: "only items with every label" }
+
+const LIST_FLAGS: readonly FlagSpec[] = [
+  { name: "status", kind: "text", about: `only this status (draft, ${STATUSES.join(", ")})` },
+  { name: "parent", kind: "text", about: "only children of this epic" },
+  { name: "type", kind: "text", about: "only this type (task, epic)" },
+  { name: "blocking", kind: "text", about: "only what the given task waits for" },
+  { name: "blocked-by", kind: "text", about: "only what waits for the given task" },
+  { name: "has-blockers", kind: "switch", about: "only items that wait for something unresolved" },
+  { name: "no-blockers", kind: "switch", about: "only items that wait for nothing" },
+  LABEL_FILTER,
+  JSON_FLAG,
+]
+
+const matchesText = (wanted: string, value: string | null): boolean => wanted === "" || wanted === value
+
+const filterItems = (items: readonly LabelledItem[], flags: Flags, context: CommandContext): LabelledItem[] => {
+  const store = context.store()
+  const pairs = store.dependencies.all()
+  const [blocking, blockedBy] = [flags.text("blocking"), flags.text("blocked-by")]
+  const waitedFor = new Set(pairs.filter((pair) => pair.itemId === blocking).map((pair) => pair.dependsOn))
+  const waiting = new Set(pairs.filter((pair) => pair.dependsOn === blockedBy).map((pair) => pair.itemId))
+  const blocked = blockedIds(items, pairs)
+  return items.filter(
+    (item) =>
+      matchesText(flags.text("project"), item.project) &&
+      matchesText(flags.text("status"), item.status) &&
+      matchesText(flags.text("parent"), item.parentId) &&
+      matchesText(flags.text("type"), item.type) &&
+      (blocking === "" || waitedFor.has(item.id)) &&
+      (blockedBy === "" || waiting.has(item.id)) &&
+      (!flags.has("has-blockers") || blocked.has(item.id)) &&
+      (!flags.has("no-blockers") || !blocked.has(item.id)) &&
+      hasLabels(item, flags.list("label")),
+  )
+}
+
+const titleOf = (item: LabelledItem): string => [...item.labels.map((name) => `[${name}]`), item.title].join(" ")
+
+const list: Command = {
+  name: "list",
+  operands: "",
+  summary: "List tasks and epics",
+  arguments: anyArguments,
+  flags: LIST_FLAGS,
+  run: ({ flags }, context) => {
+    const [status, type] = [flags.text("status"), flags.text("type")]
+    if (status !== "" && !isStatus(status)) {
+      throw refuse(`invalid status: ${status} (valid: ${STATUSES.join(", ")})`)
+    }
+    if (type !== "" && type !== "task" && type !== "epic") throw refuse(`invalid type: ${type} (valid: task, epic)`)
+    const items = step("failed to query items", () => filterItems(readItems(context.store()), flags, context))
+    if (flags.has("json")) {
+      const dependencies = dependenciesByItem(context.store().dependencies.all())
+      return lines([goJson(items.map((item) => listEntry(item, dependencies.get(item.id) ?? [])))])
+    }
+    if (items.length === 0) return lines(["No items"])
+    const row = (id: string, state: string, priority: string, title: string): string =>
+      `${padRight(id, 12)} ${padRight(state, 12)} ${padRight(priority, 4)} ${title}`
+    const head = row("ID", "STATUS", "PRI", "TITLE")
+    return lines([head, ...items.map((item) => row(item.id, item.status, String(item.priority), titleOf(item)))])
+  },
+}
+
+/** What `list --json` shows of an item; `show --json` adds the log. Keys stand in prog's order. */
+export const listEntry = (item: LabelledItem, dependencies: readonly string[]) => ({
+  id: item.id,
+  title: item.title,
+  type: item.type,
+  status: item.status,
+  priority: item.priority,
+  project: item.project,
+  parent: item.parentId,
+  description: item.description,
+  definition_of_done: item.definitionOfDone,
+  labels: item.labels,
+  dependencies,
+})
+
+/** Open tasks whose dependencies are all resolved, in the order of `list`. */
+export const readyItems = (context: CommandContext, project: string, labels: readonly string[]): LabelledItem[] => {
+  const store = context.store()
+  const items = readItems(store)
+  const blocked = blockedIds(items, store.dependencies.all())
+  return items.filter(
+    (item) =>
+      item.type === "task" &&
+      item.status === "open" &&
+      !blocked.has(item.id) &&
+      matchesText(project, item.project) &&
+      hasLabels(item, labels),
+  )
+}
+
+const ready: Command = {
+  name: "ready",
+  operands: "",
+  summary: "List open tasks that wait for nothing",
+  arguments: anyArguments,
+  flags: [LABEL_FILTER, JSON_FLAG],
+  run: ({ flags }, context) => {
+    const items = step("failed to query items", () => readyItems(context, flags.text("project"), flags.list("label")))
+    if (flags.has("json")) {
+      const entries = items.map(({ id, title, priority, type, parentId }) => ({
+        id,
+        title,
+        priority,
+        type,
+        parent: parentId,
+      }))
+      return lines([goJson(entries)])
+    }
+    if (items.length === 0) return lines(["No ready tasks"])
+    const row = (id: string, priority: string, title: string): string =>
+      `${padRight(id, 12)} ${padRight(priority, 4)} ${title}`
+    const marked = (item: LabelledItem): string => `${item.definitionOfDone ? "[DoD] " : ""}${titleOf(item)}`
+    return lines([row("ID", "PRI", "TITLE"), ...items.map((item) => row(item.id, String(item.priority), marked(item)))])
+  },
+}
+
+type Details = {
+  readonly item: LabelledItem
+  readonly logs: readonly LogRow[]
+  readonly dependencies: readonly string[]
+  readonly concepts: readonly ConceptRow[]
+}
+
+const readDetails = (context: CommandContext, id: string): Details => {
+  const store = context.store()
+  const row = step("failed to get item", () => store.items.find(id))
+  if (row === undefined) throw itemNotFound(id)
+  const labels = step("failed to get item labels", () => store.labels.namesByItem().get(id) ?? [])
+  return {
+    item: { ...withDerivedStatus(row, store.items.childStatuses(id)), labels },
+    logs: step("failed to get logs", () => store.logs.of(id)),
+    dependencies: dependenciesByItem(store.dependencies.all()).get(id) ?? [],
+    concepts: relatedConcepts(row, store.concepts.of(row.project)),
+  }
+}
+
+const fieldLines = (item: LabelledItem): string[] => [
+  `ID:          ${item.id}`,
+  `Type:        ${item.type}`,
+  `Project:     ${item.project}`,
+  `Title:       ${item.title}`,
+  `Status:      ${item.status}`,
+  `Priority:    ${item.priority}`,
+  ...(item.parentId === null ? [] : [`Parent:      ${item.parentId}`]),
+  ...(item.labels.length === 0 ? [] : [`Labels:      ${item.labels.join(", ")}`]),
+]
+
+const titledLines = (heading: string, body: readonly string[]): string[] =>
+  body.length === 0 ? [] : ["", heading, ...body]
+
+const conceptLines = (item: LabelledItem, concepts: readonly ConceptRow[]): string[] => {
+  if (concepts.length === 0) return []
+  const about = concepts.map(
+    ({ name, learningCount, summary }) => `  ${name} (${learningCount}) - ${summary || "(no summary)"}`,
+  )
+  const flags = concepts.map(({ name }) => `-c ${name}`).join(" ")
+  return [...about, "", `Load with: prog context ${flags} -p ${item.project} --summary`]
+}
+
+const show: Command = {
+  name: "show",
+  operands: "<id>",
+  summary: "Show one task: fields, description, definition of done, dependencies, log",
+  arguments: exactly(1),
+  flags: [{ name: "json", kind: "switch", about: "print JSON" }],
+  run: ({ args: [id = ""], flags }, context) => {
+    const { item, logs, dependencies, concepts } = readDetails(context, id)
+    if (flags.has("json")) {
+      const entries = logs.map(({ message, createdAt }) => ({
+        message,
+        created_at: rfc3339(parseTimestamp(createdAt)),
+      }))
+      return lines([goJson({ ...listEntry(item, dependencies), logs: entries })])
+    }
+    return lines([
+      ...fieldLines(item),
+      ...titledLines("Description:", item.description === "" ? [] : [item.description]),
+      ...titledLines("Definition of Done:", item.definitionOfDone ? [item.definitionOfDone] : []),
+      ...titledLines(
+        "Dependencies:",
+        dependencies.map((dependency) => `  - ${dependency}`),
+      ),
+      ...titledLines(
+        "Logs:",
+        logs.map((log) => `  [${minuteText(parseTimestamp(log.createdAt))}] ${log.message}`),
+      ),
+      ...titledLines("Suggested context:", conceptLines(item, concepts)),
+    ])
+  },
+}
+
+const projects: Command = {
+  name: "projects",
+  operands: "",
+  summary: "List the projects that have tasks",
+  arguments: anyArguments,
+  flags: [],
+  run: (_invocation, context) => {
+    const names = step("failed to query projects", () => context.store().projects.names())
+    return lines(names.length === 0 ? ["No projects"] : names)
+  },
+}
+
+const READY_SHOWN = 10
+const RECENT_CANDIDATES = 10
+const RECENT_SHOWN = 3
+
+export type Overview = {
+  readonly items: readonly LabelledItem[]
+  readonly recent: readonly LabelledItem[]
+  readonly ready: readonly LabelledItem[]
+  readonly withStatus: (status: string) => LabelledItem[]
+}
+
+/** The newest closed items by what is stored: an epic that is only derived as done is not among them, as in prog. */
+const recentlyDone = (items: readonly LabelledItem[], storedStatus: ReadonlyMap<string, string>): LabelledItem[] =>
+  items
+    .filter(({ id }) => storedStatus.get(id) === "done" || storedStatus.get(id) === "canceled")
+    .toSorted((left, right) => compareText(right.updatedAt, left.updatedAt))
+    .slice(0, RECENT_CANDIDATES)
+    .filter(({ status }) => status === "done")
+    .slice(0, RECENT_SHOWN)
+
+/** @param project "" for all projects */
+export const readOverview = (context: CommandContext, project: string, labels: readonly string[]): Overview => {
+  const store = context.store()
+  const items = readItems(store).filter(
+    (item) => (project === "" || item.project === project) && hasLabels(item, labels),
+  )
+  const storedStatus = new Map(store.items.all().map((row) => [row.id, row.status]))
+  return {
+    items,
+    recent: recentlyDone(items, storedStatus),
+    ready: readyItems(context, project, labels),
+    withStatus: (status) => items.filter((item) => item.status === status),
+  }
+}
+
+const statusLine = (item: LabelledItem, showProject: boolean): string =>
+  [
+    `[${item.id}]`,
+    ...(showProject && item.project !== "" ? [`(${item.project})`] : []),
+    ...item.labels.map((name) => `[${name}]`),
+    item.title,
+  ].join(" ")
+
+const indentedSection = (heading: string, entries: readonly string[]): string[] =>
+  entries.length === 0 ? [] : [heading, ...entries.map((entry) => `  ${entry}`), ""]
+
+const countLine = ({ withStatus, ready }: Overview): string => {
+  const count = (status: string): string => `${withStatus(status).length} ${status.replace("_", " ")}`
+  const counts = ["open", "in_progress", "blocked", "reviewing", "done", "canceled"].map(count)
+  return `Summary: ${counts.join(", ")} (${ready.length} ready)`
+}
+
+const status: Command = {
+  name: "status",
+  operands: "",
+  summary: "Show where a project stands: counts, current work, what is ready",
+  arguments: anyArguments,
+  flags: [{ name: "all", kind: "switch", about: `show more than ${READY_SHOWN} ready tasks` }, LABEL_FILTER],
+  run: ({ flags }, context) => {
+    const project = flags.text("project")
+    const overview = step("failed to query items", () => readOverview(context, project, flags.list("label")))
+    const describe = (item: LabelledItem): string => statusLine(item, project === "")
+    const shown = flags.has("all") ? overview.ready : overview.ready.slice(0, READY_SHOWN)
+    const more = overview.ready.length - shown.length
+    const ready = shown.map((item) => `  ${describe(item)} (pri ${item.priority})`)
+    return lines([
+      `Project: ${project === "" ? "(all)" : project}`,
+      "",
+      countLine(overview),
+      "",
+      ...indentedSection("Recently completed:", overview.recent.map(describe)),
+      ...indentedSection("In progress:", overview.withStatus("in_progress").map(describe)),
+      ...indentedSection("Reviewing:", overview.withStatus("reviewing").map(describe)),
+      ...indentedSection("Blocked:", overview.withStatus("blocked").map(describe)),
+      ...(ready.length === 0 ? [] : ["Ready for work:", ...ready]),
+      ...(more > 0 ? [`  (+${more} more, use --all to see all)`] : []),
+    ])
+  },
+}
+
+const graph: Command = {
+  name: "graph",
+  operands: "",
+  summary: "Show which tasks wait for which",
+  arguments: anyArguments,
+  flags: [],
+  run: ({ flags }, context) => {
+    const store = context.store()
+    const items = new Map(readItems(store).map((item) => [item.id, item]))
+    const title = (id: string): string => `${id} [${items.get(id)?.status ?? ""}] ${items.get(id)?.title ?? ""}`
+    const waiting = dependenciesByItem(store.dependencies.all())
+    const shown = [...items.values()]
+      .filter((item) => waiting.has(item.id) && (flags.text("project") || item.project) === item.project)
+      .toSorted((left, right) => left.priority - right.priority || compareText(left.id, right.id))
+    if (shown.length === 0) return lines(["No dependencies"])
+    const branches = (id: string): string[] => {
+      const others = waiting.get(id) ?? []
+      return others.map((other, at) => `  ${at === others.length - 1 ? "└──" : "├──"} ${title(other)}`)
+    }
+    return lines(shown.flatMap(({ id }) => [title(id), ...branches(id)]))
+  },
+}
+
+const WORKFLOW = `# prog in short
+
+prog keeps tasks, their logs and what was learned between sessions. 'prog status' shows where things stand.
+
+## Taking up a task
+
+1. prog ready                       # what can be begun
+2. prog show <id>                   # the brief, the definition of done, the log
+3. prog start <id>                  # say that you are on it
+4. prog context -c <concept> -p <project> --summary   # what is known already
+
+## While working
+
+- prog log <id> "what happened"     # often: after each step, decision and failure
+- prog append <id> "text"           # add to the description; prog desc replaces all of it
+- prog add "title" -p <project>     # work that turns up; --blocks <id>, --parent <epic>, -l <label>
+- prog blocks <id> <other>          # the second waits for the first
+
+## Before you stop
+
+1. Check each point of the definition of done, and run what it names.
+2. prog log <id> "where it stands, and what is next"
+3. prog done <id>, or prog review <id> when a merge is awaited, or leave it in progress.
+4. prog learn "one line" -c <concept> -p <project> --detail "why, with an example"
+   Keep what the next reader could not see in the code; what merely happened belongs in the log.`
+
+const statusSection = (heading: string, overview: Overview, status: string): string[] => {
+  const items = overview.withStatus(status)
+  return items.length === 0 ? [] : ["", heading, ...items.map(({ id, title }) => `  [${id}] ${title}`)]
+}
+
+const currentState = (context: CommandContext): string[] => {
+  try {
+    const overview = readOverview(context, "", [])
+    return [
+      ...statusSection("In progress:", overview, "in_progress"),
+      ...statusSection("Reviewing:", overview, "reviewing"),
+      ...statusSection("Blocked:", overview, "blocked"),
+      "",
+      "Run 'prog ready [-p project]' to find unblocked work.",
+    ]
+  } catch (error) {
+    if (error instanceof CommandError || error instanceof StoreError) {
+      return ["", `(No database connection - run 'prog init' if needed: ${error.message})`]
+    }
+    throw error
+  }
+}
+
+const prime: Command = {
+  name: "prime",
+  operands: "",
+  summary: "Print how to work with prog, and the current state; succeeds without a database too",
+  arguments: anyArguments,
+  flags: [],
+  run: (_invocation, context) => lines([WORKFLOW, "", "## Current State", ...currentState(context)]),
+}
+
+export const readCommands: readonly Command[] = [list, ready, show, projects, status, graph, prime]

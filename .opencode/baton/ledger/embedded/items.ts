@@ -1,0 +1,87 @@
+import { compareText } from "./format.ts"
+import type { Dependency, ItemRow, LedgerStore } from "./store.ts"
+
+export type LabelledItem = ItemRow & { readonly labels: readonly string[] }
+
+const byPriority = (left: ItemRow, right: ItemRow): number =>
+  left.priority - right.priority || compareText(left.createdAt, right.createdAt)
+
+/** Every item, by priority and then by the text of its creation time, as prog sorts. */
+export const readItems = (store: LedgerStore): LabelledItem[] => {
+  const rows = store.items.all()
+  const children = childStatusesByParent(rows)
+  const labels = store.labels.namesByItem()
+  return rows
+    .map((row) => ({ ...withDerivedStatus(row, children.get(row.id) ?? []), labels: labels.get(row.id) ?? [] }))
+    .sort(byPriority)
+}
+
+/** Ids of what each item waits for, in the order of ids. */
+export const dependenciesByItem = (pairs: readonly Dependency[]): Map<string, string[]> => {
+  const grouped = new Map<string, string[]>()
+  for (const { itemId, dependsOn } of pairs) {
+    const known = grouped.get(itemId)
+    if (known === undefined) grouped.set(itemId, [dependsOn])
+    else known.push(dependsOn)
+  }
+  return grouped
+}
+
+/** prog counts distinct labels against the number of flags: the same label asked for twice matches nothing. */
+export const hasLabels = (item: LabelledItem, wanted: readonly string[]): boolean =>
+  new Set(wanted.filter((name) => item.labels.includes(name))).size === wanted.length
+
+// The rules of prog v0.17 about statuses; `draft` comes from later versions of prog. Pure.
+
+/** As prog v0.17 lists them in its own message. */
+export const STATUSES = ["open", "in_progress", "blocked", "reviewing", "done", "canceled"] as const
+
+const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
+const ACTIVE: ReadonlySet<string> = new Set(["in_progress", "reviewing", "done"])
+
+export const isStatus = (text: string): boolean => text === "draft" || STATUSES.some((status) => status === text)
+
+/**
+ * An epic's status from its direct children: a stored done or canceled wins, without children the stored one stands,
+ * all closed is done, all others blocked is blocked, anything begun is in_progress, only drafts is draft, else open.
+ */
+export const deriveEpicStatus = (stored: string, children: readonly string[]): string => {
+  if (CLOSED.has(stored) || children.length === 0) return stored
+  const unresolved = children.filter((status) => !CLOSED.has(status))
+  if (unresolved.length === 0) return "done"
+  if (unresolved.every((status) => status === "blocked")) return "blocked"
+  if (children.some((status) => ACTIVE.has(status))) return "in_progress"
+  return unresolved.every((status) => status === "draft") ? "draft" : "open"
+}
+
+/** The item with the status a reader sees. */
+export const withDerivedStatus = <Item extends ItemRow>(item: Item, children: readonly string[]): Item =>
+  item.type === "epic" ? { ...item, status: deriveEpicStatus(item.status, children) } : item
+
+/** Statuses of direct children, by parent. */
+export const childStatusesByParent = (items: readonly ItemRow[]): Map<string, string[]> => {
+  const children = new Map<string, string[]>()
+  for (const { parentId, status } of items) {
+    if (parentId === null) continue
+    const known = children.get(parentId)
+    if (known === undefined) children.set(parentId, [status])
+    else known.push(status)
+  }
+  return children
+}
+
+/**
+ * Ids of items with at least one dependency that is not resolved. A dependency is resolved when it is done or
+ * canceled, or an epic with at least one child and all of them closed.
+ */
+export const blockedIds = (items: readonly ItemRow[], dependencies: readonly Dependency[]): Set<string> => {
+  const children = childStatusesByParent(items)
+  const byId = new Map(items.map((item) => [item.id, item]))
+  const isResolved = (id: string): boolean => {
+    const item = byId.get(id)
+    if (item === undefined || CLOSED.has(item.status)) return true
+    const statuses = children.get(id) ?? []
+    return item.type === "epic" && statuses.length > 0 && statuses.every((status) => CLOSED.has(status))
+  }
+  return new Set(dependencies.filter((pair) => !isResolved(pair.dependsOn)).map((pair) => pair.itemId))
+}

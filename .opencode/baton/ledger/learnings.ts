@@ -1,0 +1,163 @@
+import type { NewLearning } from "./client.ts"
+import type { LedgerLearning } from "./ledger.ts"
+
+/** Where and when a user said something. */
+export type LearningSource = {
+  /** ISO 8601. */
+  readonly at: string
+  readonly sessionID: string
+  readonly messageID: string
+  readonly taskID?: string | undefined
+}
+
+/** What Baton knows of a learning beyond its summary: kept in the ledger as the learning's detail. */
+export type LearningDetail = {
+  /** Names the sentence whatever its spelling. */
+  readonly key: string
+  /** The folder it was learned in; two folders may have one project name. */
+  readonly folder: string
+  /** What the agent had done before, in a few words. */
+  readonly answered?: string | undefined
+  /** Whether the agent then changed its work and the user did not object. */
+  readonly confirmed: boolean
+  /** How often it was said. */
+  readonly times: number
+  /** The newest, oldest first. */
+  readonly sources: readonly LearningSource[]
+  /** Why and when it was taken back by a person or an agent. */
+  readonly forgotten?: string | undefined
+  /** What replaced it. */
+  readonly superseded?: string | undefined
+}
+
+/** What the outbox brings to the ledger: one saying of a learning. */
+export type LearningEntry = {
+  readonly kind: "learning"
+  readonly project: string
+  readonly folder: string
+  readonly key: string
+  readonly summary: string
+  readonly concepts: readonly string[]
+  readonly files: readonly string[]
+  readonly answered?: string | undefined
+  readonly confirmed: boolean
+  readonly source: LearningSource
+}
+
+/** And its end: every active learning of the folder with this key goes stale. */
+export type RetireEntry = {
+  readonly kind: "retire"
+  readonly project: string
+  readonly folder: string
+  readonly key: string
+  readonly as: "forgotten" | "superseded"
+  /** For people; one line. */
+  readonly reason: string
+}
+
+/** What has to be done in the ledger for an entry to be in it. */
+export type LearningStep =
+  | { readonly kind: "add"; readonly learning: NewLearning }
+  | { readonly kind: "edit"; readonly id: string; readonly detail: string }
+  | { readonly kind: "retire"; readonly id: string; readonly reason: string }
+
+const HEADING = "Baton learning, version 1"
+const KEPT_SOURCES = 20
+const NAMES = ["Key", "Folder", "Answered", "Confirmed", "Times", "Said", "Forgotten", "Superseded"] as const
+type Name = (typeof NAMES)[number]
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
+
+/** Lines of names and values, for people and for `parseDetail`. */
+export const renderDetail = (detail: LearningDetail): string => {
+  const line = (name: Name, value: string | undefined): string[] =>
+    value === undefined || value === "" ? [] : [`${name}: ${oneLine(value)}`]
+  return [
+    HEADING,
+    ...line("Key", detail.key),
+    ...line("Folder", detail.folder),
+    ...line("Answered", detail.answered),
+    ...line("Confirmed", detail.confirmed ? "yes" : "no"),
+    ...line("Times", String(detail.times)),
+    ...detail.sources
+      .slice(-KEPT_SOURCES)
+      .flatMap(({ at, sessionID, messageID, taskID = "" }) =>
+        line("Said", `${at} ${sessionID} ${messageID} ${taskID}`),
+      ),
+    ...line("Forgotten", detail.forgotten),
+    ...line("Superseded", detail.superseded),
+  ].join("\n")
+}
+
+/** @returns undefined for a learning that is not Baton's */
+export const parseDetail = (text: string): LearningDetail | undefined => {
+  const [heading, ...lines] = text.split("\n")
+  if (heading?.trim() !== HEADING) return undefined
+  const pairs = lines.map((line) => /^(\w+): (.*)$/.exec(line))
+  const values = (name: Name) => pairs.flatMap((pair) => (pair?.[1] === name ? [pair[2] ?? ""] : []))
+  const [key = ""] = values("Key")
+  const [folder = ""] = values("Folder")
+  if (key === "") return undefined
+  const sources = values("Said").map((value): LearningSource => {
+    const [at = "", sessionID = "", messageID = "", taskID] = value.split(" ")
+    return { at, sessionID, messageID, taskID }
+  })
+  return {
+    key,
+    folder,
+    answered: values("Answered")[0],
+    confirmed: values("Confirmed")[0] === "yes",
+    times: Number(values("Times")[0]) || sources.length,
+    sources,
+    forgotten: values("Forgotten")[0],
+    superseded: values("Superseded")[0],
+  }
+}
+
+type Known = { readonly learning: LedgerLearning; readonly detail: LearningDetail }
+
+const findKnown = (learnings: readonly LedgerLearning[], { folder, key }: LearningEntry | RetireEntry): Known[] =>
+  learnings.flatMap((learning) => {
+    const detail = parseDetail(learning.detail)
+    return detail?.key === key && detail.folder === folder ? [{ learning, detail }] : []
+  })
+
+const planLearning = (known: readonly Known[], entry: LearningEntry): LearningStep[] => {
+  const { key, folder, project, summary, concepts, files, answered, confirmed, source } = entry
+  const isFrom = ({ sources }: LearningDetail) => sources.some(({ messageID }) => messageID === source.messageID)
+  const active = known.find(({ learning }) => learning.status === "active")
+  if (!active) {
+    // Taken back for good, or this very saying of it was replaced.
+    if (known.some(({ detail }) => detail.forgotten !== undefined || isFrom(detail))) return []
+    const detail = renderDetail({ key, folder, answered, confirmed, times: 1, sources: [source] })
+    return [{ kind: "add", learning: { project, summary, concepts, files, detail } }]
+  }
+  const { learning, detail } = active
+  const merged: LearningDetail = isFrom(detail)
+    ? { ...detail, answered: answered ?? detail.answered, confirmed }
+    : {
+        ...detail,
+        answered: detail.answered ?? answered,
+        confirmed: detail.confirmed || confirmed,
+        times: detail.times + 1,
+        sources: [...detail.sources, source],
+      }
+  const text = renderDetail(merged)
+  return text === renderDetail(detail) ? [] : [{ kind: "edit", id: learning.id, detail: text }]
+}
+
+/** Pure. Planning again when the steps are done gives no step, so that a delivery may be repeated without harm. */
+export const planDelivery = (
+  learnings: readonly LedgerLearning[],
+  entry: LearningEntry | RetireEntry,
+): LearningStep[] => {
+  const known = findKnown(learnings, entry)
+  if (entry.kind === "learning") return planLearning(known, entry)
+  return known
+    .filter(({ learning }) => learning.status === "active")
+    .flatMap(({ learning: { id }, detail }): LearningStep[] => {
+      const marked = renderDetail({ ...detail, [entry.as]: entry.reason })
+      const edit: LearningStep[] = marked === renderDetail(detail) ? [] : [{ kind: "edit", id, detail: marked }]
+      return [...edit, { kind: "retire", id, reason: entry.reason }]
+    })
+}

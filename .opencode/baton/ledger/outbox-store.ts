@@ -1,0 +1,289 @@
+import { readdir, readFile, rename, rm } from "node:fs/promises"
+import { describeError, errorCode, isAbsent } from "../host/log.ts"
+import { loadZod } from "../host/schema.ts"
+import type { StateFolder } from "../host/state.ts"
+import type { LearningEntry, RetireEntry } from "./learnings.ts"
+import { OUTBOX_FOLDER, RECORD_ENDING } from "./waiting-records.ts"
+
+/** One write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
+export type OutboxEntry =
+  | { readonly kind: "log"; readonly taskID: string; readonly message: string }
+  | {
+      readonly kind: "handoff"
+      readonly taskID: string
+      readonly sessionID: string
+      /** The handoff text, without markers. */
+      readonly section: string
+      /** The original specification as the session knows it; restores one that an agent's `prog desc` removed. */
+      readonly specification?: string | undefined
+    }
+  | LearningEntry
+  | RetireEntry
+
+/** Entries about one thing are delivered in their order; one that has to wait holds up its own and no others. */
+export const subjectOf = (entry: { readonly taskID: string } | { readonly project: string }): string =>
+  "taskID" in entry ? entry.taskID : `the learnings of ${entry.project}`
+
+/** What the log says of an entry. */
+export const aboutEntry = (entry: OutboxEntry): { kind: OutboxEntry["kind"]; taskID?: string; project?: string } =>
+  "taskID" in entry ? { kind: entry.kind, taskID: entry.taskID } : { kind: entry.kind, project: entry.project }
+
+export type ParkedEntry = {
+  /** Absolute path of the parked file; moved back into the outbox folder, it is tried again. */
+  readonly file: string
+  /** Absent when the file could not be read as an entry. */
+  readonly entry?: OutboxEntry
+  readonly reason: string
+  /** ISO 8601. */
+  readonly since: string
+}
+
+export type OutboxStatus = {
+  readonly waiting: number
+  /** Why the last delivery failed; absent when it did not. */
+  readonly lastFailure?: string
+  readonly parked: readonly ParkedEntry[]
+}
+
+/** Ledger writes that are on disk before they are tried, and reach the ledger later, in order, once. */
+export type Outbox = {
+  /** Resolves when the entry is durably on disk (or, when the disk refuses, was tried directly). Never rejects. */
+  add(entry: OutboxEntry): Promise<void>
+  /**
+   * The same, unless an equal entry waits or the ledger turns out to have its log line already: for a caller that was
+   * killed once and cannot know how far it got.
+   */
+  addUnlessKnown(entry: OutboxEntry): Promise<void>
+  /** What waits for this task (see `subjectOf`), oldest first; empty when the folder cannot be read. */
+  waiting(subject: string): Promise<OutboxEntry[]>
+  /** Delivers what waits, in the background; never rejects and may be called at any time. */
+  drain(): Promise<void>
+  /** Delivers what waits until nothing is left, nothing more can be done now, or the deadline (ms) passes. */
+  flush(deadlineMs: number): Promise<void>
+  status(): Promise<OutboxStatus>
+  /** Stops the retry timer. What waits stays on disk. */
+  stop(): void
+}
+
+export type OutboxAttempt = {
+  /** ISO 8601. */
+  readonly at: string
+  /** Which outbox of which process made it. */
+  readonly by: string
+  /** How many log entries with this very text the task had just before; for log entries alone. */
+  readonly equalBefore?: number | undefined
+}
+
+/** An entry as it lies on disk. `attempt` is written before the ledger is called, so it survives a crash in the call. */
+export type OutboxRecord = {
+  readonly version: 1
+  /** ISO 8601. */
+  readonly createdAt: string
+  readonly entry: OutboxEntry
+  readonly attempt?: OutboxAttempt | undefined
+}
+
+export type ParsedRecord =
+  | { readonly kind: "record"; readonly record: OutboxRecord }
+  | { readonly kind: "malformed"; readonly reason: string }
+
+const loadSchema = async () => {
+  const z = await loadZod()
+  const taskID = z.string().min(1)
+  const learningName = { project: z.string().min(1), folder: z.string(), key: z.string().min(1) }
+  return z.object({
+    version: z.literal(1),
+    createdAt: z.iso.datetime(),
+    entry: z.discriminatedUnion("kind", [
+      z.object({ kind: z.literal("log"), taskID, message: z.string() }),
+      z.object({
+        kind: z.literal("handoff"),
+        taskID,
+        sessionID: z.string(),
+        section: z.string(),
+        specification: z.string().optional(),
+      }),
+      z.object({
+        kind: z.literal("learning"),
+        ...learningName,
+        summary: z.string(),
+        concepts: z.array(z.string()),
+        files: z.array(z.string()),
+        answered: z.string().optional(),
+        confirmed: z.boolean(),
+        source: z.object({
+          at: z.string(),
+          sessionID: z.string(),
+          messageID: z.string(),
+          taskID: z.string().optional(),
+        }),
+      }),
+      z.object({
+        kind: z.literal("retire"),
+        ...learningName,
+        as: z.enum(["forgotten", "superseded"]),
+        reason: z.string(),
+      }),
+    ]),
+    attempt: z.object({ at: z.iso.datetime(), by: z.string(), equalBefore: z.int().optional() }).optional(),
+  })
+}
+
+let loaded: ReturnType<typeof loadSchema> | undefined
+
+/** @throws when zod cannot be loaded, which says nothing about the record */
+export const parseRecord = async (text: string): Promise<ParsedRecord> => {
+  loaded ??= loadSchema().catch((error: unknown) => {
+    loaded = undefined
+    throw error
+  })
+  const schema = await loaded
+  try {
+    return { kind: "record", record: schema.parse(JSON.parse(text)) }
+  } catch (error) {
+    const what = error instanceof Error ? error.message.replaceAll(/\s+/g, " ").slice(0, 300) : String(error)
+    return { kind: "malformed", reason: `no outbox record of version 1: ${what}` }
+  }
+}
+
+export const renderRecord = (record: OutboxRecord): string => `${JSON.stringify(record, undefined, 2)}\n`
+
+const REASON = ".reason"
+const STAMP_DIGITS = 13
+const COUNT_DIGITS = 6
+const NAME = /^(\d{13})-(\d{6})-/
+/** Far more than ever waits while the ledger is within reach. */
+const MAX_OWN = 200
+
+/** The outbox on disk: one file per record, in the order of their names. */
+export type OutboxFiles = {
+  readonly lockPath: string
+  /** A name that sorts behind every name given before, by an earlier process too. @param now epoch ms */
+  nextName(now: number, id: string): Promise<string>
+  /** Names of the records that wait, oldest first. */
+  list(): Promise<string[]>
+  /** @throws when zod cannot be loaded */
+  read(
+    name: string,
+  ): Promise<ParsedRecord | { readonly kind: "gone" } | { readonly kind: "unreadable"; reason: string }>
+  write(name: string, record: OutboxRecord): Promise<void>
+  remove(name: string): Promise<void>
+  /** Puts a record aside with the reason, byte for byte as it is. @param since ISO 8601 */
+  park(name: string, reason: string, since: string): Promise<void>
+  listParked(): Promise<ParkedEntry[]>
+  /**
+   * The records that wait before this name, oldest first. Where the disk does not tell, the newest 200 of those that were
+   * written here and still waited when last looked for. Never rejects.
+   */
+  before(name: string): Promise<NamedRecord[]>
+}
+
+export type NamedRecord = { readonly name: string; readonly record: OutboxRecord }
+
+/** Undefined when there is no such folder. */
+const listRecords = async (folder: string): Promise<string[] | undefined> => {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith(RECORD_ENDING)).sort((a, b) => (a < b ? -1 : 1))
+  } catch (error) {
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+}
+
+const readReason = async (path: string): Promise<{ reason: string; since: string }> => {
+  try {
+    const [since = "", ...reason] = (await readFile(path, "utf8")).trim().split("\n")
+    return { reason: reason.join("\n"), since }
+  } catch (error) {
+    if (isAbsent(error)) return { reason: "unknown: the note beside the file is missing", since: "" }
+    throw error
+  }
+}
+
+export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): OutboxFiles => {
+  const waiting = (name = "") => state.path(OUTBOX_FOLDER, name)
+  const parked = (name = "") => state.path(OUTBOX_FOLDER, "parked", name)
+  const own = new Map<string, OutboxRecord>()
+  let last: { stamp: number; count: number } | undefined
+
+  const remember = (name: string, record: OutboxRecord): void => {
+    own.set(name, record)
+    const [oldest] = own.keys()
+    if (own.size > MAX_OWN && oldest !== undefined) own.delete(oldest)
+  }
+
+  /** Forgets what another process has delivered. Undefined without the folder, which tells nothing: it may come back. */
+  const list = async (): Promise<string[] | undefined> => {
+    const before = [...own.keys()]
+    const names = await listRecords(waiting())
+    if (names === undefined) return undefined
+    const found = new Set(names)
+    for (const name of before) if (!found.has(name)) own.delete(name)
+    return names
+  }
+
+  const read: OutboxFiles["read"] = async (name) => {
+    let text: string
+    try {
+      text = await readFile(waiting(name), "utf8")
+    } catch (error) {
+      if (isAbsent(error)) return { kind: "gone" }
+      if (errorCode(error) === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
+      return { kind: "unreadable", reason: describeError(error) }
+    }
+    return await parseRecord(text)
+  }
+
+  const readLast = async (): Promise<{ stamp: number; count: number }> => {
+    const names = (await listRecords(waiting()).catch(() => undefined)) ?? []
+    const [, stamp, count] = names.map((name) => NAME.exec(name)).findLast((match) => match !== null) ?? []
+    return { stamp: Number(stamp ?? 0), count: Number(count ?? 0) }
+  }
+
+  return {
+    lockPath: waiting("lock"),
+    nextName: async (now, id) => {
+      last ??= await readLast()
+      // The clock may go back; the order may not.
+      last = { stamp: Math.max(now, last.stamp), count: now > last.stamp ? 0 : last.count + 1 }
+      const stamp = String(last.stamp).padStart(STAMP_DIGITS, "0")
+      return `${stamp}-${String(last.count).padStart(COUNT_DIGITS, "0")}-${id}${RECORD_ENDING}`
+    },
+    list: async () => (await list()) ?? [],
+    read,
+    write: async (name, record) => {
+      await state.write(waiting(name), renderRecord(record))
+      remember(name, record)
+    },
+    remove: async (name) => {
+      await rm(waiting(name), { force: true })
+      own.delete(name)
+    },
+    park: async (name, reason, since) => {
+      await state.write(parked(`${name}${REASON}`), `${since}\n${reason}\n`)
+      await rename(waiting(name), parked(name))
+      own.delete(name)
+    },
+    listParked: async () =>
+      await Promise.all(
+        ((await listRecords(parked())) ?? []).map(async (name) => {
+          const file = parked(name)
+          const note = await readReason(`${file}${REASON}`)
+          const text = await readFile(file, "utf8").catch(() => "")
+          const parsed = await parseRecord(text)
+          return { file, ...note, ...(parsed.kind === "record" ? { entry: parsed.record.entry } : {}) }
+        }),
+      ),
+    before: async (name) => {
+      const listed = await list().catch(() => undefined)
+      const found: NamedRecord[] = []
+      for (const earlier of (listed ?? [...own.keys()].sort()).filter((one) => one < name)) {
+        const parsed = await read(earlier).catch(() => undefined)
+        if (listed && parsed?.kind === "gone") continue
+        const record = parsed?.kind === "record" ? parsed.record : own.get(earlier)
+        if (record) found.push({ name: earlier, record })
+      }
+      return found
+    },
+  }
+}

@@ -1,0 +1,139 @@
+import { stripVTControlCharacters, styleText } from "node:util"
+import { type AgentView, type Doing, describeDoing } from "./view.ts"
+
+export type Paint = Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", (text: string) => string>
+
+const SECONDS = 1_000
+const MINUTES = 60 * SECONDS
+const HOURS = 60 * MINUTES
+const SHOWN_LOG_LINES = 3
+
+/** What an agent or a ledger wrote must not steer the terminal, and is one line here. */
+const plain = (text: string): string =>
+  stripVTControlCharacters(text)
+    .replaceAll(/[\p{Cc}\s]+/gu, " ")
+    .trim()
+
+const cut = (text: string, width: number): string => {
+  const characters = Array.from(text)
+  return characters.length > width ? `${characters.slice(0, Math.max(width - 1, 0)).join("")}…` : text
+}
+
+/** "5 s", "12 min", "3 h": how long ago. */
+export const renderAge = (since: string, now: Date): string => {
+  const ms = Math.max(0, now.getTime() - Date.parse(since))
+  if (Number.isNaN(ms)) return "?"
+  if (ms < MINUTES) return `${Math.floor(ms / SECONDS)} s`
+  return ms < HOURS ? `${Math.floor(ms / MINUTES)} min` : `${Math.floor(ms / HOURS)} h`
+}
+
+const MARKS: Record<Doing["kind"], { mark: string; colour: keyof Paint }> = {
+  gone: { mark: "·", colour: "dim" },
+  idle: { mark: "○", colour: "cyan" },
+  busy: { mark: "●", colour: "green" },
+  started: { mark: "○", colour: "dim" },
+  permission: { mark: "!", colour: "yellow" },
+  question: { mark: "?", colour: "yellow" },
+}
+
+const counted = (count: number, one: string, several: string): string[] =>
+  count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
+
+const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): string[] => {
+  const { mark, colour } = MARKS[view.doing.kind]
+  const what = plain(describeDoing(view.doing))
+  const since = view.since === undefined ? "" : `, ${renderAge(view.since, now)}`
+  const task = view.task ? `${view.task.id} (${plain(view.task.role)})` : "no task"
+  const title = view.news ? ` ${plain(view.news.title)} [${plain(view.news.status)}]` : ""
+  const facts = [
+    plain(view.session ?? "no session"),
+    ...(view.model === undefined ? [] : [plain(view.model)]),
+    ...counted(view.turns, "turn", "turns"),
+    ...counted(view.compactions, "compaction", "compactions"),
+    ...counted(view.handoffs, "handoff", "handoffs"),
+    ...(view.contextTokens === undefined ? [] : [`${view.contextTokens.toLocaleString("en")} tokens`]),
+  ].join(" · ")
+  const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${plain(view.news.handoff)}`]
+  const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${plain(message)}`)
+  return [
+    paint[colour](cut(`${mark} ${plain(view.name)}  ${what}${since}`, width)),
+    cut(`    ${task}${title}`, width),
+    paint.dim(cut(`    ${facts}`, width)),
+    ...[...handoff, ...log].map((line) => paint.dim(cut(line, width))),
+  ]
+}
+
+/** Everything an observer sees at one moment, by project; who waits for a person comes first. */
+export const renderObservation = (
+  views: readonly AgentView[],
+  { now, width, paint }: { now: Date; width: number; paint: Paint },
+): string => {
+  if (views.length === 0)
+    return "No agents. They show up here as soon as OpenCode works on something in this project.\n"
+  const rank = ({ doing }: AgentView): number =>
+    ["permission", "question", "busy", "idle", "started", "gone"].indexOf(doing.kind)
+  const projects = [...new Set(views.map(({ project }) => project))]
+  const blocks = projects.flatMap((project) => {
+    const own = views.filter((view) => view.project === project).toSorted((a, b) => rank(a) - rank(b))
+    return [paint.bold(cut(plain(project), width)), ...own.flatMap((view) => renderAgent(view, now, width, paint)), ""]
+  })
+  return `${blocks.join("\n")}\n`
+}
+
+const REDRAW_MS = 1_000
+export const DEFAULT_WIDTH = 100
+const ENTER_SCREEN = "\u001b[?1049h\u001b[?25l"
+const LEAVE_SCREEN = "\u001b[?25h\u001b[?1049l"
+const HOME_AND_CLEAR = "\u001b[H\u001b[2J"
+
+const style =
+  (name: "bold" | "dim" | "red" | "green" | "yellow" | "cyan", colour: boolean) =>
+  (text: string): string =>
+    colour ? styleText(name, text, { validateStream: false }) : text
+
+export const createPaint = (colour: boolean): Paint => ({
+  bold: style("bold", colour),
+  dim: style("dim", colour),
+  red: style("red", colour),
+  green: style("green", colour),
+  yellow: style("yellow", colour),
+  cyan: style("cyan", colour),
+})
+
+/** Draws until q, Ctrl-C or the end of the terminal. */
+export const watchInTerminal = async (observe: () => Promise<AgentView[]>): Promise<void> => {
+  const { stdin, stdout } = process
+  const paint = createPaint(!process.env.NO_COLOR)
+  let isOver = false
+  let wake = (): void => {}
+  const finish = (): void => {
+    isOver = true
+    wake()
+  }
+  stdin.setRawMode?.(true)
+  stdin.on("data", (key: Buffer) => {
+    if (["q", "\u0003", "\u0004"].includes(key.toString())) finish()
+  })
+  stdin.on("end", finish)
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, finish)
+  stdout.on("resize", () => wake())
+  stdout.write(ENTER_SCREEN)
+  try {
+    while (!isOver) {
+      const text = renderObservation(await observe(), {
+        now: new Date(),
+        width: stdout.columns ?? DEFAULT_WIDTH,
+        paint,
+      })
+      const lines = text.split("\n").slice(0, Math.max((stdout.rows ?? 40) - 2, 1))
+      stdout.write(`${HOME_AND_CLEAR}${lines.join("\r\n")}\r\n${paint.dim("q ends")}`)
+      await new Promise<void>((resolve) => {
+        wake = resolve
+        setTimeout(resolve, REDRAW_MS)
+      })
+    }
+  } finally {
+    stdout.write(LEAVE_SCREEN)
+    stdin.setRawMode?.(false)
+  }
+}

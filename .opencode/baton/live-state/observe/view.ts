@@ -1,0 +1,159 @@
+import { dirname } from "node:path"
+import { SILENT } from "../../host/log.ts"
+import { createProcessRunner } from "../../host/process.ts"
+import { createStateFolder } from "../../host/state.ts"
+import { createLedger } from "../../ledger/client.ts"
+import { splitHandoff } from "../../ledger/description.ts"
+import type { LedgerTask } from "../../ledger/ledger.ts"
+import { isObject } from "../protocol.ts"
+import type { FoundState } from "./state-files.ts"
+
+const toNews = ({ title, status, logs, description }: LedgerTask): TaskNews => {
+  const { handoff } = splitHandoff(description)
+  const heading = handoff === undefined ? undefined : renderHandoffHeading(handoff)
+  return { title, status, log: logs, ...(heading === undefined ? {} : { handoff: heading }) }
+}
+
+export type TaskReading =
+  | { readonly kind: "read"; readonly news: TaskNews | undefined }
+  /** The ledger could not be asked now; what was known still holds. */
+  | { readonly kind: "failed" }
+
+/** What the ledger of a project says of a task; no news of one that it does not have. */
+export const createTaskReader = (root: string): ((taskID: string) => Promise<TaskReading>) => {
+  const ledger = createLedger({
+    run: createProcessRunner({ shell: undefined }),
+    directory: root,
+    // An observer has no log of its own: what it cannot read it shows as not there.
+    log: SILENT,
+    state: createStateFolder(root),
+    bundleRoot: dirname(import.meta.dirname),
+  })
+  return async (taskID) => {
+    const read = await ledger.readTask(taskID)
+    if (read.kind === "unavailable") return { kind: "failed" }
+    return { kind: "read", news: read.kind === "found" ? toNews(read.task) : undefined }
+  }
+}
+
+/** A compaction's own title: its number is for people, its ids are for programs. */
+const TITLE = /^Handoff (after compaction \d+) \(.*\)$/
+
+/**
+ * A handoff in one line: what it is of, and what its text begins with.
+ *
+ * @param section the handoff section of a description, Markdown, without its marks
+ * @returns undefined when there is nothing in it
+ */
+export const renderHandoffHeading = (section: string): string | undefined => {
+  const [title, text] = section
+    .split("\n")
+    .map((line) => line.replace(/^#+ */, "").trim())
+    .filter((line) => line !== "")
+  const [, compaction] = TITLE.exec(title ?? "") ?? []
+  return compaction === undefined || text === undefined ? title : `${compaction}: ${text}`
+}
+
+/** What the ledger says of an agent's task. */
+export type TaskNews = {
+  readonly title: string
+  readonly status: string
+  /** Newest last. */
+  readonly log: readonly { readonly message: string; readonly createdAt: string }[]
+  /** The handoff that stands in the description, in one line. */
+  readonly handoff?: string
+}
+
+export type Doing =
+  | { readonly kind: "gone" | "idle" | "busy" | "started" }
+  | { readonly kind: "permission" | "question"; readonly text: string }
+
+/** One agent as an observer sees it. */
+export type AgentView = {
+  readonly project: string
+  readonly name: string
+  readonly session?: string
+  readonly task?: { readonly id: string; readonly role: string }
+  readonly news?: TaskNews
+  readonly doing: Doing
+  /** When its last step was, ISO 8601. */
+  readonly since?: string
+  readonly turns: number
+  readonly compactions: number
+  readonly handoffs: number
+  readonly contextTokens?: number
+  readonly model?: string
+  readonly updatedAt: string
+}
+
+const at = (value: unknown, ...path: string[]): unknown =>
+  path.reduce<unknown>((found, key) => (isObject(found) ? found[key] : undefined), value)
+const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+const count = (value: unknown): number => (typeof value === "number" ? value : 0)
+
+const doingOf = ({ state, alive }: FoundState): Doing => {
+  if (!alive) return { kind: "gone" }
+  const permission = text(at(state, "tui_focus", "details", "title"))
+  if (at(state, "tui_focus", "ty") === "permission") return { kind: "permission", text: permission ?? "" }
+  const question = text(at(state, "pendingQuestion", "text")) ?? text(at(state, "pendingQuestion", "header"))
+  if (isObject(at(state, "pendingQuestion"))) return { kind: "question", text: question ?? "" }
+  const isIdle = at(state, "agent", "is_idle")
+  return { kind: isIdle === true ? "idle" : isIdle === false ? "busy" : "started" }
+}
+
+/** The task that a state tells of; undefined in strict mode and for a session without one. */
+export const taskOf = ({ state }: FoundState): { id: string; role: string } | undefined => {
+  const id = text(at(state, "extensions", "task", "id"))
+  return id === undefined ? undefined : { id, role: text(at(state, "extensions", "task", "role")) ?? "" }
+}
+
+export const toAgentView = (project: string, found: FoundState, news: TaskNews | undefined): AgentView => {
+  const { state } = found
+  const task = taskOf(found)
+  const session = text(state.root_opencode_session_id)
+  const since = text(at(state, "agent", "last_step", "at"))
+  const tokens = at(state, "extensions", "context_tokens")
+  const [provider, model] = [text(at(state, "agent", "provider_id")), text(at(state, "agent", "model_id"))]
+  return {
+    project,
+    name: text(state.c2c_alias) ?? String(state.c2c_session_id),
+    ...(session === undefined ? {} : { session }),
+    ...(task ? { task } : {}),
+    ...(news ? { news } : {}),
+    doing: doingOf(found),
+    ...(since === undefined ? {} : { since }),
+    turns: count(at(state, "agent", "turn_count")),
+    compactions: count(at(state, "extensions", "compactions")),
+    handoffs: count(at(state, "extensions", "handoffs")),
+    ...(typeof tokens === "number" ? { contextTokens: tokens } : {}),
+    ...(model === undefined ? {} : { model: provider === undefined ? model : `${provider}/${model}` }),
+    updatedAt: found.ts,
+  }
+}
+
+/** What an agent does, in words; web/page/words.js, which a browser reads, has the same. */
+export const DOING_WORDS: Readonly<Record<Doing["kind"], string>> = {
+  gone: "gone",
+  idle: "idle",
+  busy: "busy",
+  started: "started",
+  permission: "asks permission",
+  question: "asks",
+}
+
+export const describeDoing = (doing: Doing): string =>
+  "text" in doing && doing.text !== "" ? `${DOING_WORDS[doing.kind]}: ${doing.text}` : DOING_WORDS[doing.kind]
+
+/** One agent in one line: alive or gone, when something last changed, its session, its task, what it does. */
+export const renderState = (found: FoundState): string => {
+  const { ts, state, alive } = found
+  const task = taskOf(found)
+  return [
+    alive ? "alive" : "gone ",
+    ts.slice(0, 19).replace("T", " "),
+    String(state.c2c_session_id),
+    text(state.root_opencode_session_id) ?? "no session",
+    ...(task ? [task.id] : []),
+    ...(alive ? [describeDoing(doingOf(found))] : []),
+  ].join("  ")
+}

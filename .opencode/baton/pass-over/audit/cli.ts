@@ -1,0 +1,270 @@
+/** `baton passes`. Exits 0 when all could be read (or restored), 1 when not, 2 for a wrong command line. */
+
+import { readdir, readFile, stat } from "node:fs/promises"
+import { join, resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { runCommand } from "../../host/cli.ts"
+import { isAbsent, type Log, type LogExtra } from "../../host/log.ts"
+import { createProcessRunner } from "../../host/process.ts"
+import { nearestProject } from "../../host/project.ts"
+import { createStateFolder } from "../../host/state.ts"
+import { createPassWorktree } from "../worktree/pass-worktree.ts"
+import type { PassWorktree } from "../worktree/worktree.ts"
+import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry } from "./log.ts"
+
+export type AuditFilter = {
+  /** The root session, the originator's, or the child's. */
+  readonly session?: string | undefined
+  /** Originator or subagent. */
+  readonly agent?: string | undefined
+  /** Epoch ms; what happened before is left out. */
+  readonly since?: number | undefined
+}
+
+/** A pass as the audit knows it: its newest line, and what happened to it, oldest first. */
+export type AuditedPass = AuditEntry & {
+  readonly history: readonly Pick<AuditEntry, "at" | "event" | "state" | "error">[]
+}
+
+export type AuditRead = {
+  /** In the order in which they began. */
+  readonly passes: readonly AuditedPass[]
+  /** Lines that are none of ours, or were cut off by a crash. */
+  readonly unreadable: readonly { readonly path: string; readonly lines: number }[]
+}
+
+const listFolder = async (folder: string): Promise<string[]> => {
+  try {
+    return (await readdir(folder)).sort()
+  } catch (error) {
+    if (isAbsent(error)) return []
+    throw error
+  }
+}
+
+/** The files that may hold what happened since then, oldest month first. */
+const findFiles = async (folder: string, since: number): Promise<string[]> => {
+  const firstMonth = Number.isFinite(since) ? new Date(since).toISOString().slice(0, 7) : ""
+  const months = (await listFolder(folder)).filter((month) => AUDIT_MONTH.test(month) && month >= firstMonth)
+  const paths: string[] = []
+  for (const month of months) {
+    for (const name of await listFolder(join(folder, month))) {
+      const path = join(folder, month, name)
+      if (AUDIT_FILE.test(name) && (await stat(path)).mtimeMs >= since) paths.push(path)
+    }
+  }
+  return paths
+}
+
+const isWanted = (pass: AuditEntry, { session, agent }: AuditFilter): boolean =>
+  (session === undefined ||
+    [pass.root_session_id, pass.originating_session_id, pass.child_session_id].includes(session)) &&
+  (agent === undefined || [pass.originating_agent, pass.subagent].includes(agent))
+
+type Found = { newest: AuditEntry; readonly history: AuditedPass["history"][number][] }
+
+/**
+ * Reads the audit of a project.
+ *
+ * @param projectRoot absolute path of the folder that holds `.opencode`
+ * @throws the file system's own error
+ */
+export const queryAudit = async (projectRoot: string, filter: AuditFilter = {}): Promise<AuditRead> => {
+  const since = filter.since ?? Number.NEGATIVE_INFINITY
+  const earliest = Number.isFinite(since) ? new Date(since).toISOString() : ""
+  const found = new Map<string, Found>()
+  const unreadable: { path: string; lines: number }[] = []
+
+  const parseLine = (line: string): AuditEntry | undefined => {
+    try {
+      const value: unknown = JSON.parse(line)
+      return isAuditEntry(value) ? value : undefined
+    } catch {
+      return undefined
+    }
+  }
+  const take = (entry: AuditEntry): void => {
+    if (entry.at < earliest) return
+    const { at, event, state, error } = entry
+    const known = found.get(entry.pass_over_id)
+    if (known) known.newest = entry
+    const pass = known ?? { newest: entry, history: [] }
+    pass.history.push({ at, event, state, error })
+    if (!known) found.set(entry.pass_over_id, pass)
+  }
+
+  for (const path of await findFiles(join(projectRoot, AUDIT_FOLDER), since)) {
+    let lines = 0
+    for (const line of (await readFile(path, "utf8")).split("\n")) {
+      if (line === "") continue
+      const entry = parseLine(line)
+      if (entry) take(entry)
+      else lines++
+    }
+    if (lines > 0) unreadable.push({ path, lines })
+  }
+  const passes = [...found.values()]
+    .filter(({ newest }) => isWanted(newest, filter))
+    .map(({ newest, history }) => ({ ...newest, history }))
+    .sort((a, b) => (a.started_at === b.started_at ? 0 : a.started_at < b.started_at ? -1 : 1))
+  return { passes, unreadable }
+}
+
+export type PassesRequest =
+  | {
+      readonly kind: "list"
+      readonly directory: string | undefined
+      readonly filter: AuditFilter
+      readonly json: boolean
+    }
+  | {
+      readonly kind: "restore"
+      readonly directory: string | undefined
+      readonly passID: string
+      readonly json: boolean
+    }
+
+const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const AGO = /^(\d{1,6})([mhd])$/
+const DATE = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?$/
+
+/** @returns epoch ms. @throws with what was expected */
+const parseSince = (text: string, now: number): number => {
+  const [, count, unit] = AGO.exec(text) ?? []
+  if (count !== undefined && (unit === "m" || unit === "h" || unit === "d")) return now - Number(count) * UNITS_MS[unit]
+  const time = DATE.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time)) {
+    throw new Error(`expected --since to be a date such as 2026-01-31, or 30m, 12h or 7d, received '${text}'`)
+  }
+  return time
+}
+
+/**
+ * `[DIR] [--session ID] [--agent NAME] [--since WHEN] [--json]` or `restore ID [DIR] [--json]`.
+ *
+ * @param now epoch ms
+ * @throws with what was expected and received
+ */
+export const parsePassesArguments = (args: readonly string[], now: number): PassesRequest => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      json: { type: "boolean", default: false },
+      session: { type: "string" },
+      agent: { type: "string" },
+      since: { type: "string" },
+    },
+  })
+  const { json, session, agent, since } = values
+  const isRestore = positionals[0] === "restore"
+  const [directory, ...more] = isRestore ? positionals.slice(2) : positionals
+  if (more.length > 0) throw new Error(`expected one project folder, received ${more.length + 1}`)
+  if (!isRestore) {
+    const filter = { session, agent, since: since === undefined ? undefined : parseSince(since, now) }
+    return { kind: "list", directory, filter, json }
+  }
+  const [, passID] = positionals
+  if (passID === undefined) throw new Error("expected a pass to restore: baton passes restore ID")
+  if (session !== undefined || agent !== undefined || since !== undefined) {
+    throw new Error("expected no --session, --agent or --since with restore")
+  }
+  return { kind: "restore", directory, passID, json }
+}
+
+const REASON_CHARACTERS = 60
+
+const duration = ({ started_at, completed_at }: AuditedPass): string[] => {
+  const ms = completed_at === null ? Number.NaN : Date.parse(completed_at) - Date.parse(started_at)
+  return Number.isNaN(ms) ? [] : [`${(ms / 1000).toFixed(1)} s`]
+}
+
+const outcome = ({ state, status, is_late }: AuditedPass): string =>
+  [
+    state.replaceAll("_", " "),
+    ...(status === null || status === "completed" ? [] : [status]),
+    ...(is_late ? ["late"] : []),
+  ].join(", ")
+
+/** One pass in one line: when, which, from whom to whom, what became of it, how long, what for, and what was wrong. */
+export const renderPass = (pass: AuditedPass): string => {
+  const { started_at, pass_over_id, originating_agent, subagent, artifacts_count, attempts, task_id, error } = pass
+  const reason = pass.reason.length > REASON_CHARACTERS ? `${pass.reason.slice(0, REASON_CHARACTERS)}…` : pass.reason
+  return [
+    started_at.slice(0, 16).replace("T", " "),
+    pass_over_id,
+    `${originating_agent} → ${subagent}`,
+    outcome(pass),
+    ...(artifacts_count === 0 ? [] : [`${artifacts_count} artifact${artifacts_count === 1 ? "" : "s"}`]),
+    ...(attempts > 1 ? [`${attempts} attempts`] : []),
+    ...duration(pass),
+    ...(task_id === null ? [] : [task_id]),
+    reason,
+    ...(error ? [`${error.code}: ${error.message}`] : []),
+  ].join("  ")
+}
+
+/**
+ * Brings the files of a pass that was cut off into a state in which they can be applied or rejected, outside OpenCode.
+ *
+ * @param projectRoot absolute path of the folder that holds `.opencode`
+ */
+export const restoreFiles = (
+  projectRoot: string,
+  passID: string,
+  log: Pick<Log, "debug" | "warn">,
+): ReturnType<PassWorktree["restore"]> =>
+  createPassWorktree({
+    state: createStateFolder(projectRoot),
+    directory: projectRoot,
+    run: createProcessRunner({ shell: undefined }),
+    log,
+    now: () => new Date(),
+  }).restore(passID)
+
+const FAILED_EXIT_CODE = 1
+
+const say = (text: string): void => void process.stderr.write(`passes: ${text}\n`)
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const list = async (root: string, { filter, json }: Extract<PassesRequest, { kind: "list" }>): Promise<boolean> => {
+  const { passes, unreadable } = await queryAudit(root, filter)
+  if (json) print(JSON.stringify(passes, null, 2))
+  else print(passes.length === 0 ? "No passes" : passes.map(renderPass).join("\n"))
+  for (const { path, lines } of unreadable) say(`${lines} line${lines === 1 ? "" : "s"} of ${path} could not be read`)
+  return unreadable.length === 0
+}
+
+const restore = async (
+  root: string,
+  { passID, json }: Extract<PassesRequest, { kind: "restore" }>,
+): Promise<boolean> => {
+  const warn = (message: string, extra: LogExtra = {}): void => say([message, ...Object.values(extra)].join(": "))
+  const restored = await restoreFiles(root, passID, { debug: () => {}, warn })
+  if (json) print(JSON.stringify(restored, null, 2))
+  else if (restored.kind === "refused") say(`${restored.reason} ${restored.fix}`)
+  else {
+    const left = restored.leftAlone.map(({ path, reason }) => `${path} was left alone: ${reason}`)
+    const held = `${restored.held} changed file${restored.held === 1 ? "" : "s"} held; apply or reject in OpenCode`
+    print([...restored.did, ...left, held].join("\n"))
+  }
+  return restored.kind === "restored"
+}
+
+const parse = (args: readonly string[], here: string) => {
+  const request = parsePassesArguments(args, Date.now())
+  const { directory } = request
+  return { request, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+}
+
+const run = async ({ request, root }: ReturnType<typeof parse>): Promise<number> => {
+  try {
+    const isWhole = request.kind === "list" ? await list(root, request) : await restore(root, request)
+    return isWhole ? 0 : FAILED_EXIT_CODE
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error))
+    return FAILED_EXIT_CODE
+  }
+}
+
+await runCommand({ name: "passes", parse, run })

@@ -1,0 +1,310 @@
+import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs"
+import { readdir, rm, rmdir, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { cutText, describeError, errorCode, isAbsent, type Log } from "../../host/log.ts"
+import { type PassOverRequest, WORK_STATUSES, type WorkStatus } from "../contract.ts"
+import type { PassOverError } from "../errors.ts"
+import { PASS_STATES, type PassRecord, type PassStateName } from "../store/record.ts"
+
+export const REDACTED = "[redacted]"
+
+/** What stands for itself: whatever surrounds it, it is a secret. */
+const SECRETS: readonly RegExp[] = [
+  // To its end or the text's: what stands in between may have dashes of its own, as the header of an encrypted one.
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
+  // OpenAI, Anthropic, OpenRouter and whoever writes keys the same way.
+  /\bsk-[A-Za-z0-9_-]{16,}/g,
+  /\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})/g,
+  /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
+  /\bAIza[A-Za-z0-9_-]{30,}/g,
+  /\bya29\.[A-Za-z0-9_-]{20,}/g,
+  /\b(?:xox[abprse]|xapp)-[A-Za-z0-9-]{10,}/g,
+  /(?<=\bhooks\.slack\.com\/services\/)[A-Za-z0-9/_-]{10,}/g,
+  /\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/g,
+  /\bAGE-SECRET-KEY-1[A-Z0-9]{20,}/g,
+  /\b(?:npm_|pypi-|hf_|dop_v1_|shpat_|[sr]k_live_|[sr]k_test_|whsec_)[A-Za-z0-9_-]{16,}/g,
+  // A JSON web token: three base64url parts, the first of which is `{"` when it is read.
+  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?/g,
+]
+
+const NAMES =
+  "(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key|token)"
+
+/** What its surroundings tell to be a secret; the first group stays. */
+const SURROUNDED: readonly RegExp[] = [
+  /(\b(?:bearer|basic) {1,4})[A-Za-z0-9._~+/=-]{8,}/gi,
+  /(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,200}:)[^\s@/]{1,200}(?=@)/gi,
+  // In quotes a secret may have spaces, commas and quotes of the other kind.
+  new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}")[^"\n]{4,200}(?=")`, "gi"),
+  new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}')[^'\n]{4,200}(?=')`, "gi"),
+  new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}["']?)[^\s"',;]{4,}`, "gi"),
+  new RegExp(String.raw`((?<![\w-])--[a-z-]{0,40}${NAMES} {1,4}["']?)(?=[^\s"']*\d)[^\s"'-][^\s"']{3,}`, "gi"),
+]
+
+/**
+ * A text without the secrets that can be told by their look: keys of known services, private keys, tokens, passwords in
+ * addresses and assignments. What looks like any other word cannot be told.
+ */
+export const redact = (text: string): string => {
+  const withoutKnown = SECRETS.reduce((found, pattern) => found.replace(pattern, REDACTED), text)
+  return SURROUNDED.reduce((found, pattern) => found.replace(pattern, `$1${REDACTED}`), withoutKnown)
+}
+
+const EVENTS = [
+  "sent",
+  "refused",
+  "started",
+  "attempt_failed",
+  "returned",
+  "timed_out",
+  "cancelled",
+  "collected",
+  "applied",
+  "rejected",
+  "announced",
+  "released",
+] as const
+export type AuditEvent = (typeof EVENTS)[number]
+
+/** One line of the audit: the document's entry, and what it takes to read the line alone. Times are ISO 8601, UTC. */
+export type AuditEntry = {
+  readonly version: 1
+  readonly at: string
+  readonly event: AuditEvent
+  /** What the pass is after it; `refused` for one that was never made. */
+  readonly state: PassStateName | "refused"
+  readonly pass_over_id: string
+  readonly root_session_id: string
+  readonly originating_session_id: string
+  readonly originating_agent: string
+  readonly subagent: string
+  readonly child_session_id: string | null
+  readonly task_id: string | null
+  readonly reason: string
+  readonly started_at: string
+  readonly completed_at: string | null
+  readonly chain_depth: number
+  readonly policy_name: string
+  readonly attempts: number
+  readonly artifacts_count: number
+  readonly status: WorkStatus | null
+  readonly is_late: boolean
+  /** Whether the result was used, in whole or in part. */
+  readonly applied: boolean
+  readonly error: { readonly code: string; readonly message: string } | null
+}
+
+const REASON_CHARACTERS = 500
+
+/** One line's worth, without secrets. */
+const shorten = (text: string): string => {
+  const line = redact(text).replaceAll(/\s+/g, " ").trim()
+  return line.length > REASON_CHARACTERS ? `${cutText(line, REASON_CHARACTERS)}…` : line
+}
+
+const shortError = (error: PassOverError | null | undefined): AuditEntry["error"] =>
+  error ? { code: error.code, message: shorten(error.message) } : null
+
+const aboutRequest = (request: PassOverRequest) => ({
+  pass_over_id: request.pass_over_id,
+  root_session_id: request.metadata.root_session_id,
+  originating_session_id: request.originating_session_id,
+  originating_agent: request.originating_agent_id,
+  subagent: request.subagent_id,
+  task_id: request.work_context.task?.id ?? null,
+  reason: shorten(request.reason),
+  started_at: request.metadata.created_at,
+  chain_depth: request.metadata.chain_depth,
+  policy_name: request.metadata.policy_name,
+})
+
+export type Happening = { readonly at: string; readonly event: AuditEvent; readonly error?: PassOverError | undefined }
+
+/** The line for what happened to a pass, taken from its record as it is afterwards. */
+export const auditEntry = (record: PassRecord, { at, event, error }: Happening): AuditEntry => {
+  const { request, state, output } = record
+  return {
+    version: 1,
+    at,
+    event,
+    state: state.state,
+    ...aboutRequest(request),
+    child_session_id: record.child_session_id,
+    completed_at: output?.metadata.completed_at ?? null,
+    attempts: record.attempts,
+    artifacts_count: output?.artifacts.length ?? 0,
+    status: output?.status ?? null,
+    is_late: "is_late" in state && state.is_late,
+    applied: state.state === "applied" || ("applied" in state && state.applied.length > 0),
+    error: shortError(error ?? output?.error),
+  }
+}
+
+/** What is known of a pass that was never made. */
+export type RefusedPass = Pick<
+  AuditEntry,
+  | "pass_over_id"
+  | "root_session_id"
+  | "originating_session_id"
+  | "originating_agent"
+  | "subagent"
+  | "reason"
+  | "chain_depth"
+>
+
+/** The line for a pass that was never made. */
+export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: string): AuditEntry => ({
+  version: 1,
+  at,
+  event: "refused",
+  state: "refused",
+  ...refused,
+  reason: shorten(refused.reason),
+  child_session_id: null,
+  task_id: null,
+  started_at: at,
+  completed_at: null,
+  policy_name: "none",
+  attempts: 0,
+  artifacts_count: 0,
+  status: null,
+  is_late: false,
+  applied: false,
+  error: shortError(error),
+})
+
+const TEXTS = [
+  "at",
+  "pass_over_id",
+  "root_session_id",
+  "originating_session_id",
+  "originating_agent",
+  "subagent",
+  "reason",
+  "started_at",
+  "policy_name",
+] as const satisfies readonly (keyof AuditEntry)[]
+const TEXTS_OR_NULL = ["child_session_id", "task_id", "completed_at"] as const satisfies readonly (keyof AuditEntry)[]
+const COUNTS = ["chain_depth", "attempts", "artifacts_count"] as const satisfies readonly (keyof AuditEntry)[]
+const FLAGS = ["is_late", "applied"] as const satisfies readonly (keyof AuditEntry)[]
+
+const KNOWN_EVENTS: ReadonlySet<unknown> = new Set(EVENTS)
+const KNOWN_STATES: ReadonlySet<unknown> = new Set([...PASS_STATES, "refused"])
+const KNOWN_STATUSES: ReadonlySet<unknown> = new Set([...WORK_STATUSES, null])
+
+const isShortError = (error: unknown): boolean =>
+  error === null ||
+  (typeof error === "object" &&
+    typeof Reflect.get(error, "code") === "string" &&
+    typeof Reflect.get(error, "message") === "string")
+
+/**
+ * Whether a parsed line is an entry of this version. Not a schema: one costs 5 µs a line and 70 ms to load, which is more than
+ * a query over 100,000 lines may take (docs/benchmarks.md).
+ */
+export const isAuditEntry = (value: unknown): value is AuditEntry => {
+  if (typeof value !== "object" || value === null || Reflect.get(value, "version") !== 1) return false
+  const entry = value as Record<string, unknown>
+  return (
+    TEXTS.every((key) => typeof entry[key] === "string") &&
+    TEXTS_OR_NULL.every((key) => entry[key] === null || typeof entry[key] === "string") &&
+    COUNTS.every((key) => Number.isInteger(entry[key])) &&
+    FLAGS.every((key) => typeof entry[key] === "boolean") &&
+    KNOWN_EVENTS.has(entry.event) &&
+    KNOWN_STATES.has(entry.state) &&
+    KNOWN_STATUSES.has(entry.status) &&
+    isShortError(entry.error)
+  )
+}
+
+export const AUDIT_FOLDER = ".opencode/pass-over-logs"
+export const AUDIT_MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/
+export const AUDIT_FILE = /^session-([A-Za-z0-9_-]{1,128})-passes\.jsonl$/
+
+const DAY_MS = 86_400_000
+/** What a pass is about is not everybody's to read. */
+const PRIVATE = 0o600
+const LINE_END = "\n".charCodeAt(0)
+
+/** The audit of a project: one file a month and root session, only ever appended to. No call throws. */
+export type AuditLog = {
+  /** @returns whether the line is in the file; it survives the end of this process, however that comes */
+  append(entry: AuditEntry): Promise<boolean>
+  /** Removes files whose newest line is older than this. @param now epoch ms */
+  prune(retentionDays: number, now: number): Promise<void>
+}
+
+/** A line in one write behind a whole line: a crash in the middle of an earlier one costs that one alone. */
+const appendLine = (path: string, line: string): void => {
+  const file = openSync(path, "a+", PRIVATE)
+  try {
+    const { size } = fstatSync(file)
+    const last = Buffer.alloc(1)
+    if (size > 0) readSync(file, last, 0, 1, size - 1)
+    const isCutOff = size > 0 && last[0] !== LINE_END
+    writeFileSync(file, `${isCutOff ? "\n" : ""}${line}\n`)
+  } finally {
+    closeSync(file)
+  }
+}
+
+const monthFolders = async (folder: string): Promise<string[]> => {
+  try {
+    return (await readdir(folder)).filter((name) => AUDIT_MONTH.test(name)).sort()
+  } catch (error) {
+    if (isAbsent(error)) return []
+    throw error
+  }
+}
+
+/** @param projectRoot absolute path of the folder that holds `.opencode` */
+export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log: Pick<Log, "warn"> }): AuditLog => {
+  const folder = join(projectRoot, AUDIT_FOLDER)
+
+  const ensure = (month: string): void => {
+    mkdirSync(join(folder, month), { recursive: true })
+    try {
+      writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
+    } catch (error) {
+      if (errorCode(error) !== "EEXIST") throw error
+    }
+  }
+
+  /** Without waiting, so that lines stand in the order of the changes. */
+  const write = (entry: AuditEntry): boolean => {
+    const month = entry.at.slice(0, 7)
+    const name = `session-${entry.root_session_id}-passes.jsonl`
+    try {
+      if (!AUDIT_MONTH.test(month) || !AUDIT_FILE.test(name)) throw new Error(`no name for a file: ${month}/${name}`)
+      ensure(month)
+      appendLine(join(folder, month, name), JSON.stringify(entry))
+      return true
+    } catch (error) {
+      const { pass_over_id: passID, event } = entry
+      log.warn("the audit could not be written", { passID, event, error: describeError(error) })
+      return false
+    }
+  }
+
+  const pruneMonth = async (month: string, before: number): Promise<void> => {
+    const names = await readdir(join(folder, month))
+    for (const name of names.filter((each) => AUDIT_FILE.test(each))) {
+      const path = join(folder, month, name)
+      if ((await stat(path)).mtimeMs < before) await rm(path, { force: true })
+    }
+    await rmdir(join(folder, month)).catch((error: unknown) => {
+      if (!["ENOTEMPTY", "EEXIST", "ENOENT"].includes(errorCode(error) ?? "")) throw error
+    })
+  }
+
+  return {
+    append: async (entry) => write(entry),
+    prune: async (retentionDays, now) => {
+      try {
+        for (const month of await monthFolders(folder)) await pruneMonth(month, now - retentionDays * DAY_MS)
+      } catch (error) {
+        log.warn("old audits could not be removed", { error: describeError(error) })
+      }
+    },
+  }
+}

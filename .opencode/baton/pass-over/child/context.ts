@@ -1,0 +1,239 @@
+import { createHash } from "node:crypto"
+import type { Part } from "@opencode-ai/sdk"
+import { cutText } from "../../host/log.ts"
+import { readProjectFile } from "../../host/project-file.ts"
+import type { Answer, MessagePage, MessageTarget, Sessions, StoredMessage } from "../../host/sessions.ts"
+import type { Ledger } from "../../ledger/ledger.ts"
+import { collectUserText } from "../../task/parse.ts"
+import type { TaskBinding } from "../../task/registry.ts"
+import type { PassOverRequest, WorkContext } from "../contract.ts"
+import type { PassOverArguments } from "../tools.ts"
+import type { LeftOut } from "../worktree/worktree.ts"
+
+const READ_DEADLINE_MS = 1_500
+
+/** What the ledger says of a task, for somebody who has never seen it; undefined when it cannot be read now. */
+export const describeTask = async (ledger: Pick<Ledger, "readTask">, taskID: string): Promise<string | undefined> => {
+  const read = await ledger.readTask(taskID, { deadlineMs: READ_DEADLINE_MS })
+  if (read.kind !== "found") return undefined
+  const { title, description, definitionOfDone } = read.task
+  return [title, ...(definitionOfDone ? [`Definition of done: ${definitionOfDone}`] : []), description]
+    .filter((text) => text !== "")
+    .join("\n")
+}
+
+const DEFAULT_MESSAGES = 4
+const BLOCK_CHARACTERS = 6_000
+
+export type GatherDeps = {
+  readonly sessions: Pick<Sessions, "messages" | "todos">
+  /** Real paths: of the folder that files must lie in, and of the one that relative paths are taken from. */
+  readonly places: () => Promise<{ root: string; base: string }>
+  /** Where a path that was asked for lies, for an originator that works elsewhere than it seems. */
+  readonly locate: (path: string) => string
+  readonly findTask: (sessionID: string) => Promise<TaskBinding | undefined>
+  /** What the ledger has on a task; undefined when it cannot be read. */
+  readonly readSpecification: (taskID: string) => Promise<string | undefined>
+}
+
+const readFile = async (places: { root: string; base: string }, path: string): Promise<File> => {
+  const file = await readProjectFile(places, path)
+  if (file.kind !== "file") return { path, content: null, hash: null, note: file.reason }
+  return { path: file.path, content: file.text, hash: createHash("sha256").update(file.text).digest("hex") }
+}
+
+const messagesOf = (page: Answer<MessagePage>, messageID: string): StoredMessage[] =>
+  // The message that makes this very call says nothing that is finished.
+  page.kind === "answer" ? page.value.messages.filter(({ info }) => info.id !== messageID) : []
+
+/** The work of a session as it is passed on, cut to a budget, and the model that works there. */
+export type GatheredContext = {
+  readonly toContext: (maxTokens: number) => WorkContext
+  /** undefined when the call's own message cannot be read. */
+  readonly model: MessageTarget["model"] | undefined
+}
+
+const modelOf = (page: Answer<MessagePage>, messageID: string): MessageTarget["model"] | undefined => {
+  const own = page.kind === "answer" ? page.value.messages.find(({ info }) => info.id === messageID)?.info : undefined
+  return own?.role === "assistant" ? { providerID: own.providerID, modelID: own.modelID } : undefined
+}
+
+/** Reads all that may be passed on; what cannot be read is named in it. */
+export const gatherContext = async (
+  { sessions, places, locate, findTask, readSpecification }: GatherDeps,
+  call: { readonly sessionID: string; readonly messageID: string; readonly args: PassOverArguments },
+): Promise<GatheredContext> => {
+  const { sessionID, messageID, args } = call
+  const count = args.messages ?? DEFAULT_MESSAGES
+  const folders = await places()
+  const [files, page, todos, binding] = await Promise.all([
+    Promise.all([...new Set(args.files ?? [])].map((path) => readFile(folders, locate(path)))),
+    sessions.messages(sessionID, count + 1),
+    sessions.todos(sessionID),
+    findTask(sessionID),
+  ])
+  const specification = binding && (await readSpecification(binding.taskID))
+  const block = [specification, binding?.brief].filter((text) => text !== undefined && text !== "").join("\n\n")
+  const work = {
+    objective: args.objective,
+    background: args.background,
+    expected: args.expected,
+    files,
+    messages: count === 0 ? [] : messagesOf(page, messageID).slice(-count),
+    todos: todos.kind === "answer" ? todos.value.map(({ content, status }) => ({ content, status })) : [],
+    task: binding ? { id: binding.taskID, role: binding.role, block: cutText(block, BLOCK_CHARACTERS) } : null,
+  }
+  return {
+    toContext: (maxTokens) => buildWorkContext({ ...work, maxTokens }),
+    model: modelOf(page, messageID),
+  }
+}
+
+/** Roughly what a token is in English text and code. */
+const CHARACTERS_PER_TOKEN = 4
+const TOOL_OUTPUT_CHARACTERS = 2_000
+const MESSAGE_CHARACTERS = 4_000
+
+export type File = WorkContext["files"][number]
+type Message = WorkContext["messages"][number]
+type ToolResult = WorkContext["tool_results"][number]
+
+export type ContextParts = {
+  readonly objective: string
+  readonly background?: string | undefined
+  readonly expected?: string | undefined
+  readonly files: readonly File[]
+  /** Of the originator's session, oldest first. */
+  readonly messages: readonly StoredMessage[]
+  readonly todos: WorkContext["todos"]
+  readonly task: WorkContext["task"]
+  /** A token is four characters here. */
+  readonly maxTokens: number
+}
+
+const cut = (text: string, limit: number): string => (text.length > limit ? `${cutText(text, limit)}…` : text)
+
+const readMessage = ({ info, parts }: StoredMessage): Message[] => {
+  const text = collectUserText(parts).trim()
+  return text === "" ? [] : [{ role: info.role, text: cut(text, MESSAGE_CHARACTERS) }]
+}
+
+/** @returns nothing for a part that is no finished tool call, and for this feature's own tools */
+export const readToolResult = (part: Part): ToolResult[] => {
+  if (part.type !== "tool" || part.tool.startsWith("pass_over")) return []
+  const { tool, state } = part
+  if (state.status === "error") return [{ tool, title: "", status: "error", output: state.error }]
+  return state.status === "completed" ? [{ tool, title: state.title, status: "completed", output: state.output }] : []
+}
+
+/** Takes what fits, in order; what does not is named. */
+const createBudget = (characters: number) => {
+  let left = characters
+  const leftOut: string[] = []
+  const takes = (text: string, name: string): boolean => {
+    const fits = text.length <= left
+    if (fits) left -= text.length
+    else leftOut.push(name)
+    return fits
+  }
+  return { leftOut, takes }
+}
+
+/**
+ * The work as it is passed on. The named files come first, then the newest tool results and messages; what is beyond the
+ * budget is left out and named, so that the subagent can read it for itself.
+ */
+export const buildWorkContext = (parts: ContextParts): WorkContext => {
+  const { objective, background, expected, todos, task } = parts
+  const fixed = [objective, background, expected, task?.block, JSON.stringify(todos)].join("").length
+  const budget = createBudget(Math.max(0, parts.maxTokens * CHARACTERS_PER_TOKEN - fixed))
+  const files = parts.files.map((file): File => {
+    if (file.content === null || budget.takes(file.content, file.path)) return file
+    return { ...file, content: null, note: "beyond the token budget: read it yourself" }
+  })
+  const newestFirst = parts.messages.toReversed()
+  const results = newestFirst
+    .flatMap((message) => message.parts.toReversed().flatMap(readToolResult))
+    .map((result) => ({ ...result, output: cut(result.output, TOOL_OUTPUT_CHARACTERS) }))
+    .filter(({ tool, title, output }, at) =>
+      budget.takes(output, `tool result ${at + 1} from the end: ${tool} ${title}`),
+    )
+  const messages = newestFirst
+    .flatMap(readMessage)
+    .filter(({ role, text }, at) => budget.takes(text, `message ${at + 1} from the end (${role})`))
+  return {
+    objective,
+    ...(background === undefined ? {} : { background }),
+    ...(expected === undefined ? {} : { expected }),
+    files,
+    messages: messages.toReversed(),
+    tool_results: results.toReversed(),
+    todos,
+    task,
+    left_out: budget.leftOut,
+  }
+}
+
+/** A fence that nothing in the text can close. */
+const fence = (text: string): string => {
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length))
+  const mark = "`".repeat(longest + 1)
+  return `${mark}\n${text}${text.endsWith("\n") ? "" : "\n"}${mark}`
+}
+
+const section = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ["", `## ${title}`, ...lines]
+
+const renderFile = ({ path, content, note }: WorkContext["files"][number]): string =>
+  content === null ? `- ${path}: ${note ?? "not shown"}` : `### ${path}\n${fence(content)}`
+
+/** What the subagent reads as its order. */
+export const renderOrder = (request: PassOverRequest): string => {
+  const { work_context: work, originating_agent_id: originator } = request
+  return [
+    `The agent ${originator} passes this work over to you (${request.reason}).`,
+    "",
+    work.objective,
+    ...(work.background === undefined ? [] : ["", `Background: ${work.background}`]),
+    ...(work.expected === undefined ? [] : ["", `Expected back: ${work.expected}`]),
+    "",
+    "When you are done, call pass_over_return once with status, summary, and your decision and findings where there are any.",
+    "Files that you change are seen by program: do not list them. After pass_over_return, end your turn.",
+  ].join("\n")
+}
+
+/**
+ * What goes with the order; undefined when there is nothing.
+ *
+ * @param leftOut what the subagent's copy does not have
+ */
+export const renderContext = (
+  { work_context: work }: PassOverRequest,
+  leftOut: readonly LeftOut[],
+): string | undefined => {
+  const lines = [
+    ...section(
+      "In the project and not in your copy of it",
+      leftOut.map(({ path, reason }) => `- ${path}: ${reason}`),
+    ),
+    ...section("Task of the session", work.task ? [`${work.task.id} (${work.task.role})`, work.task.block] : []),
+    ...section(
+      "Todos of the originator",
+      work.todos.map(({ content, status }) => `- [${status}] ${content}`),
+    ),
+    ...section("Files", work.files.map(renderFile)),
+    ...section(
+      "Recent messages of the originator's session",
+      work.messages.map(({ role, text }) => `${role}:\n${fence(text)}`),
+    ),
+    ...section(
+      "Recent tool results",
+      work.tool_results.map(({ tool, title, status, output }) => `${tool} ${title} (${status}):\n${fence(output)}`),
+    ),
+    ...section(
+      "Left out for lack of room",
+      work.left_out.map((name) => `- ${name}`),
+    ),
+  ]
+  return lines.length === 0 ? undefined : `# Context of the work\n${lines.join("\n")}`
+}

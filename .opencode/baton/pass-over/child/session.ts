@@ -1,0 +1,381 @@
+import { createDeferred, withDeadline } from "../../host/async.ts"
+import type { ChildSessions, PermissionRule, Prompt } from "../../host/child-sessions.ts"
+import { cutText, describeError, type Log } from "../../host/log.ts"
+import type { Answer, Sessions, StoredMessage } from "../../host/sessions.ts"
+import { type PassOverError, passOverError } from "../errors.ts"
+import { abortTree } from "../policy/chain.ts"
+import type { Policy } from "../policy/policy.ts"
+import { buildWorkOutput, CHILD_MESSAGES, changedPaths, setUpError, writtenPaths } from "../result/work-output.ts"
+import type { Passes } from "../store/passes.ts"
+import type { PassRecord } from "../store/record.ts"
+import { pathInWorktree, redirectPath } from "../worktree/redirect.ts"
+import type { PassWorktree } from "../worktree/worktree.ts"
+import { type LivePass, type PassSessions, stopPass } from "./active-passes.ts"
+import { renderContext, renderOrder } from "./context.ts"
+import { childRules } from "./permissions.ts"
+
+export type RetryPolicy = Pick<Policy, "max_retries" | "retry_delay_ms" | "backoff_multiplier">
+
+/** No wait is longer, whatever the multiplier makes of it. */
+export const MAX_DELAY_MS = 600_000
+/** A delay is this much longer or shorter, so that many who failed at once do not come back at once. */
+const JITTER = 0.2
+
+/**
+ * How long to wait before each further attempt, in ms: the delay, growing by the multiplier, each with its jitter.
+ *
+ * @param random from 0 to below 1
+ */
+export const retryDelays = (policy: RetryPolicy, random: () => number): number[] =>
+  Array.from({ length: policy.max_retries }, (_, at) => {
+    const delay = policy.retry_delay_ms * policy.backoff_multiplier ** at
+    return Math.round(Math.min(delay, MAX_DELAY_MS) * (1 - JITTER + 2 * JITTER * random()))
+  })
+
+export type Retried<Outcome> =
+  | { readonly kind: "ended"; readonly outcome: Outcome; readonly attempts: number }
+  /** Aborted before an attempt could end; `last` is what the one before ended with. */
+  | { readonly kind: "aborted"; readonly last: Outcome | undefined; readonly attempts: number }
+
+export type RetryDeps<Outcome> = {
+  readonly policy: RetryPolicy
+  /** @param number from 1. Rejects only for what no further attempt can help. */
+  readonly attempt: (number: number) => Promise<Outcome>
+  /** Whether another attempt may do better. */
+  readonly isRecoverable: (outcome: Outcome) => boolean
+  /** Told before the wait, so that no attempt goes unrecorded. */
+  readonly onFailure?: (outcome: Outcome, about: { attempt: number; delayMs: number }) => Promise<void>
+  readonly signal: AbortSignal
+  readonly random?: () => number
+}
+
+/** Resolves after the time or at the abort, whichever is first; leaves neither timer nor listener. */
+const pause = (delayMs: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener("abort", end)
+      resolve()
+    }
+    const timer = setTimeout(end, delayMs)
+    signal.addEventListener("abort", end)
+    if (signal.aborted) end()
+  })
+
+/** Tries until an attempt ends well, ends in what no other can help, or there are no more; an abort ends it at once. */
+export const runWithRetry = async <Outcome>(deps: RetryDeps<Outcome>): Promise<Retried<Outcome>> => {
+  const { policy, attempt, isRecoverable, onFailure, signal, random = Math.random } = deps
+  const delays = retryDelays(policy, random)
+  let last: Outcome | undefined
+  for (let number = 1; ; number++) {
+    if (signal.aborted) return { kind: "aborted", last, attempts: number - 1 }
+    const outcome = await attempt(number)
+    const delayMs = delays[number - 1]
+    if (delayMs === undefined || signal.aborted || !isRecoverable(outcome))
+      return { kind: "ended", outcome, attempts: number }
+    last = outcome
+    await onFailure?.(outcome, { attempt: number, delayMs })
+    await pause(delayMs, signal)
+  }
+}
+
+/** How long a child that was told to stop may take for it, and how often it is told. */
+const STOP_GRACE_MS = 5_000
+const STOP_AGAIN_MS = 250
+/** How long a child may speak on after its work is over. */
+const CLOSING_MS = 60_000
+
+export type ChildEnd =
+  /** Its work is over by itself. */
+  | { readonly kind: "ended" }
+  | { readonly kind: "crashed"; readonly error: PassOverError }
+  /** It was aborted, by the pass or by a person. */
+  | { readonly kind: "stopped" }
+
+export type ChildOrder = {
+  readonly parentID: string
+  readonly title: string
+  readonly permission: readonly PermissionRule[]
+  readonly prompt: Prompt
+  /** Its work is over before its turn is: what it says from then on is not waited for. */
+  readonly atRest: Promise<unknown>
+  /** Ends the child and everything below it. */
+  readonly signal: AbortSignal
+  /** Called before the child begins to work; it works while what this stores is being stored. */
+  readonly onSession: (sessionID: string) => Promise<void>
+  /** Called when the child's turn is over, which may be after this program has stopped waiting for it. */
+  readonly onTurnOver: (sessionID: string) => void
+}
+
+const crashed = (message: string, cause: string): ChildEnd => ({
+  kind: "crashed",
+  error: passOverError("E011", { message, cause }),
+})
+
+const describeModelError = (error: { name: string; data: Record<string, unknown> }): string => {
+  const { message } = error.data
+  return `${error.name}${typeof message === "string" ? `: ${message}` : ""}`.slice(0, 500)
+}
+
+/** OpenCode forgets an abort that comes while a prompt is still being stored, so that it is said until the turn has ended. */
+const endTurn = async (
+  { sessions, log }: { sessions: ChildSessions; log: Log },
+  sessionID: string,
+  turn: Promise<unknown>,
+): Promise<void> => {
+  const over = performance.now() + STOP_GRACE_MS
+  while (performance.now() < over) {
+    await abortTree(sessions, sessionID, log)
+    const ended = await withDeadline(turn, STOP_AGAIN_MS)
+    if (ended.kind !== "late") return
+  }
+  log.warn("a child session did not end when it was told to", { sessionID })
+}
+
+/** Whatever comes first: one of these, or the abort. */
+const firstOf = async <T>(promises: readonly Promise<T>[], signal: AbortSignal): Promise<T | { kind: "stopped" }> => {
+  const stopped = createDeferred<{ kind: "stopped" }>()
+  const stop = (): void => stopped.resolve({ kind: "stopped" })
+  signal.addEventListener("abort", stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    return await Promise.race([...promises, stopped.promise])
+  } finally {
+    signal.removeEventListener("abort", stop)
+  }
+}
+
+/** A child at rest ends its turn by itself, or is ended like one at work. */
+const letSpeak = async (
+  deps: { sessions: ChildSessions; log: Log },
+  { sessionID, turn, signal }: { sessionID: string; turn: Promise<unknown>; signal: AbortSignal },
+): Promise<void> => {
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(), CLOSING_MS)
+  timer.unref()
+  const over = turn.then(() => ({ kind: "over" as const }))
+  const first = await firstOf([over], AbortSignal.any([signal, limit.signal]))
+  clearTimeout(timer)
+  if (first.kind === "stopped") await endTurn(deps, sessionID, turn)
+}
+
+/** Creates a child session, lets its agent work, and waits for the end of its work. Never throws. */
+export const runChild = async (
+  { sessions, log }: { sessions: ChildSessions; log: Log },
+  order: ChildOrder,
+): Promise<ChildEnd> => {
+  const { signal, prompt } = order
+  if (signal.aborted) return { kind: "stopped" }
+  const created = await sessions.create(order)
+  if (created.kind === "failed") return crashed("The child session could not be created", created.reason)
+  const sessionID = created.value
+  const noted = order.onSession(sessionID)
+  const turn = sessions.prompt(sessionID, prompt).finally(() => order.onTurnOver(sessionID))
+  try {
+    await noted
+  } catch (error) {
+    // A child that nobody knows of must not work.
+    await endTurn({ sessions, log }, sessionID, turn)
+    throw error
+  }
+  const first = await firstOf<{ kind: "over"; answer: Answer<StoredMessage> } | { kind: "at-rest" }>(
+    [turn.then((answer) => ({ kind: "over", answer })), order.atRest.then(() => ({ kind: "at-rest" }))],
+    signal,
+  )
+  if (first.kind === "stopped") {
+    await endTurn({ sessions, log }, sessionID, turn)
+    return { kind: "stopped" }
+  }
+  if (first.kind === "at-rest") {
+    void letSpeak({ sessions, log }, { sessionID, turn, signal })
+    return { kind: "ended" }
+  }
+  const { answer } = first
+  if (answer.kind === "failed") return crashed("The subagent's turn failed", answer.reason)
+  const { info } = answer.value
+  const error = info.role === "assistant" ? info.error : undefined
+  if (!error) return { kind: "ended" }
+  if (error.name === "MessageAbortedError") return { kind: "stopped" }
+  return crashed("The subagent's model gave an error", describeModelError(error))
+}
+
+export type PassWorkDeps = {
+  readonly sessions: Pick<Sessions, "messages">
+  readonly childSessions: ChildSessions
+  readonly passSessions: PassSessions
+  readonly passes: Passes
+  readonly worktree: PassWorktree
+  /** The copy's place relative to the worktree, as rules about files name it. */
+  readonly relativeCopy: (copy: string) => string
+  readonly log: Log
+  readonly now: () => Date
+}
+
+const TITLE_CHARACTERS = 60
+
+const titleOf = ({ prepared }: LivePass): string => {
+  const objective = cutText(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
+  return `${objective} (@${prepared.subagent.name} pass_over)`
+}
+
+/** Runs a pass's child to its end and stores what came of it. */
+export const createPassWork = (deps: PassWorkDeps) => {
+  const { sessions, childSessions, passSessions, passes, worktree, log, now } = deps
+
+  const attempt = (pass: LivePass): Promise<ChildEnd> => {
+    const { request, subagent, originatorRules, model } = pass.prepared
+    const { limits } = pass
+    const { place } = pass
+    const copy = place && {
+      relative: deps.relativeCopy(place.copy),
+      moved: (path: string) => redirectPath(path, place),
+    }
+    return runChild(
+      { sessions: childSessions, log },
+      {
+        parentID: request.originating_session_id,
+        title: titleOf(pass),
+        permission: childRules({
+          limits,
+          child: subagent.permission,
+          originator: originatorRules,
+          copy,
+        }),
+        prompt: {
+          text: renderOrder(request),
+          context: renderContext(request, pass.leftOut),
+          agent: subagent.name,
+          model,
+        },
+        atRest: pass.rest.promise,
+        signal: pass.stopping.signal,
+        onSession: async (sessionID) => {
+          pass.childSessionID = sessionID
+          passSessions.begin(sessionID, {
+            passID: pass.id,
+            limits,
+            place: pass.place,
+            hasReturned: false,
+            isOver: false,
+            refusals: 0,
+            begun: new Set(),
+            above: request.metadata.origination_chain.map((link) => link.session_id),
+            originatorWentOn: createDeferred(),
+            stop: () => pass.stopping.abort(),
+          })
+          const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
+          // It was cancelled between two attempts.
+          if (started.kind === "refused") pass.stopping.abort()
+        },
+        onTurnOver: passSessions.end,
+      },
+    )
+  }
+
+  const readMessages = async ({ childSessionID, transcript }: LivePass): Promise<readonly StoredMessage[]> => {
+    if (transcript) return transcript
+    if (childSessionID === null) return []
+    const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
+    if (answer.kind === "answer") return answer.value.messages
+    log.warn("the transcript of a pass cannot be read", { sessionID: childSessionID, reason: answer.reason })
+    return []
+  }
+
+  /** Puts into the worktree what the policy wants there. */
+  const keepFiles = async (pass: LivePass, record: PassRecord): Promise<PassRecord> => {
+    const kept = await worktree.keep(pass.id)
+    if (kept.kind === "refused") {
+      log.warn("changes could not be kept", { pass: pass.id, reason: kept.reason })
+      return record
+    }
+    const paths = kept.files
+      .filter(({ outcome }) => outcome !== "conflict" && outcome !== "not-tried")
+      .map(({ path }) => path)
+    if (paths.length === 0) return record
+    const applied = await passes.advance(pass.id, { type: "applied", paths, by: "policy" })
+    return applied.kind === "moved" ? applied.record : record
+  }
+
+  const finish = async (pass: LivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
+    const { request, policy } = pass.prepared
+    if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
+    const messages = await readMessages(pass)
+    const { place } = pass
+    const written = place ? writtenPaths(messages).map((path) => pathInWorktree(path, place)) : []
+    const toolPaths = new Set(written.filter((path) => path !== undefined))
+    const changes = await worktree.withhold(pass.id, toolPaths)
+    const output = buildWorkOutput({
+      request,
+      childSessionID: pass.childSessionID,
+      attempts,
+      end,
+      stopReason: pass.stopReason,
+      returned: pass.returned,
+      setUpError: pass.setUpError,
+      returnError: pass.returnError,
+      messages,
+      changes,
+      copy: place?.copy,
+      completedAt: now().toISOString(),
+    })
+    const paths = changedPaths(output)
+    if (pass.stopReason === "cancelled") {
+      // Refused where whoever cancelled it has said so already.
+      await passes.advance(pass.id, { type: "cancelled" })
+      const rejected = changes.kind === "changes" ? await worktree.reject(pass.id) : changes
+      if (rejected.kind === "refused" && rejected.code !== "unknown-pass")
+        log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
+      return undefined
+    }
+    // Its originator has gone without having noted that, as at an exit: a late result, of which it is told.
+    if (!pass.isAwaited && !request.async && request.return_required)
+      await passes.advance(pass.id, { type: "timed_out" })
+    const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
+    if (returned.kind === "refused") {
+      log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
+      return undefined
+    }
+    // What came late, or from a child that did not complete its work, is for the originator to decide.
+    const isWhole = end.kind === "ended" && output.status === "completed"
+    const isKept = policy.values.auto_apply && isWhole && paths.length > 0
+    const { state } = returned.record
+    return isKept && "is_late" in state && !state.is_late ? keepFiles(pass, returned.record) : returned.record
+  }
+
+  const work = async (pass: LivePass): Promise<PassRecord | undefined> => {
+    const { policy } = pass.prepared
+    const timer = setTimeout(() => stopPass(pass, "max_time"), policy.values.max_time_ms)
+    timer.unref()
+    void pass.made.then((refusal) => {
+      if (!refusal) return
+      pass.setUpError = setUpError(refusal)
+      pass.stopping.abort()
+    })
+    try {
+      const retried = await runWithRetry({
+        policy: policy.values,
+        attempt: () => attempt(pass),
+        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned && !pass.returnError,
+        onFailure: async (end) => {
+          if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
+        },
+        signal: pass.stopping.signal,
+      })
+      const end = retried.kind === "ended" ? retried.outcome : { kind: "stopped" as const }
+      return await finish(pass, end, retried.attempts)
+    } catch (error) {
+      log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
+      // The next start finds it open; until then nothing more may happen to its files.
+      if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
+      await worktree.withhold(pass.id)
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Starts the child; `pass.finished` ends with what is stored. */
+  return (pass: LivePass): void => {
+    pass.finished = work(pass)
+  }
+}

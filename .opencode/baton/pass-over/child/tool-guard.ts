@@ -1,0 +1,99 @@
+import type { Log } from "../../host/log.ts"
+import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../tools.ts"
+import { pathsToWrite, redirectCall } from "../worktree/redirect.ts"
+import { leadsOut } from "../worktree/way-out.ts"
+import type { PassWorktree } from "../worktree/worktree.ts"
+import type { PassSession, PassSessions } from "./active-passes.ts"
+import { type Limits, mayUseTool, refusedTools } from "./permissions.ts"
+
+export type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
+
+export type PassGateDeps = {
+  readonly passSessions: Pick<PassSessions, "find" | "own">
+  /** Ends when the files of a pass are there for its tools. */
+  readonly enterFiles: PassWorktree["enter"]
+  readonly log: Pick<Log, "info">
+}
+
+/**
+ * Stands before each tool of a session that works on a pass, or below one: refuses it, or moves it to where the pass works.
+ *
+ * @returns for OpenCode's `tool.execute.before`; throws an Error for the model when the tool may not be used so
+ */
+export const createPassGate =
+  ({ passSessions, enterFiles, log }: PassGateDeps) =>
+  async ({ sessionID, tool, callID }: ToolCall, output: { args: unknown }): Promise<void> => {
+    const pass = passSessions.find(sessionID)
+    if (!pass) return
+    const refuse = (reason: string): never => {
+      log.info("a tool is refused in a pass", { sessionID, pass: pass.passID, tool, reason })
+      throw new Error(reason)
+    }
+    const args = typeof output.args === "object" && output.args !== null ? output.args : {}
+    const isOwn = passSessions.own(sessionID) === pass
+    const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn })
+    if (verdict.kind === "refused") return refuse(verdict.reason)
+    // It touches no file, and nobody waits for a copy to give something back.
+    if (tool === RETURN_TOOL) return
+    if (isOwn) pass.begun.add(callID)
+    const missing = await enterFiles(pass.passID)
+    if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)
+    // While it waited.
+    if (pass.isOver) return refuse(PASS_IS_OVER)
+    const { place } = pass
+    const out = pathsToWrite(tool, verdict.changes).find((path) => place && leadsOut(path, place.copy))
+    if (out !== undefined)
+      return refuse(`${out} is reached through a link that leads out of your copy of the project: nothing is written.`)
+    // OpenCode hands these very arguments to the tool.
+    Object.assign(args, verdict.changes)
+  }
+
+export type ToolVerdict =
+  /** With these of its arguments changed. */
+  | { readonly kind: "go"; readonly changes: Readonly<Record<string, unknown>> }
+  /** A sentence for the model. */
+  | { readonly kind: "refused"; readonly reason: string }
+
+export const PASS_IS_OVER = "Use no more tools and end your turn: the pass is over."
+
+/** Tools that wait for a person, whom a subagent must not keep. */
+const ASKING = "question"
+
+/** Whether and how a tool may be used in a session that works on a pass, or below one. Pure. */
+export const judgeToolCall = (
+  pass: PassSession,
+  { tool, args, isOwn }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean },
+): ToolVerdict => {
+  if (pass.isOver) return { kind: "refused", reason: PASS_IS_OVER }
+  if (isOwn && pass.hasReturned)
+    return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
+  if (tool === ASKING)
+    return { kind: "refused", reason: "Nobody can be asked from here: decide, or return with what you need to know." }
+  if (!mayUseTool(tool, pass.limits)) {
+    const limit = pass.limits.can_run_tools
+      ? "change files (can_modify_files)"
+      : "use tools but reading (can_run_tools)"
+    return {
+      kind: "refused",
+      reason: `The tool ${tool} is refused: this pass may not ${limit}. Return what you can tell.`,
+    }
+  }
+  if (!pass.place) return { kind: "go", changes: {} }
+  const redirection = redirectCall(tool, args, pass.place)
+  if (redirection.kind === "refused") return redirection
+  return { kind: "go", changes: redirection.kind === "redirected" ? redirection.args : {} }
+}
+
+/** What a session can use: only who works on a pass returns, and only who made one has results to decide on. */
+export type SessionRole = {
+  readonly worksOnPass: boolean
+  readonly hasPasses: boolean
+  /** Of the pass that the session, or one above it, works on. */
+  readonly limits: Limits | undefined
+}
+
+export const hiddenTools = ({ worksOnPass, hasPasses, limits }: SessionRole): string[] => [
+  ...(limits ? refusedTools(limits) : []),
+  ...(worksOnPass ? [] : [RETURN_TOOL]),
+  ...(hasPasses ? [] : [APPLY_TOOL, REJECT_TOOL, STATUS_TOOL]),
+]

@@ -1,0 +1,152 @@
+import type { ChildSessions } from "../../host/child-sessions.ts"
+import type { Log } from "../../host/log.ts"
+import type { Sessions, StoredMessage } from "../../host/sessions.ts"
+import { nearestNames } from "../../task/nearest-names.ts"
+import { type PassOverError, passOverError } from "../errors.ts"
+
+/** An agent at work, in the session it works in. */
+export type ChainLink = { readonly agent: string; readonly session_id: string }
+
+export type ChainQuestion = {
+  /** Who is at work from the root session to the caller, as the sessions' parents tell; at least the caller. */
+  readonly stack: readonly ChainLink[]
+  readonly subagent: string
+  /** Every agent that work can be passed to. */
+  readonly knownAgents: readonly string[]
+  /** What the policy says of the subagent. */
+  readonly canReceivePasses: boolean
+  /** Delegations allowed from the root session downwards. */
+  readonly maxDepth: number
+  /** Passes that the root session and all sessions below it have made. */
+  readonly passes: number
+  readonly maxPasses: number
+}
+
+export type ChainAnswer =
+  | { readonly kind: "allowed" /** Delegations with this one. */; readonly depth: number }
+  | { readonly kind: "refused"; readonly error: PassOverError }
+
+/** Such as `build (ses_1) → scout (ses_2) → audit`. */
+export const renderChain = (stack: readonly ChainLink[], subagent: string): string =>
+  [...stack.map(({ agent, session_id }) => `${agent} (${session_id})`), subagent].join(" → ")
+
+/** For a chain that cannot be read: nobody knows how deep it is, so that nothing is passed. @param cause what was in the way */
+export const unreadableChain = (cause: string): PassOverError =>
+  passOverError("E020", { message: "The chain of sessions above this one could not be read", cause })
+
+const findUnknownAgent = ({ subagent, knownAgents }: ChainQuestion): PassOverError | undefined => {
+  if (knownAgents.includes(subagent)) return undefined
+  const nearest = nearestNames(subagent, knownAgents)
+  return passOverError("E001", {
+    message: `There is no subagent ${JSON.stringify(subagent)}`,
+    cause: nearest.length === 0 ? "This project has no subagents" : `The nearest names are ${nearest.join(", ")}`,
+  })
+}
+
+const findClosed = ({ subagent, canReceivePasses }: ChainQuestion): PassOverError | undefined =>
+  canReceivePasses
+    ? undefined
+    : passOverError("E001", {
+        message: `${subagent} receives no passes`,
+        cause: "can_receive_passes is false for it",
+        nextStep: "Choose another subagent, or do the work yourself.",
+      })
+
+const findCycle = ({ stack, subagent }: ChainQuestion): PassOverError | undefined => {
+  const at = stack.findIndex(({ agent }) => agent === subagent)
+  if (at < 0) return undefined
+  const cause = renderChain(stack, subagent)
+  if (at === stack.length - 1) {
+    const nextStep = "You are this agent: do the work yourself."
+    return passOverError("E003", { message: `${subagent} would pass work to itself`, cause, nextStep })
+  }
+  return passOverError("E003", { message: `${subagent} is at work in this chain and waits for its result`, cause })
+}
+
+const findDepth = ({ stack, subagent, maxDepth }: ChainQuestion): PassOverError | undefined =>
+  stack.length <= maxDepth
+    ? undefined
+    : passOverError("E002", {
+        message: `This would be delegation ${stack.length}; ${maxDepth} are allowed`,
+        cause: renderChain(stack, subagent),
+      })
+
+const findLimit = ({ passes, maxPasses }: ChainQuestion): PassOverError | undefined =>
+  passes < maxPasses
+    ? undefined
+    : passOverError("E004", {
+        message: `The session and those below it have made ${passes} passes; ${maxPasses} are allowed`,
+        cause: `max_passes_per_session is ${maxPasses}`,
+      })
+
+/**
+ * Whether a pass may be made: the subagent is there, stands nowhere on the active stack, and neither depth nor number of
+ * passes is used up. Depth counts delegations and is allowed up to the maximum; a return pops its agent from the stack.
+ */
+export const judgeChain = (question: ChainQuestion): ChainAnswer => {
+  if (question.stack.length === 0) return { kind: "refused", error: unreadableChain("No session was found") }
+  const error =
+    findUnknownAgent(question) ??
+    findClosed(question) ??
+    findCycle(question) ??
+    findDepth(question) ??
+    findLimit(question)
+  return error ? { kind: "refused", error } : { kind: "allowed", depth: question.stack.length }
+}
+
+/** Deeper than any policy allows, so that damaged data ends somewhere. */
+const MAX_LEVELS = 64
+const NEWEST_MESSAGES = 10
+/** Agents by which OpenCode does its own work in a session. */
+const INTERNAL: ReadonlySet<string> = new Set(["compaction", "title", "summary"])
+
+const agentOf = ({ info }: StoredMessage): string => (info.role === "user" ? info.agent : info.mode)
+
+export type ChainRead =
+  | { readonly kind: "chain"; readonly stack: ChainLink[] }
+  | { readonly kind: "unreadable"; readonly cause: string }
+
+/**
+ * Who is at work from the root session down to the caller, by the sessions' stored parents: built-in subagents count, and
+ * no agent can claim another place.
+ */
+export const readChain = async (
+  sessions: Pick<Sessions, "parent" | "messages">,
+  caller: ChainLink,
+): Promise<ChainRead> => {
+  const stack: ChainLink[] = [caller]
+  for (let level = 0; level < MAX_LEVELS; level++) {
+    const child = stack[0]?.session_id ?? ""
+    const parent = await sessions.parent(child)
+    if (parent.kind === "failed") return { kind: "unreadable", cause: `${child}: ${parent.reason}` }
+    if (parent.value === undefined) return { kind: "chain", stack }
+    const session_id = parent.value
+    if (stack.some((link) => link.session_id === session_id)) break
+    const newest = await sessions.messages(session_id, NEWEST_MESSAGES)
+    if (newest.kind === "failed") return { kind: "unreadable", cause: `${session_id}: ${newest.reason}` }
+    const agent = newest.value.messages.map(agentOf).findLast((name) => !INTERNAL.has(name))
+    if (agent === undefined) return { kind: "unreadable", cause: `${session_id} does not say which agent works there` }
+    stack.unshift({ agent, session_id })
+  }
+  return { kind: "unreadable", cause: "the sessions' parents lead in a circle" }
+}
+
+/** Ends a session's turn and those of every session below it, again until nothing new turns up. */
+export const abortTree = async (
+  sessions: Pick<ChildSessions, "abort" | "children">,
+  sessionID: string,
+  log: Pick<Log, "warn">,
+): Promise<void> => {
+  const seen = new Set<string>()
+  const open = [sessionID]
+  while (open.length > 0) {
+    const current = open.pop() ?? ""
+    seen.add(current)
+    const aborted = await sessions.abort(current)
+    if (aborted.kind === "failed") log.warn("a session was not ended", { sessionID: current, reason: aborted.reason })
+    const children = await sessions.children(current)
+    if (children.kind === "failed")
+      log.warn("sessions below are unknown", { sessionID: current, reason: children.reason })
+    else open.push(...children.value.filter((child) => !seen.has(child)))
+  }
+}

@@ -1,0 +1,352 @@
+import { lstat, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import type { core, infer as Infer } from "zod"
+import { describeError, isAbsent } from "../../host/log.ts"
+import { loadZod, type Zod } from "../../host/schema.ts"
+import { type PassOverError, passOverError } from "../errors.ts"
+import { POLICY_FILE } from "../hooks.ts"
+
+export type JSONPath = readonly (string | number)[]
+
+export type LocatedJSON =
+  | {
+      readonly kind: "value"
+      readonly value: unknown
+      /** The line, from 1, on which what stands at a path begins; that of the nearest thing around it when it is not there. */
+      readonly lineOf: (path: JSONPath) => number
+    }
+  | { readonly kind: "malformed"; readonly line: number; readonly reason: string }
+
+/** Deeper than any settings; a file that is nested deeper is refused rather than followed. */
+const MAX_DEPTH = 64
+const SHOWN_CHARACTERS = 20
+/** The pieces of JSON, each where the last one ended (RFC 8259); what a text may hold, `JSON.parse` knows. */
+const BLANK = /[ \t\r\n]*/y
+const TEXT = /"(?:[^"\\\n\r]|\\.)*"/y
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const WORD = /true|false|null/y
+
+class Malformed extends Error {
+  readonly at: number
+  constructor(at: number, reason: string) {
+    super(reason)
+    this.at = at
+  }
+}
+
+const keyOf = (path: JSONPath): string => JSON.stringify(path)
+
+const parse = (text: string, starts: Map<string, number>): unknown => {
+  let at = 0
+
+  const take = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at
+    const [found] = pattern.exec(text) ?? []
+    at += found?.length ?? 0
+    return found
+  }
+  const skipBlanks = (): void => void take(BLANK)
+  const shown = (): string =>
+    at >= text.length ? "the end of the file" : JSON.stringify(text.slice(at, at + SHOWN_CHARACTERS))
+  const refuse = (expected: string): never => {
+    throw new Malformed(at, `expected ${expected}, received ${shown()}`)
+  }
+  /** @returns whether it goes on */
+  const takeSeparator = (end: string): boolean => {
+    skipBlanks()
+    if (text[at] !== "," && text[at] !== end) return refuse(`"," or "${end}"`)
+    return text[at++] === ","
+  }
+  const takeText = (): string | undefined => {
+    const start = at
+    const quoted = take(TEXT)
+    if (quoted === undefined) return undefined
+    try {
+      return JSON.parse(quoted) as string
+    } catch {
+      throw new Malformed(start, `expected a text as JSON has it, received ${quoted.slice(0, SHOWN_CHARACTERS)}`)
+    }
+  }
+  const isEmpty = (end: string): boolean => {
+    skipBlanks()
+    if (text[at] !== end) return false
+    at++
+    return true
+  }
+
+  const readObject = (path: JSONPath): Record<string, unknown> => {
+    const entries = new Map<string, unknown>()
+    if (isEmpty("}")) return {}
+    do {
+      skipBlanks()
+      const start = at
+      const key = takeText() ?? refuse("a key in double quotes")
+      if (entries.has(key)) throw new Malformed(start, `the key ${JSON.stringify(key)} is there twice`)
+      starts.set(keyOf([...path, key]), start)
+      skipBlanks()
+      if (text[at] !== ":") refuse('":"')
+      at++
+      entries.set(key, readValue([...path, key]))
+    } while (takeSeparator("}"))
+    // A key such as __proto__ is a key like any other.
+    return Object.fromEntries(entries)
+  }
+
+  const readArray = (path: JSONPath): unknown[] => {
+    const values: unknown[] = []
+    if (isEmpty("]")) return values
+    do values.push(readValue([...path, values.length]))
+    while (takeSeparator("]"))
+    return values
+  }
+
+  const readValue = (path: JSONPath): unknown => {
+    if (path.length > MAX_DEPTH) throw new Malformed(at, `it is nested more than ${MAX_DEPTH} deep`)
+    skipBlanks()
+    if (!starts.has(keyOf(path))) starts.set(keyOf(path), at)
+    if (text[at] === "{") {
+      at++
+      return readObject(path)
+    }
+    if (text[at] === "[") {
+      at++
+      return readArray(path)
+    }
+    const plain = take(NUMBER) ?? take(WORD)
+    return plain === undefined ? (takeText() ?? refuse("a value")) : JSON.parse(plain)
+  }
+
+  const value = readValue([])
+  skipBlanks()
+  if (at < text.length) refuse("the end of the file")
+  return value
+}
+
+/**
+ * Parses JSON and knows where each thing stands, which `JSON.parse` does not tell, and on Bun not even for its errors.
+ * Stricter in one point: a key that is there twice is refused, since the last one would win unseen.
+ */
+export const parseLocatedJSON = (text: string): LocatedJSON => {
+  const lineAt = (offset: number): number => text.slice(0, offset).split("\n").length
+  const starts = new Map<string, number>()
+  try {
+    const value = parse(text, starts)
+    const lineOf = (path: JSONPath): number => {
+      for (let length = path.length; length > 0; length--) {
+        const start = starts.get(keyOf(path.slice(0, length)))
+        if (start !== undefined) return lineAt(start)
+      }
+      return lineAt(starts.get(keyOf([])) ?? 0)
+    }
+    return { kind: "value", value, lineOf }
+  } catch (error) {
+    if (error instanceof Malformed) return { kind: "malformed", line: lineAt(error.at), reason: error.message }
+    throw error
+  }
+}
+
+/** What a policy may say, each key for itself; how it is come by is in policy-resolution.ts. */
+export type Policy = {
+  /** Whether a result goes back without the user being asked. */
+  readonly auto_return: boolean
+  /** Whether the files that the subagent changed stay changed without `pass_over_apply`. */
+  readonly auto_apply: boolean
+  /** How long the originator waits. */
+  readonly timeout_ms: number
+  /** What becomes of the subagent then. */
+  readonly on_timeout: "stop" | "continue"
+  /** Delegations from the root session downwards. */
+  readonly max_chain_depth: number
+  readonly notify_on_return: "always" | "only_issues" | "never"
+  readonly can_receive_passes: boolean
+  readonly can_modify_files: boolean
+  readonly can_run_tools: boolean
+  /** How long the subagent may work at all, whoever waits for it. */
+  readonly max_time_ms: number
+  /** Whether the same question is answered by the stored output. */
+  readonly cache: boolean
+  readonly max_retries: number
+  /** Before the first further attempt. */
+  readonly retry_delay_ms: number
+  readonly backoff_multiplier: number
+  /** Of a root session with all sessions below it. */
+  readonly max_passes_per_session: number
+  /** Of the work context, a token being four characters. */
+  readonly max_context_tokens: number
+}
+
+export type PolicyKey = keyof Policy
+export type PolicyPart = { readonly [Key in PolicyKey]?: Policy[Key] | undefined }
+
+/**
+ * What holds where nobody says anything. All but two values are the design document's: it has a time-out of 30 s, which a
+ * real model passes while it reads; and it names no longest time for a subagent that goes on.
+ */
+export const BUILT_IN_POLICY: Policy = {
+  auto_return: false,
+  auto_apply: false,
+  timeout_ms: 600_000,
+  on_timeout: "continue",
+  max_chain_depth: 3,
+  notify_on_return: "always",
+  can_receive_passes: true,
+  can_modify_files: true,
+  can_run_tools: true,
+  max_time_ms: 1_800_000,
+  cache: false,
+  max_retries: 3,
+  retry_delay_ms: 1000,
+  backoff_multiplier: 2,
+  max_passes_per_session: 50,
+  max_context_tokens: 50_000,
+}
+
+const DAY_MS = 86_400_000
+
+/** Some of the keys of a policy, and no other keys. */
+export const policyPartSchema = (z: Zod) => {
+  const flag = (about: string) => z.boolean().optional().describe(about)
+  const whole = (min: number, max: number, about: string) =>
+    z.number().int().min(min).max(max).optional().describe(about)
+  return z.strictObject({
+    auto_return: flag("Whether a result goes back without the user being asked"),
+    auto_apply: flag("Whether changed files stay changed without pass_over_apply"),
+    timeout_ms: whole(1000, DAY_MS, "How long the originator waits"),
+    on_timeout: z.enum(["stop", "continue"]).optional().describe("What becomes of the subagent when it takes longer"),
+    max_chain_depth: whole(1, 20, "Delegations from the root session downwards"),
+    notify_on_return: z.enum(["always", "only_issues", "never"]).optional().describe("When the user gets a notice"),
+    can_receive_passes: flag("Whether work may be passed here"),
+    can_modify_files: flag("Whether the subagent, and whoever it passes work to, may change files"),
+    can_run_tools: flag("Whether the subagent may use tools beyond reading"),
+    max_time_ms: whole(1000, DAY_MS, "How long the subagent may work at all"),
+    cache: flag("Whether the same question is answered by the stored output"),
+    max_retries: whole(0, 10, "Further attempts after a failure that may pass"),
+    retry_delay_ms: whole(0, 600_000, "Before the first further attempt"),
+    backoff_multiplier: z.number().min(1).max(10).optional().describe("By how much each delay is longer than the last"),
+    max_passes_per_session: whole(1, 10_000, "Passes of a root session and all sessions below it"),
+    max_context_tokens: whole(1000, 1_000_000, "Of the files, messages and tool results that go along"),
+  })
+}
+
+const DEFAULT_RETENTION_DAYS = 90
+
+/** The whole file; everything in it may be left out, nothing else may be in it. */
+export const policyFileSchema = (z: Zod) => {
+  const part = policyPartSchema(z)
+  const agent = z.string().min(1)
+  const pair = z.string().regex(/^[^\s>](?:[^>]*[^\s>])?->[^\s>](?:[^>]*[^\s>])?$/, 'Expected "originator->subagent"')
+  return z.strictObject({
+    $schema: z.string().optional(),
+    defaults: part.prefault({}).describe("For every pass"),
+    pairs: z.record(pair, part).default({}).describe("For passes from one agent to another: originator->subagent"),
+    subagents: z.record(agent, part).default({}).describe("For passes to one agent, whoever makes them"),
+    audit: z
+      .strictObject({
+        enabled: z.boolean().default(true).describe("Whether passes are recorded in .opencode/pass-over-logs"),
+        retention_days: z
+          .number()
+          .int()
+          .min(1)
+          .max(36_500)
+          .default(DEFAULT_RETENTION_DAYS)
+          .describe("How long a record is kept at least"),
+      })
+      .prefault({}),
+  })
+}
+
+export type PolicyFile = Infer<ReturnType<typeof policyFileSchema>>
+
+/** What an empty file says; for one that is not there nothing has to be loaded. */
+const NO_POLICY: PolicyFile = {
+  defaults: {},
+  pairs: {},
+  subagents: {},
+  audit: { enabled: true, retention_days: DEFAULT_RETENTION_DAYS },
+}
+
+export type PolicyRead =
+  | { readonly kind: "policy"; readonly file: PolicyFile /** Whether there is no file. */; readonly isAbsent: boolean }
+  | { readonly kind: "unusable"; readonly error: PassOverError }
+
+const unusable = (path: string, line: number | undefined, cause: string): PolicyRead => ({
+  kind: "unusable",
+  error: passOverError("E030", {
+    message: `${path}${line === undefined ? "" : `:${line}`} is not a policy, so that nothing is passed`,
+    cause,
+  }),
+})
+
+type Located = Extract<LocatedJSON, { kind: "value" }>
+
+/** What one path in the file is, for a person: `pairs."a->b".timeout_ms`. */
+const renderPath = (path: readonly PropertyKey[]): string =>
+  path.map((key) => (/^[\w$]+$/.test(String(key)) ? String(key) : JSON.stringify(String(key)))).join(".")
+
+const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (found, key) => (typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined),
+    value,
+  )
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 80)
+
+const describeIssue = ({ value, lineOf }: Located, issue: core.$ZodIssue): { line: number; cause: string } => {
+  // An unknown key is an issue of the object around it; the line wanted is the key's own.
+  const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : []
+  const path = [...issue.path, ...unknown]
+  const line = lineOf(path.map((key) => (typeof key === "symbol" ? String(key) : key)))
+  const isBadKey = issue.code === "invalid_key"
+  const expected = (isBadKey ? issue.issues[0]?.message : undefined) ?? issue.message
+  const received = isBadKey ? shown(path.at(-1)) : shown(valueAt(value, path))
+  return { line, cause: `${path.length === 0 ? "" : `${renderPath(path)}: `}${expected}, received ${received}` }
+}
+
+/** @param path as it is shown to the user */
+export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): PolicyRead => {
+  const located = parseLocatedJSON(text.replace(/^\uFEFF/, ""))
+  if (located.kind === "malformed") return unusable(path, located.line, located.reason)
+  const parsed = policyFileSchema(z).safeParse(located.value)
+  if (parsed.success) return { kind: "policy", file: parsed.data, isAbsent: false }
+  const [issue] = parsed.error.issues
+  if (!issue) return unusable(path, 1, "it is not valid")
+  const { line, cause } = describeIssue(located, issue)
+  return unusable(path, line, cause)
+}
+
+/**
+ * Reads the policy, anew at each pass. A file that is there and cannot be used is an error and never the defaults, which
+ * could allow what it forbids.
+ *
+ * @param projectRoot absolute path of the folder that holds `.opencode`
+ * @throws when there is a file and zod cannot be loaded
+ */
+export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
+  const path = join(projectRoot, POLICY_FILE)
+  let text: string
+  try {
+    text = await readFile(path, "utf8")
+  } catch (error) {
+    // A link that leads nowhere is a policy that cannot be read, not one that nobody wrote.
+    const isLink = await lstat(path).then(
+      () => true,
+      () => false,
+    )
+    if (isAbsent(error) && !isLink) return { kind: "policy", file: NO_POLICY, isAbsent: true }
+    return unusable(POLICY_FILE, undefined, describeError(error))
+  }
+  return parsePolicy(await loadZod(), text)
+}
+
+/**
+ * Reads the policy of a project that passes work over. It asked for that by the file; one that is gone meanwhile, as between
+ * two writes of an editor, is no policy that allows everything.
+ *
+ * @throws as `readPolicy`
+ */
+export const readPolicyInUse = async (projectRoot: string): Promise<PolicyRead> => {
+  const read = await readPolicy(projectRoot)
+  return read.kind === "policy" && read.isAbsent
+    ? unusable(POLICY_FILE, undefined, "It was there when OpenCode started, and is gone")
+    : read
+}

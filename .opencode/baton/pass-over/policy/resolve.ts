@@ -1,0 +1,142 @@
+import { type PassOverError, passOverError } from "../errors.ts"
+import { POLICY_FILE } from "../hooks.ts"
+import { BUILT_IN_POLICY, type Policy, type PolicyFile, type PolicyKey, type PolicyPart } from "./policy.ts"
+
+/** Where a value came from, the first that has one; `originator` takes away what the originator itself may not do. */
+export const POLICY_LEVELS = ["originator", "override", "pair", "subagent", "global", "built-in"] as const
+export type PolicyLevel = (typeof POLICY_LEVELS)[number]
+
+/** The policy of one pass, as it stays while the pass runs. */
+export type ResolvedPolicy = {
+  readonly name: string
+  readonly values: Policy
+  readonly levels: { readonly [Key in PolicyKey]: PolicyLevel }
+}
+
+export type Resolution =
+  | { readonly kind: "resolved"; readonly policy: ResolvedPolicy }
+  | { readonly kind: "refused"; readonly error: PassOverError }
+
+export type ResolutionInput = {
+  readonly file: Pick<PolicyFile, "defaults" | "pairs" | "subagents">
+  readonly originator: string
+  readonly subagent: string
+  /** What the originator asked for in its call, checked by its schema. */
+  readonly override?: PolicyPart | undefined
+  /** What the originator itself works under, when it is a subagent. */
+  readonly inherited?: Pick<Policy, "can_modify_files" | "can_run_tools"> | undefined
+}
+
+type Bound<Value> = {
+  /** Whose word an override cannot go beyond. */
+  readonly holds: "every level" | "pair and subagent"
+  readonly isWider: (value: Value, limit: Value) => boolean
+}
+
+const isAllowedInstead = (value: boolean, limit: boolean): boolean => value && !limit
+const isMore = (value: number, limit: number): boolean => value > limit
+
+/**
+ * An override is written by a model. What a user limits holds for it everywhere; what a user merely presets it may change,
+ * unless the pair or the subagent has a word of its own on it.
+ */
+const BOUNDS: { readonly [Key in PolicyKey]?: Bound<Policy[Key]> } = {
+  can_receive_passes: { holds: "every level", isWider: isAllowedInstead },
+  can_modify_files: { holds: "every level", isWider: isAllowedInstead },
+  can_run_tools: { holds: "every level", isWider: isAllowedInstead },
+  max_time_ms: { holds: "every level", isWider: isMore },
+  max_chain_depth: { holds: "every level", isWider: isMore },
+  max_passes_per_session: { holds: "every level", isWider: isMore },
+  max_context_tokens: { holds: "every level", isWider: isMore },
+  max_retries: { holds: "every level", isWider: isMore },
+  auto_return: { holds: "pair and subagent", isWider: isAllowedInstead },
+  auto_apply: { holds: "pair and subagent", isWider: isAllowedInstead },
+  timeout_ms: { holds: "pair and subagent", isWider: isMore },
+  on_timeout: { holds: "pair and subagent", isWider: (value, limit) => value === "continue" && limit === "stop" },
+}
+
+export const POLICY_KEYS = Object.keys(BUILT_IN_POLICY) as readonly PolicyKey[]
+
+type Layer = { readonly level: PolicyLevel; readonly name: string; readonly part: PolicyPart }
+
+const ownPart = (parts: Readonly<Record<string, PolicyPart>>, name: string): PolicyPart =>
+  Object.hasOwn(parts, name) ? (parts[name] ?? {}) : {}
+
+const layersOf = ({ file, originator, subagent }: ResolutionInput): Layer[] => {
+  const pair = `${originator}->${subagent}`
+  return [
+    { level: "pair", name: `pair ${pair}`, part: ownPart(file.pairs, pair) },
+    { level: "subagent", name: `subagent ${subagent}`, part: ownPart(file.subagents, subagent) },
+    { level: "global", name: "defaults", part: file.defaults },
+    { level: "built-in", name: "built-in", part: BUILT_IN_POLICY },
+  ]
+}
+
+const findLayer = (layers: readonly Layer[], key: PolicyKey): Layer => {
+  const found = layers.find(({ part }) => part[key] !== undefined)
+  if (!found) throw new Error(`the built-in policy has no ${key}`)
+  return found
+}
+
+const findWidening = <Key extends PolicyKey>(
+  key: Key,
+  value: Policy[Key],
+  layers: readonly Layer[],
+): { layer: Layer; limit: Policy[Key] } | undefined => {
+  const bound = BOUNDS[key]
+  if (!bound) return undefined
+  const layer = findLayer(layers, key)
+  const isBinding = bound.holds === "every level" || layer.level === "pair" || layer.level === "subagent"
+  const limit = layer.part[key]
+  return isBinding && limit !== undefined && bound.isWider(value, limit) ? { layer, limit } : undefined
+}
+
+const refuseOverride = (key: PolicyKey, value: unknown, limit: unknown, layer: Layer): PassOverError =>
+  passOverError("E030", {
+    message: `The override ${key}: ${JSON.stringify(value)} goes beyond what ${layer.name} allows`,
+    cause: `${layer.level === "built-in" ? "The built-in policy" : POLICY_FILE} has ${key}: ${JSON.stringify(limit)}`,
+    nextStep: `Pass again without ${key} in the override.`,
+  })
+
+/**
+ * The policy of a pass: for each key the first value of override, pair, subagent, global, built-in, and where it is from.
+ * An override that goes beyond what it may is refused (E030), not cut down: the originator asked for something else.
+ */
+export const resolvePolicy = (input: ResolutionInput): Resolution => {
+  const layers = layersOf(input)
+  const override = input.override ?? {}
+  for (const key of POLICY_KEYS) {
+    const value = override[key]
+    const widening = value === undefined ? undefined : findWidening(key, value, layers)
+    if (widening) return { kind: "refused", error: refuseOverride(key, value, widening.limit, widening.layer) }
+  }
+  const all: readonly Layer[] = [{ level: "override", name: "override", part: override }, ...layers]
+  const chosen = POLICY_KEYS.map((key) => ({ key, layer: findLayer(all, key) }))
+  const forbidden = new Set<PolicyKey>(
+    (["can_modify_files", "can_run_tools"] as const).filter((key) => input.inherited?.[key] === false),
+  )
+  const pairs = chosen.map(({ key, layer }) => [key, forbidden.has(key) ? false : layer.part[key]])
+  const levels = chosen.map(({ key, layer }) => [
+    key,
+    forbidden.has(key) && layer.part[key] !== false ? "originator" : layer.level,
+  ])
+  const spoke = layers.find((layer) => chosen.some((each) => each.layer === layer))
+  const isOverridden = chosen.some(({ layer }) => layer.level === "override")
+  return {
+    kind: "resolved",
+    policy: {
+      name: `${spoke?.name ?? "override"}${isOverridden && spoke ? " with override" : ""}`,
+      values: Object.fromEntries(pairs) as Policy,
+      levels: Object.fromEntries(levels) as ResolvedPolicy["levels"],
+    },
+  }
+}
+
+/** A pass's policy with the level that each value came from, the level with the last word first. */
+export const renderPolicy = ({ name, values, levels }: ResolvedPolicy): string => {
+  const lines = POLICY_LEVELS.flatMap((level) => {
+    const said = POLICY_KEYS.filter((key) => levels[key] === level).map((key) => `${key} ${values[key]}`)
+    return said.length === 0 ? [] : [`- ${level}: ${said.join(", ")}`]
+  })
+  return [`Policy: ${name}`, ...lines].join("\n")
+}

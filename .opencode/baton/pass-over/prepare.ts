@@ -1,0 +1,207 @@
+import type { AgentInfo, ChildSessions, PermissionRule } from "../host/child-sessions.ts"
+import type { MessageTarget, Sessions } from "../host/sessions.ts"
+import type { RefusedPass } from "./audit/log.ts"
+import type { GatheredContext } from "./child/context.ts"
+import { evaluate, type Limits } from "./child/permissions.ts"
+import type { PassOverRequest, WorkContext } from "./contract.ts"
+import { type PassOverError, passOverError } from "./errors.ts"
+import { type ChainLink, judgeChain, readChain, unreadableChain } from "./policy/chain.ts"
+import type { readPolicy } from "./policy/policy.ts"
+import { type ResolvedPolicy, resolvePolicy } from "./policy/resolve.ts"
+import { type BeginPass, cacheKeyOf, type Question } from "./store/passes.ts"
+import type { PassOverArguments } from "./tools.ts"
+
+/** A call of pass_over: who, from where, and what. */
+export type PassCall = {
+  readonly sessionID: string
+  readonly messageID: string
+  readonly agent: string
+  readonly args: PassOverArguments
+}
+
+export type Prepared = {
+  readonly request: PassOverRequest
+  readonly policy: ResolvedPolicy
+  readonly subagent: AgentInfo
+  /** Rules of the calling agent, then of its session. */
+  readonly originatorRules: readonly PermissionRule[]
+  readonly model: MessageTarget["model"] | undefined
+  /** null where the policy has no cache, or the files could not be read. */
+  readonly cacheKey: string | null
+  readonly audit: BeginPass["audit"]
+  /** The pass that the originator itself works on. */
+  readonly parentPass: string | undefined
+}
+
+type Judged =
+  | { readonly kind: "ready"; readonly prepared: Prepared }
+  | { readonly kind: "refused"; readonly error: PassOverError }
+
+export type Preparation =
+  | Extract<Judged, { kind: "ready" }>
+  | (Extract<Judged, { kind: "refused" }> & { readonly refusal: RefusedPass; readonly isAudited: boolean })
+
+export type PrepareDeps = {
+  readonly sessions: Pick<Sessions, "parent" | "messages">
+  readonly childSessions: Pick<ChildSessions, "agents" | "standing">
+  readonly readPolicy: () => ReturnType<typeof readPolicy>
+  readonly countPasses: (rootSessionID: string) => Promise<number>
+  readonly gather: (call: PassCall) => Promise<GatheredContext>
+  /** The pass that the caller itself works on, and what that allows. */
+  readonly passOf: (sessionID: string) => { passID: string; limits: Limits } | undefined
+  /** The model of a session whose newest message says none. */
+  readonly findModel: (sessionID: string) => Promise<MessageTarget["model"] | undefined>
+  readonly now: () => Date
+  readonly createID: (at: Date) => string
+}
+
+const refused = (error: PassOverError): Judged => ({ kind: "refused", error })
+
+const canReceive = ({ mode, isHidden }: AgentInfo): boolean => mode !== "primary" && !isHidden
+
+const definitionOf = ({ name, description, prompt, permission, model }: AgentInfo): Question["definition"] =>
+  JSON.stringify({ name, description, prompt, permission, model })
+
+/** What is read anew at each call. */
+const readSurroundings = async (
+  { readPolicy, childSessions, sessions }: PrepareDeps,
+  { sessionID, agent }: PassCall,
+) => {
+  const standing = childSessions.standing(sessionID)
+  const parent = async (id: string): ReturnType<typeof sessions.parent> => {
+    if (id !== sessionID) return sessions.parent(id)
+    const answer = await standing
+    return answer.kind === "failed" ? answer : { kind: "answer", value: answer.value.parentID }
+  }
+  const [policyRead, agents, own, chain] = await Promise.all([
+    readPolicy(),
+    childSessions.agents(),
+    standing,
+    readChain({ messages: sessions.messages, parent }, { agent, session_id: sessionID }),
+  ])
+  return { policyRead, agents, own, chain }
+}
+
+type Surroundings = Awaited<ReturnType<typeof readSurroundings>>
+
+/** Everything that is judged before anything is made: policy, subagent, chain, permissions. */
+export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Preparation> => {
+  // Most calls are good: what is passed on is read beside what is judged.
+  const gathering = deps.gather(call)
+  gathering.catch(() => {})
+  const around = await readSurroundings(deps, call)
+  const judged = await judgePass(deps, call, around, gathering)
+  if (judged.kind === "ready") return judged
+  const { policyRead, chain } = around
+  const stack = chain.kind === "unreadable" ? [] : chain.stack
+  const refusal: RefusedPass = {
+    pass_over_id: deps.createID(deps.now()),
+    root_session_id: stack[0]?.session_id ?? call.sessionID,
+    originating_session_id: call.sessionID,
+    originating_agent: call.agent,
+    subagent: call.args.subagent,
+    reason: call.args.reason,
+    chain_depth: stack.length,
+  }
+  // A policy that cannot be read has not switched the audit off.
+  return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit.enabled }
+}
+
+const judgePass = async (
+  deps: PrepareDeps,
+  call: PassCall,
+  around: Surroundings,
+  gathering: Promise<GatheredContext>,
+): Promise<Judged> => {
+  const { args, sessionID, agent } = call
+  const { policyRead, agents, own, chain } = around
+  const above = deps.passOf(sessionID)
+  if (policyRead.kind === "unusable") return refused(policyRead.error)
+  if (chain.kind === "unreadable") return refused(unreadableChain(chain.cause))
+  if (agents.kind === "failed") return refused(unreadableChain(agents.reason))
+  if (own.kind === "failed") return refused(unreadableChain(own.reason))
+  const resolution = resolvePolicy({
+    file: policyRead.file,
+    originator: agent,
+    subagent: args.subagent,
+    override: args.override,
+    inherited: above?.limits,
+  })
+  if (resolution.kind === "refused") return resolution
+  const { policy } = resolution
+  const known = agents.value.filter(canReceive)
+  const root = chain.stack[0] ?? { agent, session_id: sessionID }
+  const judged = judgeChain({
+    stack: chain.stack,
+    subagent: args.subagent,
+    knownAgents: known.map(({ name }) => name),
+    canReceivePasses: policy.values.can_receive_passes,
+    maxDepth: policy.values.max_chain_depth,
+    passes: await deps.countPasses(root.session_id),
+    maxPasses: policy.values.max_passes_per_session,
+  })
+  if (judged.kind === "refused") return judged
+  const subagent = known.find(({ name }) => name === args.subagent)
+  const caller = agents.value.find(({ name }) => name === agent)
+  if (!subagent || !caller) return refused(unreadableChain(`OpenCode does not list the agent ${agent}`))
+  // The user's rules about OpenCode's own subagents hold here too. A session of a pass is denied those, and may pass.
+  const originatorRules = [...caller.permission, ...own.value.permission]
+  const taskRules = above ? caller.permission : originatorRules
+  if (evaluate(taskRules, "task", subagent.name) === "deny") {
+    const cause = `The permission "task" denies ${subagent.name} to ${agent}`
+    return refused(passOverError("E001", { message: `${agent} may not pass work to ${subagent.name}`, cause }))
+  }
+  const gathered = await gathering
+  const context = gathered.toContext(policy.values.max_context_tokens)
+  const model = subagent.model ?? gathered.model ?? (await deps.findModel(sessionID))
+  const at = deps.now()
+  const request = buildRequest({ call, context, policy, root, at, id: deps.createID(at), chain: chain.stack })
+  const question: Question = { subagent: subagent.name, definition: definitionOf(subagent), context }
+  return {
+    kind: "ready",
+    prepared: {
+      request,
+      policy,
+      subagent,
+      originatorRules,
+      model,
+      cacheKey: policy.values.cache ? cacheKeyOf(question) : null,
+      audit: policyRead.file.audit,
+      parentPass: above?.passID,
+    },
+  }
+}
+
+const buildRequest = (given: {
+  readonly call: PassCall
+  readonly context: WorkContext
+  readonly policy: ResolvedPolicy
+  readonly root: ChainLink
+  readonly chain: readonly ChainLink[]
+  readonly at: Date
+  readonly id: string
+}): PassOverRequest => {
+  const { call, context, policy, root, chain, at, id } = given
+  const { args } = call
+  return {
+    pass_over_id: id,
+    originating_agent_id: call.agent,
+    originating_session_id: call.sessionID,
+    subagent_id: args.subagent,
+    reason: args.reason,
+    work_context: context,
+    return_required: args.return_required ?? true,
+    async: args.async ?? false,
+    ...(args.override ? { override: args.override } : {}),
+    metadata: {
+      chain_depth: chain.length,
+      origination_chain: chain.map(({ agent, session_id }) => ({ agent, session_id })),
+      root_session_id: root.session_id,
+      created_at: at.toISOString(),
+      completed_at: null,
+      policy_name: policy.name,
+      attempts: 0,
+      cached_from: null,
+    },
+  }
+}

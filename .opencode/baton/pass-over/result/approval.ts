@@ -1,0 +1,170 @@
+import type { ToolContext } from "@opencode-ai/plugin"
+import { withDeadline } from "../../host/async.ts"
+import type { ChildSessions } from "../../host/child-sessions.ts"
+import { describeError, type Log } from "../../host/log.ts"
+import { RESULT_PERMISSION } from "../agents.ts"
+import { evaluate } from "../child/permissions.ts"
+import type { PassSignal } from "../events.ts"
+import type { PassRecord } from "../store/record.ts"
+
+export type Asked =
+  /** By the user, or by a rule of the user's. */
+  | { readonly kind: "granted" }
+  | { readonly kind: "refused"; readonly reason: string }
+  /** OpenCode 1.4 to 1.15.4 gives a plugin an effect that only OpenCode itself could run, so that nobody is asked. */
+  | { readonly kind: "unable" }
+
+/** Asks as OpenCode's own tools ask: by the user's rules, and the user where those say so. Never rejects. */
+export const askUser = async (ask: ToolContext["ask"], question: Parameters<ToolContext["ask"]>[0]): Promise<Asked> => {
+  try {
+    const asked = ask(question)
+    if (!("then" in asked)) return { kind: "unable" }
+    await asked
+    return { kind: "granted" }
+  } catch (error) {
+    return { kind: "refused", reason: describeError(error) }
+  }
+}
+
+export type MayWrite = { readonly kind: "granted" } | { readonly kind: "refused"; readonly reason: string }
+
+export type EditPermissionDeps = { readonly childSessions: Pick<ChildSessions, "agents" | "standing"> }
+
+const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of yours allows it"
+
+/** Whether files may be written for an agent in a session. @param patterns paths relative to the worktree */
+export const createEditPermission = ({ childSessions }: EditPermissionDeps) => {
+  /** By the rules alone: nobody can be asked. */
+  const judge = async (patterns: readonly string[], sessionID: string, agent: string): Promise<MayWrite> => {
+    const [agents, own] = await Promise.all([childSessions.agents(), childSessions.standing(sessionID)])
+    if (agents.kind === "failed") return { kind: "refused", reason: agents.reason }
+    if (own.kind === "failed") return { kind: "refused", reason: own.reason }
+    const rules = [...(agents.value.find(({ name }) => name === agent)?.permission ?? []), ...own.value.permission]
+    const isAllowed = patterns.every((path) => evaluate(rules, "edit", path) === "allow")
+    return isAllowed ? { kind: "granted" } : { kind: "refused", reason: NOT_WITHOUT_RULE }
+  }
+
+  return async (
+    patterns: readonly string[],
+    passID: string,
+    { sessionID, agent, ask }: Pick<ToolContext, "sessionID" | "agent" | "ask">,
+  ): Promise<MayWrite> => {
+    const question = { permission: "edit", patterns: [...patterns], always: ["*"], metadata: { pass_over_id: passID } }
+    const asked = await askUser(ask, question)
+    return asked.kind === "unable" ? judge(patterns, sessionID, agent) : asked
+  }
+}
+
+export type EditPermission = ReturnType<typeof createEditPermission>
+
+type Question = Extract<PassSignal, { kind: "asked" }>
+
+/** The questions that OpenCode has put to the user and nobody has answered. */
+export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) => {
+  const open = new Map<string, Question>()
+  return {
+    asked: (question: Question): void => {
+      open.set(question.permissionID, question)
+    },
+    answered: (permissionID: string): void => {
+      open.delete(permissionID)
+    },
+    /** The session is gone, and its questions with it. */
+    forget: (sessionID: string): void => {
+      for (const question of open.values()) if (question.sessionID === sessionID) open.delete(question.permissionID)
+    },
+    /** Answers no for a user who is not there. */
+    refuse: async ({ sessionID, permissionID }: Question): Promise<void> => {
+      open.delete(permissionID)
+      await sessions.refuse(sessionID, permissionID)
+    },
+    /** Takes back the question about a pass. */
+    withdraw: async (passID: string): Promise<void> => {
+      for (const question of open.values()) {
+        if (question.passID !== passID) continue
+        open.delete(question.permissionID)
+        await sessions.refuse(question.sessionID, question.permissionID)
+      }
+    },
+  }
+}
+
+/** Nobody may be there: a server has no way to tell. */
+const ANSWER_DEADLINE_MS = 60_000
+
+export type Release =
+  | { readonly kind: "released"; readonly note: string | undefined }
+  /** A person said no. */
+  | { readonly kind: "refused" }
+
+export type ReleaseDeps = {
+  readonly ask: ToolContext["ask"]
+  /** Whether somebody can be asked at all. */
+  readonly hasUser: boolean
+  /** Stores that the result may go back. */
+  readonly noteRelease: (passID: string) => Promise<unknown>
+  /** Takes back a question that nobody answered. */
+  readonly withdraw: (passID: string) => Promise<void>
+  readonly log: Log
+  /** Default 60 s. */
+  readonly answerDeadlineMs?: number
+}
+
+/** Whether a result goes back without a question: unless the user's own policy file, or the call, says otherwise. */
+const isReleasedByPolicy = ({ policy }: PassRecord): boolean =>
+  policy.values.auto_return || policy.levels.auto_return === "built-in"
+
+/** Whether a result may go back without a question, or because it did before. */
+export const isReleased = (record: PassRecord): boolean => isReleasedByPolicy(record) || record.released_at !== null
+
+/**
+ * Asks the user whether a result may go back, in OpenCode's own dialog; without an answer the result goes back, and says so.
+ * Whoever gets a result by whatever tool gets it through here; after a yes nobody is asked again.
+ *
+ * @throws when the release cannot be stored
+ */
+export const releaseResult = async (record: PassRecord, deps: ReleaseDeps): Promise<Release> => {
+  if (isReleased(record)) return { kind: "released", note: undefined }
+  const release = await askForRelease(record, deps)
+  if (release.kind === "released") await deps.noteRelease(record.request.pass_over_id)
+  return release
+}
+
+const askForRelease = async (record: PassRecord, deps: ReleaseDeps): Promise<Release> => {
+  if (!deps.hasUser)
+    return { kind: "released", note: "Nobody could be asked whether it may go back (auto_return false)." }
+  const { pass_over_id: passID, subagent_id: subagent } = record.request
+  const question = {
+    permission: RESULT_PERMISSION,
+    patterns: [subagent],
+    always: [subagent],
+    metadata: {
+      pass_over_id: passID,
+      subagent,
+      status: record.output?.status,
+      decision: record.output?.summary.decision,
+      summary: record.output?.summary.text,
+    },
+  }
+  const deadlineMs = deps.answerDeadlineMs ?? ANSWER_DEADLINE_MS
+  const answer = await withDeadline(askUser(deps.ask, question), deadlineMs)
+  const context = { pass: passID, sessionID: record.request.originating_session_id }
+  switch (answer.kind === "done" ? answer.value.kind : "late") {
+    case "granted":
+      return { kind: "released", note: undefined }
+    case "refused":
+      deps.log.info("a result was not released by the user", context)
+      return { kind: "refused" }
+    case "unable":
+      deps.log.warn("this OpenCode lets no tool of a plugin ask: a result went back unasked", context)
+      return { kind: "released", note: "This OpenCode cannot ask whether it may go back (auto_return false)." }
+    case "late": {
+      await deps.withdraw(passID)
+      const seconds = deadlineMs / 1000
+      return {
+        kind: "released",
+        note: `Nobody answered within ${seconds} s whether it may go back (auto_return false).`,
+      }
+    }
+  }
+}

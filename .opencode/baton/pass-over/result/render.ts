@@ -1,0 +1,154 @@
+import { cutText } from "../../host/log.ts"
+import type { Artifact, FileModification, WorkOutput } from "../contract.ts"
+import { renderError } from "../errors.ts"
+import { isOpen, type PassRecord, type PassState } from "../store/record.ts"
+import { isReleased } from "./approval.ts"
+
+/** How much of a result its originator is handed; the rest is for whoever asks. */
+const SHORT = { items: 40, files: 60, summaryCharacters: 8_000 }
+const WHOLE: typeof SHORT = {
+  items: Number.POSITIVE_INFINITY,
+  files: Number.POSITIVE_INFINITY,
+  summaryCharacters: Number.POSITIVE_INFINITY,
+}
+const OBJECTIVE_CHARACTERS = 80
+
+const ofType = <Type extends Artifact["type"]>(
+  artifacts: readonly Artifact[],
+  type: Type,
+): Extract<Artifact, { type: Type }>[] =>
+  artifacts.filter((artifact): artifact is Extract<Artifact, { type: Type }> => artifact.type === type)
+
+const listed = (title: string, lines: readonly string[], max: number): string[] => {
+  if (lines.length === 0) return []
+  const more = lines.length > max ? [`- and ${lines.length - max} more: pass_over_status shows them`] : []
+  return ["", `${title} (${lines.length}):`, ...lines.slice(0, max).map((line) => `- ${line}`), ...more]
+}
+
+/** `error src/a.ts:10-12: message → fix` */
+export const renderFinding = (finding: Omit<Extract<Artifact, { type: "finding" }>, "type">): string => {
+  const { severity, message, path, line, end_line, fix } = finding
+  const place =
+    path === undefined ? "" : ` ${path}${line === undefined ? "" : `:${line}`}${end_line ? `-${end_line}` : ""}`
+  return `${severity}${place}: ${message}${fix === undefined ? "" : ` → ${fix}`}`
+}
+
+const renderFile = ({ path, change, previous_path, by, is_binary, is_large }: FileModification): string => {
+  const notes = [
+    ...(previous_path === undefined ? [] : [`from ${previous_path}`]),
+    ...(by === "shell" ? ["by a shell command"] : []),
+    ...(is_binary ? ["binary"] : []),
+    ...(is_large ? ["large"] : []),
+  ]
+  return `${change.replace("_", " ")} ${path}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`
+}
+
+const renderDecided = (state: PassState): string => {
+  const [applied, rejected] = "applied" in state ? [state.applied, state.rejected] : [[], []]
+  if (applied.length > 0 && rejected.length > 0)
+    return `In the worktree: ${applied.join(", ")}. Given up: ${rejected.join(", ")}.`
+  return `They are ${applied.length > 0 ? "in the worktree" : "not in the worktree"} (${state.state}).`
+}
+
+const renderLeftOut = ({ left_out, pass_over_id: id }: WorkOutput, max: number): string[] => {
+  if (left_out.length === 0) return []
+  const lines = left_out.map(({ path, reason }) => `${path}: ${reason}`)
+  return [
+    ...listed("Not carried", lines, max),
+    `What has no other place stays in .opencode/state/pass-over/${id}/copy while that is there.`,
+  ]
+}
+
+const renderFiles = (output: WorkOutput, state: PassState, max: number): string[] => {
+  const files = ofType(output.artifacts, "file_modification")
+  if (files.length === 0) return ["", "Changed files: none"]
+  const id = JSON.stringify({ pass_over_id: output.pass_over_id })
+  const isUndecided = "undecided" in state && state.undecided.length > 0
+  const wait = isUndecided
+    ? [
+        `${state.undecided.length} of them are held back and not in the worktree. Take them: pass_over_apply ${id}`,
+        `Give them up: pass_over_reject ${id} (both take "artifacts": paths, for some of them).`,
+      ]
+    : [renderDecided(state)]
+  return [...listed("Changed files", files.map(renderFile), max), ...wait]
+}
+
+/**
+ * What the originator reads of a result: short, and enough to act on.
+ *
+ * @param options `isWhole`: all of it
+ */
+export const renderResult = (
+  output: WorkOutput,
+  subagent: string,
+  state: PassState,
+  { isWhole = false }: { isWhole?: boolean } = {},
+): string => {
+  const max = isWhole ? WHOLE : SHORT
+  const { summary, status, metadata, child_session_id, error } = output
+  const decision = summary.decision === null ? "" : `, decision: ${summary.decision}`
+  const isLate = "is_late" in state && state.is_late
+  return [
+    `${output.pass_over_id}: ${subagent} → ${status}${decision}${isLate ? " (came late)" : ""}`,
+    ...(metadata.cached_from === null
+      ? []
+      : [`This is the stored result of ${metadata.cached_from}: same question, same files.`]),
+    ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
+    ...(error === null ? [] : ["", renderError(error)]),
+    ...(summary.text === "" ? [] : ["", cutText(summary.text, max.summaryCharacters)]),
+    ...listed("Findings", ofType(output.artifacts, "finding").map(renderFinding), max.items),
+    ...listed(
+      "Decisions",
+      ofType(output.artifacts, "decision").map(({ question, answer }) => `${question} → ${answer}`),
+      max.items,
+    ),
+    ...listed("Recommendations", summary.recommendations, max.items),
+    ...listed(
+      "Messages",
+      ofType(output.artifacts, "message").map(({ text }) => text),
+      max.items,
+    ),
+    ...renderFiles(output, state, max.files),
+    ...renderLeftOut(output, max.files),
+    "",
+    `Child session: ${child_session_id ?? "none was created"}`,
+  ].join("\n")
+}
+
+/** One line a pass, for a list. */
+export const renderPassLine = (pass: {
+  readonly id: string
+  readonly subagent: string
+  readonly objective: string
+  readonly state: PassState
+  readonly status: string | undefined
+  readonly childSessionID: string | null
+}): string => {
+  const { id, subagent, objective, state, status, childSessionID } = pass
+  const held = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files held` : ""
+  const result = isOpen(state) ? state.state : `${state.state}${status === undefined ? "" : ` (${status})`}${held}`
+  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${cutText(objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)}`
+}
+
+const renderSession = ({ output }: PassRecord): string =>
+  `Child session: ${output?.child_session_id ?? "none was created"}`
+
+/** What the originator reads when the user has said no. */
+export const renderUnreleased = (record: PassRecord): string =>
+  [
+    `${record.request.pass_over_id}: the user does not release the result of ${record.request.subagent_id}. Go on without it.`,
+    renderSession(record),
+  ].join("\n")
+
+/** What an originator is told of a result that it did not wait for: nobody can be asked then whether it may go back. */
+export const renderNotice = (record: PassRecord): string | undefined => {
+  const { output, request, state } = record
+  if (!output) return undefined
+  const { pass_over_id: id, subagent_id: subagent } = request
+  if (isReleased(record)) return renderResult(output, subagent, state)
+  return [
+    `${id}: ${subagent} has returned. The user is asked whether its result may go back when you want it:`,
+    `pass_over_status ${JSON.stringify({ pass_over_id: id })}`,
+    renderSession(record),
+  ].join("\n")
+}

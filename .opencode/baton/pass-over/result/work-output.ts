@@ -1,0 +1,282 @@
+import type { ToolPart } from "@opencode-ai/sdk"
+import type { core } from "zod"
+import { cutText } from "../../host/log.ts"
+import type { Zod } from "../../host/schema.ts"
+import type { StoredMessage } from "../../host/sessions.ts"
+import type { LivePass, PassSession } from "../child/active-passes.ts"
+import { readToolResult } from "../child/context.ts"
+import type { ChildEnd } from "../child/session.ts"
+import {
+  type Artifact,
+  contractSchemas,
+  type PassOverRequest,
+  type ReturnArguments,
+  type WorkOutput,
+} from "../contract.ts"
+import { type PassOverError, passOverError, renderError } from "../errors.ts"
+import { RETURN_TOOL } from "../tools.ts"
+import { projectText, projectValue, WRITING_TOOLS } from "../worktree/redirect.ts"
+import type { Changes, Refusal } from "../worktree/worktree.ts"
+import { renderFinding } from "./render.ts"
+
+const OUTPUT_CHARACTERS = 2_000
+const PROSE_CHARACTERS = 8_000
+const MAX_RESULTS = 100
+
+type ToolResult = Extract<Artifact, { type: "tool_result" }>
+
+const toolParts = (messages: readonly StoredMessage[]): ToolPart[] =>
+  messages.flatMap(({ parts }) => parts.filter((part) => part.type === "tool"))
+
+/**
+ * Whether a child that has returned does nothing any more: no tool of it is at work but the one that returns.
+ *
+ * @param begun calls of the step it is at; one that the transcript does not have yet is at work
+ */
+export const isAtRest = (messages: readonly StoredMessage[], begun: ReadonlySet<string>): boolean => {
+  const parts = toolParts(messages).filter(({ tool }) => tool !== RETURN_TOOL)
+  const ended = parts.filter(({ state }) => state.status === "completed" || state.status === "error")
+  const known = new Set(ended.map(({ callID }) => callID))
+  return ended.length === parts.length && [...begun].every((callID) => known.has(callID))
+}
+
+const exitCodeOf = ({ state }: ToolPart): number | null => {
+  const exit = state.status === "completed" ? state.metadata.exit : undefined
+  return typeof exit === "number" ? exit : null
+}
+
+/** What the child's tools said, newest 100, each cut to 2,000 characters. */
+export const collectToolResults = (messages: readonly StoredMessage[]): ToolResult[] =>
+  toolParts(messages)
+    .flatMap((part) =>
+      readToolResult(part).map(
+        (result): ToolResult => ({
+          type: "tool_result",
+          ...result,
+          output: cutText(result.output, OUTPUT_CHARACTERS),
+          exit_code: exitCodeOf(part),
+          is_cut: result.output.length > OUTPUT_CHARACTERS,
+        }),
+      ),
+    )
+    .slice(-MAX_RESULTS)
+
+const pathsOf = ({ state }: ToolPart): unknown[] => {
+  if (state.status !== "completed") return []
+  const files: unknown = state.metadata.files
+  const patched = Array.isArray(files) ? files.map((file: { filePath?: unknown }) => file?.filePath) : []
+  return [state.input.filePath, ...patched]
+}
+
+/** Paths, as the tools had them, that the child's own tools wrote. */
+export const writtenPaths = (messages: readonly StoredMessage[]): string[] =>
+  toolParts(messages)
+    .filter(({ tool }) => WRITING_TOOLS.has(tool))
+    .flatMap(pathsOf)
+    .filter((path) => typeof path === "string")
+
+/** The last words of an agent that ended without pass_over_return; empty when it said nothing. */
+export const lastWords = (messages: readonly StoredMessage[]): string => {
+  const spoken = messages
+    .filter(({ info }) => info.role === "assistant")
+    .map(({ parts }) =>
+      parts
+        .flatMap((part) => (part.type === "text" ? [part.text] : []))
+        .join("\n")
+        .trim(),
+    )
+  return cutText(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
+}
+
+/** An invalid return is refused this often with what is wrong; the next one ends the pass. */
+export const MAX_REFUSED_RETURNS = 2
+const SHOWN_PROBLEMS = 5
+
+export type ReturnCheck =
+  | {
+      readonly kind: "accepted"
+      readonly value: ReturnArguments
+      /** Claims that count for nothing, since the program sees to them: `file_modification src/a.ts`. */
+      readonly ignored: readonly string[]
+    }
+  /** @property text for the subagent: what is wrong, and how often it may try again */
+  | { readonly kind: "refused"; readonly text: string }
+  | { readonly kind: "failed"; readonly error: PassOverError }
+
+/** Models write null, and some an empty text, where they mean nothing. */
+const withoutNothing = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.filter((each) => each !== null).map(withoutNothing)
+  if (typeof value !== "object" || value === null) return value
+  const entries = Object.entries(value).filter(([, each]) => each !== null && each !== "")
+  return Object.fromEntries(entries.map(([key, each]) => [key, withoutNothing(each)]))
+}
+
+const SEEN_BY_PROGRAM: ReadonlySet<unknown> = new Set(["file_modification", "tool_result"])
+
+const field = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
+
+const splitClaims = (value: unknown): { rest: unknown; ignored: string[] } => {
+  const artifacts = field(value, "artifacts")
+  if (typeof value !== "object" || !Array.isArray(artifacts)) return { rest: value, ignored: [] }
+  const isClaim = (artifact: unknown): boolean => SEEN_BY_PROGRAM.has(field(artifact, "type"))
+  const ignored = artifacts.filter(isClaim).map((artifact) => {
+    const what = field(artifact, "path") ?? field(artifact, "tool")
+    return `${String(field(artifact, "type"))}${typeof what === "string" ? ` ${what}` : ""}`
+  })
+  return { rest: { ...value, artifacts: artifacts.filter((artifact) => !isClaim(artifact)) }, ignored }
+}
+
+const describeProblem = ({ path, message }: core.$ZodIssue): string =>
+  `- ${path.length === 0 ? "the arguments" : path.map(String).join(".")}: ${message}`
+
+/**
+ * Checks what a subagent returns.
+ *
+ * @param args as they came, of any shape
+ * @param earlierRefusals how many returns of this pass were refused before
+ */
+export const checkReturn = (z: Zod, args: unknown, earlierRefusals: number): ReturnCheck => {
+  const { rest, ignored } = splitClaims(withoutNothing(args))
+  const parsed = contractSchemas(z).returnArguments.safeParse(rest)
+  if (parsed.success) return { kind: "accepted", value: parsed.data, ignored }
+  const { issues } = parsed.error
+  const more = issues.length > SHOWN_PROBLEMS ? [`- and ${issues.length - SHOWN_PROBLEMS} more`] : []
+  const problems = [...issues.slice(0, SHOWN_PROBLEMS).map(describeProblem), ...more].join("\n")
+  const left = MAX_REFUSED_RETURNS - earlierRefusals
+  if (left > 0) {
+    const again = left === 1 ? "once more" : `${left} times more`
+    const text = `This is not a valid return:\n${problems}\nCall pass_over_return again with this mended; you may try ${again}.`
+    return { kind: "refused", text }
+  }
+  const message = `The subagent's return was not valid ${earlierRefusals + 1} times`
+  return { kind: "failed", error: passOverError("E021", { message, cause: problems.replaceAll("\n", " ") }) }
+}
+
+/** The tool pass_over_return. @returns what the subagent reads */
+export const acceptReturn = (z: Zod, args: unknown, session: PassSession, pass: LivePass): string => {
+  if (session.hasReturned) return "The result has been returned already. End your turn."
+  const checked = checkReturn(z, pass.place ? projectValue(args, pass.place.copy) : args, session.refusals)
+  switch (checked.kind) {
+    case "refused":
+      session.refusals++
+      return checked.text
+    case "failed":
+      session.hasReturned = true
+      pass.returnError = checked.error
+      return `${renderError(checked.error)}\nThe pass has failed. End your turn.`
+    case "accepted": {
+      session.hasReturned = true
+      pass.returned = checked.value
+      const { ignored } = checked
+      const note = ignored.length === 0 ? "" : ` Left out, since it is seen by program: ${ignored.join(", ")}.`
+      return `Returned to ${pass.prepared.request.originating_agent_id}.${note} End your turn now.`
+    }
+  }
+}
+
+/** How many of a child's newest messages its result is made of. */
+export const CHILD_MESSAGES = 200
+
+/** Why this program ended the child, where it did. */
+export type StopReason = "timeout" | "max_time" | "cancelled"
+
+export type Collected = {
+  readonly request: PassOverRequest
+  readonly childSessionID: string | null
+  readonly attempts: number
+  readonly end: ChildEnd
+  readonly stopReason: StopReason | undefined
+  /** What the child returned, in paths of the worktree. */
+  readonly returned: ReturnArguments | undefined
+  /** Of files that the child was to have. */
+  readonly setUpError: PassOverError | undefined
+  /** Of a return that was refused for good. */
+  readonly returnError: PassOverError | undefined
+  readonly messages: readonly StoredMessage[]
+  /** What became of the files, or why that is unknown. */
+  readonly changes: Changes | Refusal
+  /** The copy whose paths in the child's words are made the worktree's. */
+  readonly copy: string | undefined
+  readonly completedAt: string
+}
+
+const timeoutError = (stopReason: StopReason): PassOverError =>
+  passOverError("E010", {
+    message: "The subagent was ended before it returned",
+    cause: stopReason === "max_time" ? "It worked for max_time_ms" : "timeout_ms was over, and on_timeout is stop",
+    nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is held.",
+  })
+
+/** What an originator is told of files that a child cannot have. */
+export const setUpError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
+  passOverError("E011", { message: "The subagent's files could not be set up", cause, nextStep })
+
+const filesError = ({ reason, fix }: Refusal): PassOverError =>
+  passOverError("E011", {
+    message: "What the subagent changed could not be stored; its copy is kept",
+    cause: reason,
+    nextStep: `${fix} Then pass_over_apply or pass_over_reject: they store it first.`,
+  })
+
+const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
+  const { end, stopReason, returned, setUpError, returnError, changes } = collected
+  if (setUpError) return { status: "failed", error: setUpError }
+  if (returnError) return { status: "failed", error: returnError }
+  if (changes.kind === "refused") return { status: "failed", error: filesError(changes) }
+  // A child that had returned before it was ended has done its work.
+  if (returned) return { status: returned.status, error: null }
+  if (end.kind === "crashed") return { status: "failed", error: end.error }
+  if (end.kind === "ended") return { status: "partial", error: null }
+  return stopReason === "timeout" || stopReason === "max_time"
+    ? { status: "timeout", error: timeoutError(stopReason) }
+    : { status: "aborted", error: null }
+}
+
+/** The files that a pass changed. */
+export const changedPaths = ({ artifacts }: WorkOutput): string[] =>
+  artifacts.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
+
+/** The output of a pass: what the child returned, or else what its transcript tells; files and tools as seen by program. */
+export const buildWorkOutput = (collected: Collected): WorkOutput => {
+  const { request, returned, messages, changes, copy } = collected
+  const modifications = changes.kind === "changes" ? changes.modifications : []
+  const shown = (text: string): string => (copy === undefined ? text : projectText(text, copy))
+  const words = returned ? "" : shown(lastWords(messages))
+  const results = collectToolResults(messages).map((result) => ({
+    ...result,
+    title: shown(result.title),
+    output: shown(result.output),
+  }))
+  const findings = (returned?.findings ?? []).map((finding) => ({ type: "finding" as const, ...finding }))
+  const claimed = returned?.artifacts ?? []
+  const all = [...findings, ...claimed.filter((artifact) => artifact.type === "finding")]
+  return {
+    pass_over_id: request.pass_over_id,
+    return_to: request.originating_agent_id,
+    ...judge(collected),
+    child_session_id: collected.childSessionID,
+    source: returned ? "return" : words === "" ? "program" : "transcript",
+    summary: {
+      text: returned?.summary ?? words,
+      decision: returned?.decision ?? null,
+      findings: all.map(renderFinding),
+      recommendations: [...(returned?.recommendations ?? [])],
+    },
+    artifacts: [...modifications, ...findings, ...claimed, ...results],
+    left_out: changes.kind === "changes" ? changes.leftOut : [],
+    metadata: { ...request.metadata, attempts: collected.attempts, completed_at: collected.completedAt },
+  }
+}
+
+/** The same output as the answer to a later pass that asks the same. */
+export const reuseOutput = (stored: WorkOutput, request: PassOverRequest, completedAt: string): WorkOutput => ({
+  ...stored,
+  pass_over_id: request.pass_over_id,
+  return_to: request.originating_agent_id,
+  metadata: {
+    ...request.metadata,
+    completed_at: completedAt,
+    cached_from: stored.metadata.cached_from ?? stored.pass_over_id,
+  },
+})

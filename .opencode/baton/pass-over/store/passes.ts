@@ -1,0 +1,163 @@
+import { createHash } from "node:crypto"
+import { type AuditLog, auditEntry, type Happening, type RefusedPass, refusedEntry } from "../audit/log.ts"
+import type { PassOverRequest, WorkContext, WorkOutput } from "../contract.ts"
+import { type PassOverError, unknownPass } from "../errors.ts"
+import type { ResolvedPolicy } from "../policy/resolve.ts"
+import { nextState, type PassEvent, type PassRecord, SENT } from "./record.ts"
+import type { PassStore } from "./store.ts"
+
+export type Question = {
+  readonly subagent: string
+  /** What the subagent is (its prompt, model and permissions), so that a changed one is asked anew. */
+  readonly definition: string
+  readonly context: Pick<WorkContext, "objective" | "background" | "expected" | "files">
+}
+
+/**
+ * The same for the same question: subagent, objective and contents of the named files, in whatever order they are named.
+ *
+ * @returns SHA-256, hex; null when a file could not be read, since nobody knows then whether it is the same question
+ */
+export const cacheKeyOf = ({ subagent, definition, context }: Question): string | null => {
+  const { objective, background = "", expected = "" } = context
+  const files = context.files.map(({ path, hash }) => [path, hash] as const)
+  if (files.some(([, hash]) => hash === null)) return null
+  const sorted = files.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  const question = JSON.stringify([1, subagent, definition, objective, background, expected, sorted])
+  return createHash("sha256").update(question).digest("hex")
+}
+
+/** Whether an output may answer the question again: it is whole, and it is an answer and not a change of files. */
+export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
+  status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")
+
+const DAY_MS = 86_400_000
+
+/** What may change along with the state. */
+export type PassChange = Partial<Pick<PassRecord, "child_session_id" | "output">>
+
+export type Advanced =
+  | { readonly kind: "moved"; readonly record: PassRecord }
+  /** Nothing is changed: there is no such pass (E023), or this cannot happen to it now (E024). */
+  | { readonly kind: "refused"; readonly error: PassOverError }
+
+export type BeginPass = {
+  readonly request: PassOverRequest
+  readonly policy: ResolvedPolicy
+  readonly cacheKey: string | null
+  readonly audit: { readonly enabled: boolean; readonly retention_days: number }
+}
+
+/** The one way to change a pass: its state moves by the rules, is on disk, and is in the audit, in the order of the changes. */
+export type Passes = {
+  /** @throws when it cannot be stored: such a pass must not begin */
+  begin(pass: BeginPass): Promise<PassRecord>
+  /** A pass that was never made, for the audit alone. */
+  refuse(refused: RefusedPass, error: PassOverError): Promise<void>
+  /** @param error why, where the output does not say it. @throws when it cannot be stored */
+  advance(passID: string, event: PassEvent, change?: PassChange, error?: PassOverError): Promise<Advanced>
+  /** An attempt failed and another follows: for the audit alone. */
+  attemptFailed(passID: string, error: PassOverError): Promise<void>
+  /** @returns whether it was announced here and now; false when somebody did before. @throws when it cannot be stored */
+  announce(passID: string): Promise<boolean>
+  /** Notes that the user lets the result go back. @throws when it cannot be stored */
+  release(passID: string): Promise<boolean>
+}
+
+export type PassesDeps = {
+  readonly store: Pick<PassStore, "create" | "read" | "update" | "keepAnswer" | "removeFinished">
+  readonly audit: AuditLog
+  readonly now: () => Date
+}
+
+export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
+  const time = (): string => now().toISOString()
+  let isPruned = false
+
+  const note = async (record: PassRecord, happening: Happening): Promise<void> => {
+    if (record.is_audited) await audit.append(auditEntry(record, happening))
+  }
+  /** In the background, once a process: what nobody has asked for so long is not waited for either. */
+  const pruneOnce = ({ retention_days: days }: BeginPass["audit"]): void => {
+    if (isPruned) return
+    isPruned = true
+    const at = now().getTime()
+    void audit.prune(days, at)
+    void store.removeFinished(new Date(at - days * DAY_MS))
+  }
+
+  /** Notes the time at which something happened for the first time. @returns whether that is now */
+  const stamp = async (passID: string, event: "announced" | "released"): Promise<boolean> => {
+    const field = `${event}_at` as const
+    let at = ""
+    let isFirst = false
+    const set = (before: PassRecord): PassRecord | undefined => {
+      at = time()
+      isFirst = before[field] === null
+      return isFirst ? { ...before, [field]: at } : undefined
+    }
+    await store.update(passID, set, (after) => note(after, { at, event }))
+    return isFirst
+  }
+
+  return {
+    begin: async ({ request, policy, cacheKey, audit: settings }) => {
+      const at = time()
+      const record: PassRecord = {
+        version: 1,
+        request,
+        policy,
+        state: SENT,
+        history: [{ at, state: SENT.state }],
+        attempts: 0,
+        child_session_id: null,
+        output: null,
+        announced_at: null,
+        released_at: null,
+        cache_key: cacheKey,
+        is_audited: settings.enabled,
+      }
+      await store.create(record)
+      await note(record, { at, event: "sent" })
+      pruneOnce(settings)
+      return record
+    },
+
+    refuse: async (refused, error) => {
+      await audit.append(refusedEntry(refused, error, time()))
+    },
+
+    advance: async (passID, event, change = {}, why) => {
+      let at = ""
+      let error: PassOverError | undefined
+      const move = (before: PassRecord): PassRecord | undefined => {
+        at = time()
+        const step = nextState(before.state, event)
+        error = step.kind === "refused" ? step.error : undefined
+        if (step.kind === "refused") return undefined
+        const { state } = step.state
+        const isNew = state !== before.state.state
+        return {
+          ...before,
+          ...change,
+          state: step.state,
+          attempts: before.attempts + (event.type === "started" ? 1 : 0),
+          history: isNew ? [...before.history, { at, state }] : before.history,
+        }
+      }
+      const record = await store.update(passID, move, (moved) => note(moved, { at, event: event.type, error: why }))
+      if (!record) return { kind: "refused", error: unknownPass(passID, "It is not stored here") }
+      if (error) return { kind: "refused", error }
+      if (event.type === "returned") await store.keepAnswer(record)
+      return { kind: "moved", record }
+    },
+
+    attemptFailed: async (passID, error) => {
+      const record = await store.read(passID)
+      if (record) await note(record, { at: time(), event: "attempt_failed", error })
+    },
+
+    announce: (passID) => stamp(passID, "announced"),
+    release: (passID) => stamp(passID, "released"),
+  }
+}

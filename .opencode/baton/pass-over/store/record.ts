@@ -1,0 +1,202 @@
+import type { ZodType } from "zod"
+import type { Zod } from "../../host/schema.ts"
+import { contractSchemas, type PassOverRequest, type WorkOutput } from "../contract.ts"
+import { type PassOverError, passOverError } from "../errors.ts"
+import { policyPartSchema } from "../policy/policy.ts"
+import { POLICY_LEVELS, type ResolvedPolicy } from "../policy/resolve.ts"
+
+/** A pass as it lies on disk, from the moment it is asked for. Times are ISO 8601, UTC. */
+export type PassRecord = {
+  readonly version: 1
+  readonly request: PassOverRequest
+  /** As it was when the pass began; a change of the file changes the next pass. */
+  readonly policy: ResolvedPolicy
+  readonly state: PassState
+  readonly history: readonly { readonly at: string; readonly state: PassStateName }[]
+  /** How often the subagent was started. */
+  readonly attempts: number
+  /** The session of the newest attempt. */
+  readonly child_session_id: string | null
+  readonly output: WorkOutput | null
+  /** When the originator was told of an asynchronous or late result. */
+  readonly announced_at: string | null
+  /** When the user released the result, where the policy asks for that. */
+  readonly released_at: string | null
+  /** Of the question, when it may be answered from here again. */
+  readonly cache_key: string | null
+  /** Whether its changes go into the audit, as the policy said when it began. */
+  readonly is_audited: boolean
+}
+
+/** Whether there is a result of which the originator has not heard: it came late, or was never waited for. */
+export const isUntold = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
+  announcedAt === null && state.state === "returned" && request.return_required && (state.is_late || request.async)
+
+/** Whether somebody still works on a pass, decides on its files, or has to be told of it. */
+export const isUnfinished = (record: PassRecord): boolean => {
+  const { state } = record
+  return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || isUntold(record)
+}
+
+const stateSchema = (z: Zod) => {
+  const paths = z.array(z.string())
+  const result = { is_late: z.boolean(), undecided: paths, applied: paths, rejected: paths }
+  return z.discriminatedUnion("state", [
+    z.strictObject({ state: z.enum(["sent", "waiting_for_return", "timed_out", "cancelled"]) }),
+    z.strictObject({ state: z.enum(["returned", "applied", "rejected"]), ...result }),
+  ])
+}
+
+export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
+  const { request, output } = contractSchemas(z)
+  const values = policyPartSchema(z).required()
+  const levels = z.record(values.keyof(), z.enum(POLICY_LEVELS))
+  return z.strictObject({
+    version: z.literal(1),
+    request,
+    policy: z.strictObject({ name: z.string(), values, levels }),
+    state: stateSchema(z),
+    history: z.array(z.strictObject({ at: z.string(), state: z.enum(PASS_STATES) })),
+    attempts: z.number().int().min(0),
+    child_session_id: z.string().nullable(),
+    output: output.nullable(),
+    announced_at: z.string().nullable(),
+    released_at: z.string().nullable().default(null),
+    cache_key: z.string().nullable(),
+    is_audited: z.boolean(),
+  })
+}
+
+const PASS_ID = /^pass_[0-9]{17}_[0-9a-z]{4,32}$/
+
+/** An id that sorts by time. @param random lower-case letters and digits, 4 to 32 */
+export const createPassID = (at: Date, random: string): string =>
+  `pass_${at.toISOString().replaceAll(/[^0-9]/g, "")}_${random}`
+
+/** Whether a text from outside may be taken for an id, and so for a folder's name. */
+export const isPassID = (text: string): boolean => PASS_ID.test(text)
+
+/** What became of each changed file of a result; together they are all of them, and none is in two. */
+export type Decisions = {
+  readonly undecided: readonly string[]
+  readonly applied: readonly string[]
+  readonly rejected: readonly string[]
+}
+
+export const PASS_STATES = [
+  "sent",
+  "waiting_for_return",
+  "returned",
+  "applied",
+  "rejected",
+  "cancelled",
+  "timed_out",
+] as const
+
+/** The document's return states. `is_late`: the originator had stopped waiting when the result came. */
+export type PassState =
+  | { readonly state: "sent" }
+  | { readonly state: "waiting_for_return" }
+  | { readonly state: "timed_out" }
+  | { readonly state: "cancelled" }
+  | ({ readonly state: "returned" | "applied" | "rejected"; readonly is_late: boolean } & Decisions)
+
+export type PassStateName = PassState["state"]
+
+export type PassEvent =
+  /** The subagent is at work; once more at each further attempt. */
+  | { readonly type: "started" }
+  /** There is a work output, whatever its status. @param paths of the files that the subagent changed */
+  | { readonly type: "returned"; readonly paths: readonly string[] }
+  /** The originator stops waiting. */
+  | { readonly type: "timed_out" }
+  | { readonly type: "cancelled" }
+  /** Files of a result turn up that could not be stored when it came. */
+  | { readonly type: "collected"; readonly paths: readonly string[] }
+  /** @param paths which files; all that are undecided when left out. @param by whether the policy or an agent says so */
+  | { readonly type: "applied"; readonly paths?: readonly string[] | undefined; readonly by: "policy" | "originator" }
+  | { readonly type: "rejected"; readonly paths?: readonly string[] | undefined }
+
+export type Step =
+  | { readonly kind: "moved"; readonly state: PassState }
+  | { readonly kind: "refused"; readonly error: PassOverError }
+
+/** Where a pass begins. */
+export const SENT: PassState = { state: "sent" }
+
+/** Whether somebody may still be at work on it. */
+export const isOpen = ({ state }: PassState): boolean => ["sent", "waiting_for_return", "timed_out"].includes(state)
+
+const refuse = (state: PassState, event: PassEvent, cause: string): Step => ({
+  kind: "refused",
+  error: passOverError("E024", { message: `A pass that is ${state.state} cannot become ${event.type}`, cause }),
+})
+
+const move = (state: PassState): Step => ({ kind: "moved", state })
+
+type Result = Extract<PassState, Decisions>
+
+const decide = (result: Result, event: Extract<PassEvent, { type: "applied" | "rejected" }>): Step => {
+  const chosen = new Set(event.paths ?? result.undecided)
+  const unknown = [...chosen].find((path) => !result.undecided.includes(path))
+  if (unknown !== undefined) {
+    const known = result.undecided.length === 0 ? "none" : result.undecided.join(", ")
+    return refuse(result, event, `${unknown} is not undecided; undecided: ${known}`)
+  }
+  const undecided = result.undecided.filter((path) => !chosen.has(path))
+  const applied = [...result.applied, ...(event.type === "applied" ? chosen : [])]
+  const rejected = [...result.rejected, ...(event.type === "rejected" ? chosen : [])]
+  const isLast = undecided.length === 0
+  // One applied file makes it an applied result; a result without files is what the last word says.
+  const settled = applied.length > 0 || (rejected.length === 0 && event.type === "applied") ? "applied" : "rejected"
+  return move({ state: isLast ? settled : "returned", is_late: result.is_late, undecided, applied, rejected })
+}
+
+const collect = (result: Result, event: Extract<PassEvent, { type: "collected" }>): Step => {
+  if ([result.undecided, result.applied, result.rejected].some(({ length }) => length > 0))
+    return refuse(result, event, "It has its files already")
+  return move({ ...result, undecided: [...new Set(event.paths)] })
+}
+
+/** What an event makes of a pass; refused (E024) when it can make nothing of it. Pure. */
+export const nextState = (state: PassState, event: PassEvent): Step => {
+  switch (state.state) {
+    case "sent":
+    case "waiting_for_return":
+    case "timed_out":
+      break
+    case "returned":
+      if (event.type === "collected") return collect(state, event)
+      if (event.type !== "applied" && event.type !== "rejected")
+        return refuse(state, event, "It has its result already")
+      if (event.type === "applied" && event.by === "policy" && state.is_late)
+        return refuse(state, event, "A late result is applied by the originator alone")
+      return decide(state, event)
+    case "applied":
+    case "rejected":
+    case "cancelled":
+      return refuse(state, event, "Nothing can happen to it any more")
+  }
+  const isLate = state.state === "timed_out"
+  switch (event.type) {
+    case "started":
+      // A further attempt of one whose originator has gone on.
+      return move(isLate ? state : { state: "waiting_for_return" })
+    case "returned":
+      return move({
+        state: "returned",
+        is_late: isLate,
+        undecided: [...new Set(event.paths)],
+        applied: [],
+        rejected: [],
+      })
+    case "timed_out":
+      return isLate ? refuse(state, event, "It is already") : move({ state: "timed_out" })
+    case "cancelled":
+      return move({ state: "cancelled" })
+    case "collected":
+    case "applied":
+    case "rejected":
+      return refuse(state, event, "There is no result yet")
+  }
+}

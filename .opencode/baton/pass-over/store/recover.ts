@@ -1,0 +1,133 @@
+import { describeError, type Log } from "../../host/log.ts"
+import { loadZod } from "../../host/schema.ts"
+import type { Sessions, StoredMessage } from "../../host/sessions.ts"
+import type { ReturnArguments } from "../contract.ts"
+import { passOverError } from "../errors.ts"
+import {
+  buildWorkOutput,
+  CHILD_MESSAGES,
+  changedPaths,
+  checkReturn,
+  MAX_REFUSED_RETURNS,
+} from "../result/work-output.ts"
+import { RETURN_TOOL } from "../tools.ts"
+import { projectValue } from "../worktree/redirect.ts"
+import type { Changes, PassWorktree, Refusal } from "../worktree/worktree.ts"
+import type { Passes } from "./passes.ts"
+import { isOpen, isUntold, type PassRecord } from "./record.ts"
+import type { PassOwners, PassStore } from "./store.ts"
+
+export type RecoverDeps = {
+  readonly store: Pick<PassStore, "listUnfinished">
+  readonly passes: Pick<Passes, "advance">
+  readonly worktree: Pick<PassWorktree, "restore" | "changes" | "copyOf">
+  readonly sessions: Pick<Sessions, "messages">
+  readonly owners: Pick<PassOwners, "isOwned">
+  /** Notes a result where people look. */
+  readonly note: (record: PassRecord) => Promise<void>
+  readonly log: Log
+  readonly now: () => Date
+}
+
+const INTERRUPTED = passOverError("E011", {
+  message: "OpenCode ended while the subagent worked",
+  cause: "The process that worked on the pass is gone",
+})
+
+/** What a child had returned before its process ended. */
+const findReturned = async (messages: readonly StoredMessage[], copy: string): Promise<ReturnArguments | undefined> => {
+  const calls = messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === "tool" && part.tool === RETURN_TOOL ? [part.state] : [])),
+  )
+  const input = calls.findLast(({ status }) => status === "completed")?.input
+  if (!input) return undefined
+  const checked = checkReturn(await loadZod(), projectValue(input, copy), MAX_REFUSED_RETURNS)
+  return checked.kind === "accepted" ? checked.value : undefined
+}
+
+/** @returns what a child changed, none for a pass that could change nothing; a refusal for what cannot be told now */
+const findChanges = async (worktree: RecoverDeps["worktree"], id: string): Promise<Changes | Refusal> => {
+  const restored = await worktree.restore(id)
+  const changes = restored.kind === "restored" ? await worktree.changes(id) : restored
+  return changes.kind === "refused" && changes.code === "unknown-pass"
+    ? { kind: "changes", modifications: [], leftOut: [] }
+    : changes
+}
+
+/** Takes back an apply that a crash cut off; files that are merely held stay as they are. */
+const undoInterrupted = async ({ worktree, log }: RecoverDeps, { request, state }: PassRecord): Promise<void> => {
+  if (!("undecided" in state) || state.undecided.length === 0) return
+  const restored = await worktree.restore(request.pass_over_id)
+  if (restored.kind === "refused" && restored.code !== "unknown-pass")
+    log.warn("the files of a pass cannot be looked at", { pass: request.pass_over_id, reason: restored.reason })
+  if (restored.kind === "restored" && restored.did.length > 0)
+    log.warn("an apply was cut off and is taken back", { pass: request.pass_over_id, did: restored.did })
+}
+
+/** @returns the pass with its result; undefined when it is left open for the next start */
+const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRecord | undefined> => {
+  const { passes, worktree, sessions, log, now } = deps
+  const { request, child_session_id: childSessionID, attempts } = record
+  const id = request.pass_over_id
+  const answer = childSessionID === null ? undefined : await sessions.messages(childSessionID, CHILD_MESSAGES)
+  if (answer?.kind === "failed" && !answer.missing) {
+    log.warn("a pass is left open: its session cannot be read", { pass: id, reason: answer.reason })
+    return undefined
+  }
+  const changes = await findChanges(worktree, id)
+  if (changes.kind === "refused") {
+    log.warn("a pass is left open: its files cannot be stored", { pass: id, reason: changes.reason })
+    return undefined
+  }
+  const messages = answer?.kind === "answer" ? answer.value.messages : []
+  const copy = worktree.copyOf(id)
+  const output = buildWorkOutput({
+    request,
+    childSessionID,
+    attempts,
+    end: { kind: "crashed", error: INTERRUPTED },
+    stopReason: undefined,
+    returned: await findReturned(messages, copy),
+    setUpError: undefined,
+    returnError: undefined,
+    messages,
+    changes,
+    copy,
+    completedAt: now().toISOString(),
+  })
+  const paths = changedPaths(output)
+  // Nobody waits any more, which makes it a late result: it is announced, and never applied by itself.
+  await passes.advance(id, { type: "timed_out" })
+  const moved = await passes.advance(id, { type: "returned", paths }, { output })
+  log.warn("a pass was left in the middle and is brought to its end", { pass: id, files: paths.length })
+  if (moved.kind === "refused") return undefined
+  await deps.note(moved.record)
+  return moved.record
+}
+
+/**
+ * Brings passes to their end whose process died: what the child said and changed is kept as the result, and nothing is lost.
+ * One that cannot be brought to its end now stays open, and does not keep the others from theirs.
+ *
+ * @returns passes that their originators have to be told of
+ */
+export const recoverPasses = async (deps: RecoverDeps): Promise<PassRecord[]> => {
+  const { store, owners, log } = deps
+  const all = await store.listUnfinished()
+  const recovered: PassRecord[] = []
+  for (const record of all) {
+    const id = record.request.pass_over_id
+    try {
+      if (await owners.isOwned(id)) continue
+      if (!isOpen(record.state)) {
+        await undoInterrupted(deps, record)
+        continue
+      }
+      const ended = await recoverOne(deps, record)
+      if (ended) recovered.push(ended)
+    } catch (error) {
+      log.error("a pass is left open: it could not be brought to its end", { pass: id, error: describeError(error) })
+    }
+  }
+  return [...all, ...recovered].filter(isUntold)
+}

@@ -1,0 +1,269 @@
+import { existsSync, readFileSync, rmSync } from "node:fs"
+import { readdir, readFile, rm } from "node:fs/promises"
+import { setTimeout as wait } from "node:timers/promises"
+import type { ZodType } from "zod"
+import { createFileLock, type HeldLock } from "../../host/file-lock.ts"
+import { describeError, errorCode, isAbsent, type Log } from "../../host/log.ts"
+import { loadZod } from "../../host/schema.ts"
+import type { StateFolder } from "../../host/state.ts"
+import { isRepeatable } from "./passes.ts"
+import { createPassID, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
+
+/** Lists of passes, each a folder with an empty file a pass: passes are found and counted without any being read. */
+export type PassIndex = {
+  put(passID: string, ...list: string[]): Promise<void>
+  drop(passID: string, ...list: string[]): Promise<void>
+  /** Oldest first. @throws when they cannot be listed: nobody knows then that there are none */
+  ids(...list: string[]): Promise<string[]>
+}
+
+/** @param folder the folder of the lists, inside the state folder */
+export const createPassIndex = (state: Pick<StateFolder, "path" | "write">, folder: string): PassIndex => ({
+  put: (passID, ...list) => state.write(state.path(folder, ...list, passID), "", { isDurable: false }),
+  drop: async (passID, ...list) => rmSync(state.path(folder, ...list, passID), { force: true }),
+  ids: async (...list) => {
+    try {
+      return (await readdir(state.path(folder, ...list))).filter(isPassID).sort()
+    } catch (error) {
+      if (errorCode(error) === "ENOENT") return []
+      throw error
+    }
+  },
+})
+
+/** Which process works on a pass, so that another one can tell a pass that is worked on from one that was left. */
+export type PassOwners = {
+  claim(passID: string): Promise<void>
+  release(passID: string): Promise<void>
+  /** Whether a process that is still there works on it. */
+  isOwned(passID: string): Promise<boolean>
+}
+
+export const createPassOwners = (state: Pick<StateFolder, "path" | "prepare">): PassOwners => {
+  const held = new Map<string, HeldLock>()
+  const lockOf = (passID: string) => createFileLock({ path: state.path("pass-over", passID, "work.lock") })
+  return {
+    claim: async (passID) => {
+      await state.prepare("pass-over", passID)
+      const lock = await lockOf(passID).tryAcquire()
+      if (lock) held.set(passID, lock)
+    },
+    release: async (passID) => {
+      await held.get(passID)?.release()
+      held.delete(passID)
+    },
+    isOwned: (passID) => lockOf(passID).isTaken(),
+  }
+}
+
+const FOLDER = "pass-over"
+const BY_ROOT = "by-root"
+const BY_SESSION = "by-session"
+const UNFINISHED = "unfinished"
+const CACHE = "cache"
+/**
+ * A change takes milliseconds; whoever waits longer waits for a process that hangs. A lock that a crash cut short is known by
+ * its age alone, and that is over before the wait is.
+ */
+const LOCK_DEADLINE_MS = 10_000
+const LOCK_STALE_MS = 3000
+const LOCK_HEARTBEAT_MS = 500
+const LOCK_RETRY_MS = 10
+
+/**
+ * The passes of a project on disk: `.opencode/state/pass-over/<pass id>/pass.json`, replaced as a whole at each change. What
+ * cannot be read is logged and taken for absent; what cannot be written is thrown, since a pass that is not stored is lost.
+ */
+export type PassStore = {
+  /** @throws the file system's own error */
+  create(record: PassRecord): Promise<void>
+  read(passID: string): Promise<PassRecord | undefined>
+  /**
+   * Changes a pass, one change at a time over all processes.
+   *
+   * @param change gives the new record, or undefined to leave it as it is
+   * @param onStored called when the new record is on disk and before the next change of the pass can be made
+   * @returns what is stored afterwards; undefined when there is no such pass
+   * @throws the file system's own error, or when another process does not let go of the pass
+   */
+  update(
+    passID: string,
+    change: (record: PassRecord) => PassRecord | undefined,
+    onStored?: (record: PassRecord) => Promise<void>,
+  ): Promise<PassRecord | undefined>
+  /** Passes that somebody works on, decides on, or has to be told of; oldest first. @throws when they cannot be listed */
+  listUnfinished(): Promise<PassRecord[]>
+  /** Passes that a session has made, oldest first. @throws when they cannot be listed */
+  listOfSession(sessionID: string): Promise<PassRecord[]>
+  /** The same without reading any. @throws when they cannot be listed */
+  idsOfSession(sessionID: string): Promise<string[]>
+  /** Passes that a root session and those below it have made, oldest first. @throws when they cannot be listed */
+  idsOfRoot(rootSessionID: string): Promise<string[]>
+  /** Removes passes that are finished and that nothing has happened to since then, with all beside them. Never throws. */
+  removeFinished(before: Date): Promise<void>
+  /** A pass whose stored output answers the question with this key. */
+  findAnswer(cacheKey: string): Promise<PassRecord | undefined>
+  /** Makes the output of a pass the answer to its question, where it can be. */
+  keepAnswer(record: PassRecord): Promise<void>
+}
+
+export type PassStoreDeps = {
+  readonly state: Pick<StateFolder, "path" | "write">
+  readonly log: Pick<Log, "warn">
+}
+
+const isName = (text: string): boolean => /^[A-Za-z0-9_-]{1,128}$/.test(text)
+
+export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
+  let schema: ZodType<PassRecord> | undefined
+  /** The newest change of each pass in this process; the next one waits for it. */
+  const changing = new Map<string, Promise<unknown>>()
+
+  const index = createPassIndex(state, FOLDER)
+  const pathOf = (passID: string) => state.path(FOLDER, passID, "pass.json")
+  /** A result waits for the disk; what stands before one outlives a killed process without it, and costs no pass time. */
+  const save = (record: PassRecord) =>
+    state.write(pathOf(record.request.pass_over_id), `${JSON.stringify(record)}\n`, {
+      isDurable: record.output !== null,
+    })
+
+  const read = async (passID: string): Promise<PassRecord | undefined> => {
+    if (!isPassID(passID)) return undefined
+    const path = pathOf(passID)
+    try {
+      const text = readFileSync(path, "utf8")
+      schema ??= passRecordSchema(await loadZod())
+      return schema.parse(JSON.parse(text))
+    } catch (error) {
+      if (!isAbsent(error)) log.warn("stored pass is unusable and ignored", { path, error: describeError(error) })
+      return undefined
+    }
+  }
+
+  const readAll = async (ids: readonly string[]): Promise<PassRecord[]> =>
+    (await Promise.all(ids.map(read))).filter((record) => record !== undefined)
+
+  /** @returns undefined when there is no such pass */
+  const acquire = async (passID: string): Promise<HeldLock | undefined> => {
+    const path = state.path(FOLDER, passID, "pass.lock")
+    const lock = createFileLock({ path, heartbeatMs: LOCK_HEARTBEAT_MS, staleAfterMs: LOCK_STALE_MS })
+    const end = performance.now() + LOCK_DEADLINE_MS
+    try {
+      for (;;) {
+        const held = await lock.tryAcquire()
+        if (held) return held
+        if (performance.now() > end) throw new Error(`another process has held ${passID} for ${LOCK_DEADLINE_MS} ms`)
+        await wait(LOCK_RETRY_MS)
+      }
+    } catch (error) {
+      if (isAbsent(error)) return undefined
+      throw error
+    }
+  }
+
+  const changeLocked: PassStore["update"] = async (passID, change, onStored) => {
+    const held = isPassID(passID) ? await acquire(passID) : undefined
+    if (!held) return undefined
+    try {
+      const record = await read(passID)
+      const changed = record && change(record)
+      if (changed && !(await held.isHeld())) throw new Error(`this process stood still and has lost ${passID}`)
+      if (changed) await save(changed)
+      if (changed && !isUnfinished(changed)) await index.drop(passID, UNFINISHED)
+      if (changed) await onStored?.(changed)
+      return changed ?? record
+    } finally {
+      await held.release()
+    }
+  }
+
+  const idsOf = (list: string, sessionID: string): Promise<string[]> =>
+    isName(sessionID) ? index.ids(list, sessionID) : Promise.resolve([])
+
+  /** Unless a later pass answers the question by now. */
+  const dropAnswer = async (cacheKey: string, passID: string): Promise<void> => {
+    const path = state.path(FOLDER, CACHE, cacheKey)
+    const answering = await readFile(path, "utf8").catch((error: unknown) => {
+      if (isAbsent(error)) return ""
+      throw error
+    })
+    if (answering.trim() === passID) await rm(path, { force: true })
+  }
+
+  const removeIfFinished = async (passID: string, before: Date): Promise<void> => {
+    const record = await read(passID)
+    if (!record || isUnfinished(record)) return
+    // What a copy still holds could not be stored.
+    if (existsSync(state.path(FOLDER, passID, "copy"))) return
+    if ((record.history.at(-1)?.at ?? "") >= before.toISOString()) return
+    const { originating_session_id: session, metadata } = record.request
+    await rm(state.path(FOLDER, passID), { recursive: true, force: true })
+    await index.drop(passID, BY_SESSION, session)
+    await index.drop(passID, BY_ROOT, metadata.root_session_id)
+    if (record.cache_key !== null && isName(record.cache_key)) await dropAnswer(record.cache_key, passID)
+  }
+
+  return {
+    create: async (record) => {
+      const { pass_over_id: passID, originating_session_id: session, metadata } = record.request
+      const { root_session_id: root } = metadata
+      if (!isPassID(passID) || !isName(root) || !isName(session)) {
+        throw new Error(`expected a pass id and session ids, received ${passID}, ${root} and ${session}`)
+      }
+      // Listed first: a pass that is cut off here is one too many, never one too few.
+      const listings = [
+        index.put(passID, BY_ROOT, root),
+        index.put(passID, BY_SESSION, session),
+        index.put(passID, UNFINISHED),
+      ]
+      // Nothing is being written any more when it rejects.
+      await Promise.allSettled(listings)
+      await Promise.all(listings)
+      await save(record)
+    },
+    read,
+    update: (passID, change, onStored) => {
+      const before = changing.get(passID) ?? Promise.resolve()
+      const now = before.then(() => changeLocked(passID, change, onStored))
+      const settled = now.then(
+        () => {},
+        () => {},
+      )
+      changing.set(passID, settled)
+      void settled.then(() => changing.get(passID) === settled && changing.delete(passID))
+      return now
+    },
+    listUnfinished: async () => (await readAll(await index.ids(UNFINISHED))).filter(isUnfinished),
+    listOfSession: async (sessionID) => await readAll(await idsOf(BY_SESSION, sessionID)),
+    idsOfSession: (sessionID) => idsOf(BY_SESSION, sessionID),
+    idsOfRoot: (rootSessionID) => idsOf(BY_ROOT, rootSessionID),
+    removeFinished: async (before) => {
+      try {
+        const oldest = createPassID(before, "0000")
+        for (const id of (await index.ids()).filter((each) => each < oldest)) await removeIfFinished(id, before)
+      } catch (error) {
+        log.warn("old passes could not be removed", { error: describeError(error) })
+      }
+    },
+    findAnswer: async (cacheKey) => {
+      if (!isName(cacheKey)) return undefined
+      const path = state.path(FOLDER, CACHE, cacheKey)
+      try {
+        const record = await read((await readFile(path, "utf8")).trim())
+        return record?.output && record.cache_key === cacheKey && isRepeatable(record.output) ? record : undefined
+      } catch (error) {
+        if (!isAbsent(error)) log.warn("stored answer is unusable and ignored", { path, error: describeError(error) })
+        return undefined
+      }
+    },
+    keepAnswer: async ({ cache_key: key, output, request }) => {
+      if (key === null || output === null || !isName(key) || !isRepeatable(output)) return
+      const path = state.path(FOLDER, CACHE, key)
+      try {
+        await state.write(path, `${request.pass_over_id}\n`)
+      } catch (error) {
+        log.warn("answer could not be kept: the question will be asked again", { path, error: describeError(error) })
+      }
+    },
+  }
+}

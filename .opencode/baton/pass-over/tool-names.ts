@@ -1,5 +1,0 @@
-export const PASS_TOOL = "pass_over"
-export const RETURN_TOOL = "pass_over_return"
-export const APPLY_TOOL = "pass_over_apply"
-export const REJECT_TOOL = "pass_over_reject"
-export const STATUS_TOOL = "pass_over_status"
