@@ -14,12 +14,12 @@ import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
 
 /** Everything for the prompt but the prior summary, which only the hook itself can tell. */
-export type Prepared = { readonly binding: TaskBinding; readonly found: Gathered; readonly instructions: string }
+type Prepared = { readonly binding: TaskBinding; readonly found: Gathered; readonly instructions: string }
 
 /** What was prepared longer ago belongs to a compaction that did not come. */
 export const PREPARATION_MS = 5_000
 
-export type Preparations = {
+type Preparations = {
   /** OpenCode has stored the request for a compaction; what it does until it calls the hook takes longer than reading. */
   begin(sessionID: string): void
   /** What was begun, or, when nothing fresh was, the same now. @returns undefined for a session without a task */
@@ -69,7 +69,7 @@ export const createPreparations = (
   }
 }
 
-export type PriorSummaries = {
+type PriorSummaries = {
   /**
    * Begins the search that `find` would have to wait for, and ends it as soon as it is no longer needed.
    *
@@ -99,7 +99,7 @@ const BEHIND_MESSAGES = 10
 const MAX_PAGES = 10
 const SEARCH_DEADLINE_MS = 700
 
-export const createPriorSummaries = ({
+const createPriorSummaries = ({
   sessions,
   log,
 }: {
@@ -169,7 +169,7 @@ export const createPriorSummaries = ({
 
 export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
 
-export type CompactionDeps = GatherDeps & {
+type CompactionDeps = GatherDeps & {
   sessions: Sessions
   tasks: TaskRegistry
   journals: Journals

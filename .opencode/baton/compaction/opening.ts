@@ -32,7 +32,7 @@ export type OpeningInput = {
 }
 
 /** A notice for the user before the agent begins; two with the same `key` are the same. */
-export type OpeningProblem = { key: string; title: string; message: string }
+type OpeningProblem = { key: string; title: string; message: string }
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
 const SHOWN_LOG_LINES = 5

@@ -15,7 +15,7 @@ import { type EarlierHandoff, type OpeningInput, openingProblem, renderOpening }
 import type { Journals, Opening } from "./session-state.ts"
 import { parseHandoffTitle } from "./texts.ts"
 
-export type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> & {
+type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> & {
   ledger: Pick<Ledger, "readTask" | "listTasks">
   journals: Pick<Journals, "load" | "update" | "save">
   /** The records of a task that have still to reach the ledger. */

@@ -19,14 +19,14 @@ import {
 import { parseHandoffTitle, renderHandoffSection, renderResumeNote, taskInLedger } from "./texts.ts"
 
 /** The note for the next turns, and when the record reached the ledger, or is left to the outbox. */
-export type Recorded = { note: string; delivered: Promise<void> }
+type Recorded = { note: string; delivered: Promise<void> }
 
 export type Recorder = {
   /** Records a compaction once, however often and from wherever it is reported. It is on disk when this resolves. */
   record(binding: TaskBinding, compaction: CompletedCompaction): Promise<Recorded>
 }
 
-export type RecorderDeps = {
+type RecorderDeps = {
   journals: Journals
   sessions: Pick<Sessions, "info">
   outbox: Pick<Outbox, "add" | "addUnlessKnown" | "waiting" | "flush">

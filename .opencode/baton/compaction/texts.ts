@@ -149,7 +149,7 @@ export const renderHandoffSection = (
   return [title, "The summary of this compaction was empty.", renderFacts(facts), stands].join("\n\n")
 }
 
-export type CompactionPromptInput = {
+type CompactionPromptInput = {
   /** prompts/handoff.md or the built-in text. */
   instructions: string
   identity: TaskIdentity
@@ -162,7 +162,7 @@ export type CompactionPromptInput = {
 }
 
 /** The facts as a piece: least in rank, since git and prog can tell most of them again. */
-export const factsPiece = (facts: Facts): Piece => ({
+const factsPiece = (facts: Facts): Piece => ({
   name: "facts",
   text: renderFacts(facts),
   rank: 6,
@@ -197,7 +197,7 @@ export const renderCompactionPrompt = (input: CompactionPromptInput): { prompt: 
   return { prompt: parts.join("\n\n"), block }
 }
 
-export type ResumeNoteInput = {
+type ResumeNoteInput = {
   identity: TaskIdentity
   facts: Facts
   /** Which compaction of this session this was, from 1; 0 for one of the session that it is a fork of. */

@@ -13,7 +13,7 @@ import type { Openings } from "./openings.ts"
 import type { Journals } from "./session-state.ts"
 
 /** What is under way for each session, so that a deleted one is forgotten after the last of it and not before. */
-export type SessionWork = {
+type SessionWork = {
   /** @returns `work` itself */
   begin<T>(sessionID: string, work: Promise<T>): Promise<T>
   /** Resolves when nothing is under way for the session; what failed is over as well. */
@@ -41,7 +41,7 @@ export const createSessionWork = (): SessionWork => {
 const SAVE_DELAY_MS = 500
 
 /** Keeps the activity of sessions that have a task; sees nothing of the others. */
-export type ActivityTracker = {
+type ActivityTracker = {
   toolUsed(sessionID: string, use: ToolUse): void
   /** @param files paths that a step's snapshot saw change */
   snapshotTaken(sessionID: string, files: readonly string[]): void
@@ -51,7 +51,7 @@ export type ActivityTracker = {
 }
 
 /** @param root folder that file paths in the facts are relative to */
-export const createActivityTracker = ({
+const createActivityTracker = ({
   tasks,
   journals,
   root,

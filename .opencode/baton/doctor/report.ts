@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { describeError } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
 
-export type Status = "ok" | "warning" | "broken"
+type Status = "ok" | "warning" | "broken"
 
 /** What one look found. `fix` says what a person can do about it; an `ok` needs none. */
 export type Observation =
@@ -11,7 +11,7 @@ export type Observation =
   | { readonly status: "warning" | "broken"; readonly message: string; readonly fix: string }
 
 /** An observation under the id of the check that made it; the ids are listed in docs/doctor.md. */
-export type Finding = { readonly id: string; readonly status: Status; readonly message: string; readonly fix?: string }
+type Finding = { readonly id: string; readonly status: Status; readonly message: string; readonly fix?: string }
 
 /** What the checks may look at. Nothing of it may be changed, apart from `scratch`. */
 export type Subject = {
@@ -106,4 +106,25 @@ export const renderText = (report: Report, options: { color: boolean }): string 
   const { ok, warning, broken } = report.summary
   const verdict = `${broken} broken, ${warning} ${warning === 1 ? "warning" : "warnings"}, ${ok} ok`
   return [`Baton in ${printable(report.directory)}`, "", ...lines, "", verdict, ""].join("\n")
+}
+
+export type DoctorRequest = { readonly directory: string | undefined; readonly json: boolean }
+
+/**
+ * `[DIR] [--json]`; what follows `--` is a folder even when it starts with a dash. The launcher answers `--help`.
+ *
+ * @throws an Error that says what was expected and what was received
+ */
+export const parseArguments = (args: readonly string[]): DoctorRequest => {
+  const end = args.indexOf("--")
+  const flags = end < 0 ? args : args.slice(0, end)
+  const unknown = flags.find((argument) => argument.startsWith("-") && argument !== "--json")
+  if (unknown !== undefined) throw new Error(`unknown option: ${unknown}`)
+  const folders = [...flags.filter((argument) => !argument.startsWith("-")), ...(end < 0 ? [] : args.slice(end + 1))]
+  if (folders.length > 1) {
+    const received = folders.map((folder) => `'${folder}'`).join(" and ")
+    throw new Error(`expected one project folder, received ${folders.length}: ${received}`)
+  }
+  if (folders[0] === "") throw new Error("expected a project folder, received an empty name")
+  return { directory: folders[0], json: flags.includes("--json") }
 }

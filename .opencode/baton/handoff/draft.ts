@@ -13,7 +13,7 @@ import { collectUserText } from "../task/parse.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
 /** What a whole session shows, read from the newest page back. */
-export type SessionHistory = {
+type SessionHistory = {
   /** The first thing the user wrote, verbatim; undefined when it was not reached. */
   readonly firstRequest?: string
   readonly activity: Activity

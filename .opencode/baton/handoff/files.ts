@@ -9,7 +9,7 @@ export const MAX_LINE_CHARACTERS = 2_000
 const NUMBER_DIGITS = 5
 
 /** Two texts that look to the model like a call of the Read tool and its answer. */
-export type FileBlock = { readonly header: string; readonly content: string }
+type FileBlock = { readonly header: string; readonly content: string }
 
 const cutLine = (line: string): string =>
   line.length > MAX_LINE_CHARACTERS ? `${cutText(line, MAX_LINE_CHARACTERS)}...` : line
@@ -57,7 +57,7 @@ export const renderFileBlock = (file: {
   }
 }
 
-export type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }
+type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }
 
 /** Files that are opened for each one that may be loaded: a message may name a thousand that are too large or no text. */
 const LOOKS_PER_FILE = 4

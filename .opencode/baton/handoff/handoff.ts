@@ -37,19 +37,19 @@ export const NEW_SESSION_SETTLE_MS = 150
 const TOAST_MS = 4_000
 const TITLE_CHARACTERS = 60
 
-export type Delivered =
+type Delivered =
   | { readonly kind: "draft" }
   /** The draft is the first message of a session; no model has been started. */
   | { readonly kind: "stored"; readonly sessionID: string; readonly title: string }
   | { readonly kind: "failed"; readonly reason: string; readonly sessionID?: string }
 
-export type Delivery = (draft: {
+type Delivery = (draft: {
   readonly text: string
   readonly goal: string
   readonly target: MessageTarget | undefined
 }) => Promise<Delivered>
 
-export type DeliveryDeps = {
+type DeliveryDeps = {
   sessions: Pick<Sessions, "create" | "store" | "messages">
   tui: Tui
   userInterface: Interface
@@ -108,7 +108,7 @@ export const createDelivery = ({ sessions, tui, userInterface, log, pause }: Del
   }
 }
 
-export type HandoffRequest = {
+type HandoffRequest = {
   readonly sessionID: string
   readonly prompt: string
   /** As the model wrote them: paths, some with an `@` or a line range. */
@@ -117,7 +117,7 @@ export type HandoffRequest = {
   readonly goal: string
 }
 
-export type HandoffSessionDeps = {
+type HandoffSessionDeps = {
   gatherFacts: (sessionID: string) => Promise<HandoffFacts>
   findTask: (sessionID: string) => Promise<TaskBinding | undefined>
   loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
@@ -230,7 +230,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
 
 export const HANDOFF_TOOL = "handoff_session"
 export const READ_TOOL = "read_session"
-export type HandoffTool = typeof HANDOFF_TOOL | typeof READ_TOOL
+type HandoffTool = typeof HANDOFF_TOOL | typeof READ_TOOL
 
 const WANTS_HANDOFF = /\bhandoff_session\b|\bhand[- ]?(?:off|over|ing|ed)\b/i
 const WANTS_READING = /\bread_session\b|\bses_[A-Za-z0-9]{10,}/

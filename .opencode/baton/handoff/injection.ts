@@ -42,7 +42,7 @@ export const nextPartIDs = (existing: readonly string[], count: number, now: num
   })
 }
 
-export type InjectionDeps = {
+type InjectionDeps = {
   sessions: Pick<Sessions, "messages">
   records: HandoffRecords
   loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>

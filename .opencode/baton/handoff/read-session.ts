@@ -5,9 +5,9 @@ import type { ToolDetail } from "./tools.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript } from "./transcript.ts"
 
 /** Finds the first match in a line: its start, or -1. */
-export type LineSearch = (line: string) => number
+type LineSearch = (line: string) => number
 
-export type ParsedSearch =
+type ParsedSearch =
   | { readonly kind: "search"; readonly find: LineSearch }
   | { readonly kind: "invalid"; readonly reason: string }
 
@@ -98,12 +98,12 @@ const newestThatFit = (matches: readonly Match[]): string[] => {
   return texts
 }
 
-export type SearchResult =
+type SearchResult =
   | { readonly kind: "found"; readonly text: string; readonly matches: number }
   | { readonly kind: "failed"; readonly reason: string; readonly missing?: boolean }
 
 /** Searches a session from the newest message back, page by page. @param isOver asked before each page */
-export const searchSession = async (
+const searchSession = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
   { find, detail, isOver }: { find: LineSearch; detail: ToolDetail; isOver: () => boolean },
@@ -142,7 +142,7 @@ export type ReadRequest = {
 
 export type ReadResult = { readonly title: string; readonly output: string }
 
-export type ReadSessionDeps = {
+type ReadSessionDeps = {
   sessions: Pick<Sessions, "info" | "messages">
   records: ChainDeps["records"]
   /** Whether two sessions work on the same task. */

@@ -1,5 +1,5 @@
 /** A stretch of a text, `end` not included. */
-export type Region = { readonly start: number; readonly end: number }
+type Region = { readonly start: number; readonly end: number }
 
 /** `indent` is the column at which the text of the list item around the fence begins, 0 outside lists. */
 type Fence = { readonly start: number; readonly mark: string; readonly indent: number }

@@ -6,11 +6,11 @@ import { createToolOffers, HANDOFF_TOOL, type HandoffFeature, READ_TOOL, type To
 import type { UserTurns } from "./hooks.ts"
 
 /** How much of a tool call a transcript shows: nothing, its name and title, or its input and output too. */
-export const TOOL_DETAILS = ["none", "titles", "full"] as const
+const TOOL_DETAILS = ["none", "titles", "full"] as const
 export type ToolDetail = (typeof TOOL_DETAILS)[number]
 
 /** The template of /handoff while prompts/handoff-command.md cannot be used. */
-export const BUILT_IN_COMMAND = `Hand this work over to a new session, which starts with nothing but what you write now.
+const BUILT_IN_COMMAND = `Hand this work over to a new session, which starts with nothing but what you write now.
 
 1. Choose the files it must have in front of it at its start: 8 to 15, up to 20 for complex work.
 2. Write a prompt for it: the goal, what is done, in progress and next, decisions and their reasons, constraints, the
@@ -79,7 +79,7 @@ const READ_DESCRIPTION = `Reads what was said and done in an earlier session of 
 - tools: "none", "titles" (default) or "full" (with inputs and outputs)
 - any: true reads a session that this one does not come from and shares no task with`
 
-export type HandoffToolDeps = {
+type HandoffToolDeps = {
   load: () => Promise<HandoffFeature>
   turns: Pick<UserTurns, "goalOf" | "handOverOnce">
 }

@@ -1,4 +1,4 @@
-export type Timed<T> = { kind: "done"; value: T } | { kind: "late" } | { kind: "failed"; error: unknown }
+type Timed<T> = { kind: "done"; value: T } | { kind: "late" } | { kind: "failed"; error: unknown }
 
 /**
  * Waits for `work` no longer than `deadlineMs` and never rejects.
@@ -33,7 +33,7 @@ export const createDeferred = <T>(): Deferred<T> => {
 }
 
 /** Loads at first use, and once; what failed is tried again at the next use. */
-export type LoadOnce<T> = (() => Promise<T>) & {
+type LoadOnce<T> = (() => Promise<T>) & {
   /** What has been loaded, without loading it. */
   loaded(): T | undefined
 }

@@ -29,7 +29,7 @@ export type AgentInfo = {
 }
 
 /** Below which session one stands (undefined for a root), and its own rules, without its agent's. */
-export type SessionStanding = { readonly parentID: string | undefined; readonly permission: readonly PermissionRule[] }
+type SessionStanding = { readonly parentID: string | undefined; readonly permission: readonly PermissionRule[] }
 
 export type Prompt = {
   /** What the agent is to do; plugins read it as a user's words. */

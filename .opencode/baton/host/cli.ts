@@ -14,7 +14,7 @@ const finish = (stream: NodeJS.WriteStream, text: string, exitCode: number): voi
   process.exitCode = exitCode
 }
 
-export type Command<Request> = {
+type Command<Request> = {
   /** What a person types behind `baton`. */
   readonly name: string
   /** @throws an Error whose message says what was expected and what was received */

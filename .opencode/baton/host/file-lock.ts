@@ -20,7 +20,7 @@ export type HeldLock = {
   release(): Promise<void>
 }
 
-export type FileLock = {
+type FileLock = {
   tryAcquire(): Promise<HeldLock | undefined>
   /** Whether somebody who is still there holds it. Only looks. */
   isTaken(): Promise<boolean>
@@ -28,7 +28,7 @@ export type FileLock = {
 
 type Owner = { readonly token: string; readonly pid: number; readonly host: string }
 
-export type FileLockDeps = {
+type FileLockDeps = {
   readonly path: string
   readonly now?: () => number
   readonly heartbeatMs?: number

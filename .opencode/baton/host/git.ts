@@ -76,7 +76,7 @@ const GIT_DEADLINE_MS = 1_000
 /** It looks at every file of the worktree. */
 const STATUS_DEADLINE_MS = 5_000
 
-export type GitRead = { kind: "found"; git: GitState } | { kind: "unknown"; reason: string }
+type GitRead = { kind: "found"; git: GitState } | { kind: "unknown"; reason: string }
 
 const askGit = async (run: RunProcess, directory: string): Promise<GitRead> => {
   const argv = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"] as const

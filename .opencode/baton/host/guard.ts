@@ -6,7 +6,7 @@ import { describeError, type Log, type LogExtra } from "./log.ts"
 /** What a hook decided to change, put off until it is known to be in time. */
 export type Change = () => void
 
-export type HookDeadline = {
+type HookDeadline = {
   /** The hook's name as OpenCode calls it, for the log. */
   name: string
   deadlineMs: number

@@ -61,15 +61,15 @@ export type ProcessOutcome =
 export type RunProcess = (argv: Argv, options: RunOptions) => Promise<ProcessOutcome>
 
 /** 4 MB of each stream: far above what a ledger prints for one task, far below what hurts the host. */
-export const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 
 /** The environment of a child: the host's own with these changes. */
-export const childEnvironment = (changes: RunOptions["env"]): Record<string, string> => {
+const childEnvironment = (changes: RunOptions["env"]): Record<string, string> => {
   const merged = Object.entries({ ...process.env, ...changes })
   return Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
 }
 
-export type RunningProcess = { readonly pid: number; readonly parent: number; readonly args: string }
+type RunningProcess = { readonly pid: number; readonly parent: number; readonly args: string }
 
 const LIST_DEADLINE_MS = 2000
 
@@ -183,7 +183,7 @@ const kill = (child: Child, platform: NodeJS.Platform): string | undefined => {
 }
 
 /** The runner on node:child_process, for Node and for Windows. One argument may be 131,071 bytes long on Linux. */
-export const createNodeRunner =
+const createNodeRunner =
   ({ platform }: { platform: NodeJS.Platform }): RunProcess =>
   (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) =>
     new Promise((resolve) => {
@@ -298,7 +298,7 @@ const readOutcome = (
 }
 
 /** The runner on Bun's `$`, for POSIX systems. One argument may be 131,070 bytes long on Linux. */
-export const createShellRunner =
+const createShellRunner =
   ({ shell, platform }: { shell: Shell; platform: NodeJS.Platform }): RunProcess =>
   (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) =>
     new Promise((resolve) => {
@@ -333,7 +333,7 @@ export const createShellRunner =
       })
     })
 
-export type ProcessRunnerDeps = {
+type ProcessRunnerDeps = {
   /** Bun's `$` as OpenCode hands it to a plugin; undefined on Node (OpenCode Desktop). */
   readonly shell: PluginInput["$"] | undefined
   readonly platform?: NodeJS.Platform

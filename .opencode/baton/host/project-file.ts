@@ -34,7 +34,7 @@ export const isSecretPath = (path: string): boolean => {
   return KEY_FILE.test(name) || CREDENTIAL_FILES.has(name)
 }
 
-export type Decoded =
+type Decoded =
   | { readonly kind: "text"; readonly text: string; readonly encoding: "UTF-8" | "UTF-16" | "Latin-1" }
   | { readonly kind: "binary" }
 
@@ -89,7 +89,7 @@ export type ProjectFile = {
   readonly encoding: "UTF-8" | "UTF-16" | "Latin-1"
 }
 
-export type UnreadableFile = {
+type UnreadableFile = {
   readonly kind: "missing" | "refused"
   /** As it was asked for. */
   readonly path: string

@@ -9,7 +9,7 @@ export type Answer<T> = { kind: "answer"; value: T } | { kind: "failed"; reason:
 type Read<T> = (data: unknown, response: Response | undefined) => Answer<T>
 
 /** Makes one call to OpenCode and reads what comes back; never throws. */
-export type ClientCall = <T>(
+type ClientCall = <T>(
   what: string,
   work: () => Promise<{ data?: unknown; error?: unknown; response?: Response }>,
   read: Read<T>,
@@ -170,7 +170,7 @@ export const createSessions = (
 }
 
 /** Older than the page before it; in itself oldest first. */
-export type PageBack = { readonly messages: readonly StoredMessage[]; readonly isOldest: boolean }
+type PageBack = { readonly messages: readonly StoredMessage[]; readonly isOldest: boolean }
 
 /** How much more is asked for where there are no cursors. */
 const WIDENING = 10

@@ -59,7 +59,7 @@ export const DEFAULT_SETTINGS: Settings = {
   learning: { enabled: true },
 }
 
-export type SettingsRead =
+type SettingsRead =
   | { readonly kind: "settings"; readonly settings: Settings; readonly isDefault: boolean }
   /** `settings`: what is valid in the file, with the defaults for the rest. */
   | { readonly kind: "unusable"; readonly path: string; readonly reason: string; readonly settings: Settings }

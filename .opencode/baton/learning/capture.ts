@@ -20,7 +20,7 @@ import { findSecret, holdsPrivateKey } from "./secrets.ts"
 import { contradicts, learningKey } from "./words.ts"
 
 /** What was done around a user's message. */
-export type Surroundings = {
+type Surroundings = {
   /** What the agent had done before, in a few words; `""` for nothing that can be told. */
   readonly answered: string
   /** Files changed before and after it, up to the user's next message, the newest first; relative to the worktree. */
@@ -110,7 +110,7 @@ export const lookAround = (
   }
 }
 
-export type CaptureDeps = {
+type CaptureDeps = {
   readonly records: SessionRecords
   readonly known: KnownLearnings
   readonly outbox: Pick<Outbox, "add">
@@ -131,7 +131,7 @@ export type Message = {
   readonly text: string
 }
 
-export type Capture = {
+type Capture = {
   /** Keeps what the message teaches on disk, before the model is asked. Each message once. */
   look(message: Message): Promise<void>
   /** Adds what was done around it. Asks OpenCode. @param isMeant default: all that waits */

@@ -30,7 +30,7 @@ const FOREIGN_SHARE = 0.04
  *
  * @param text a whole message of a user's own words, in any case
  */
-export const isEnglish = (text: string): boolean => {
+const isEnglish = (text: string): boolean => {
   const lower = text.toLowerCase().replaceAll("’", "'")
   const letters = lower.match(/\p{L}/gu)?.length ?? 0
   if (letters === 0 || (lower.match(FOREIGN_LETTERS)?.length ?? 0) > letters * FOREIGN_SHARE) return false
@@ -43,7 +43,7 @@ export const isEnglish = (text: string): boolean => {
 }
 
 /** One sentence: as it was written, and with everything in quotes or code marks blotted out, of the same length. */
-export type Sentence = { readonly text: string; readonly masked: string }
+type Sentence = { readonly text: string; readonly masked: string }
 
 const QUOTED =
   /`[^`\n]{1,300}`|"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|(?<![\p{L}\p{N}])'[^'\n]{2,200}'(?![\p{L}\p{N}])/gu
@@ -114,7 +114,7 @@ const withOpeners = (sentences: readonly Sentence[]): Sentence[] => {
 }
 
 /** @param lines as `ownWords` gives them */
-export const splitSentences = (lines: readonly string[]): Sentence[] =>
+const splitSentences = (lines: readonly string[]): Sentence[] =>
   joinLines(lines).flatMap((text) => withOpeners(split(text)))
 
 /** What a person types by hand is shorter; the rest of a longer message is a paste that no rule below recognised. */
@@ -206,7 +206,7 @@ const isProse = (line: string): boolean => {
  *
  * @param text user-authored text, as `collectUserText` gives it
  */
-export const ownWords = (text: string): string[] => {
+const ownWords = (text: string): string[] => {
   const kept: string[] = []
   let characters = 0
   let fence = ""
@@ -232,9 +232,9 @@ export const ownWords = (text: string): string[] => {
 }
 
 /** A sentence of the user's that something can be learned from. */
-export type Detected = { readonly type: LearningType; readonly sentence: string }
+type Detected = { readonly type: LearningType; readonly sentence: string }
 
-export type Detection = {
+type Detection = {
   /** In the order of the message. */
   readonly learnings: readonly Detected[]
   /** Whether the user objects to what was done, be it in words that teach nothing ("That's wrong."). */

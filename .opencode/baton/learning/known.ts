@@ -43,7 +43,7 @@ export type KnownLearning = {
 }
 
 /** As it is copied to disk. */
-export const knownLearningSchema = (z: Zod): ZodType<KnownLearning> =>
+const knownLearningSchema = (z: Zod): ZodType<KnownLearning> =>
   z.object({
     id: z.string().optional(),
     key: z.string(),
@@ -91,7 +91,7 @@ export const fromLedger = (learning: LedgerLearning, folder: string | undefined)
 }
 
 /** What was said and is not in the ledger yet. */
-export const fromEntry = (entry: Omit<LearningEntry, "kind">): KnownLearning | undefined => {
+const fromEntry = (entry: Omit<LearningEntry, "kind">): KnownLearning | undefined => {
   const type = entry.concepts.find(isLearningType)
   if (!type) return undefined
   const { key, folder, files, confirmed, summary: sentence } = entry
@@ -110,7 +110,7 @@ export const fromEntry = (entry: Omit<LearningEntry, "kind">): KnownLearning | u
 }
 
 /** The ledger's learnings with what waits to reach it, in the order in which it will. Pure. */
-export const withWaiting = (
+const withWaiting = (
   known: readonly KnownLearning[],
   waiting: readonly (LearningEntry | RetireEntry)[],
 ): KnownLearning[] => {
@@ -131,7 +131,7 @@ export const withWaiting = (
 /** All learnings of the project, what is on its way to the ledger included. Never rejects. */
 export type KnownLearnings = { read(): Promise<KnownLearning[]> }
 
-export type KnownLearningsDeps = {
+type KnownLearningsDeps = {
   readonly project: LearningProject
   readonly ledger: Pick<LearningLedger, "readLearnings">
   readonly outbox: Pick<Outbox, "waiting">
@@ -147,7 +147,7 @@ type Copy = { readonly version: 1; readonly stamp: string; readonly learnings: r
 const COPY_FILE = "known.json"
 
 /** `$PROG_DB`, or where prog keeps it. */
-export const ledgerDatabase = (env: NodeJS.ProcessEnv = process.env): string =>
+const ledgerDatabase = (env: NodeJS.ProcessEnv = process.env): string =>
   env.PROG_DB || join(homedir(), ".prog", "prog.db")
 
 /** Changes whenever somebody writes to the database; undefined when there is none. */

@@ -19,7 +19,7 @@ import { fromLedger, isLearningType, LEARNING_TYPES, type LearningType } from ".
 import { findLearningProject, type LearningProject, retirement } from "./learning.ts"
 import { createSessionRecords, type SessionRecord } from "./records.ts"
 
-export type Request =
+type Request =
   | {
       readonly action: "list" | "export"
       readonly directory: string | undefined
@@ -36,7 +36,7 @@ export type Request =
     }
 
 /** Reads `[list | show ID | forget ID | export] [DIR] [OPTIONS]`. @throws Error for anything else, in words for a person */
-export const readArguments = (args: readonly string[]): Request => {
+const readArguments = (args: readonly string[]): Request => {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -64,7 +64,7 @@ export const readArguments = (args: readonly string[]): Request => {
 }
 
 /** A learning as a person sees it; also what `--json` prints. */
-export type ReportedLearning = {
+type ReportedLearning = {
   readonly id: string
   readonly type: LearningType
   readonly sentence: string
@@ -77,7 +77,7 @@ export type ReportedLearning = {
   readonly used: readonly { readonly at: string; readonly sessionID: string }[]
 }
 
-export const reportLearnings = (
+const reportLearnings = (
   learnings: readonly LedgerLearning[],
   records: readonly SessionRecord[],
   { onlyFolder }: LearningProject,
@@ -99,13 +99,13 @@ export const reportLearnings = (
 
 const day = (at: string | undefined): string => at?.slice(0, 10) ?? "never"
 
-export const renderLine = ({ id, type, sentence, status, origin, used }: ReportedLearning): string => {
+const renderLine = ({ id, type, sentence, status, origin, used }: ReportedLearning): string => {
   const said = `${origin.times}× since ${day(origin.sources[0]?.at)}`
   const mark = status === "stale" ? " [stale]" : ""
   return `${id}  ${type.padEnd(12)}  ${said}, used ${used.length}×${mark}  ${sentence}`
 }
 
-export const renderWhole = (learning: ReportedLearning): string => {
+const renderWhole = (learning: ReportedLearning): string => {
   const { id, type, sentence, status, files, origin, used } = learning
   const line = (name: string, value: string | undefined): string[] =>
     value ? [`${`${name}:`.padEnd(12)}${value}`] : []
@@ -137,7 +137,7 @@ const TITLES: Record<LearningType, string> = {
 }
 
 /** Markdown for people, of the active learnings; nothing reads it back. */
-export const renderExport = (learnings: readonly ReportedLearning[], { name }: LearningProject): string => {
+const renderExport = (learnings: readonly ReportedLearning[], { name }: LearningProject): string => {
   const sections = LEARNING_TYPES.flatMap((type) => {
     const found = learnings.filter((one) => one.type === type && one.status === "active")
     if (found.length === 0) return []

@@ -42,7 +42,7 @@ export const findLearningProject = async (projectRoot: string, named: string | u
 const REASON_CHARACTERS = 200
 
 /** The learning with this id of the ledger's, or this key. */
-export const findByID = (known: readonly KnownLearning[], id: string): KnownLearning | undefined =>
+const findByID = (known: readonly KnownLearning[], id: string): KnownLearning | undefined =>
   known.find((learning) => learning.id === id.trim() || learning.key === id.trim())
 
 /** The end of a learning, as the outbox takes it. @param by who says so, in a few words */
@@ -81,7 +81,7 @@ export type LearningFeature = {
   stop(): Promise<void>
 }
 
-export type LearningContext = {
+type LearningContext = {
   readonly log: Log
   readonly projectRoot: string
   readonly bundleRoot: string

@@ -114,7 +114,7 @@ export const renderLearnings = (learnings: readonly KnownLearning[]): { text: st
   return { text: shown.length === 0 ? "" : [OPENING, ...lines, CLOSING].join("\n"), shown }
 }
 
-export type RecallDeps = {
+type RecallDeps = {
   readonly known: KnownLearnings
   readonly records: Pick<SessionRecords, "read" | "update">
   readonly isRoot: (sessionID: string) => Promise<boolean>
@@ -122,7 +122,7 @@ export type RecallDeps = {
   readonly now: () => Date
 }
 
-export type Recall = {
+type Recall = {
   /** @returns the change that puts the learnings into this request, or nothing */
   remind(messages: StoredMessage[]): Promise<Change | undefined>
   /** Whether the session was given any. */

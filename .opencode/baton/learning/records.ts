@@ -46,7 +46,7 @@ export const MAX_LEARNINGS = 10
 /** A session's compactions are many, and only the newest is ever asked for again. */
 const KEPT_GIVEN = 5
 
-export const sessionRecordSchema = (z: Zod): ZodType<SessionRecord> =>
+const sessionRecordSchema = (z: Zod): ZodType<SessionRecord> =>
   z.object({
     version: z.literal(1),
     sessionID: z.string(),
@@ -68,7 +68,7 @@ export const sessionRecordSchema = (z: Zod): ZodType<SessionRecord> =>
     given: z.array(z.object({ messageID: z.string(), at: z.string(), text: z.string(), keys: z.array(z.string()) })),
   })
 
-export const emptyRecord = (sessionID: string, pid: number): SessionRecord => ({
+const emptyRecord = (sessionID: string, pid: number): SessionRecord => ({
   version: 1,
   sessionID,
   pid,
@@ -76,7 +76,7 @@ export const emptyRecord = (sessionID: string, pid: number): SessionRecord => ({
   given: [],
 })
 
-export const isWaiting = ({ sayings }: SessionRecord): boolean => sayings.some(({ state }) => state === "waiting")
+const isWaiting = ({ sayings }: SessionRecord): boolean => sayings.some(({ state }) => state === "waiting")
 
 /** Adds what a message taught; a session teaches ten different things at most. @returns the record and what was left out */
 export const withSayings = (

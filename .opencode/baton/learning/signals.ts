@@ -7,7 +7,7 @@ import type { LearningType } from "./known.ts"
  * The correction patterns of the design document are the floor: each is here with the word boundaries and the beginnings
  * of clauses that keep "framework", "no problem" and "actually works" out.
  */
-export type Signal = { readonly type: LearningType; readonly pattern: RegExp }
+type Signal = { readonly type: LearningType; readonly pattern: RegExp }
 
 /** Base forms with which people tell somebody what to do in code. */
 const DO =

@@ -17,7 +17,7 @@ import {
 } from "./ledger.ts"
 import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
 
-export type Turn<T> =
+type Turn<T> =
   | { readonly kind: "ran"; readonly value: T }
   /** Earlier calls took the whole deadline. */
   | { readonly kind: "busy" }
@@ -25,7 +25,7 @@ export type Turn<T> =
   | { readonly kind: "resting"; readonly forMs: number }
 
 /** One call at a time to the ledger of one directory, however many copies of the bundle ask. */
-export type CallQueue = {
+type CallQueue = {
   /** Waits for its turn and runs the call with the milliseconds that are left of the deadline. */
   take<T>(deadlineMs: number, call: (remaining: () => number) => Promise<T>): Promise<Turn<T>>
   /** The program hung: leave it alone, longer each time. Gives for how many milliseconds. */
@@ -114,7 +114,7 @@ export type NewLearning = {
   readonly files: readonly string[]
 }
 
-export type LearningsRead =
+type LearningsRead =
   | { readonly kind: "found"; readonly learnings: readonly LedgerLearning[] }
   | { readonly kind: "unavailable"; readonly reason: string; readonly answered?: boolean }
 
@@ -129,11 +129,11 @@ export type LearningLedger = {
 }
 
 /** What a call of the ledger's program came to. */
-export type LedgerAnswer =
+type LedgerAnswer =
   | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
   | { readonly kind: "unavailable"; readonly reason: string }
 
-export type LearningCallDeps = {
+type LearningCallDeps = {
   readonly read: (args: readonly string[], options: CallOptions | undefined) => Promise<LedgerAnswer>
   readonly write: (args: readonly string[]) => Promise<LedgerWrite>
 }

@@ -23,7 +23,7 @@ const takeBytes = (text: string, bytes: number): string => {
   return buffer.subarray(0, end).toString()
 }
 
-export type FittedText =
+type FittedText =
   | { readonly kind: "whole"; readonly text: string }
   | { readonly kind: "cut"; readonly text: string; readonly file: string; readonly full: string }
   /** Not even the pointer fits. */
@@ -75,7 +75,7 @@ const renderSection = (section: string): string => {
   return `<!-- baton:handoff ${digest(body)}, replaced at each compaction -->\n${body}\n${CLOSE}`
 }
 
-export type SplitDescription = {
+type SplitDescription = {
   /** Everything that is not Baton's, byte for byte; text appended behind the section included. */
   readonly specification: string
   /** The handoff without its marks. */

@@ -2,7 +2,7 @@ import type { NewLearning } from "./client.ts"
 import type { LedgerLearning } from "./ledger.ts"
 
 /** Where and when a user said something. */
-export type LearningSource = {
+type LearningSource = {
   /** ISO 8601. */
   readonly at: string
   readonly sessionID: string

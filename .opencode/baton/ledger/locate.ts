@@ -14,7 +14,7 @@ export type LocatedLedger =
     }
   | { readonly kind: "unavailable"; readonly reason: string }
 
-export type LedgerLocator = {
+type LedgerLocator = {
   /** Finds the program on the first call and remembers it; one that is unavailable is looked for again. */
   locate(): Promise<LocatedLedger>
   /** Drops what is remembered, for when the program turns out to be gone. */

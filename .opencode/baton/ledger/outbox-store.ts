@@ -83,7 +83,7 @@ export type OutboxRecord = {
   readonly attempt?: OutboxAttempt | undefined
 }
 
-export type ParsedRecord =
+type ParsedRecord =
   | { readonly kind: "record"; readonly record: OutboxRecord }
   | { readonly kind: "malformed"; readonly reason: string }
 
@@ -132,7 +132,7 @@ const loadSchema = async () => {
 let loaded: ReturnType<typeof loadSchema> | undefined
 
 /** @throws when zod cannot be loaded, which says nothing about the record */
-export const parseRecord = async (text: string): Promise<ParsedRecord> => {
+const parseRecord = async (text: string): Promise<ParsedRecord> => {
   loaded ??= loadSchema().catch((error: unknown) => {
     loaded = undefined
     throw error
@@ -146,7 +146,7 @@ export const parseRecord = async (text: string): Promise<ParsedRecord> => {
   }
 }
 
-export const renderRecord = (record: OutboxRecord): string => `${JSON.stringify(record, undefined, 2)}\n`
+const renderRecord = (record: OutboxRecord): string => `${JSON.stringify(record, undefined, 2)}\n`
 
 const REASON = ".reason"
 const STAMP_DIGITS = 13

@@ -9,7 +9,7 @@ import {
   subjectOf,
 } from "./outbox-store.ts"
 
-export type UnsavedDeps = {
+type UnsavedDeps = {
   readonly files: Pick<OutboxFiles, "write" | "before" | "remove">
   readonly deliver: ReturnType<typeof createDelivery>
   readonly log: Log

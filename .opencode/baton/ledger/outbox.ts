@@ -20,9 +20,9 @@ import { createUnsavedRecords, type UnsavedRecords } from "./outbox-unsaved.ts"
  * What one pass over the outbox came to. `reason` is there when something is left, `forMs` when nothing is to be tried
  * before so many milliseconds.
  */
-export type Drained = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
+type Drained = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
 
-export type DrainDeps = {
+type DrainDeps = {
   readonly files: OutboxFiles
   readonly unsaved: Pick<UnsavedRecords, "isAheadOf" | "wasDelivered" | "withAttempt" | "forget">
   readonly tryLock: () => Promise<HeldLock | undefined>
@@ -32,14 +32,14 @@ export type DrainDeps = {
   readonly isStopped: () => boolean
 }
 
-export const LOCKED = "another process is delivering"
+const LOCKED = "another process is delivering"
 
 /** `blocked`: why what belongs to a subject (or a file that cannot be read) has to wait. */
 type Pass = { readonly known: KnownLogs; readonly blocked: Map<string, string> }
 type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string; readonly forMs?: number }
 
 /** One delivery of all that waits, in order: per task without exception, and among tasks as far as they are accepted. */
-export const createDrain = ({ files, unsaved, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
+const createDrain = ({ files, unsaved, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
   const park = async (name: string, reason: string, extra: Record<string, unknown> = {}): Promise<Step> => {
     await files.park(name, reason, new Date(now()).toISOString())
     log.warn("a record cannot be delivered and is parked", { name, reason, ...extra })

@@ -2,17 +2,17 @@ import type { ZodType } from "zod"
 import type { Zod } from "../host/schema.ts"
 
 /** What stands behind an event, compact: never a prompt, never a raw payload. */
-export type SessionDetails = { readonly session_id: string }
+type SessionDetails = { readonly session_id: string }
 export type PermissionDetails = { readonly id: string; readonly title: string; readonly type: string }
-export type QuestionDetails = { readonly id: string }
+type QuestionDetails = { readonly id: string }
 
-export type LastStep = {
+type LastStep = {
   readonly event_type: string
   readonly at: string
   readonly details: SessionDetails | PermissionDetails | null
 }
 
-export type Focus =
+type Focus =
   | { readonly ty: "permission"; readonly details: PermissionDetails }
   | { readonly ty: "question"; readonly details: QuestionDetails }
   | { readonly ty: "prompt" | "menu" | "unknown"; readonly details: null }
@@ -57,7 +57,7 @@ export type LiveState = {
 }
 
 /** A part of the state: what is left out is unchanged, null clears, an array replaces. */
-export type StatePatch = { readonly [key: string]: JSONValue }
+type StatePatch = { readonly [key: string]: JSONValue }
 export type JSONValue = string | number | boolean | null | readonly JSONValue[] | { readonly [key: string]: JSONValue }
 
 export type StreamLine =
@@ -109,7 +109,7 @@ const stateShape = (z: Zod) => {
 }
 
 /** Version 1 of the protocol, every field and nothing else; `extensions` may be there or not. */
-export const liveStateSchema = (z: Zod): ZodType<LiveState> => {
+const liveStateSchema = (z: Zod): ZodType<LiveState> => {
   const { fields, agent, focus, prompt, extensions } = stateShape(z)
   return z.strictObject({
     ...fields,
@@ -165,7 +165,7 @@ export const mergePatch = (state: JSONObject, patch: JSONObject, depth = 0): JSO
 
 const NO_KEYS: ReadonlySet<string> = new Set()
 
-export type Difference =
+type Difference =
   | { readonly kind: "none" }
   | { readonly kind: "patch"; readonly patch: JSONObject }
   /** A merge cannot take a key away: only the whole state says it. */

@@ -2,7 +2,7 @@ import { type AgentState, NEW_AGENT, observe } from "./agent-state.ts"
 import type { Observed } from "./events.ts"
 import { diffStates, isObject, type LiveState, type StreamLine } from "./protocol.ts"
 
-export type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" | "plugin_started_at">
+type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" | "plugin_started_at">
 
 export type Publisher = {
   /**

@@ -7,7 +7,7 @@ import { isObject, type JSONValue, mergePatch } from "./protocol.ts"
 /** A line of at most this many bytes is read; a longer one is skipped as a whole. */
 const MAX_LINE_BYTES = 1024 * 1024
 
-export type LineReader = {
+type LineReader = {
   /** @returns the lines that this chunk ends, without their line ends; undefined stands for one that cannot be read */
   push(chunk: Uint8Array): (string | undefined)[]
   /** What stands behind the last line end. */
@@ -67,7 +67,7 @@ export const createLineReader = (maxBytes = MAX_LINE_BYTES): LineReader => {
 type JSONObject = { readonly [key: string]: JSONValue }
 
 /** What the statefile holds: the last line's event and time, and the whole state. */
-export type Envelope = { readonly event: string; readonly ts: string; readonly state: JSONObject }
+type Envelope = { readonly event: string; readonly ts: string; readonly state: JSONObject }
 
 export type Reduction = {
   readonly envelope?: Envelope

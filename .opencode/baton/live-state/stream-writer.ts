@@ -5,7 +5,7 @@ import type { StreamLine } from "./protocol.ts"
 /** A JSON array of program and arguments; it comes before the settings. */
 export const WRITER_VARIABLE = "BATON_STATE_WRITER"
 
-export type ChosenWriter =
+type ChosenWriter =
   | { readonly kind: "foreign" | "embedded"; readonly command: WriterCommand }
   | { readonly kind: "none"; readonly reason: string }
 
@@ -71,7 +71,7 @@ export type StreamWriter = {
   stop(graceMs: number): Promise<void>
 }
 
-export type StreamWriterDeps = {
+type StreamWriterDeps = {
   command: WriterCommand
   directory: string
   /** The state as a whole, for a writer that starts or has missed something. */

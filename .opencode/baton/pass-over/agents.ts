@@ -5,9 +5,9 @@ import { describeError, isAbsent, type Log } from "../host/log.ts"
 import { RETURN_TOOL } from "./tools.ts"
 
 /** A value of the little YAML that front matter of skills and agents is made of. */
-export type FrontMatterValue = string | boolean | { readonly [key: string]: FrontMatterValue }
+type FrontMatterValue = string | boolean | { readonly [key: string]: FrontMatterValue }
 
-export type Markdown = { readonly data: Readonly<Record<string, FrontMatterValue>>; readonly body: string }
+type Markdown = { readonly data: Readonly<Record<string, FrontMatterValue>>; readonly body: string }
 
 const PAIR = /^( *)("[^"]*"|'[^']*'|[^\s"'#:][^:]*?)\s*:(?:\s+(.*?))?\s*$/
 const IGNORED = /^\s*(?:#.*)?$/
@@ -53,7 +53,7 @@ export const parseFrontMatter = (text: string): Markdown | undefined => {
   return { data, body: (found[2] ?? "").trim() }
 }
 
-export type SkillAgent = {
+type SkillAgent = {
   readonly name: string
   readonly description: string
   readonly prompt: string

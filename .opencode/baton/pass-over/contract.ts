@@ -184,5 +184,4 @@ export type PassOverMetadata = Immutable<Infer<Schemas["metadata"]>>
 export type ReturnArguments = Immutable<Infer<Schemas["returnArguments"]>>
 export type Artifact = Immutable<Infer<Schemas["artifact"]>>
 export type FileModification = Extract<Artifact, { type: "file_modification" }>
-export type Finding = Extract<Artifact, { type: "finding" }>
 export type WorkStatus = (typeof WORK_STATUSES)[number]

@@ -91,7 +91,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-export type ErrorDetails = {
+type ErrorDetails = {
   /** What failed, one sentence. */
   readonly message: string
   /** What was received or found. */

@@ -58,7 +58,7 @@ export const readPassSignal = (event: { type: string; properties?: unknown }): P
   }
 }
 
-export type SessionHooksDeps = PassGateDeps & {
+type SessionHooksDeps = PassGateDeps & {
   readonly passSessions: PassSessions
   readonly live: ReadonlyMap<string, LivePass>
   readonly announcer: Announcer

@@ -36,7 +36,7 @@ export const createTurns = () => {
   }
 }
 
-export type PassBeginningDeps = {
+type PassBeginningDeps = {
   readonly passes: Pick<Passes, "begin" | "advance">
   readonly store: Pick<PassStore, "findAnswer">
   readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete">
@@ -48,7 +48,7 @@ export type PassBeginningDeps = {
 }
 
 /** What stands between a pass that may be made and a child at work: its record, its owner, its files, or a stored answer. */
-export const createPassBeginning = (deps: PassBeginningDeps) => {
+const createPassBeginning = (deps: PassBeginningDeps) => {
   const { passes, store, worktree, owners, now } = deps
 
   /** @returns the pass as the stored answer ends it, or why it cannot; undefined where there is none */

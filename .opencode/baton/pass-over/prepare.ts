@@ -41,7 +41,7 @@ export type Preparation =
   | Extract<Judged, { kind: "ready" }>
   | (Extract<Judged, { kind: "refused" }> & { readonly refusal: RefusedPass; readonly isAudited: boolean })
 
-export type PrepareDeps = {
+type PrepareDeps = {
   readonly sessions: Pick<Sessions, "parent" | "messages">
   readonly childSessions: Pick<ChildSessions, "agents" | "standing">
   readonly readPolicy: () => ReturnType<typeof readPolicy>

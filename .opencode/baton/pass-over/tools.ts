@@ -7,14 +7,14 @@ import { contractSchemas } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
 import { policyPartSchema } from "./policy/policy.ts"
 
-export const PASS_TOOL = "pass_over"
+const PASS_TOOL = "pass_over"
 export const RETURN_TOOL = "pass_over_return"
 export const APPLY_TOOL = "pass_over_apply"
 export const REJECT_TOOL = "pass_over_reject"
 export const STATUS_TOOL = "pass_over_status"
 
 /** What the model gives to the feature's tools; pass_over_return's arguments are the contract's. */
-export const toolArguments = (z: Zod) => {
+const toolArguments = (z: Zod) => {
   const text = z.string().trim().min(1)
   return {
     pass_over: z.strictObject({
@@ -75,10 +75,10 @@ const REJECT_DESCRIPTION = "Gives up the files that a pass changed and that are 
 
 const STATUS_DESCRIPTION = "Tells what became of the passes of this session, or of one of them in full."
 
-export type ToolDeps = { readonly load: () => Promise<PassOverFeature> }
+type ToolDeps = { readonly load: () => Promise<PassOverFeature> }
 
 /** The tools as OpenCode wants them. */
-export const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition> => {
+const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition> => {
   const schemas = toolArguments(z)
   const define = <Arguments>(
     description: string,

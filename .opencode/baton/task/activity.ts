@@ -12,7 +12,7 @@ export const PATCH_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "patch"]
 const PATCHED_FILE = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
 
 /** @returns the paths that a tool call changes, as the model wrote them; none for a tool that is no editor */
-export const changedPaths = (tool: string, args: unknown): string[] => {
+const changedPaths = (tool: string, args: unknown): string[] => {
   const { filePath, patchText } = isRecord(args) ? args : {}
   if (EDITING_TOOLS.has(tool)) return typeof filePath === "string" ? [filePath] : []
   if (!PATCH_TOOLS.has(tool) || typeof patchText !== "string") return []
@@ -20,10 +20,10 @@ export const changedPaths = (tool: string, args: unknown): string[] => {
 }
 
 /** What one file went through; `byShell` says whether a shell command was seen to change it. */
-export type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }
+type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }
 
 /** A command whose last run failed; `exitCode` is null when it was ended or timed out. */
-export type FailedCommand = { command: string; exitCode: number | null }
+type FailedCommand = { command: string; exitCode: number | null }
 
 /** What a session did to files and with commands. Newest last; bounded, so that 10,000 messages cost what 10 cost. */
 export type Activity = {

@@ -1,5 +1,5 @@
 /** The least a message part must have for its text to be judged. OpenCode's `Part` fits. */
-export type TextPartLike = {
+type TextPartLike = {
   readonly type: string
   readonly text?: string | undefined
   readonly synthetic?: boolean | undefined
@@ -34,10 +34,10 @@ export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
  * The lines of a user's text without the quote that `opencode run` puts in front of the first. The quote it puts at
  * the end stays, since it can end any line (stdin follows on the next).
  */
-export const userLines = (text: string): string[] => splitLines(text.replace(OPENING, ""))
+const userLines = (text: string): string[] => splitLines(text.replace(OPENING, ""))
 
 /** A line without trailing blanks and without the quote with which `opencode run` closes its argument. */
-export const trimLineEnd = (line: string): string => {
+const trimLineEnd = (line: string): string => {
   const trimmed = line.trimEnd()
   return trimmed.endsWith('"') ? trimmed.slice(0, -1).trimEnd() : trimmed
 }
@@ -104,13 +104,13 @@ export const ROLES = ["worker", "planner"] as const
 export type Role = (typeof ROLES)[number]
 
 /** The role of a task whose text has no role heading. */
-export const DEFAULT_ROLE: Role = "worker"
+const DEFAULT_ROLE: Role = "worker"
 
 /** `# Planner` or `# Planner Agent` and nothing else: `# Planner for the release` is the title of a document. */
 const ROLE_HEADING = /^#[ \t]+(Worker|Planner)(?:[ \t]+[Aa]gent)?(?:[ \t]+#+)?$/
 
 /** @returns the role that one line's heading states, or undefined; knows nothing of fences */
-export const parseRoleHeading = (line: string): Role | undefined => {
+const parseRoleHeading = (line: string): Role | undefined => {
   const title = ROLE_HEADING.exec(trimLineEnd(line))?.[1]?.toLowerCase()
   return ROLES.find((role) => role === title)
 }

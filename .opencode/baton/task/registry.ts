@@ -7,7 +7,7 @@ import { createSessionStore, type SessionStore, type StateFolder } from "../host
 import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type Role } from "./parse.ts"
 
 /** How a session came to its task. */
-export type BindingOrigin = "message" | "parent" | "history"
+type BindingOrigin = "message" | "parent" | "history"
 
 /** A session's task identity: what stays when its context goes. */
 export type TaskBinding = {
@@ -25,7 +25,7 @@ export type TaskBinding = {
 }
 
 /** A brief is kept verbatim up to this many characters: four times what a prompt ever shows of it. */
-export const STORED_BRIEF_CHARACTERS = 24_000
+const STORED_BRIEF_CHARACTERS = 24_000
 
 export const taskBindingSchema = (z: Zod): ZodType<TaskBinding> =>
   z.object({
@@ -49,7 +49,7 @@ const PAGE_MESSAGES = 50
 /** OpenCode before cursors (1.2.15 among them) can only be asked for more of the newest. */
 const WIDER_PAGE_MESSAGES = 400
 
-export type HistorySearch =
+type HistorySearch =
   | { kind: "found"; task: ParsedTask; text: string }
   /**
    * Nothing in what was read; `complete` says whether that was everything, `isCutShort` whether more could have been read,
@@ -86,7 +86,7 @@ const oldestUserText = (messages: readonly StoredMessage[]): string | undefined 
  *
  * @param from the `unread` of an earlier search
  */
-export const searchHistory = async (
+const searchHistory = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
   isOver: () => boolean,
@@ -133,7 +133,7 @@ export type TaskRegistry = {
   forget(sessionID: string): Promise<void>
 }
 
-export type TaskRegistryDeps = {
+type TaskRegistryDeps = {
   store: SessionStore<TaskBinding>
   sessions: Pick<Sessions, "messages" | "parent">
   log: Log

@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { CHECKS } from "../../../.opencode/baton/doctor/main.ts"
+import { CHECKS } from "../../../.opencode/baton/doctor/checks.ts"
 import { createReport, type Report } from "../../../.opencode/baton/doctor/report.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { NEWEST, REPOSITORY } from "../opencode/opencode-binary.ts"

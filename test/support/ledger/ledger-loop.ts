@@ -1,7 +1,7 @@
 /** Run by the OpenCode binary as Bun: runs each command line that comes by message, with a new connection for each. */
 
 import { runCommand } from "../../../.opencode/baton/ledger/embedded/cli.ts"
-import { createClock, createCommandContext } from "../../../.opencode/baton/ledger/embedded/main.ts"
+import { createClock, createCommandContext } from "../../../.opencode/baton/ledger/embedded/command.ts"
 import { openSqliteStore } from "../../../.opencode/baton/ledger/embedded/sqlite-store.ts"
 import type { LedgerStore } from "../../../.opencode/baton/ledger/embedded/store.ts"
 

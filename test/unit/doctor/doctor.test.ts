@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest"
 import { parseManifest, posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
 import { judgeImport, judgeVersion } from "../../../.opencode/baton/doctor/checks/opencode.ts"
 import { judgeHeader, parseHeader } from "../../../.opencode/baton/doctor/checks/records.ts"
-import { parseArguments } from "../../../.opencode/baton/doctor/main.ts"
 import {
   broken,
   type Check,
   createReport,
   ok,
+  parseArguments,
   type Report,
   renderJSON,
   renderText,

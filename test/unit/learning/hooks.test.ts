@@ -12,9 +12,7 @@ import { eventually } from "../../support/opencode/opencode-server.ts"
 const SESSION = "ses_1"
 
 // A hook has a second; vitest may take longer to make modules of the files.
-await Promise.all(
-  ["feature", "tools", "first-look"].map((name) => import(`../../../.opencode/baton/learning/${name}.ts`)),
-)
+await Promise.all(["learning", "tools", "detect"].map((name) => import(`../../../.opencode/baton/learning/${name}.ts`)))
 afterEach(() => vi.unstubAllEnvs())
 
 const textPart = (messageID: string, text: string): TextPart => ({

@@ -36,7 +36,7 @@ export const posixChecksum = (bytes: Uint8Array): { readonly crc: number; readon
 /** Written by scripts/install; see docs/installation.md. */
 const MANIFEST_PATH = ".opencode/baton/.manifest"
 
-export type Manifest = {
+type Manifest = {
   /** Baton's version as the first line tells it; undefined when it does not. */
   readonly version: string | undefined
   /** By path, relative to the project. A run that was interrupted leaves two sums for one path. */
@@ -58,7 +58,7 @@ export const parseManifest = (text: string): Manifest => {
 }
 
 /** @returns undefined when the project has none: a checkout, or a copy made by hand */
-export const readManifest = async (root: string): Promise<Manifest | undefined> => {
+const readManifest = async (root: string): Promise<Manifest | undefined> => {
   try {
     return parseManifest(await readFile(join(root, MANIFEST_PATH), "utf8"))
   } catch (error) {

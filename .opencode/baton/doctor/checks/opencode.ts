@@ -157,7 +157,7 @@ const pluginsIn = async (folder: string): Promise<readonly string[]> => {
  * Absolute paths of Baton's plugin files that OpenCode would load from a configuration folder, `.opencode` or the global
  * one. A file that cannot be read is left out.
  */
-export const findBatonPlugins = async (configuration: string): Promise<readonly string[]> =>
+const findBatonPlugins = async (configuration: string): Promise<readonly string[]> =>
   (await Promise.all(FOLDERS.map((folder) => pluginsIn(join(configuration, folder))))).flat()
 
 const IMPORT_DEADLINE_MS = 15_000

@@ -10,7 +10,7 @@ import { createOutboxFiles, type OutboxFiles, type ParkedEntry, subjectOf } from
 import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
 
 /** The program that keeps the project's ledger, found as the plugins find it. */
-export const locateLedger = ({ root, run, scratch, environment }: Subject): Promise<LedgerStatus> =>
+const locateLedger = ({ root, run, scratch, environment }: Subject): Promise<LedgerStatus> =>
   createLedger({
     run,
     directory: scratch,
@@ -80,7 +80,7 @@ const HEADER_BYTES = 100
 const MAGIC = "SQLite format 3\u0000"
 const USER_VERSION_OFFSET = 60
 
-export type Header =
+type Header =
   | { readonly kind: "empty" }
   | { readonly kind: "foreign" }
   | { readonly kind: "sqlite"; readonly version: number }

@@ -74,14 +74,14 @@ export const OMITTED_COMMANDS: readonly string[] = [
 
 export const HELP_FLAG: FlagSpec = { name: "help", short: "h", kind: "switch", about: "show this help" }
 export const PROJECT_FLAG: FlagSpec = { name: "project", short: "p", kind: "text", about: "the project to look at" }
-export const VERSION_FLAG: FlagSpec = { name: "version", short: "v", kind: "switch", about: "say which ledger this is" }
+const VERSION_FLAG: FlagSpec = { name: "version", short: "v", kind: "switch", about: "say which ledger this is" }
 
 /** Flags that may stand before any command. */
 export const ROOT_FLAGS: readonly FlagSpec[] = [HELP_FLAG, PROJECT_FLAG, VERSION_FLAG]
 
-export const flagsOfCommand = (command: Command): FlagSpec[] => [...command.flags, HELP_FLAG, PROJECT_FLAG]
+const flagsOfCommand = (command: Command): FlagSpec[] => [...command.flags, HELP_FLAG, PROJECT_FLAG]
 
-export type FoundCommand = {
+type FoundCommand = {
   /** From the root's child down; empty for the root itself. */
   readonly path: readonly Command[]
   /** The line without the commands' names. */
@@ -113,7 +113,7 @@ const operandsOf = (words: readonly string[], specs: readonly FlagSpec[]): Opera
 }
 
 /** The word that should name a command, if there is one. */
-export const firstOperand = (line: readonly string[], rootFlags: readonly FlagSpec[]): string | undefined =>
+const firstOperand = (line: readonly string[], rootFlags: readonly FlagSpec[]): string | undefined =>
   operandsOf(line, rootFlags)[0]?.word
 
 /** @param roots commands that may stand first */

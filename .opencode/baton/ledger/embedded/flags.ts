@@ -13,7 +13,7 @@ export type FlagSpec = {
   readonly fallback?: number
 }
 
-export type FlagValue = string | readonly string[] | boolean | number
+type FlagValue = string | readonly string[] | boolean | number
 
 /** Values by flag name; a flag that is not given has its empty value. */
 export type Flags = {
@@ -48,7 +48,7 @@ const parseInteger = (text: string): number => {
  * The flag's value after one more text for it: lists grow, everything else is replaced.
  * @throws SyntaxError in the words of Go's strconv
  */
-export const readFlagValue = (spec: FlagSpec, text: string, before: FlagValue | undefined): FlagValue => {
+const readFlagValue = (spec: FlagSpec, text: string, before: FlagValue | undefined): FlagValue => {
   switch (spec.kind) {
     case "text":
       return text
@@ -61,7 +61,7 @@ export const readFlagValue = (spec: FlagSpec, text: string, before: FlagValue | 
   }
 }
 
-export const createFlags = (specs: readonly FlagSpec[], values: ReadonlyMap<string, FlagValue>): Flags => ({
+const createFlags = (specs: readonly FlagSpec[], values: ReadonlyMap<string, FlagValue>): Flags => ({
   text: (name) => String(values.get(name) ?? ""),
   list: (name) => {
     const value = values.get(name)

@@ -75,7 +75,7 @@ export const tableSummary = (text: string): string => {
  * prog stores times as the text of Go's time.String(): `2026-02-09 22:17:02.123456 +0000 UTC`, in local time, and sorts
  * them as text; so the embedded ledger writes local time too. Logs alone carry SQLite's `YYYY-MM-DD HH:MM:SS` in UTC.
  */
-export type Moment = { readonly epochMs: number; readonly offsetMinutes: number }
+type Moment = { readonly epochMs: number; readonly offsetMinutes: number }
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -113,10 +113,6 @@ export const formatTimestamp = (epochMicros: number, offsetMinutes: number): str
     .replace(/0+$/, "")
   return `${seconds}${fraction === "" ? "" : `.${fraction}`} ${offsetText(offsetMinutes, "")} ${zoneName(offsetMinutes)}`
 }
-
-/** SQLite's CURRENT_TIMESTAMP: `YYYY-MM-DD HH:MM:SS` in UTC. */
-export const formatLogTimestamp = (epochMs: number): string =>
-  new Date(epochMs).toISOString().slice(0, 19).replace("T", " ")
 
 /** Reads every form prog's driver reads; 1970 for anything else, so that one bad row does not hide the others. */
 export const parseTimestamp = (text: string): Moment => {

@@ -31,7 +31,7 @@ const distance = (left: string, right: string): number => {
 }
 
 /** Names near what was typed: two edits away at most, or beginning with it. */
-export const suggestCommands = (typed: string, names: readonly string[]): string[] =>
+const suggestCommands = (typed: string, names: readonly string[]): string[] =>
   names.filter((name) => distance(typed, name) <= MAX_DISTANCE || name.startsWith(typed.toLowerCase()))
 
 /** The prog release and the schema this ledger follows. */
@@ -108,7 +108,7 @@ const commandList = (commands: readonly Command[]): string =>
 const pointer = (path: string): string => `\n\nUse "${path} [command] --help" for more information about a command.`
 
 /** What follows an error: how the command is called. Ends with a line break. */
-export const renderUsage = (path: readonly Command[], roots: readonly Command[]): string => {
+const renderUsage = (path: readonly Command[], roots: readonly Command[]): string => {
   const command = path.at(-1)
   if (command === undefined) {
     return `Usage:\n  ${PROGRAM} [command]${commandList(roots)}\n\nFlags:\n${flagTable(ROOT_FLAGS)}${pointer(PROGRAM)}\n`
@@ -139,7 +139,7 @@ Database: $PROG_DB, or ~/.prog/prog.db; it is created when it is missing.
 `
 
 /** Help of a command, or of the whole program for an empty path. */
-export const renderHelp = (path: readonly Command[], roots: readonly Command[]): string => {
+const renderHelp = (path: readonly Command[], roots: readonly Command[]): string => {
   const command = path.at(-1)
   const about = command === undefined ? ROOT_HELP : `${command.summary}\n`
   return `${about}\n${renderUsage(path, roots)}`

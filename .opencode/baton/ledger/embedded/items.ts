@@ -59,7 +59,7 @@ export const withDerivedStatus = <Item extends ItemRow>(item: Item, children: re
   item.type === "epic" ? { ...item, status: deriveEpicStatus(item.status, children) } : item
 
 /** Statuses of direct children, by parent. */
-export const childStatusesByParent = (items: readonly ItemRow[]): Map<string, string[]> => {
+const childStatusesByParent = (items: readonly ItemRow[]): Map<string, string[]> => {
   const children = new Map<string, string[]>()
   for (const { parentId, status } of items) {
     if (parentId === null) continue

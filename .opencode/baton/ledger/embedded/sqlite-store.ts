@@ -18,7 +18,7 @@ import {
 } from "./store.ts"
 
 /** The few ways the store speaks to SQLite. Every failure is a StoreError in the words of prog's driver. */
-export type Connection = {
+type Connection = {
   all(query: string, ...values: Cell[]): Cells[]
   first(query: string, ...values: Cell[]): Cells | undefined
   /** Gives the number of changed rows. */
@@ -35,7 +35,7 @@ const isSqliteFailure = (error: unknown): error is SqliteFailure =>
   error instanceof Error && "errno" in error && typeof error.errno === "number"
 
 /** Gives what the work gives; a failure of SQLite becomes a StoreError, anything else passes. */
-export const translateFailure = <T>(work: () => T): T => {
+const translateFailure = <T>(work: () => T): T => {
   try {
     return work()
   } catch (error) {
@@ -44,7 +44,7 @@ export const translateFailure = <T>(work: () => T): T => {
   }
 }
 
-export const createConnection = (database: Database): Connection => {
+const createConnection = (database: Database): Connection => {
   const all = (query: string, ...values: Cell[]): Cells[] =>
     translateFailure(() => database.query<Cells, Cell[]>(query).all(...values))
   const run = (query: string, ...values: Cell[]): number =>
@@ -68,8 +68,8 @@ export const createConnection = (database: Database): Connection => {
 }
 
 /** What SQLite gives for one column. */
-export type Cell = string | number | null
-export type Cells = Readonly<Record<string, Cell>>
+type Cell = string | number | null
+type Cells = Readonly<Record<string, Cell>>
 
 const text = (cell: Cell | undefined): string => (cell === null || cell === undefined ? "" : String(cell))
 const nullable = (cell: Cell | undefined): string | null => (cell === null || cell === undefined ? null : String(cell))
@@ -77,7 +77,7 @@ const nullable = (cell: Cell | undefined): string | null => (cell === null || ce
 const DEFAULT_PRIORITY = 2
 
 /** prog never writes NULL where a reader needs a text; another writer may have. */
-export const itemRow = (cells: Cells): ItemRow => ({
+const itemRow = (cells: Cells): ItemRow => ({
   id: text(cells.id),
   project: text(cells.project),
   type: text(cells.type),
@@ -91,7 +91,7 @@ export const itemRow = (cells: Cells): ItemRow => ({
   updatedAt: text(cells.updated_at),
 })
 
-export const labelRow = (cells: Cells): LabelRow => ({
+const labelRow = (cells: Cells): LabelRow => ({
   id: text(cells.id),
   name: text(cells.name),
   project: text(cells.project),
@@ -100,7 +100,7 @@ export const labelRow = (cells: Cells): LabelRow => ({
   updatedAt: text(cells.updated_at),
 })
 
-export const conceptRow = (cells: Cells): ConceptRow => ({
+const conceptRow = (cells: Cells): ConceptRow => ({
   id: text(cells.id),
   name: text(cells.name),
   project: text(cells.project),
@@ -115,7 +115,7 @@ const fileList = (cell: Cell | undefined): string[] => {
   return Array.isArray(parsed) ? parsed.filter((file) => typeof file === "string") : []
 }
 
-export const learningRow = (cells: Cells): LearningRow => ({
+const learningRow = (cells: Cells): LearningRow => ({
   id: text(cells.id),
   project: text(cells.project),
   createdAt: text(cells.created_at),
@@ -137,12 +137,12 @@ const COLUMN_NAMES: Readonly<Record<string, string>> = {
 }
 
 /** The column a row's key is kept in. */
-export const columnOf = (key: string): string => COLUMN_NAMES[key] ?? key
+const columnOf = (key: string): string => COLUMN_NAMES[key] ?? key
 
 const LABEL_NAMES = `
   SELECT il.item_id, l.name FROM item_labels il JOIN labels l ON il.label_id = l.id ORDER BY il.item_id, l.name`
 
-export const createSqliteItems = (connection: Connection): ItemStore => ({
+const createSqliteItems = (connection: Connection): ItemStore => ({
   find: (id) => {
     const cells = connection.first("SELECT * FROM items WHERE id = ?", id)
     return cells === undefined ? undefined : itemRow(cells)
@@ -157,7 +157,7 @@ export const createSqliteItems = (connection: Connection): ItemStore => ({
   },
 })
 
-export const createSqliteDependencies = (connection: Connection): DependencyStore => ({
+const createSqliteDependencies = (connection: Connection): DependencyStore => ({
   all: () =>
     connection
       .all("SELECT item_id, depends_on FROM deps ORDER BY item_id, depends_on")
@@ -168,7 +168,7 @@ export const createSqliteDependencies = (connection: Connection): DependencyStor
   },
 })
 
-export const createSqliteLogs = (connection: Connection): LogStore => ({
+const createSqliteLogs = (connection: Connection): LogStore => ({
   of: (itemId) =>
     connection
       .all("SELECT message, created_at FROM logs WHERE item_id = ? ORDER BY created_at, id", itemId)
@@ -179,7 +179,7 @@ export const createSqliteLogs = (connection: Connection): LogStore => ({
   },
 })
 
-export const createSqliteProjects = (connection: Connection): ProjectStore => ({
+const createSqliteProjects = (connection: Connection): ProjectStore => ({
   names: () => connection.all("SELECT name FROM projects ORDER BY name").map(({ name }) => String(name)),
   ensure: (name, at) => connection.insert("projects", { name, createdAt: at, updatedAt: at }, "OR IGNORE"),
 })
@@ -195,7 +195,7 @@ const groupNames = (rows: readonly Cells[]): Map<string, string[]> => {
   return grouped
 }
 
-export const createSqliteLabels = (connection: Connection): LabelStore => ({
+const createSqliteLabels = (connection: Connection): LabelStore => ({
   of: (project) => connection.all("SELECT * FROM labels WHERE project = ? ORDER BY name", project).map(labelRow),
   insert: (row) => connection.insert("labels", row),
   rename: (project, name, newName, at) =>
@@ -222,13 +222,13 @@ const CONCEPT_NAMES = `
   SELECT c.name FROM learning_concepts lc JOIN concepts c ON c.id = lc.concept_id
   WHERE lc.learning_id = ? ORDER BY lc.concept_id`
 
-export const createSqliteConcepts = (connection: Connection): ConceptStore => ({
+const createSqliteConcepts = (connection: Connection): ConceptStore => ({
   of: (project) => connection.all(CONCEPTS, project).map(conceptRow),
   insert: (row) => connection.insert("concepts", row),
   update: (project, name, changes) => connection.update("concepts", changes, { name, project }),
 })
 
-export const createSqliteLearnings = (connection: Connection): LearningStore => ({
+const createSqliteLearnings = (connection: Connection): LearningStore => ({
   find: (id) => {
     const cells = connection.first("SELECT * FROM learnings WHERE id = ?", id)
     return cells === undefined ? undefined : learningRow(cells)

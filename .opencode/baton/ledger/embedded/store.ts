@@ -35,9 +35,8 @@ export const storeError = (detail: string, code: number, cause?: unknown): Store
 }
 
 /**
- * What a ledger keeps, as rows, and the port that keeps them. Times are texts in prog's own form (timestamps.ts).
- * Two implementations: sqlite-store.ts (prog's file) and memory-store.ts (its twin for tests). Both throw
- * `StoreError` (store-error.ts) with the message prog's own driver would give, and both keep prog's foreign keys and unique keys.
+ * What a ledger keeps, as rows, and the port that keeps them. Times are texts in prog's own form (format.ts).
+ * The implementation throws `StoreError` with the message prog's own driver would give, and keeps prog's foreign and unique keys.
  */
 export type ItemRow = {
   readonly id: string
@@ -91,7 +90,7 @@ export type LearningRow = {
   readonly status: string
 }
 
-export type ItemChanges = Partial<
+type ItemChanges = Partial<
   Pick<ItemRow, "project" | "title" | "description" | "definitionOfDone" | "status" | "parentId">
 > &
   Pick<ItemRow, "updatedAt">

@@ -1,4 +1,3 @@
-import { dirname } from "node:path"
 import { SILENT } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
@@ -27,7 +26,6 @@ export const createTaskReader = (root: string): ((taskID: string) => Promise<Tas
     // An observer has no log of its own: what it cannot read it shows as not there.
     log: SILENT,
     state: createStateFolder(root),
-    bundleRoot: dirname(import.meta.dirname),
   })
   return async (taskID) => {
     const read = await ledger.readTask(taskID)

@@ -100,9 +100,9 @@ export const createAgentBoard = (): AgentBoard => {
 }
 
 /** What is drawn as a stretch of time; it lasts until the next of them. */
-export type StretchKind = Doing["kind"]
+type StretchKind = Doing["kind"]
 /** What is drawn as a mark at one moment. */
-export type MarkKind = "turn" | "compaction" | "handoff" | "session"
+type MarkKind = "turn" | "compaction" | "handoff" | "session"
 
 /** One thing that an observer has seen. Times are milliseconds since the epoch. */
 export type HistoryPoint = {
@@ -140,7 +140,7 @@ const STRETCHES: ReadonlySet<string> = new Set<StretchKind>([
   "question",
 ])
 
-export const isStretch = ({ kind }: HistoryPoint): boolean => STRETCHES.has(kind)
+const isStretch = ({ kind }: HistoryPoint): boolean => STRETCHES.has(kind)
 
 const textOf = (doing: Doing): string => ("text" in doing ? doing.text : "")
 
@@ -182,12 +182,12 @@ export const pointsBetween = (
 }
 
 /** What an agent waits for a person to say. */
-export type Wait =
+type Wait =
   | { readonly kind: "permission"; readonly title: string; readonly type: string }
   | { readonly kind: "question"; readonly header: string; readonly text: string; readonly options: readonly string[] }
 
 /** One agent as the page gets it: values and plain text, no markup. Times are milliseconds since the epoch. */
-export type PageAgent = {
+type PageAgent = {
   /** Stable for as long as the statefile is there. */
   readonly key: string
   readonly project: string
@@ -206,7 +206,7 @@ export type PageAgent = {
   readonly updatedAt: number
 }
 
-export type PageNews = Pick<TaskNews, "title" | "status" | "handoff"> & {
+type PageNews = Pick<TaskNews, "title" | "status" | "handoff"> & {
   /** Newest last. */
   readonly log: readonly { readonly at: number; readonly message: string }[]
 }
@@ -286,7 +286,7 @@ const goneAt = ({ state, ts }: FoundState, lookedAt: number): number =>
   fields(state.extensions).heartbeat_at === undefined ? lookedAt : time(ts)
 
 /** @param lookedAt ms */
-export const toSighting = (project: string, found: FoundState, lookedAt: number): Sighting => {
+const toSighting = (project: string, found: FoundState, lookedAt: number): Sighting => {
   const { doing, since, session, turns, compactions, handoffs } = toAgentView(project, found, undefined)
   const step = fields(fields(found.state.agent).last_step)
   const began = since !== undefined && BEGINS[text(step.event_type)] === doing.kind ? { beganAt: time(since) } : {}

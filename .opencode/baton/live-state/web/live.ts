@@ -15,7 +15,7 @@ export type EventStream = {
 }
 
 /** More pages than a person opens; each holds a connection. */
-export const MAX_PAGES = 32
+const MAX_PAGES = 32
 /** Longer than a sleeping laptop's network needs; a page that is dropped comes again by itself. */
 const STALLED_MS = 30_000
 /** The page takes three of them missing for a lost connection. */
@@ -112,7 +112,7 @@ export const createEventStream = ({
   }
 }
 
-export type AgentWatch = { readonly board: AgentBoard; close(): void }
+type AgentWatch = { readonly board: AgentBoard; close(): void }
 
 type Project = {
   readonly name: string

@@ -11,7 +11,7 @@ import { join } from "node:path"
 import { errorCode } from "../../host/log.ts"
 import { createEventStream, type EventStream, watchAgents } from "./live.ts"
 
-export type Answer =
+type Answer =
   | { readonly kind: "asset"; readonly name: string }
   | { readonly kind: "events"; readonly lastEventID?: string }
   | { readonly kind: "refused"; readonly status: 400 | 403 | 404 | 405 | 421; readonly reason: string }
@@ -106,7 +106,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "Cache-Control": "no-store",
 }
 
-export type PageServer = {
+type PageServer = {
   readonly port: number
   /** Ends every connection. Resolves when the port is free again. */
   close(): Promise<void>
@@ -143,7 +143,7 @@ const listen = (server: Server, port: number): Promise<number> =>
  * @param port 0 for any that is free
  * @throws the system's own error (EADDRINUSE, EACCES, …) when the port cannot be had
  */
-export const startPageServer = async ({
+const startPageServer = async ({
   port,
   events,
 }: {
@@ -192,7 +192,7 @@ const describeListening = (error: unknown, port: number): string => {
   return `127.0.0.1:${port} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`
 }
 
-export type ServedPage = { readonly url: string; close(): Promise<void> }
+type ServedPage = { readonly url: string; close(): Promise<void> }
 
 /**
  * Serves the page of the agents of some projects on 127.0.0.1.

@@ -15,7 +15,7 @@ export type SeenStates = {
   readonly removed: readonly string[]
 }
 
-export type StatefileWatch = { close(): void }
+type StatefileWatch = { close(): void }
 
 /** A change that comes alone is seen this soon. */
 const POLL_MS = 100

@@ -64,7 +64,7 @@ const EVENTS = [
   "announced",
   "released",
 ] as const
-export type AuditEvent = (typeof EVENTS)[number]
+type AuditEvent = (typeof EVENTS)[number]
 
 /** One line of the audit: the document's entry, and what it takes to read the line alone. Times are ISO 8601, UTC. */
 export type AuditEntry = {

@@ -25,7 +25,7 @@ export const describeTask = async (ledger: Pick<Ledger, "readTask">, taskID: str
 const DEFAULT_MESSAGES = 4
 const BLOCK_CHARACTERS = 6_000
 
-export type GatherDeps = {
+type GatherDeps = {
   readonly sessions: Pick<Sessions, "messages" | "todos">
   /** Real paths: of the folder that files must lie in, and of the one that relative paths are taken from. */
   readonly places: () => Promise<{ root: string; base: string }>
@@ -94,11 +94,11 @@ const CHARACTERS_PER_TOKEN = 4
 const TOOL_OUTPUT_CHARACTERS = 2_000
 const MESSAGE_CHARACTERS = 4_000
 
-export type File = WorkContext["files"][number]
+type File = WorkContext["files"][number]
 type Message = WorkContext["messages"][number]
 type ToolResult = WorkContext["tool_results"][number]
 
-export type ContextParts = {
+type ContextParts = {
   readonly objective: string
   readonly background?: string | undefined
   readonly expected?: string | undefined

@@ -108,7 +108,7 @@ const limitRules = (
 }
 
 /** Where the files of a child lie. */
-export type CopyPlace = {
+type CopyPlace = {
   /** The copy's path relative to the worktree, as OpenCode names its files. */
   readonly relative: string
   /** What an absolute path of the worktree is in the copy; 1.2.15 asks for reading by absolute paths. */

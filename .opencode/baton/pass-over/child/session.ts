@@ -32,12 +32,12 @@ export const retryDelays = (policy: RetryPolicy, random: () => number): number[]
     return Math.round(Math.min(delay, MAX_DELAY_MS) * (1 - JITTER + 2 * JITTER * random()))
   })
 
-export type Retried<Outcome> =
+type Retried<Outcome> =
   | { readonly kind: "ended"; readonly outcome: Outcome; readonly attempts: number }
   /** Aborted before an attempt could end; `last` is what the one before ended with. */
   | { readonly kind: "aborted"; readonly last: Outcome | undefined; readonly attempts: number }
 
-export type RetryDeps<Outcome> = {
+type RetryDeps<Outcome> = {
   readonly policy: RetryPolicy
   /** @param number from 1. Rejects only for what no further attempt can help. */
   readonly attempt: (number: number) => Promise<Outcome>
@@ -92,7 +92,7 @@ export type ChildEnd =
   /** It was aborted, by the pass or by a person. */
   | { readonly kind: "stopped" }
 
-export type ChildOrder = {
+type ChildOrder = {
   readonly parentID: string
   readonly title: string
   readonly permission: readonly PermissionRule[]
@@ -160,7 +160,7 @@ const letSpeak = async (
 }
 
 /** Creates a child session, lets its agent work, and waits for the end of its work. Never throws. */
-export const runChild = async (
+const runChild = async (
   { sessions, log }: { sessions: ChildSessions; log: Log },
   order: ChildOrder,
 ): Promise<ChildEnd> => {
@@ -199,7 +199,7 @@ export const runChild = async (
   return crashed("The subagent's model gave an error", describeModelError(error))
 }
 
-export type PassWorkDeps = {
+type PassWorkDeps = {
   readonly sessions: Pick<Sessions, "messages">
   readonly childSessions: ChildSessions
   readonly passSessions: PassSessions

@@ -6,7 +6,7 @@ import type { PassWorktree } from "../worktree/worktree.ts"
 import type { PassSession, PassSessions } from "./active-passes.ts"
 import { type Limits, mayUseTool, refusedTools } from "./permissions.ts"
 
-export type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
+type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 
 export type PassGateDeps = {
   readonly passSessions: Pick<PassSessions, "find" | "own">
@@ -48,13 +48,13 @@ export const createPassGate =
     Object.assign(args, verdict.changes)
   }
 
-export type ToolVerdict =
+type ToolVerdict =
   /** With these of its arguments changed. */
   | { readonly kind: "go"; readonly changes: Readonly<Record<string, unknown>> }
   /** A sentence for the model. */
   | { readonly kind: "refused"; readonly reason: string }
 
-export const PASS_IS_OVER = "Use no more tools and end your turn: the pass is over."
+const PASS_IS_OVER = "Use no more tools and end your turn: the pass is over."
 
 /** Tools that wait for a person, whom a subagent must not keep. */
 const ASKING = "question"
@@ -85,7 +85,7 @@ export const judgeToolCall = (
 }
 
 /** What a session can use: only who works on a pass returns, and only who made one has results to decide on. */
-export type SessionRole = {
+type SessionRole = {
   readonly worksOnPass: boolean
   readonly hasPasses: boolean
   /** Of the pass that the session, or one above it, works on. */

@@ -22,7 +22,7 @@ export type ChainQuestion = {
   readonly maxPasses: number
 }
 
-export type ChainAnswer =
+type ChainAnswer =
   | { readonly kind: "allowed" /** Delegations with this one. */; readonly depth: number }
   | { readonly kind: "refused"; readonly error: PassOverError }
 
@@ -102,7 +102,7 @@ const INTERNAL: ReadonlySet<string> = new Set(["compaction", "title", "summary"]
 
 const agentOf = ({ info }: StoredMessage): string => (info.role === "user" ? info.agent : info.mode)
 
-export type ChainRead =
+type ChainRead =
   | { readonly kind: "chain"; readonly stack: ChainLink[] }
   | { readonly kind: "unreadable"; readonly cause: string }
 

@@ -6,9 +6,9 @@ import { loadZod, type Zod } from "../../host/schema.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { POLICY_FILE } from "../hooks.ts"
 
-export type JSONPath = readonly (string | number)[]
+type JSONPath = readonly (string | number)[]
 
-export type LocatedJSON =
+type LocatedJSON =
   | {
       readonly kind: "value"
       readonly value: unknown
@@ -145,7 +145,7 @@ export const parseLocatedJSON = (text: string): LocatedJSON => {
   }
 }
 
-/** What a policy may say, each key for itself; how it is come by is in policy-resolution.ts. */
+/** What a policy may say, each key for itself; how it is come by is in resolve.ts. */
 export type Policy = {
   /** Whether a result goes back without the user being asked. */
   readonly auto_return: boolean
@@ -265,7 +265,7 @@ const NO_POLICY: PolicyFile = {
   audit: { enabled: true, retention_days: DEFAULT_RETENTION_DAYS },
 }
 
-export type PolicyRead =
+type PolicyRead =
   | { readonly kind: "policy"; readonly file: PolicyFile /** Whether there is no file. */; readonly isAbsent: boolean }
   | { readonly kind: "unusable"; readonly error: PassOverError }
 

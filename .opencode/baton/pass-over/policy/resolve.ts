@@ -4,7 +4,7 @@ import { BUILT_IN_POLICY, type Policy, type PolicyFile, type PolicyKey, type Pol
 
 /** Where a value came from, the first that has one; `originator` takes away what the originator itself may not do. */
 export const POLICY_LEVELS = ["originator", "override", "pair", "subagent", "global", "built-in"] as const
-export type PolicyLevel = (typeof POLICY_LEVELS)[number]
+type PolicyLevel = (typeof POLICY_LEVELS)[number]
 
 /** The policy of one pass, as it stays while the pass runs. */
 export type ResolvedPolicy = {
@@ -13,7 +13,7 @@ export type ResolvedPolicy = {
   readonly levels: { readonly [Key in PolicyKey]: PolicyLevel }
 }
 
-export type Resolution =
+type Resolution =
   | { readonly kind: "resolved"; readonly policy: ResolvedPolicy }
   | { readonly kind: "refused"; readonly error: PassOverError }
 
@@ -55,7 +55,7 @@ const BOUNDS: { readonly [Key in PolicyKey]?: Bound<Policy[Key]> } = {
   on_timeout: { holds: "pair and subagent", isWider: (value, limit) => value === "continue" && limit === "stop" },
 }
 
-export const POLICY_KEYS = Object.keys(BUILT_IN_POLICY) as readonly PolicyKey[]
+const POLICY_KEYS = Object.keys(BUILT_IN_POLICY) as readonly PolicyKey[]
 
 type Layer = { readonly level: PolicyLevel; readonly name: string; readonly part: PolicyPart }
 

@@ -7,7 +7,7 @@ import { evaluate } from "../child/permissions.ts"
 import type { PassSignal } from "../events.ts"
 import type { PassRecord } from "../store/record.ts"
 
-export type Asked =
+type Asked =
   /** By the user, or by a rule of the user's. */
   | { readonly kind: "granted" }
   | { readonly kind: "refused"; readonly reason: string }
@@ -26,9 +26,9 @@ export const askUser = async (ask: ToolContext["ask"], question: Parameters<Tool
   }
 }
 
-export type MayWrite = { readonly kind: "granted" } | { readonly kind: "refused"; readonly reason: string }
+type MayWrite = { readonly kind: "granted" } | { readonly kind: "refused"; readonly reason: string }
 
-export type EditPermissionDeps = { readonly childSessions: Pick<ChildSessions, "agents" | "standing"> }
+type EditPermissionDeps = { readonly childSessions: Pick<ChildSessions, "agents" | "standing"> }
 
 const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of yours allows it"
 
@@ -97,7 +97,7 @@ export type Release =
   /** A person said no. */
   | { readonly kind: "refused" }
 
-export type ReleaseDeps = {
+type ReleaseDeps = {
   readonly ask: ToolContext["ask"]
   /** Whether somebody can be asked at all. */
   readonly hasUser: boolean

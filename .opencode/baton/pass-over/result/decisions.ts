@@ -17,7 +17,7 @@ const hasFiles = ({ undecided, applied, rejected }: Decisions): boolean =>
  * Brings files into a result that could not be stored when it came: the disk was full, git did not answer. Their copy, or
  * what `baton passes restore` made of it, is still there.
  */
-export const createFilesCollector =
+const createFilesCollector =
   ({ worktree, passes }: { worktree: Pick<PassWorktree, "restore" | "changes">; passes: Pick<Passes, "advance"> }) =>
   async (record: PassRecord): Promise<{ readonly kind: "collected"; readonly record: PassRecord } | Refusal> => {
     const { state, output, request } = record
@@ -35,7 +35,7 @@ export const createFilesCollector =
     return { kind: "collected", record: moved.kind === "moved" ? moved.record : record }
   }
 
-export type DecideDeps = {
+type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
   readonly passes: Pick<Passes, "advance">
   readonly worktree: Pick<PassWorktree, "apply" | "reject" | "restore" | "changes">

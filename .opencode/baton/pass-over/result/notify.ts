@@ -44,7 +44,7 @@ const hasIssues = ({ output }: PassRecord): boolean =>
 
 const line = (text: string): string => cutText(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
 
-export type ResultNotesDeps = {
+type ResultNotesDeps = {
   readonly outbox: Pick<Outbox, "add">
   readonly tui: Pick<Tui, "showToast">
   readonly hasUser: boolean
@@ -82,7 +82,7 @@ export const createResultNotes = ({ outbox, tui, hasUser, log }: ResultNotesDeps
 /** A result that its originator does not wait for any more. */
 export type Notice = { readonly passID: string; readonly text: string }
 
-export type AnnouncerDeps = {
+type AnnouncerDeps = {
   readonly sessions: Pick<Sessions, "messages">
   readonly childSessions: Pick<ChildSessions, "isBusy" | "start">
   /** What a session has not been told, oldest first, from disk. */

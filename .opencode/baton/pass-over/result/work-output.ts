@@ -46,7 +46,7 @@ const exitCodeOf = ({ state }: ToolPart): number | null => {
 }
 
 /** What the child's tools said, newest 100, each cut to 2,000 characters. */
-export const collectToolResults = (messages: readonly StoredMessage[]): ToolResult[] =>
+const collectToolResults = (messages: readonly StoredMessage[]): ToolResult[] =>
   toolParts(messages)
     .flatMap((part) =>
       readToolResult(part).map(
@@ -76,7 +76,7 @@ export const writtenPaths = (messages: readonly StoredMessage[]): string[] =>
     .filter((path) => typeof path === "string")
 
 /** The last words of an agent that ended without pass_over_return; empty when it said nothing. */
-export const lastWords = (messages: readonly StoredMessage[]): string => {
+const lastWords = (messages: readonly StoredMessage[]): string => {
   const spoken = messages
     .filter(({ info }) => info.role === "assistant")
     .map(({ parts }) =>
@@ -92,7 +92,7 @@ export const lastWords = (messages: readonly StoredMessage[]): string => {
 export const MAX_REFUSED_RETURNS = 2
 const SHOWN_PROBLEMS = 5
 
-export type ReturnCheck =
+type ReturnCheck =
   | {
       readonly kind: "accepted"
       readonly value: ReturnArguments

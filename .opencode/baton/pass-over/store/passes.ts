@@ -34,7 +34,7 @@ export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boole
 const DAY_MS = 86_400_000
 
 /** What may change along with the state. */
-export type PassChange = Partial<Pick<PassRecord, "child_session_id" | "output">>
+type PassChange = Partial<Pick<PassRecord, "child_session_id" | "output">>
 
 export type Advanced =
   | { readonly kind: "moved"; readonly record: PassRecord }
@@ -64,7 +64,7 @@ export type Passes = {
   release(passID: string): Promise<boolean>
 }
 
-export type PassesDeps = {
+type PassesDeps = {
   readonly store: Pick<PassStore, "create" | "read" | "update" | "keepAnswer" | "removeFinished">
   readonly audit: AuditLog
   readonly now: () => Date

@@ -117,7 +117,7 @@ export type PassEvent =
   | { readonly type: "applied"; readonly paths?: readonly string[] | undefined; readonly by: "policy" | "originator" }
   | { readonly type: "rejected"; readonly paths?: readonly string[] | undefined }
 
-export type Step =
+type Step =
   | { readonly kind: "moved"; readonly state: PassState }
   | { readonly kind: "refused"; readonly error: PassOverError }
 

@@ -17,7 +17,7 @@ import type { Passes } from "./passes.ts"
 import { isOpen, isUntold, type PassRecord } from "./record.ts"
 import type { PassOwners, PassStore } from "./store.ts"
 
-export type RecoverDeps = {
+type RecoverDeps = {
   readonly store: Pick<PassStore, "listUnfinished">
   readonly passes: Pick<Passes, "advance">
   readonly worktree: Pick<PassWorktree, "restore" | "changes" | "copyOf">

@@ -10,7 +10,7 @@ import { isRepeatable } from "./passes.ts"
 import { createPassID, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
 
 /** Lists of passes, each a folder with an empty file a pass: passes are found and counted without any being read. */
-export type PassIndex = {
+type PassIndex = {
   put(passID: string, ...list: string[]): Promise<void>
   drop(passID: string, ...list: string[]): Promise<void>
   /** Oldest first. @throws when they cannot be listed: nobody knows then that there are none */
@@ -18,7 +18,7 @@ export type PassIndex = {
 }
 
 /** @param folder the folder of the lists, inside the state folder */
-export const createPassIndex = (state: Pick<StateFolder, "path" | "write">, folder: string): PassIndex => ({
+const createPassIndex = (state: Pick<StateFolder, "path" | "write">, folder: string): PassIndex => ({
   put: (passID, ...list) => state.write(state.path(folder, ...list, passID), "", { isDurable: false }),
   drop: async (passID, ...list) => rmSync(state.path(folder, ...list, passID), { force: true }),
   ids: async (...list) => {
@@ -107,7 +107,7 @@ export type PassStore = {
   keepAnswer(record: PassRecord): Promise<void>
 }
 
-export type PassStoreDeps = {
+type PassStoreDeps = {
   readonly state: Pick<StateFolder, "path" | "write">
   readonly log: Pick<Log, "warn">
 }

@@ -13,7 +13,7 @@ import type { CopyRecord } from "./stored.ts"
 import type { LeftOut, Refusal } from "./worktree.ts"
 
 /** What a copy is made of. */
-export type Source = {
+type Source = {
   readonly top: string
   /** OpenCode's directory within it, real path. */
   readonly directory: string

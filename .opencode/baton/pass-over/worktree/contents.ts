@@ -31,7 +31,7 @@ export const storeContent = async (path: string, held: string): Promise<Side | u
 }
 
 /** Contents that the child began with, found again for the files that it changed. */
-export type BaseContents = { store(entry: ManifestEntry): Promise<Side> }
+type BaseContents = { store(entry: ManifestEntry): Promise<Side> }
 
 /**
  * A file that is in the user's index is kept nowhere else: while nobody touched the original, that is what the child got;

@@ -2,13 +2,13 @@ import { createPutOffWork, type PutOffWork } from "../../host/async.ts"
 import type { Refusal } from "./worktree.ts"
 
 /** What a copy is when its pass is over: nobody was ever let into it, or it may have been worked in. */
-export type LeftCopy = "untouched" | "used"
+type LeftCopy = "untouched" | "used"
 
 /**
  * Copies of passes while they are made: when the child's first request is on its way, so that its model thinks meanwhile.
  * Whoever wants to work in one before waits for it.
  */
-export type CopiesInMaking = {
+type CopiesInMaking = {
   /**
    * @param make ends when the copy is made; with a refusal when it cannot be. Never rejects
    * @returns ends with the same, or with nothing for a copy that nobody wanted

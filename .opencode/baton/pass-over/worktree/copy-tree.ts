@@ -6,14 +6,14 @@ import type { ListedFile } from "./repository.ts"
 import type { ManifestEntry, Mode } from "./stored.ts"
 import type { LeftOut } from "./worktree.ts"
 
-export type CopiedFile = Omit<ManifestEntry, "base"> & {
+type CopiedFile = Omit<ManifestEntry, "base"> & {
   readonly isIndexed: boolean
   readonly size: number
   /** Where a link leads. */
   readonly link: string | undefined
 }
 
-export type CopiedTree = { readonly files: readonly CopiedFile[]; readonly leftOut: readonly LeftOut[] }
+type CopiedTree = { readonly files: readonly CopiedFile[]; readonly leftOut: readonly LeftOut[] }
 
 /** A copy that would be larger is not made: somebody forgot a line in .gitignore. */
 const MAX_TREE_BYTES = 2 * 1024 * 1024 * 1024

@@ -19,7 +19,7 @@ export const hasUncarried = (leftOut: readonly LeftOut[]): boolean =>
 /** A file that the child may have changed, made (no `began`) or removed (`isThere` false). */
 export type Candidate = { readonly path: string; readonly began: ManifestEntry | undefined; readonly isThere: boolean }
 
-export type Candidates = { readonly candidates: readonly Candidate[]; readonly leftOut: readonly LeftOut[] }
+type Candidates = { readonly candidates: readonly Candidate[]; readonly leftOut: readonly LeftOut[] }
 
 /**
  * What may differ in a copy from what was put there, judged by identities; contents are not read. What .gitignore names

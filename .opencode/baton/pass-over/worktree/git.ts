@@ -5,7 +5,7 @@ export type GitAnswer =
   | { readonly kind: "failed"; readonly exitCode: number; readonly complaint: string }
   | { readonly kind: "absent"; readonly cause: string }
 
-export type GitOptions = {
+type GitOptions = {
   /** Absolute path git runs in. */
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>

@@ -20,12 +20,12 @@ export const excluderFor =
   (path: string): boolean =>
     path.startsWith(`${ownFolder}/`) || path.split("/").some((part) => part.toLowerCase() === ".git")
 
-export type SeenSource =
+type SeenSource =
   | { readonly kind: "seen"; readonly tree: SeenTree }
   | { readonly kind: "too-many"; readonly found: number }
   | { readonly kind: "unlisted"; readonly complaint: string }
 
-export type CopySource = {
+type CopySource = {
   readonly git: Git
   /** Top folder of what is copied. */
   readonly from: string

@@ -3,7 +3,7 @@ import { createFileLock, type HeldLock } from "../../host/file-lock.ts"
 
 const RETRY_MS = 25
 
-export type PassLocks = {
+type PassLocks = {
   /** Takes a pass for as long as its child works; false when somebody else has it. */
   keep(passID: string, path: string): Promise<boolean>
   letGo(passID: string): Promise<void>

@@ -15,7 +15,7 @@ import { applyHeld, describeChanges, holdChanges, lookAtCopy, rejectHeld, remove
 import { countHeld, readStage, type Stage } from "./stage.ts"
 import type { BeginOptions, Begun, Changes, PassWorktree, Refusal, Restored } from "./worktree.ts"
 
-export type PassWorktreeDeps = {
+type PassWorktreeDeps = {
   readonly state: StateFolder
   /** OpenCode's directory. */
   readonly directory: string

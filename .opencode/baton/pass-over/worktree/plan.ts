@@ -7,7 +7,7 @@ export type Current = Side | null | { readonly other: string }
 /** One write: the path and what it becomes. */
 export type Step = { readonly path: string; readonly base: Side | null; readonly next: Side | null }
 
-export type StepVerdict =
+type StepVerdict =
   | { readonly kind: "write" }
   | { readonly kind: "already" }
   /** Changed on both sides; a merge of the three contents may go in without a conflict. */

@@ -15,7 +15,7 @@ export type Place = {
   readonly copy: string
 }
 
-export type Redirection =
+type Redirection =
   /** The fields to set in the call's arguments; empty for a tool that touches no files. */
   | { readonly kind: "redirected"; readonly args: Readonly<Record<string, unknown>> }
   | { readonly kind: "refused"; readonly reason: string }

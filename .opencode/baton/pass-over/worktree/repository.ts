@@ -10,7 +10,7 @@ export type Repository = {
   readonly exclude: string
 }
 
-export type Located =
+type Located =
   | { readonly kind: "repository"; readonly repository: Repository }
   | { readonly kind: "none"; readonly complaint: string }
   | { readonly kind: "no-git"; readonly cause: string }
@@ -47,7 +47,7 @@ const parseListing = (stdout: string): ListedFile[] => {
   return [...files.values()]
 }
 
-export type Listed = { readonly files: readonly ListedFile[] } | { readonly complaint: string }
+type Listed = { readonly files: readonly ListedFile[] } | { readonly complaint: string }
 
 const LIST = ["ls-files", "-z", "-v", "-o", "--exclude-standard"]
 

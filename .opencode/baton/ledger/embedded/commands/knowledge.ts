@@ -23,11 +23,11 @@ import {
 } from "../format.ts"
 import type { ConceptChanges, ConceptRow, ItemRow, LearningChanges, LearningRow } from "../store.ts"
 
-export type LearningView = LearningRow & { readonly concepts: readonly string[] }
+type LearningView = LearningRow & { readonly concepts: readonly string[] }
 
 const staleMark = ({ status }: LearningView): string => (status === "stale" ? " [stale]" : "")
 
-export const learningsJson = (learnings: readonly LearningView[]): string =>
+const learningsJson = (learnings: readonly LearningView[]): string =>
   goJson(
     learnings.map(({ id, summary, detail, concepts, files, createdAt, status }) => ({
       id,
@@ -49,7 +49,7 @@ const detailLines = (learning: LearningView, nowMs: number): string[] => [
   ...(learning.taskId === null ? [] : [`Task: ${learning.taskId}`]),
 ]
 
-export const learningDetails = (learnings: readonly LearningView[], nowMs: number): string[] =>
+const learningDetails = (learnings: readonly LearningView[], nowMs: number): string[] =>
   learnings.flatMap((learning, at) => [...(at === 0 ? [] : [""]), ...detailLines(learning, nowMs)])
 
 const summaryLine = (learning: LearningView): string => `  ${learning.id}: ${learning.summary}${staleMark(learning)}`
@@ -58,7 +58,7 @@ const conceptLine = (name: string, about: ReadonlyMap<string, string>): string =
   `${name}: ${about.get(name) || "(no summary)"}`
 
 /** The asked-for concepts first, then a line for each learning. */
-export const summariesUnderConcepts = (
+const summariesUnderConcepts = (
   learnings: readonly LearningView[],
   names: readonly string[],
   about: ReadonlyMap<string, string>,
@@ -69,7 +69,7 @@ export const summariesUnderConcepts = (
 ]
 
 /** Every concept in the order of its first learning, with a line for each of its learnings. */
-export const groupedSummaries = (learnings: readonly LearningView[], about: ReadonlyMap<string, string>): string[] => {
+const groupedSummaries = (learnings: readonly LearningView[], about: ReadonlyMap<string, string>): string[] => {
   const names = [...new Set(learnings.flatMap(({ concepts }) => concepts))]
   return names.flatMap((name, at) => [
     ...(at === 0 ? [] : [""]),
@@ -84,10 +84,10 @@ export const relatedConcepts = (item: ItemRow, concepts: readonly ConceptRow[]):
   return concepts.filter(({ name, learningCount }) => learningCount > 0 && text.includes(name.toLowerCase()))
 }
 
-export const byLastUpdate = (left: ConceptRow, right: ConceptRow): number =>
+const byLastUpdate = (left: ConceptRow, right: ConceptRow): number =>
   compareText(right.lastUpdated, left.lastUpdated) || compareText(left.name, right.name)
 
-export const conceptTable = (concepts: readonly ConceptRow[], nowMs: number): string[] => {
+const conceptTable = (concepts: readonly ConceptRow[], nowMs: number): string[] => {
   const row = (name: string, count: string, updated: string, summary: string): string =>
     `${padRight(name, 20)} ${padLeft(count, 10)}  ${padRight(updated, 12)}  ${summary}`
   return [
@@ -99,9 +99,9 @@ export const conceptTable = (concepts: readonly ConceptRow[], nowMs: number): st
 }
 
 /** A concept with its active learnings: how many, and the creation text of the oldest. */
-export type ConceptCount = { readonly name: string; readonly count: number; readonly oldest: string | undefined }
+type ConceptCount = { readonly name: string; readonly count: number; readonly oldest: string | undefined }
 
-export const conceptCountTable = (counts: readonly ConceptCount[], nowMs: number): string[] => {
+const conceptCountTable = (counts: readonly ConceptCount[], nowMs: number): string[] => {
   const row = (name: string, count: string, oldest: string): string =>
     `${padRight(name, 20)} ${padLeft(count, 6)}  ${oldest}`
   const age = (oldest: string | undefined): string =>

@@ -25,7 +25,7 @@ import { type ConceptRow, type LogRow, StoreError } from "../store.ts"
 import { relatedConcepts } from "./knowledge.ts"
 
 const JSON_FLAG: FlagSpec = { name: "json", kind: "switch", about: "print JSON" }
-export const LABEL_FILTER: FlagSpec = { name: "label", short: "l", kind: "list", about: "only items with every label" }
+const LABEL_FILTER: FlagSpec = { name: "label", short: "l", kind: "list", about: "only items with every label" }
 
 const LIST_FLAGS: readonly FlagSpec[] = [
   { name: "status", kind: "text", about: `only this status (draft, ${STATUSES.join(", ")})` },
@@ -90,7 +90,7 @@ const list: Command = {
 }
 
 /** What `list --json` shows of an item; `show --json` adds the log. Keys stand in prog's order. */
-export const listEntry = (item: LabelledItem, dependencies: readonly string[]) => ({
+const listEntry = (item: LabelledItem, dependencies: readonly string[]) => ({
   id: item.id,
   title: item.title,
   type: item.type,
@@ -105,7 +105,7 @@ export const listEntry = (item: LabelledItem, dependencies: readonly string[]) =
 })
 
 /** Open tasks whose dependencies are all resolved, in the order of `list`. */
-export const readyItems = (context: CommandContext, project: string, labels: readonly string[]): LabelledItem[] => {
+const readyItems = (context: CommandContext, project: string, labels: readonly string[]): LabelledItem[] => {
   const store = context.store()
   const items = readItems(store)
   const blocked = blockedIds(items, store.dependencies.all())
@@ -236,7 +236,7 @@ const READY_SHOWN = 10
 const RECENT_CANDIDATES = 10
 const RECENT_SHOWN = 3
 
-export type Overview = {
+type Overview = {
   readonly items: readonly LabelledItem[]
   readonly recent: readonly LabelledItem[]
   readonly ready: readonly LabelledItem[]
@@ -253,7 +253,7 @@ const recentlyDone = (items: readonly LabelledItem[], storedStatus: ReadonlyMap<
     .slice(0, RECENT_SHOWN)
 
 /** @param project "" for all projects */
-export const readOverview = (context: CommandContext, project: string, labels: readonly string[]): Overview => {
+const readOverview = (context: CommandContext, project: string, labels: readonly string[]): Overview => {
   const store = context.store()
   const items = readItems(store).filter(
     (item) => (project === "" || item.project === project) && hasLabels(item, labels),

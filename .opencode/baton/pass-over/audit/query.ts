@@ -1,0 +1,124 @@
+import { readdir, readFile, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { isAbsent, type Log } from "../../host/log.ts"
+import { createProcessRunner } from "../../host/process.ts"
+import { createStateFolder } from "../../host/state.ts"
+import { createPassWorktree } from "../worktree/pass-worktree.ts"
+import type { PassWorktree } from "../worktree/worktree.ts"
+import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry } from "./log.ts"
+
+export type AuditFilter = {
+  /** The root session, the originator's, or the child's. */
+  readonly session?: string | undefined
+  /** Originator or subagent. */
+  readonly agent?: string | undefined
+  /** Epoch ms; what happened before is left out. */
+  readonly since?: number | undefined
+}
+
+/** A pass as the audit knows it: its newest line, and what happened to it, oldest first. */
+export type AuditedPass = AuditEntry & {
+  readonly history: readonly Pick<AuditEntry, "at" | "event" | "state" | "error">[]
+}
+
+type AuditRead = {
+  /** In the order in which they began. */
+  readonly passes: readonly AuditedPass[]
+  /** Lines that are none of ours, or were cut off by a crash. */
+  readonly unreadable: readonly { readonly path: string; readonly lines: number }[]
+}
+
+const listFolder = async (folder: string): Promise<string[]> => {
+  try {
+    return (await readdir(folder)).sort()
+  } catch (error) {
+    if (isAbsent(error)) return []
+    throw error
+  }
+}
+
+/** The files that may hold what happened since then, oldest month first. */
+const findFiles = async (folder: string, since: number): Promise<string[]> => {
+  const firstMonth = Number.isFinite(since) ? new Date(since).toISOString().slice(0, 7) : ""
+  const months = (await listFolder(folder)).filter((month) => AUDIT_MONTH.test(month) && month >= firstMonth)
+  const paths: string[] = []
+  for (const month of months) {
+    for (const name of await listFolder(join(folder, month))) {
+      const path = join(folder, month, name)
+      if (AUDIT_FILE.test(name) && (await stat(path)).mtimeMs >= since) paths.push(path)
+    }
+  }
+  return paths
+}
+
+const isWanted = (pass: AuditEntry, { session, agent }: AuditFilter): boolean =>
+  (session === undefined ||
+    [pass.root_session_id, pass.originating_session_id, pass.child_session_id].includes(session)) &&
+  (agent === undefined || [pass.originating_agent, pass.subagent].includes(agent))
+
+type Found = { newest: AuditEntry; readonly history: AuditedPass["history"][number][] }
+
+/**
+ * Reads the audit of a project.
+ *
+ * @param projectRoot absolute path of the folder that holds `.opencode`
+ * @throws the file system's own error
+ */
+export const queryAudit = async (projectRoot: string, filter: AuditFilter = {}): Promise<AuditRead> => {
+  const since = filter.since ?? Number.NEGATIVE_INFINITY
+  const earliest = Number.isFinite(since) ? new Date(since).toISOString() : ""
+  const found = new Map<string, Found>()
+  const unreadable: { path: string; lines: number }[] = []
+
+  const parseLine = (line: string): AuditEntry | undefined => {
+    try {
+      const value: unknown = JSON.parse(line)
+      return isAuditEntry(value) ? value : undefined
+    } catch {
+      return undefined
+    }
+  }
+  const take = (entry: AuditEntry): void => {
+    if (entry.at < earliest) return
+    const { at, event, state, error } = entry
+    const known = found.get(entry.pass_over_id)
+    if (known) known.newest = entry
+    const pass = known ?? { newest: entry, history: [] }
+    pass.history.push({ at, event, state, error })
+    if (!known) found.set(entry.pass_over_id, pass)
+  }
+
+  for (const path of await findFiles(join(projectRoot, AUDIT_FOLDER), since)) {
+    let lines = 0
+    for (const line of (await readFile(path, "utf8")).split("\n")) {
+      if (line === "") continue
+      const entry = parseLine(line)
+      if (entry) take(entry)
+      else lines++
+    }
+    if (lines > 0) unreadable.push({ path, lines })
+  }
+  const passes = [...found.values()]
+    .filter(({ newest }) => isWanted(newest, filter))
+    .map(({ newest, history }) => ({ ...newest, history }))
+    .sort((a, b) => (a.started_at === b.started_at ? 0 : a.started_at < b.started_at ? -1 : 1))
+  return { passes, unreadable }
+}
+
+/**
+ * Brings the files of a pass that was cut off into a state in which they can be applied or rejected, outside OpenCode.
+ *
+ * @param projectRoot absolute path of the folder that holds `.opencode`
+ */
+export const restoreFiles = (
+  projectRoot: string,
+  passID: string,
+  log: Pick<Log, "debug" | "warn">,
+): ReturnType<PassWorktree["restore"]> =>
+  createPassWorktree({
+    state: createStateFolder(projectRoot),
+    directory: projectRoot,
+    run: createProcessRunner({ shell: undefined }),
+    log,
+    now: () => new Date(),
+  }).restore(passID)
