@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
 import { describeError, isAbsent, type Log } from "../host/log.ts"
-import { RETURN_TOOL } from "./tools.ts"
+import { RETURN_TOOL } from "./contract.ts"
 
 /** A value of the little YAML that front matter of skills and agents is made of. */
 type FrontMatterValue = string | boolean | { readonly [key: string]: FrontMatterValue }

@@ -2,6 +2,12 @@ import type { infer as Infer } from "zod"
 import type { Zod } from "../host/schema.ts"
 import { policyPartSchema } from "./policy/policy.ts"
 
+export const PASS_TOOL = "pass_over"
+export const RETURN_TOOL = "pass_over_return"
+export const APPLY_TOOL = "pass_over_apply"
+export const REJECT_TOOL = "pass_over_reject"
+export const STATUS_TOOL = "pass_over_status"
+
 /** The kinds of things that a pass leaves. What files became and what tools said is seen by program, never claimed. */
 export const artifactSchemas = (z: Zod) => {
   const content = z.string().nullable()

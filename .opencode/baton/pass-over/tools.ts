@@ -3,15 +3,9 @@ import type { infer as Infer, ZodObject, ZodType } from "zod"
 import type { Log } from "../host/log.ts"
 import { loadZod, withCheckedArguments, type Zod } from "../host/schema.ts"
 import { findSkillAgents, registerAgents } from "./agents.ts"
-import { contractSchemas } from "./contract.ts"
+import { APPLY_TOOL, contractSchemas, PASS_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
 import { policyPartSchema } from "./policy/policy.ts"
-
-const PASS_TOOL = "pass_over"
-export const RETURN_TOOL = "pass_over_return"
-export const APPLY_TOOL = "pass_over_apply"
-export const REJECT_TOOL = "pass_over_reject"
-export const STATUS_TOOL = "pass_over_status"
 
 /** What the model gives to the feature's tools; pass_over_return's arguments are the contract's. */
 const toolArguments = (z: Zod) => {

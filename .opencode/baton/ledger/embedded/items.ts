@@ -85,3 +85,5 @@ export const blockedIds = (items: readonly ItemRow[], dependencies: readonly Dep
   }
   return new Set(dependencies.filter((pair) => !isResolved(pair.dependsOn)).map((pair) => pair.itemId))
 }
+
+export const DRAFT_IN_EPIC = "a draft cannot belong to an epic: prog v0.17 cannot read an epic with a draft child"

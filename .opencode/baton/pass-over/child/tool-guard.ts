@@ -1,5 +1,5 @@
 import type { Log } from "../../host/log.ts"
-import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../tools.ts"
+import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../contract.ts"
 import { pathsToWrite, redirectCall } from "../worktree/redirect.ts"
 import { leadsOut } from "../worktree/way-out.ts"
 import type { PassWorktree } from "../worktree/worktree.ts"

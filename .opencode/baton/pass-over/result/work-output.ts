@@ -10,11 +10,11 @@ import {
   type Artifact,
   contractSchemas,
   type PassOverRequest,
+  RETURN_TOOL,
   type ReturnArguments,
   type WorkOutput,
 } from "../contract.ts"
 import { type PassOverError, passOverError, renderError } from "../errors.ts"
-import { RETURN_TOOL } from "../tools.ts"
 import { projectText, projectValue, WRITING_TOOLS } from "../worktree/redirect.ts"
 import type { Changes, Refusal } from "../worktree/worktree.ts"
 import { renderFinding } from "./render.ts"

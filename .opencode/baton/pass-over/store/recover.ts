@@ -1,7 +1,7 @@
 import { describeError, type Log } from "../../host/log.ts"
 import { loadZod } from "../../host/schema.ts"
 import type { Sessions, StoredMessage } from "../../host/sessions.ts"
-import type { ReturnArguments } from "../contract.ts"
+import { RETURN_TOOL, type ReturnArguments } from "../contract.ts"
 import { passOverError } from "../errors.ts"
 import {
   buildWorkOutput,
@@ -10,7 +10,6 @@ import {
   checkReturn,
   MAX_REFUSED_RETURNS,
 } from "../result/work-output.ts"
-import { RETURN_TOOL } from "../tools.ts"
 import { projectValue } from "../worktree/redirect.ts"
 import type { Changes, PassWorktree, Refusal } from "../worktree/worktree.ts"
 import type { Passes } from "./passes.ts"

@@ -10,8 +10,8 @@ import {
   step,
 } from "../command.ts"
 import { goQuote, padRight, parseTimestamp, timeAgo } from "../format.ts"
+import { DRAFT_IN_EPIC } from "../items.ts"
 import type { LabelRow } from "../store.ts"
-import { DRAFT_IN_EPIC } from "./write-tasks.ts"
 
 /** Puts an item under an epic; part of a write. */
 export const setParent = (context: CommandContext, id: string, parentId: string): void => {

@@ -9,7 +9,7 @@ import {
   refuse,
   step,
 } from "../command.ts"
-import { withDerivedStatus } from "../items.ts"
+import { DRAFT_IN_EPIC, withDerivedStatus } from "../items.ts"
 import type { ItemRow } from "../store.ts"
 import { addDependency, addLabel, setParent } from "./links.ts"
 
@@ -241,8 +241,6 @@ const cancel: Command = {
 }
 
 /** prog v0.17 fails on every list that shows an epic with a draft child, so a draft stays outside epics. */
-export const DRAFT_IN_EPIC = "a draft cannot belong to an epic: prog v0.17 cannot read an epic with a draft child"
-
 const draft: Command = {
   name: "draft",
   operands: "<id>",
