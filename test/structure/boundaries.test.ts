@@ -22,43 +22,54 @@ const sources: Source[] = [".opencode/plugins", ".opencode/baton"]
 
 const BATON = ".opencode/baton/"
 const FEATURES = ["compaction", "handoff", "live-state", "pass-over", "learning"]
-const SHARED = ["host", "task", "ledger"]
+/** Each imports those before it. */
+const SHARED = ["host", "task", "ledger", "core"]
 
 const roomOf = (path: string): string => path.slice(BATON.length).split("/")[0] ?? ""
 
 describe("boundaries", () => {
-  test(promised("repo.A1", "a plugin file is one export of at most 15 lines that imports one feature's hooks"), () => {
-    const plugins = sources.filter(({ path }) => path.startsWith(".opencode/plugins/"))
-    expect(plugins.length).toBeGreaterThan(0)
-    for (const { path, text, imports } of plugins) {
-      expect(text.split("\n").length, path).toBeLessThanOrEqual(16)
-      expect(text.match(/^export /gm), path).toHaveLength(1)
-      const own = imports.filter((target) => target.startsWith(BATON))
-      expect(
-        own.every((target) => /\/(?:hooks\.ts|host\/.*)$/.test(target)),
-        `${path}: ${own.join(", ")}`,
-      ).toBe(true)
-    }
-  })
+  test(
+    promised(
+      "repo.A1",
+      "a plugin file is one export of at most 15 lines that imports the core and one feature's hooks",
+    ),
+    () => {
+      const plugins = sources.filter(({ path }) => path.startsWith(".opencode/plugins/"))
+      expect(plugins.length).toBeGreaterThan(0)
+      for (const { path, text, imports } of plugins) {
+        expect(text.split("\n").length, path).toBeLessThanOrEqual(16)
+        expect(text.match(/^export /gm), path).toHaveLength(1)
+        const own = imports.filter((target) => target.startsWith(BATON))
+        expect(
+          own.every((target) => /\/(?:hooks|core\/core)\.ts$/.test(target)),
+          `${path}: ${own.join(", ")}`,
+        ).toBe(true)
+      }
+    },
+  )
 
-  test(promised("repo.A1", "a feature imports host, task, ledger and its own files, never another feature"), () => {
+  test(
+    promised("repo.A1", "a feature imports host, task, ledger, core and its own files, never another feature"),
+    () => {
+      const offenders = sources.flatMap(({ path, imports }) => {
+        const room = path.startsWith(BATON) ? roomOf(path) : ""
+        if (!FEATURES.includes(room)) return []
+        const allowed = [...SHARED, room]
+        return imports
+          .filter((target) => target.startsWith(BATON) && !allowed.includes(roomOf(target)))
+          .map((target) => `${path} → ${target}`)
+      })
+      expect(offenders).toEqual([])
+    },
+  )
+
+  test(promised("repo.A1", "host, task, ledger and core import one another in this order, and no feature"), () => {
     const offenders = sources.flatMap(({ path, imports }) => {
-      const room = path.startsWith(BATON) ? roomOf(path) : ""
-      if (!FEATURES.includes(room)) return []
-      const allowed = [...SHARED, room]
+      const at = path.startsWith(BATON) ? SHARED.indexOf(roomOf(path)) : -1
+      if (at < 0) return []
+      const allowed = SHARED.slice(0, at + 1)
       return imports
         .filter((target) => target.startsWith(BATON) && !allowed.includes(roomOf(target)))
-        .map((target) => `${path} → ${target}`)
-    })
-    expect(offenders).toEqual([])
-  })
-
-  test(promised("repo.A1", "the shared rooms import no feature, and host imports no other room"), () => {
-    const offenders = sources.flatMap(({ path, imports }) => {
-      const room = path.startsWith(BATON) ? roomOf(path) : ""
-      const forbidden = room === "host" ? [...FEATURES, "task", "ledger"] : SHARED.includes(room) ? FEATURES : []
-      return imports
-        .filter((target) => target.startsWith(BATON) && forbidden.includes(roomOf(target)))
         .map((target) => `${path} → ${target}`)
     })
     expect(offenders).toEqual([])

@@ -18,8 +18,7 @@ import { parseHandoffTitle } from "./texts.ts"
 type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> & {
   ledger: Pick<Ledger, "readTask" | "listTasks">
   journals: Pick<Journals, "load" | "update" | "save">
-  /** The records of a task that have still to reach the ledger. */
-  waiting: Outbox["waiting"]
+  outbox: Pick<Outbox, "waiting">
   bindings: Pick<SessionStore<TaskBinding>, "read">
   tasks: Pick<TaskRegistry, "addToBrief">
   modelContext: (model: ModelName) => Promise<number | undefined>
@@ -53,7 +52,7 @@ type Reading = { taskID: string; material: Promise<Material>; contextTokens: Pro
 
 /** The text beside the message that names a session's task: made once, kept with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, journals, bindings, tasks, modelContext, tui, run, root, log } = deps
+  const { ledger, journals, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
   /** The reading for the next request of a session, and when it began. */
   const reading = createRecentMap<Reading>()
 
@@ -98,7 +97,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
 
   const read = async (binding: TaskBinding): Promise<Material> => {
     // Before the ledger is asked: what is delivered meanwhile stands in one of the two.
-    const inOutbox = (await deps.waiting(binding.taskID)).flatMap((entry) =>
+    const inOutbox = (await outbox.waiting(binding.taskID)).flatMap((entry) =>
       entry.kind === "handoff" ? [entry.section] : [],
     )
     const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)

@@ -1,5 +1,5 @@
 import type { Event } from "@opencode-ai/sdk"
-import { createRecentMap, loadOnce, type RecentMap, withDeadline } from "../host/async.ts"
+import { createRecentMap, lazy, type RecentMap, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { findCompletedCompaction, isAwaitingSummary, noteTextOf, showTool, withNote } from "../host/messages.ts"
@@ -143,7 +143,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const activity = createActivityTracker({ tasks, journals, root })
   const work = createSessionWork()
-  const compaction = loadOnce(() => loadCompaction(seen))
+  const compaction = lazy(() => loadCompaction(seen))
 
   const inBackground = (sessionID: string, begun: Promise<void>): void => {
     begun.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
@@ -155,7 +155,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
     activity.forget(sessionID)
     seen.delete(sessionID)
     openings.forget(sessionID)
-    compaction.loaded()?.forget(sessionID)
+    ;(await compaction.current)?.forget(sessionID)
     await tasks.forget(sessionID)
     await journals.forget(sessionID)
     log.debug("session deleted: its state is forgotten", { sessionID })

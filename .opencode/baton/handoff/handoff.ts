@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto"
 import { realpath } from "node:fs/promises"
 import { isMainThread } from "node:worker_threads"
-import type { PluginInput } from "@opencode-ai/plugin"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
+import type { Instance } from "../core/core.ts"
+import type { Services } from "../core/services.ts"
 import { readDirtyFiles, readGitState } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { cutText, type Log } from "../host/log.ts"
 import { hideTools, noteTextOf } from "../host/messages.ts"
-import { createProcessRunner } from "../host/process.ts"
 import {
   createSessions,
   findMessageTarget,
@@ -16,12 +16,9 @@ import {
   type StoredMessage,
 } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
-import { createStateFolder } from "../host/state.ts"
 import { createTui, detectInterface, type Interface, type Tui } from "../host/tui.ts"
-import { createLedger } from "../ledger/client.ts"
-import { createOutbox } from "../ledger/outbox.ts"
 import { collectUserText, type Role, unquoteArgument } from "../task/parse.ts"
-import { createTaskRegistry, storedBindings, type TaskBinding } from "../task/registry.ts"
+import type { TaskBinding } from "../task/registry.ts"
 import { type HandoffFacts, readHistory, renderDraft, renderHandoffFacts } from "./draft.ts"
 import { type LoadedFiles, loadFiles, renderLeftOut } from "./files.ts"
 import { createInjection } from "./injection.ts"
@@ -276,7 +273,6 @@ export const createToolOffers = () => {
   }
 }
 
-const FLUSH_DEADLINE_MS = 700
 /** A person waits for a tool, and a page of a long session may take a while. */
 const CALL_DEADLINE_MS = 10_000
 const HISTORY_DEADLINE_MS = 10_000
@@ -286,16 +282,16 @@ export type HandoffFeature = {
   readSession(reader: string, request: ReadRequest): Promise<ReadResult>
   userMessage(message: UserMessage, parts: Part[]): Promise<Change | undefined>
   isPending(sessionID: string): boolean
-  forget(sessionID: string): Promise<void>
+  forget(sessionID: string): void
   /** Whether a draft arrived in the session. */
   isHandedOver(sessionID: string): Promise<boolean>
-  stop(): Promise<void>
 }
 
-/** Puts the feature together for one directory: the only place where its parts meet the host. */
+/** Puts the feature together for one directory. */
 export const createHandoffFeature = (
-  { client, directory, worktree, $ }: PluginInput,
-  { log, projectRoot, bundleRoot }: { log: Log; projectRoot: string; bundleRoot: string },
+  { input: { client, directory }, projectRoot, root }: Instance,
+  { state, run, tasks, outbox }: Services,
+  log: Log,
 ): HandoffFeature => {
   const now = () => new Date()
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
@@ -303,14 +299,7 @@ export const createHandoffFeature = (
     const over = performance.now() + HISTORY_DEADLINE_MS
     return () => performance.now() > over
   }
-  // Outside git OpenCode calls the file system's root the worktree.
-  const root = worktree === "/" ? directory : worktree
-  const state = createStateFolder(projectRoot)
-  const run = createProcessRunner({ shell: $ })
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
-  const outbox = createOutbox({ ledger: createLedger({ run, directory, log, state, bundleRoot }), state, log, now })
-  const bindings = storedBindings({ state, log })
-  const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
   const records = createHandoffRecords({ state, log })
   const tui = createTui(client)
   const load = async (references: readonly FileReference[], isNamedByModel: boolean) => {
@@ -326,10 +315,8 @@ export const createHandoffFeature = (
   const loadReferences = (references: readonly FileReference[]) => load(references, false)
   const injection = createInjection({ sessions, records, loadFiles: loadReferences, outbox, log, now })
 
-  // The compaction feature binds; what it stored last is newer than anything remembered here.
-  const findTask = async (sessionID: string) => (await bindings.read(sessionID)) ?? tasks.find(sessionID)
   const isSameTask = async (sessionID: string, other: string): Promise<boolean> => {
-    const [own, others] = await Promise.all([findTask(sessionID), findTask(other)])
+    const [own, others] = await Promise.all([tasks.find(sessionID), tasks.find(other)])
     return own !== undefined && own.taskID === others?.taskID
   }
 
@@ -360,7 +347,7 @@ export const createHandoffFeature = (
   return {
     handOver: createHandoffSession({
       gatherFacts,
-      findTask,
+      findTask: tasks.find,
       loadFiles: (references) => load(references, true),
       deliver: createDelivery({
         sessions,
@@ -378,17 +365,10 @@ export const createHandoffFeature = (
     readSession: createReadSession({ sessions, records: records.list, isSameTask, log, startDeadline }),
     userMessage: injection.userMessage,
     isPending: injection.isPending,
-    forget: async (sessionID) => {
-      injection.forget(sessionID)
-      await tasks.forget(sessionID)
-    },
+    forget: injection.forget,
     isHandedOver: async (sessionID) => {
       const all = await records.list()
       return all.some(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === sessionID))
-    },
-    stop: async () => {
-      await outbox.flush(FLUSH_DEADLINE_MS)
-      outbox.stop()
     },
   }
 }

@@ -1,12 +1,8 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import { loadOnce } from "../host/async.ts"
-import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../host/guard.ts"
-import { createLog } from "../host/log.ts"
-import { findProjectRoot } from "../host/project.ts"
-import type { HandoffFeature } from "./handoff.ts"
+import type { Hooks } from "@opencode-ai/plugin"
+import type { Core } from "../core/core.ts"
+import { lazy } from "../host/async.ts"
 import type { HandoffSetup } from "./tools.ts"
 
 type Turn = {
@@ -49,7 +45,7 @@ export const createUserTurns = () => {
 
 export type UserTurns = ReturnType<typeof createUserTurns>
 
-const MESSAGE_DEADLINE_MS = 5_000
+const MESSAGE_DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
 const OWN_COMMAND = /^(?:baton-)?handoff$/
 /**
@@ -58,33 +54,23 @@ const OWN_COMMAND = /^(?:baton-)?handoff$/
  */
 const MARKER = "Continuing work from session "
 
-/** The handoff's hooks for one directory of one OpenCode process; the feature is loaded when one of them is wanted. */
-export const createHandoffHooks = (input: PluginInput): Hooks => {
-  const { client, directory, worktree } = input
-  const log = createLog(client, "handoff")
-  const projectRoot = findProjectRoot(directory, worktree)
-  const claim = claimBundle({ feature: "handoff", directory, projectRoot, bundleRoot })
+/** The handoff's hooks; the feature is loaded when one of them is wanted. */
+export const createHandoffHooks = (core: Core): Hooks => {
+  const { projectRoot } = core
+  const feature = core.feature("handoff")
+  const { log, hook } = feature
   const turns = createUserTurns()
 
-  const loadFeature = loadOnce(() =>
-    import("./handoff.ts").then(({ createHandoffFeature }) =>
-      createHandoffFeature(input, { log, projectRoot, bundleRoot }),
-    ),
-  )
-  /** The newest attempt, nothing when it failed. */
-  let loading: Promise<HandoffFeature | undefined> | undefined
-  const load = (): Promise<HandoffFeature> => {
-    const started = loadFeature()
-    loading = started.catch(() => undefined)
-    return started
-  }
+  const load = lazy(async () => {
+    const [{ createHandoffFeature }, services] = await Promise.all([import("./handoff.ts"), core.services()])
+    return createHandoffFeature(core, services, log)
+  })
 
   let setup: HandoffSetup | undefined
-  const tools = guardTools(log, "handoff_session and read_session", () => setup?.createTools({ load, turns }))
+  const tools = feature.tools("handoff_session and read_session", () => setup?.createTools({ load, turns }))
 
   return {
-    config: guardConfig(log, "/handoff and its tools", async (config) => {
-      if (!claim.isHeld()) return
+    config: feature.config("/handoff and its tools", async (config) => {
       const { createHandoffSetup } = await import("./tools.ts")
       setup = createHandoffSetup({ projectRoot, log })
       setup.registerCommand(config)
@@ -92,33 +78,26 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
     get tool() {
       return tools()
     },
-    "command.execute.before": guardHook(
-      log,
-      { name: "command.execute.before", deadlineMs: SHORT_DEADLINE_MS },
+    "command.execute.before": hook(
+      "command.execute.before",
+      SHORT_DEADLINE_MS,
       async ({ command, sessionID, arguments: goal }) => {
-        if (claim.isHeld() && OWN_COMMAND.test(command)) turns.commandGiven(sessionID, goal)
+        if (OWN_COMMAND.test(command)) turns.commandGiven(sessionID, goal)
         return undefined
       },
-      ({ sessionID }) => ({ sessionID }),
     ),
-    "chat.message": guardHook(
-      log,
-      { name: "chat.message", deadlineMs: MESSAGE_DEADLINE_MS },
-      async (_input, { message, parts }) => {
-        if (!claim.isHeld()) return undefined
-        turns.messageArrived(message.sessionID)
-        const isDraft = parts.some((part) => part.type === "text" && part.text.includes(MARKER))
-        const isPending = (await loading)?.isPending(message.sessionID) === true
-        return isDraft || isPending ? (await load()).userMessage(message, parts) : undefined
-      },
-      ({ sessionID }) => ({ sessionID }),
-    ),
-    "experimental.chat.messages.transform": guardHook(
-      log,
-      { name: "experimental.chat.messages.transform", deadlineMs: SHORT_DEADLINE_MS },
+    "chat.message": hook("chat.message", MESSAGE_DEADLINE_MS, async (_input, { message, parts }) => {
+      turns.messageArrived(message.sessionID)
+      const isDraft = parts.some((part) => part.type === "text" && part.text.includes(MARKER))
+      const isPending = (await load.current)?.isPending(message.sessionID) === true
+      return isDraft || isPending ? (await load()).userMessage(message, parts) : undefined
+    }),
+    "experimental.chat.messages.transform": hook(
+      "experimental.chat.messages.transform",
+      SHORT_DEADLINE_MS,
       async (_input, { messages }) => {
         const sessionID = messages[0]?.info.sessionID
-        if (!claim.isHeld() || !setup || sessionID === undefined) return undefined
+        if (!setup || sessionID === undefined) return undefined
         const { offers } = setup
         // Only what was compacted away cannot be seen in the messages themselves.
         const isCompacted = messages.some(({ parts }) => parts.some(({ type }) => type === "compaction"))
@@ -130,18 +109,15 @@ export const createHandoffHooks = (input: PluginInput): Hooks => {
           if (await (await load()).isHandedOver(sessionID)) offers.offerReading(sessionID)
         return () => offers.apply(messages)
       },
-      (_input, { messages }) => ({ sessionID: messages[0]?.info.sessionID }),
       (_input, { messages }) => setup?.offers.apply(messages),
     ),
-    event: guardObserver(log, "event", ({ event }) => {
+    event: feature.observer((event) => {
       if (event.type !== "session.deleted") return undefined
       const { id } = event.properties.info
       turns.forget(id)
       setup?.offers.forget(id)
-      return loading?.then((feature) => feature?.forget(id))
+      return load.current?.then((loaded) => loaded?.forget(id))
     }),
-    dispose: guardDispose(log, { instance: client, claim }, async () => {
-      await (await loading)?.stop()
-    }),
+    dispose: feature.dispose(async () => {}),
   }
 }

@@ -33,28 +33,25 @@ export const createDeferred = <T>(): Deferred<T> => {
 }
 
 /** Loads at first use, and once; what failed is tried again at the next use. */
-type LoadOnce<T> = (() => Promise<T>) & {
-  /** What has been loaded, without loading it. */
-  loaded(): T | undefined
+export type Lazy<T> = (() => Promise<T>) & {
+  /** What is loaded or being loaded, without loading it; nothing when that failed. */
+  readonly current: Promise<T | undefined> | undefined
 }
 
-export const loadOnce = <T>(load: () => Promise<T>): LoadOnce<T> => {
+export const lazy = <T>(load: () => Promise<T>): Lazy<T> => {
   let loading: Promise<T> | undefined
-  let loaded: T | undefined
+  let current: Promise<T | undefined> | undefined
   const get = (): Promise<T> => {
-    loading ??= load().then(
-      (value) => {
-        loaded = value
-        return value
-      },
-      (error: unknown) => {
-        loading = undefined
-        throw error
-      },
-    )
+    if (loading) return loading
+    loading = load()
+    current = loading.catch(() => {
+      loading = undefined
+      current = undefined
+      return undefined
+    })
     return loading
   }
-  return Object.assign(get, { loaded: () => loaded })
+  return Object.defineProperty(get, "current", { get: () => current }) as Lazy<T>
 }
 
 /** Between the parameters of a session's request, or of the title's before it, and the moment when OpenCode waits for the answer. */

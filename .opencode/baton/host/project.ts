@@ -2,6 +2,9 @@ import { existsSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 
+/** The folder of this copy of the bundle: `<somewhere>/baton`. */
+export const bundleRoot: string = dirname(import.meta.dirname)
+
 const SETTINGS_FOLDER = ".opencode"
 const BUNDLE = join(SETTINGS_FOLDER, "baton")
 

@@ -129,6 +129,8 @@ export type Message = {
   readonly messageID: string
   readonly at: Date
   readonly text: string
+  /** Whether the session is a person's or a child is not known yet. */
+  readonly isUnverified?: boolean
 }
 
 type Capture = {
@@ -191,7 +193,7 @@ export const createCapture = (deps: CaptureDeps): Capture => {
     look: async (message) => {
       const detected = detect(message.text)
       if (!detected.objects && detected.learnings.length === 0) return
-      const { sessionID, messageID } = message
+      const { sessionID, messageID, isUnverified = false } = message
       const before = await records.read(sessionID)
       if (before.sayings.some((saying) => saying.messageID === messageID)) return
       const sayings = readSayings(message, detected)
@@ -201,7 +203,7 @@ export const createCapture = (deps: CaptureDeps): Capture => {
         const current = detected.objects ? withObjection(record) : record
         const { record: after, leftOut } = withSayings(current, sayings)
         if (leftOut > 0) log.info("not learned: a session teaches no more", { sessionID, leftOut, most: MAX_LEARNINGS })
-        return after
+        return isUnverified ? { ...after, isUnverified } : after
       })
       log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
     },
@@ -216,13 +218,15 @@ export const createCapture = (deps: CaptureDeps): Capture => {
         return
       }
       const taskID = await findTask(sessionID)
-      await records.update(sessionID, (record) => ({
-        ...record,
-        sayings: record.sayings.map((saying): Saying => {
+      await records.update(sessionID, (record) => {
+        // It may be gone meanwhile.
+        if (!record.sayings.some(isWanted)) return record
+        const sayings = record.sayings.map((saying): Saying => {
           const around = isWanted(saying) && lookAround(page.value.messages, saying.messageID, root)
           return around ? { ...saying, ...around, taskID } : saying
-        }),
-      }))
+        })
+        return { ...record, sayings }
+      })
     },
 
     store: async (sessionID, isMeant = isAny) => {

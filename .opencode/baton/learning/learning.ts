@@ -1,25 +1,21 @@
 import { realpath } from "node:fs/promises"
 import { basename } from "node:path"
-import type { PluginInput } from "@opencode-ai/plugin"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
+import type { Instance } from "../core/core.ts"
+import type { Services } from "../core/services.ts"
 import { withDeadline } from "../host/async.ts"
 import { findMainWorktree } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { hideTools } from "../host/messages.ts"
-import { createProcessRunner, isAlive } from "../host/process.ts"
-import { createSessions, type StoredMessage } from "../host/sessions.ts"
+import { isAlive } from "../host/process.ts"
+import type { StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
-import { createStateFolder } from "../host/state.ts"
-import { createLedger } from "../ledger/client.ts"
 import type { RetireEntry } from "../ledger/learnings.ts"
-import { createOutbox } from "../ledger/outbox.ts"
 import { collectUserText } from "../task/parse.ts"
-import { storedBindings } from "../task/registry.ts"
 import { createCapture } from "./capture.ts"
 import { asksForLearnings, LEARNING_TOOLS } from "./hooks.ts"
 import { createKnownLearnings, type KnownLearning } from "./known.ts"
-import { readLeftUnread } from "./left-unread.ts"
 import { chooseLearnings, createRecall, renderLearning } from "./recall.ts"
 import { createSessionRecords, type Saying, type SessionRecord } from "./records.ts"
 
@@ -62,14 +58,13 @@ export const retirement = (
 const CAPTURE_DELAY_MS = 2_000
 /** `opencode run` waits for dispose on newer versions; it must end no later than 1 s after it would have. */
 const STORE_DEADLINE_MS = 350
-const FLUSH_DEADLINE_MS = 400
 /** What a living process has left for longer was left by a namesake of its id. */
 const OWNED_MS = 10 * 60_000
 const LISTED = 30
 
 export type LearningFeature = {
-  /** @returns "unread" when it cannot be told whether a user said it */
-  userMessage(message: UserMessage, parts: readonly Part[]): Promise<"read" | "unread">
+  /** What the message teaches is on disk when this resolves. */
+  userMessage(message: UserMessage, parts: readonly Part[]): Promise<void>
   beforeRequest(messages: StoredMessage[]): Promise<Change>
   idle(sessionID: string): void
   busy(sessionID: string): void
@@ -83,8 +78,6 @@ export type LearningFeature = {
 
 type LearningContext = {
   readonly log: Log
-  readonly projectRoot: string
-  readonly bundleRoot: string
   /** Parents of the sessions that this process saw begin; `has` is false for others. */
   readonly parents: ReadonlyMap<string, string | undefined>
 }
@@ -92,10 +85,11 @@ type LearningContext = {
 const isOthers = ({ pid, sayings }: SessionRecord, now: number): boolean =>
   pid !== process.pid && isAlive(pid) && now - Date.parse(sayings.at(-1)?.at ?? "") < OWNED_MS
 
-/** Puts the feature together for one directory: the only place where its parts meet the host. */
+/** Puts the feature together for one directory. @returns nothing where the user switched it off */
 export const createLearningFeature = async (
-  { client, directory, worktree, $ }: PluginInput,
-  { log, projectRoot, bundleRoot, parents }: LearningContext,
+  { projectRoot, root }: Instance,
+  { state, sessions, ledger, outbox, tasks }: Services,
+  { log, parents }: LearningContext,
 ): Promise<LearningFeature | undefined> => {
   const { learning } = await settingsOrDefaults(projectRoot, log)
   if (!learning.enabled) {
@@ -103,28 +97,25 @@ export const createLearningFeature = async (
     return undefined
   }
   const now = () => new Date()
-  const state = createStateFolder(projectRoot)
-  const sessions = createSessions(client)
-  const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state, bundleRoot })
-  const outbox = createOutbox({ ledger, state, log, now })
-  const bindings = storedBindings({ state, log })
-  let isOwed = false
-  const add: typeof outbox.add = async (entry) => {
-    isOwed = true
-    await outbox.add(entry)
-  }
   const records = createSessionRecords({ state, log, pid: process.pid })
   const project = await findLearningProject(projectRoot, learning.project)
-  const known = createKnownLearnings({ project, ledger, outbox, waitingRecords: records.waiting, state, log })
-  // Outside git OpenCode calls the file system's root the worktree.
-  const root = worktree === "/" ? directory : worktree
-  const findTask = async (sessionID: string) => (await bindings.read(sessionID))?.taskID
-  const capture = createCapture({ records, known, outbox: { add }, sessions, project, findTask, root, log })
+  const known = createKnownLearnings({
+    project,
+    ledger,
+    outbox,
+    waitingRecords: async () => (await records.waiting()).filter((record) => !record.isUnverified),
+    state,
+    log,
+  })
+  const findTask = async (sessionID: string) => (await tasks.find(sessionID))?.taskID
+  const capture = createCapture({ records, known, outbox, sessions, project, findTask, root, log })
 
   const roots = new Map<string, boolean>()
+  const knownIsRoot = (sessionID: string): boolean | undefined =>
+    parents.has(sessionID) ? parents.get(sessionID) === undefined : roots.get(sessionID)
   /** @returns undefined when OpenCode does not tell */
   const findIsRoot = async (sessionID: string): Promise<boolean | undefined> => {
-    const seen = parents.has(sessionID) ? parents.get(sessionID) === undefined : roots.get(sessionID)
+    const seen = knownIsRoot(sessionID)
     if (seen !== undefined) return seen
     const parent = await sessions.parent(sessionID)
     if (parent.kind === "failed") {
@@ -151,9 +142,23 @@ export const createLearningFeature = async (
     gathering.set(sessionID, work)
     return work
   }
+  /** What was said in a child session goes: its author is a model. @returns whether a person said it, as far as is known */
+  const verify = async (sessionID: string): Promise<boolean> => {
+    const { isUnverified } = await records.read(sessionID)
+    if (!isUnverified) return true
+    const isUsers = await findIsRoot(sessionID)
+    if (isUsers) await records.update(sessionID, (record) => ({ ...record, isUnverified: undefined }))
+    if (isUsers === false) await records.forget(sessionID)
+    return isUsers === true
+  }
+  const settle = async (sessionID: string): Promise<void> => {
+    await verify(sessionID)
+  }
   /** One behind the other: what one has stored the next finds stored. */
   const store = (sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void> => {
-    const work = (storing.get(sessionID) ?? Promise.resolve()).then(() => capture.store(sessionID, isMeant))
+    const work = (storing.get(sessionID) ?? Promise.resolve()).then(async () => {
+      if (await verify(sessionID)) await capture.store(sessionID, isMeant)
+    })
     const settled = work.catch(() => {})
     storing.set(sessionID, settled)
     return work
@@ -165,11 +170,6 @@ export const createLearningFeature = async (
 
   /** What earlier processes could not store, as it is before a message of this one adds to it. */
   const left = records.waiting()
-  /** What they did not even read: OpenCode is asked for it, so that no message of this process waits for this. */
-  const read = readLeftUnread({ projectRoot, sessions, look: capture.look, log }).catch((error: unknown) => {
-    log.error("what was left unread stays so", { error: describeError(error) })
-    return []
-  })
   /** In a session that goes on here as well: what was said in a turn of this process is stored when that turn is over. */
   const replayMessages = async (sessionID: string, messageIDs: readonly string[]): Promise<void> => {
     const isLeft = ({ messageID }: Saying): boolean => messageIDs.includes(messageID)
@@ -185,7 +185,6 @@ export const createLearningFeature = async (
         record.sayings.map(({ messageID }) => messageID),
       )
     }
-    for (const { sessionID, messageID } of await read) await replayMessages(sessionID, [messageID])
   }
   const replayed = inBackground("", replay())
 
@@ -203,19 +202,19 @@ export const createLearningFeature = async (
       busy(sessionID)
       const text = collectUserText(parts)
       if (asksForLearnings(text)) asked.add(sessionID)
-      const isUsers = await findIsRoot(sessionID)
-      if (isUsers === undefined) return "unread"
-      if (!isUsers) return "read"
+      const isUsers = knownIsRoot(sessionID)
+      if (isUsers === false) return
       touched.add(sessionID)
       await left
-      await capture.look({ sessionID, messageID, at: new Date(message.time.created), text })
+      // On disk before the model is asked, also where OpenCode has still to tell whose session it is.
+      const isUnverified = isUsers === undefined
+      await capture.look({ sessionID, messageID, at: new Date(message.time.created), text, isUnverified })
+      if (isUnverified) void inBackground(sessionID, settle(sessionID))
       // An exit has no time for what only memory has; the sentence is worth more than what will be done around it.
       if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
-      return "read"
     },
     beforeRequest: async (messages) => {
       const sessionID = messages[0]?.info.sessionID ?? ""
-      await read
       const change = await recall.remind(messages)
       return () => {
         change?.()
@@ -250,7 +249,7 @@ export const createLearningFeature = async (
     take: async (id, reason, sessionID) => {
       const learning = findByID(await known.read(), id)
       if (learning?.status !== "active") return `There is no learning ${id}; the tool learned lists them.`
-      await add(retirement(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
+      await outbox.add(retirement(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
       log.info("a learning is forgotten", { sessionID, id, key: learning.key })
       return `Forgotten: ${renderLearning(learning)}`
     },
@@ -270,9 +269,6 @@ export const createLearningFeature = async (
       }
       const stored = await withDeadline(storeAll(), STORE_DEADLINE_MS)
       if (stored.kind !== "done") log.info("what is to be learned is kept for the next start", { how: stored.kind })
-      // What others put there is theirs to wait for.
-      if (isOwed) await outbox.flush(FLUSH_DEADLINE_MS)
-      outbox.stop()
     },
   }
 }

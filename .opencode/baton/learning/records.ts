@@ -38,6 +38,8 @@ export type SessionRecord = {
   readonly sessionID: string
   /** The process that looks after it. */
   readonly pid: number
+  /** OpenCode has still to tell whether a person speaks in this session, or a model to its child. */
+  readonly isUnverified?: boolean | undefined
   readonly sayings: readonly Saying[]
   readonly given: readonly Given[]
 }
@@ -51,6 +53,7 @@ const sessionRecordSchema = (z: Zod): ZodType<SessionRecord> =>
     version: z.literal(1),
     sessionID: z.string(),
     pid: z.number(),
+    isUnverified: z.boolean().optional(),
     sayings: z.array(
       z.object({
         key: z.string(),
@@ -113,7 +116,7 @@ export const withGiven = (record: SessionRecord, given: Given): SessionRecord =>
  */
 export type SessionRecords = {
   read(sessionID: string): Promise<SessionRecord>
-  /** One change after the other, on disk when it resolves. @returns the record as it is then */
+  /** One change after the other, on disk when it resolves; the same record is no change. @returns the record as it is then */
   update(sessionID: string, change: (record: SessionRecord) => SessionRecord): Promise<SessionRecord>
   /** Whether memory alone has it as it is. */
   isUnsaved(sessionID: string): boolean
@@ -180,7 +183,9 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
     update: (sessionID, change) =>
       afterOthers(sessionID, async () => {
         const before = (await stored(sessionID)) ?? emptyRecord(sessionID, pid)
-        const after = { ...change(before), pid }
+        const changed = change(before)
+        if (changed === before) return before
+        const after = { ...changed, pid }
         if (isWaiting(after) && !isWaiting(before)) await mark(sessionID, true)
         if (await store.write(sessionID, after)) unsaved.delete(sessionID)
         else unsaved.set(sessionID, after)

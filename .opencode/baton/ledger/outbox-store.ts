@@ -3,7 +3,7 @@ import { describeError, errorCode, isAbsent } from "../host/log.ts"
 import { loadZod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import type { LearningEntry, RetireEntry } from "./learnings.ts"
-import { OUTBOX_FOLDER, RECORD_ENDING } from "./waiting-records.ts"
+import { OUTBOX_FOLDER, RECORD_ENDING } from "./pending-records.ts"
 
 /** One write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
 export type OutboxEntry =

@@ -1,8 +1,9 @@
 import { basename, join } from "node:path"
-import type { PluginInput } from "@opencode-ai/plugin"
+import type { Instance } from "../core/core.ts"
 import { PUT_OFF_AT_MOST_MS, withDeadline } from "../host/async.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
 import { findPrograms } from "../host/process.ts"
+import { bundleRoot } from "../host/project.ts"
 import { createSessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
@@ -29,8 +30,8 @@ type Running = { readonly publisher: Publisher; readonly writer: StreamWriter; r
 
 /** Puts the feature together for one directory: the only place where its parts meet the host. */
 export const createLiveStateFeature = (
-  { client, directory }: PluginInput,
-  { log, projectRoot, bundleRoot, startedAt }: { log: Log; projectRoot: string; bundleRoot: string; startedAt: Date },
+  { input: { client, directory }, projectRoot }: Instance,
+  { log, startedAt }: { log: Log; startedAt: Date },
 ): LiveStateFeature => {
   const now = () => new Date()
   const sessions = createSessions(client)

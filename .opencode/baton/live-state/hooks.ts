@@ -1,8 +1,6 @@
-import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import { bundleRoot, claimBundle } from "../host/bundle-claim.ts"
-import { guardDispose, guardObserver } from "../host/guard.ts"
-import { createLog, describeError } from "../host/log.ts"
-import { findProjectRoot } from "../host/project.ts"
+import type { Hooks } from "@opencode-ai/plugin"
+import type { Core } from "../core/core.ts"
+import { describeError } from "../host/log.ts"
 import type { RawEvent } from "./events.ts"
 import type { LiveStateFeature } from "./feature.ts"
 
@@ -34,15 +32,10 @@ const RETRY_MS = 60_000
 /** Far more than that brings, for a feature that cannot be loaded. */
 const MAX_EARLY_EVENTS = 1_000
 
-/** How what serves a directory ends: 1.3.2 starts its plugins anew without a word to the ones before, in the same module. */
-const endings = new Map<string, () => Promise<void>>()
-
-/** The live state's hooks for one directory of one OpenCode process. */
-export const createLiveStateHooks = (input: PluginInput): Hooks => {
-  const { client, directory, worktree } = input
-  const log = createLog(client, "live-state")
-  const projectRoot = findProjectRoot(directory, worktree)
-  const claim = claimBundle({ feature: "live-state", directory, projectRoot, bundleRoot })
+/** The live state's hooks. */
+export const createLiveStateHooks = (core: Core): Hooks => {
+  const served = core.feature("live-state")
+  const { log } = served
   const startedAt = new Date()
   let early: { event: RawEvent; at: Date }[] = []
   let timer: NodeJS.Timeout | undefined
@@ -53,7 +46,7 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
   const begin = async (): Promise<void> => {
     try {
       const { createLiveStateFeature } = await import("./feature.ts")
-      feature = createLiveStateFeature(input, { log, projectRoot, bundleRoot, startedAt })
+      feature = createLiveStateFeature(core, { log, startedAt })
       for (const { event, at } of early) feature.receive(event, at)
       early = []
     } catch (error) {
@@ -63,22 +56,10 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
     }
   }
 
-  /** OpenCode starts a folder's plugins anew without its process ending: this writer must not stay beside the next one. */
-  const dispose = guardDispose(log, { instance: client, claim }, async () => {
-    if (endings.get(directory) === dispose) endings.delete(directory)
-    clearTimeout(timer)
-    await loading
-    await feature?.stop()
-  })
-  void endings.get(directory)?.()
-  endings.set(directory, dispose)
-
   return {
-    event: guardObserver(log, "event", ({ event }) => {
+    event: served.observer((event) => {
       const raw: RawEvent = event
-      // Where it calls no dispose (1.2.15, 1.14.41) this is the last that is heard of OpenCode.
-      if (raw.type === "server.instance.disposed") return dispose()
-      if (!OBSERVED_EVENTS.has(raw.type) || !claim.isHeld()) return undefined
+      if (!OBSERVED_EVENTS.has(raw.type)) return undefined
       const at = new Date()
       if (feature) {
         feature.receive(raw, at)
@@ -94,6 +75,10 @@ export const createLiveStateHooks = (input: PluginInput): Hooks => {
       timer.unref()
       return undefined
     }),
-    dispose,
+    dispose: served.dispose(async () => {
+      clearTimeout(timer)
+      await loading
+      await feature?.stop()
+    }),
   }
 }

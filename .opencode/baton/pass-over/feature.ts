@@ -2,18 +2,16 @@ import { randomBytes } from "node:crypto"
 import { realpath } from "node:fs/promises"
 import { isAbsolute, relative } from "node:path"
 import { isMainThread } from "node:worker_threads"
-import type { PluginInput, ToolContext } from "@opencode-ai/plugin"
+import type { ToolContext } from "@opencode-ai/plugin"
+import type { Instance } from "../core/core.ts"
+import type { Services } from "../core/services.ts"
 import { withDeadline } from "../host/async.ts"
 import { createChildSessions } from "../host/child-sessions.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { loadZod } from "../host/schema.ts"
 import { createSessions, findMessageTarget } from "../host/sessions.ts"
-import { createStateFolder } from "../host/state.ts"
 import { createTui, detectInterface } from "../host/tui.ts"
-import { createLedger } from "../ledger/client.ts"
-import { createOutbox } from "../ledger/outbox.ts"
-import { createTaskRegistry, storedBindings } from "../task/registry.ts"
 import { createAuditLog } from "./audit/log.ts"
 import { createPassSessions, type LivePass } from "./child/active-passes.ts"
 import { describeTask, type GatheredContext, gatherContext } from "./child/context.ts"
@@ -37,30 +35,22 @@ import { createPassWorktree } from "./worktree/pass-worktree.ts"
 import { redirectedDirectory, redirectPath } from "./worktree/redirect.ts"
 
 const CALL_DEADLINE_MS = 10_000
-const FLUSH_DEADLINE_MS = 700
 const STOP_DEADLINE_MS = 2_000
 
 export type PassOverFeature = ReturnType<typeof createPassOverFeature>
 
 /** Puts the feature together for one directory: the only place where its parts meet the host. */
 export const createPassOverFeature = (
-  { client, directory, worktree, $ }: PluginInput,
-  { log, projectRoot, bundleRoot }: { log: Log; projectRoot: string; bundleRoot: string },
+  { input: { client, directory, worktree }, projectRoot, root }: Instance,
+  { state, ledger, outbox, tasks }: Services,
+  log: Log,
 ) => {
   const now = () => new Date()
-  // Outside git OpenCode calls the file system's root the worktree.
-  const root = worktree === "/" ? directory : worktree
   const userInterface = detectInterface({ argv: process.argv, isMainThread })
   // `run` ends with its session's turn, and nobody is there to be asked.
   const hasUser = userInterface !== "run"
-  const state = createStateFolder(projectRoot)
-  const run = createProcessRunner({ shell: $ })
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
-  const ledger = createLedger({ run, directory, log, state, bundleRoot })
-  const outbox = createOutbox({ ledger, state, log, now })
-  const bindings = storedBindings({ state, log })
-  const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
   const store = createPassStore({ state, log })
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
   // A pass waits for some ten calls of git, and each takes twice as long with Bun's `$` on a busy machine.
@@ -111,8 +101,7 @@ export const createPassOverFeature = (
           return { root: realRoot, base }
         },
         locate: (path) => (place && isAbsolute(path) ? redirectPath(path, place) : path),
-        // The compaction feature binds; what it stored last is newer than anything remembered here.
-        findTask: async (sessionID) => (await bindings.read(sessionID)) ?? tasks.find(sessionID),
+        findTask: tasks.find,
         readSpecification: (taskID) => describeTask(ledger, taskID),
       },
       call,
@@ -228,8 +217,6 @@ export const createPassOverFeature = (
         pass.stopping.abort()
       }
       await withDeadline(Promise.all([...live.values()].map(({ finished }) => finished)), STOP_DEADLINE_MS)
-      await outbox.flush(FLUSH_DEADLINE_MS)
-      outbox.stop()
     },
   }
 }

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
+import { createServices } from "../../../.opencode/baton/core/services.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
@@ -74,11 +75,9 @@ test(promised(
     faults: (call) => (failing.has(call) ? "InjectedFault" : undefined),
   })
   const log = createRecordedLog()
-  const feature = createPassOverFeature(opencode.input, {
-    log,
-    projectRoot: root,
-    bundleRoot: join(root, ".opencode", "baton"),
-  })
+  const { input } = opencode
+  const services = createServices({ input, projectRoot: root, log })
+  const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log)
   opencode.connect(feature)
   const expected = new Map(SHARED.map((path) => [path, readFileSync(join(root, path), "utf8")]))
 

@@ -9,7 +9,9 @@ import type { Plugin } from "@opencode-ai/plugin"
 export const TimedCompactionHandoff: Plugin = async (input) => {
   const path = new URL("../baton/compaction/hooks.ts", import.meta.url).href
   const { createCompactionHooks }: typeof import("../../../.opencode/baton/compaction/hooks.ts") = await import(path)
-  const hooks: Record<string, unknown> = { ...createCompactionHooks(input) }
+  const core = new URL("../baton/core/core.ts", import.meta.url).href
+  const { openCore }: typeof import("../../../.opencode/baton/core/core.ts") = await import(core)
+  const hooks: Record<string, unknown> = { ...createCompactionHooks(openCore(input)) }
   for (const [hook, real] of Object.entries(hooks)) {
     if (typeof real !== "function") continue
     hooks[hook] = async (...args: unknown[]) => {

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { retentionScript } from "../model/retention.ts"
-import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
+import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
 import type { RunResult } from "../opencode/opencode-run.ts"
 import { openTaskProject, type TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault } from "./fault.ts"
@@ -43,7 +43,7 @@ export const timeRun = async (binary: OpenCodeBinary, hangingLedger?: Compaction
   )
   const { project } = task
   const putPlugin = (file: string, name: string) =>
-    cpSync(join(REPOSITORY, "test", "support", file), join(project.directory, ".opencode", "plugins", name))
+    cpSync(join(import.meta.dirname, file), join(project.directory, ".opencode", "plugins", name))
   if (hangingLedger) {
     putPlugin("fault-probe.ts", "compaction-handoff.ts")
     putPlugin("fault-plugin.ts", "a-fault.ts")

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { vi } from "vitest"
+import { createServices } from "../../../.opencode/baton/core/services.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { temporaryFolder } from "../files/temporary-folder.ts"
@@ -41,8 +42,9 @@ export const openFeaturePasses = ({
   const log = createRecordedLog()
   /** As a start of OpenCode does; the sessions stay. */
   const start = () => {
-    const bundleRoot = join(root, ".opencode", "baton")
-    const feature = createPassOverFeature(opencode.input, { log, projectRoot: root, bundleRoot })
+    const { input } = opencode
+    const services = createServices({ input, projectRoot: root, log })
+    const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log)
     opencode.connect(feature)
     return feature
   }

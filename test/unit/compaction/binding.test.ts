@@ -4,6 +4,7 @@ import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { TextPart, UserMessage } from "@opencode-ai/sdk"
 import { expect, test } from "vitest"
 import { createCompactionHooks } from "../../../.opencode/baton/compaction/hooks.ts"
+import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
@@ -16,7 +17,7 @@ await import("../../../.opencode/baton/compaction/feature.ts")
 const open = async () => {
   const directory = temporaryFolder()
   const client = { session: {}, app: { log: async () => undefined } }
-  const hooks = createCompactionHooks({ client, directory, worktree: directory } as unknown as PluginInput)
+  const hooks = createCompactionHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
   const created = { type: "session.created", properties: { info: { id: SESSION } } }
   await hooks.event?.({ event: created } as Parameters<NonNullable<Hooks["event"]>>[0])
   const message: UserMessage = {

@@ -114,7 +114,7 @@ const setUp = (
       },
       save: async () => true,
     },
-    waiting: async () => waiting,
+    outbox: { waiting: async () => waiting },
     bindings: { read: async (sessionID) => stored[sessionID] },
     modelContext: async () => undefined,
     tasks: { addToBrief: async (_sessionID, _taskID, text) => void briefs.push(text) },

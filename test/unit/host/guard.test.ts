@@ -1,16 +1,21 @@
-import { describe, expect, test, vi } from "vitest"
-import { guardConfig, guardDispose, guardHook, guardObserver, guardTools } from "../../../.opencode/baton/host/guard.ts"
+import { describe, expect, test } from "vitest"
+import { guardConfig, guardHook, guardObserver, guardTools } from "../../../.opencode/baton/host/guard.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
-const HOOK = { name: "a.hook", deadlineMs: 20 }
+const DEADLINE_MS = 20
 
 describe("a guarded hook", () => {
   test(promised("faults.F2", "applies what it decided in time"), async () => {
     const output = { value: "before" }
-    const hook = guardHook(createRecordedLog(), HOOK, async (_input: null, out: typeof output) => () => {
-      out.value = "after"
-    })
+    const hook = guardHook(
+      createRecordedLog(),
+      "a.hook",
+      DEADLINE_MS,
+      async (_input: null, out: typeof output) => () => {
+        out.value = "after"
+      },
+    )
     await hook(null, output)
     expect(output.value).toBe("after")
   })
@@ -25,7 +30,7 @@ describe("a guarded hook", () => {
           output.value = "after"
         })
     })
-    await guardHook(log, HOOK, () => decided)(null, output)
+    await guardHook(log, "a.hook", DEADLINE_MS, () => decided)(null, output)
     release()
     await decided
     expect(output.value).toBe("before")
@@ -42,12 +47,21 @@ describe("a guarded hook", () => {
       const hide = (_input: null, out: typeof output): void => {
         out.tools = false
       }
-      await guardHook(createRecordedLog(), HOOK, async () => undefined, undefined, hide)(null, output)
+      await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, async () => undefined, hide)(null, output)
       expect(output.tools).toBe(true)
-      await guardHook(createRecordedLog(), HOOK, decide, undefined, hide)(null, output)
+      await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, decide, hide)(null, output)
       expect(output.tools).toBe(false)
     },
   )
+
+  test.each([
+    ["its input", { sessionID: "ses_1" }, {}],
+    ["the messages of a request", {}, { messages: [{ info: { sessionID: "ses_1" } }] }],
+  ])(promised("faults.F1", "logs its session from %s"), async (_where, input, output) => {
+    const log = createRecordedLog()
+    await guardHook(log, "a.hook", DEADLINE_MS, () => Promise.reject(new Error("no")))(input, output)
+    expect(log.lines).toMatchObject([{ extra: { hook: "a.hook", sessionID: "ses_1" } }])
+  })
 
   test.each([
     ["rejects", () => Promise.reject(new Error("no"))],
@@ -65,7 +79,7 @@ describe("a guarded hook", () => {
     ],
   ])(promised("faults.F1", "does not fail OpenCode when it %s"), async (_how, decide) => {
     const log = createRecordedLog()
-    await expect(guardHook(log, HOOK, decide)(null, null)).resolves.toBeUndefined()
+    await expect(guardHook(log, "a.hook", DEADLINE_MS, decide)(null, null)).resolves.toBeUndefined()
     expect(log.lines).toMatchObject([{ level: "error", extra: { error: "Error: no" } }])
   })
 
@@ -108,69 +122,13 @@ describe("a guarded hook", () => {
         throw new Error("no zod")
       })
       expect([none(), none()]).toEqual([{}, {}])
+      let isReady = false
+      const later = guardTools(log, "two", () => (isReady ? tools() : undefined))
+      expect(later()).toEqual({})
+      isReady = true
+      expect(later()).toBe(tools())
       expect(log.lines).toMatchObject([{ level: "error", message: "the tools learned and forget are not there" }])
       expect(guardTools(log, "none", () => undefined)()).toEqual({})
     },
   )
-})
-
-describe("a guarded dispose", () => {
-  const forEver = () => new Promise<void>(() => {})
-  const setUp = (...stops: (() => Promise<void>)[]) => {
-    const log = createRecordedLog()
-    const released: number[] = []
-    const instance = {}
-    const disposals = stops.map((stop, at) =>
-      guardDispose(log, { instance, claim: { release: () => void released.push(at) } }, stop),
-    )
-    return { log, released, disposals }
-  }
-
-  test(
-    promised("faults.F2", "of all features of an instance takes 700 ms together, though one after the other"),
-    async () => {
-      vi.useFakeTimers()
-      try {
-        const { log, released, disposals } = setUp(forEver, forEver, async () => {})
-        let ended = 0
-        const all = (async () => {
-          for (const dispose of disposals) {
-            await dispose()
-            ended++
-          }
-        })()
-        await vi.advanceTimersByTimeAsync(699)
-        expect(ended).toBe(0)
-        await vi.advanceTimersByTimeAsync(1)
-        await all
-        expect(released.toSorted((one, other) => one - other)).toEqual([0, 1, 2])
-        expect(log.lines.map(({ level }) => level)).toEqual(["warn", "warn"])
-      } finally {
-        vi.useRealTimers()
-      }
-    },
-  )
-
-  test(promised("faults.F1", "releases its claim and lets OpenCode go on when it fails"), async () => {
-    const { log, released, disposals } = setUp(
-      () => {
-        throw new Error("no")
-      },
-      () => Promise.reject(new Error("no")),
-    )
-    for (const dispose of disposals) await dispose()
-    expect(released.toSorted((one, other) => one - other)).toEqual([0, 1])
-    expect(log.lines).toMatchObject([
-      { level: "error", extra: { hook: "dispose" } },
-      { level: "error", extra: { hook: "dispose" } },
-    ])
-  })
-
-  test("ends nothing of another instance", async () => {
-    const stopped: string[] = []
-    const [one] = setUp(async () => void stopped.push("one")).disposals
-    setUp(async () => void stopped.push("another"))
-    await one?.()
-    expect(stopped).toEqual(["one"])
-  })
 })

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Part, TextPart, UserMessage } from "@opencode-ai/sdk"
 import { afterEach, describe, expect, test, vi } from "vitest"
+import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLearningHooks } from "../../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
@@ -44,7 +45,7 @@ const open = ({ session = {} }: { session?: object } = {}, prepare: (directory: 
     app: { log: async ({ body }: { body: (typeof logged)[number] }) => void logged.push(body) },
   }
   const input = { client, directory, worktree: directory } as unknown as PluginInput
-  const hooks = createLearningHooks(input)
+  const hooks = createLearningHooks(openCore(input))
   const event = async (type: string, info: object): Promise<void> =>
     hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
   const say = async (messageID: string, text: string): Promise<void> => {
@@ -60,32 +61,11 @@ const open = ({ session = {} }: { session?: object } = {}, prepare: (directory: 
     const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : []
     return names.map((name) => readFileSync(join(folder, name), "utf8"))
   }
-  /** Names of the messages that a next process would read. */
-  const unread = (): string[] => {
-    const folder = join(directory, ".opencode", "state", "unread")
-    return existsSync(folder) ? readdirSync(folder) : []
-  }
   const begin = () => event("session.created", { id: SESSION })
-  return { hooks, event, say, command, read, unread, logged, directory, begin }
+  return { hooks, event, say, command, read, logged, directory, begin }
 }
 
 const ROOT = { id: SESSION, title: "", projectID: "p", directory: "/" }
-
-type UnreadCase = {
-  readonly messages: () => Promise<object>
-  readonly get?: () => Promise<object>
-  /** Names and contents of the files that name messages; default: one, of a process that is gone. */
-  readonly files?: Record<string, string>
-}
-
-/** A project in which another process left messages unread. */
-const openWithUnread = ({ messages, get = async () => ({ data: ROOT }), files }: UnreadCase) =>
-  open({ session: { messages, get } }, (directory) => {
-    const folder = join(directory, ".opencode", "state", "unread")
-    mkdirSync(folder, { recursive: true })
-    const left = files ?? { [`${SESSION}.msg_0`]: String(spawnSync("true").pid) }
-    for (const [name, text] of Object.entries(left)) writeFileSync(join(folder, name), text)
-  })
 
 describe("the hooks of session learning", () => {
   test(
@@ -103,68 +83,59 @@ describe("the hooks of session learning", () => {
     },
   )
 
-  test(promised("learning.B1", "no request waits for what its message may teach, and no end loses it"), async () => {
-    const { begin, say, read, unread, hooks } = open()
+  test(promised("learning.B1", "what a message teaches is on disk before its request"), async () => {
+    const { begin, say, read } = open()
     await begin()
     await say("msg_1", "No, use pnpm instead of npm.")
-    expect(read("learning", "sessions")).toEqual([])
-    expect(unread()).toEqual([`${SESSION}.msg_1`])
-    await hooks.dispose?.()
     expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
-    expect(unread()).toEqual([])
   })
 
-  test(
-    promised("learning.B1", "a message that teaches nothing leaves nothing once its request is on its way"),
-    async () => {
-      const { begin, say, unread, directory, hooks } = open()
-      await begin()
-      await say("msg_1", "Fix the parser.")
-      expect(unread()).toHaveLength(1)
-      await hooks["chat.params"]?.(...([{}, {}] as unknown as Parameters<NonNullable<Hooks["chat.params"]>>))
-      await eventually("the file's end", () => (unread().length === 0 ? true : undefined))
-      expect(readdirSync(join(directory, ".opencode", "state"))).toEqual([".gitignore"])
-    },
-  )
+  test(promised("learning.B1", "a message that teaches nothing leaves nothing"), async () => {
+    const { begin, say, directory } = open()
+    await begin()
+    await say("msg_1", "Fix the parser.")
+    expect(existsSync(join(directory, ".opencode"))).toBe(false)
+  })
 
-  test.each(["at its first message", "when something is known already"])(
-    promised(
-      "learning.B1",
-      "what is said while OpenCode does not tell whose session it is waits for the next process, %s",
-    ),
-    async (when) => {
-      const failing = { get: async () => ({ error: { name: "Broken" } }) }
-      const { say, read, unread, hooks } = open({ session: failing }, (directory) => {
-        if (when !== "at its first message")
-          mkdirSync(join(directory, ".opencode", "state", "learning"), { recursive: true })
-      })
-      await say("msg_1", "No, use pnpm instead of npm.")
-      await say("msg_2", "Fix the parser.")
-      await hooks.dispose?.()
-      expect(read("learning", "sessions")).toEqual([])
-      expect(unread()).toEqual([`${SESSION}.msg_1`])
-    },
-  )
-
-  test(
-    promised("learning.B1", "where something is known, a message that its hook had no time for is not lost either"),
-    async () => {
-      const { say, unread } = open({ session: { get: () => new Promise(() => {}) } }, (directory) => {
-        mkdirSync(join(directory, ".opencode", "state", "learning"), { recursive: true })
-      })
+  test.each([
+    ["does not tell", async () => ({ error: { name: "Broken" } })],
+    ["is silent", () => new Promise(() => {})],
+  ])(
+    promised("learning.B1", "what is said while OpenCode %s whose session it is waits on disk, unverified"),
+    async (_how, get) => {
+      const { say, read, hooks } = open({ session: { get } })
       // The process may end as soon as the hook has, whatever goes on behind it.
       await say("msg_1", "No, use pnpm instead of npm.")
-      expect(unread()).toEqual([`${SESSION}.msg_1`])
+      await hooks.dispose?.()
+      const records = read("learning", "sessions").join()
+      expect(records).toContain("No, use pnpm instead of npm.")
+      expect(records).toContain('"isUnverified":true')
+      expect(read("outbox")).toEqual([])
     },
   )
 
-  test(promised("learning.B1", "where no file can be made, a message is read before its request"), async () => {
-    const { begin, say, read, directory } = open()
-    mkdirSync(join(directory, ".opencode", "state"), { recursive: true })
-    writeFileSync(join(directory, ".opencode", "state", "unread"), "")
-    await begin()
-    await say("msg_1", "No, use pnpm instead of npm.")
-    expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
+  test.each([
+    ["is learned once OpenCode tells that it is a person's session", ROOT, ["outbox"]],
+    ["goes where OpenCode tells that it is a child's", { ...ROOT, parentID: "ses_0" }, []],
+  ])(promised("learning.B1", "what an earlier process left unverified %s"), async (_what, info, kept) => {
+    const { say, read, hooks } = open({ session: { get: async () => ({ data: info }) } }, (directory) => {
+      const folder = join(directory, ".opencode", "state", "learning")
+      for (const part of ["sessions", "waiting"]) mkdirSync(join(folder, part), { recursive: true })
+      const said = { key: "a1b2c3d4e5f6", type: "correction", sentence: "No, use tabs.", messageID: "msg_0" }
+      const sayings = [{ ...said, at: new Date().toISOString(), state: "waiting", files: [], confirmed: false }]
+      const pid = spawnSync("true").pid
+      const record = { version: 1, sessionID: SESSION, pid, isUnverified: true, sayings, given: [] }
+      writeFileSync(join(folder, "sessions", `${SESSION}.json`), JSON.stringify(record))
+      writeFileSync(join(folder, "waiting", SESSION), "")
+    })
+    await say("msg_1", "Fix the parser.")
+    await eventually("the end", () => {
+      const isStored = read("outbox").join().includes("No, use tabs.")
+      return kept.length > 0 ? isStored || undefined : read("learning", "sessions").length === 0 || undefined
+    })
+    await hooks.dispose?.()
+    expect(read("outbox").join().includes("No, use tabs.")).toBe(kept.length > 0)
+    expect(read("learning", "sessions").join()).not.toContain("isUnverified")
   })
 
   test(promised("learning.A1", "what is asked for is loaded at once, with what was said before it"), async () => {
@@ -173,89 +144,6 @@ describe("the hooks of session learning", () => {
     await say("msg_1", "No, use pnpm instead of npm.")
     await say("msg_2", "Which learnings do you have?")
     expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
-  })
-
-  describe("of a message that an earlier process did not come to read", () => {
-    const SAID = { info: userInfo("msg_0"), parts: [textPart("msg_0", "No, use pnpm instead of npm.")] }
-    const none = (unread: () => string[]) => eventually("no file", () => unread().length === 0 || undefined)
-
-    test(promised("learning.B1", "learn before the next request, whatever stands in its file"), async () => {
-      for (const text of [String(spawnSync("true").pid), "", "no number", String(process.pid)]) {
-        const files = { [`${SESSION}.msg_0`]: text }
-        const { begin, say, read, unread, hooks } = openWithUnread({ messages: async () => ({ data: [SAID] }), files })
-        await hooks.config?.({})
-        await begin()
-        await say("msg_1", "Fix the parser.")
-        const messages = [{ info: userInfo("msg_1"), parts: [textPart("msg_1", "Fix the parser.")] }]
-        await hooks["experimental.chat.messages.transform"]?.({}, { messages })
-        expect(read("learning", "sessions").join()).toContain('"messageID":"msg_0"')
-        await none(unread)
-      }
-    })
-
-    test(promised("learning.B1", "lose nothing that is said while OpenCode does not give it"), async () => {
-      const { begin, say, read, unread } = openWithUnread({ messages: () => new Promise(() => {}) })
-      await begin()
-      await say("msg_1", "No, use tabs instead of spaces.")
-      expect(read("learning", "sessions").join()).toContain('"messageID":"msg_1"')
-      expect(unread()).toEqual([`${SESSION}.msg_0`])
-    })
-
-    test.each([
-      ["its session's messages", { messages: async () => ({ error: { message: "busy" } }) }],
-      [
-        "its session's parent",
-        { messages: async () => ({ data: [SAID] }), get: async () => ({ error: { message: "busy" } }) },
-      ],
-    ])(promised("learning.B1", "leave it to a later process when OpenCode cannot tell %s"), async (_what, given) => {
-      const { begin, say, unread, logged } = openWithUnread(given)
-      await begin()
-      await say("msg_1", "Fix the parser.")
-      await eventually("the warning", () => logged.some(({ message }) => message.includes("not read yet")) || undefined)
-      expect(unread()).toEqual([`${SESSION}.msg_0`])
-    })
-
-    test.each([
-      [
-        "is gone with its session",
-        {
-          messages: async () => ({ error: { message: "not found" }, response: new Response(null, { status: 404 }) }),
-        },
-      ],
-      [
-        "was said in a child session",
-        { messages: async () => ({ data: [SAID] }), get: async () => ({ data: { ...ROOT, parentID: "ses_0" } }) },
-      ],
-    ])(promised("learning.B1", "forget what %s"), async (_what, given) => {
-      const { begin, say, read, unread } = openWithUnread(given)
-      await begin()
-      await say("msg_1", "Fix the parser.")
-      await none(unread)
-      expect(read("learning", "sessions")).toEqual([])
-    })
-
-    test(promised("learning.B1", "leave it to the process that is about to read it"), async () => {
-      const files = { [`${SESSION}.msg_0`]: String(process.ppid) }
-      const { begin, say, read, unread } = openWithUnread({ messages: async () => ({ data: [SAID] }), files })
-      await begin()
-      await say("msg_1", "No, use tabs instead of spaces.")
-      expect(read("learning", "sessions").join()).not.toContain('"messageID":"msg_0"')
-      expect(unread()).toEqual([`${SESSION}.msg_0`])
-    })
-
-    test(promised("learning.B1", "ask OpenCode for fifty at most, however many files there are"), async () => {
-      let asked = 0
-      const files = Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`${SESSION}.msg_0${index}`, "0"]))
-      const messages = async () => {
-        asked++
-        return { data: [] }
-      }
-      const { begin, say, unread } = openWithUnread({ messages, files: { ...files, "not a name": "" } })
-      await begin()
-      await say("msg_1", "Fix the parser.")
-      await eventually("fifty fewer", () => unread().length === 31 || undefined)
-      expect(asked).toBe(50)
-    })
   })
 
   test(

@@ -1,5 +1,6 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { afterEach, beforeEach, expect, test, vi } from "vitest"
+import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLiveStateHooks } from "../../../.opencode/baton/live-state/hooks.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
@@ -16,7 +17,7 @@ afterEach(() => {
 const open = () => {
   const directory = temporaryFolder()
   const client = { app: { log: async () => undefined } }
-  const hooks = createLiveStateHooks({ client, directory, worktree: directory } as unknown as PluginInput)
+  const hooks = createLiveStateHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
   const receive = (type: string) => hooks.event?.({ event: { type, properties: {} } } as unknown as Event)
   return { hooks, receive }
 }

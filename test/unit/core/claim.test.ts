@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { claimBundle } from "../../../.opencode/baton/host/bundle-claim.ts"
+import { claimBundle } from "../../../.opencode/baton/core/claim.ts"
 import { promised } from "../../requirements.ts"
 
 let directories = 0

@@ -6,7 +6,7 @@ export const OUTBOX_FOLDER = "outbox"
 export const RECORD_ENDING = ".json"
 
 /** Whether an earlier process may have left records that have still to be delivered. */
-export const hasWaitingRecords = (projectRoot: string): boolean => {
+export const hasPendingRecords = (projectRoot: string): boolean => {
   const folder = join(projectRoot, ".opencode", "state", OUTBOX_FOLDER)
   try {
     return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith(RECORD_ENDING))

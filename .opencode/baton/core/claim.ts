@@ -1,9 +1,6 @@
-import { dirname, sep } from "node:path"
+import { sep } from "node:path"
 
-/** The folder of the copy of the bundle that this file belongs to: `<somewhere>/baton`. */
-export const bundleRoot: string = dirname(import.meta.dirname)
-
-/** Which of several loaded copies of the bundle serves a project's feature. */
+/** Tells which of several loaded copies of the bundle serves a project's feature. */
 export type BundleClaim = {
   /** The folder of another copy that was loaded before this one. */
   readonly other: string | undefined

@@ -1,0 +1,71 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+import { lazy } from "../host/async.ts"
+import type { Log } from "../host/log.ts"
+import { createProcessRunner, type RunProcess } from "../host/process.ts"
+import { bundleRoot } from "../host/project.ts"
+import { createSessions, type Sessions } from "../host/sessions.ts"
+import { createStateFolder, type SessionStore, type StateFolder } from "../host/state.ts"
+import { createLedger } from "../ledger/client.ts"
+import type { Ledger } from "../ledger/ledger.ts"
+import type { Outbox } from "../ledger/outbox-store.ts"
+import { hasPendingRecords } from "../ledger/pending-records.ts"
+import { createPromptFiles, type PromptFiles } from "../task/prompts.ts"
+import { createTaskRegistry, storedBindings, type TaskBinding, type TaskRegistry } from "../task/registry.ts"
+
+/** What has a state, once for all features of a directory. */
+export type Services = {
+  readonly state: StateFolder
+  /** One second a call; a tool that may wait longer makes itself one. */
+  readonly sessions: Sessions
+  readonly run: RunProcess
+  readonly bindings: SessionStore<TaskBinding>
+  readonly tasks: TaskRegistry
+  readonly prompts: PromptFiles
+  readonly ledger: Ledger
+  readonly outbox: Outbox
+}
+
+type ServicesDeps = { readonly input: PluginInput; readonly projectRoot: string; readonly log: Log }
+
+/** The outbox is loaded where a record waits or is made. */
+const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): Outbox => {
+  const load = lazy(create)
+  const mayHold = (): boolean => load.current !== undefined || hasPendingRecords(projectRoot)
+  return {
+    add: async (entry) => (await load()).add(entry),
+    addUnlessKnown: async (entry) => (await load()).addUnlessKnown(entry),
+    waiting: async (subject) => (mayHold() ? (await load()).waiting(subject) : []),
+    drain: async () => {
+      if (mayHold()) await (await load()).drain()
+    },
+    flush: async (deadlineMs) => (await load.current)?.flush(deadlineMs),
+    status: async () => (await load()).status(),
+    stop: () => void load.current?.then((outbox) => outbox?.stop()),
+  }
+}
+
+export const createServices = ({ input, projectRoot, log }: ServicesDeps): Services => {
+  const { client, directory, $ } = input
+  const now = () => new Date()
+  const state = createStateFolder(projectRoot)
+  const sessions = createSessions(client)
+  const run = createProcessRunner({ shell: $ })
+  const bindings = storedBindings({ state, log })
+  const ledger = createLedger({ run, directory, log, state, bundleRoot })
+  const outbox = createLazyOutbox(projectRoot, async () => {
+    const { createOutbox } = await import("../ledger/outbox.ts")
+    return createOutbox({ ledger, state, log, now })
+  })
+  // Records that an earlier process could not deliver go first.
+  void outbox.drain()
+  return {
+    state,
+    sessions,
+    run,
+    bindings,
+    tasks: createTaskRegistry({ store: bindings, sessions, log, now }),
+    prompts: createPromptFiles({ root: projectRoot }),
+    ledger,
+    outbox,
+  }
+}

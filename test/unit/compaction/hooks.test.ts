@@ -1,0 +1,88 @@
+import type { Hooks, PluginInput } from "@opencode-ai/plugin"
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { createCompactionHooks } from "../../../.opencode/baton/compaction/hooks.ts"
+import { openCore } from "../../../.opencode/baton/core/core.ts"
+import { parseTask } from "../../../.opencode/baton/task/parse.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+
+const CREATED_AT = 1_000
+
+// A hook has a second; vitest may take longer to make modules of the files.
+await import("../../../.opencode/baton/compaction/feature.ts")
+
+type MessagesOutput = Parameters<NonNullable<Hooks["experimental.chat.messages.transform"]>>[1]
+
+/** The hooks of a project, and what they ask OpenCode for. */
+const open = () => {
+  const directory = temporaryFolder()
+  const asked: string[] = []
+  const ask = (call: string) => async () => {
+    asked.push(call)
+    return { data: call === "get" ? { id: "ses_1" } : [] }
+  }
+  const session = { messages: ask("messages"), get: ask("get"), todo: ask("todo") }
+  const client = { session, app: { log: async () => undefined } }
+  const hooks = createCompactionHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
+  const event = (type: string, info: object) =>
+    hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
+  return {
+    asked,
+    create: (id: string, parentID?: string) =>
+      event("session.created", { id, parentID, time: { created: CREATED_AT } }),
+    request: async (sessionID: string, createdAt: number) => {
+      const { info, parts } = userMessage([textPart("Go on.")])
+      const messages = [{ info: { ...info, sessionID, time: { created: createdAt } }, parts }]
+      await hooks["experimental.chat.messages.transform"]?.({}, { messages } as MessagesOutput)
+    },
+    compact: (sessionID: string) => hooks["experimental.session.compacting"]?.({ sessionID }, { context: [] }),
+  }
+}
+
+describe("a session", () => {
+  test(promised("task.B4", "that began here without a task is looked up nowhere"), async () => {
+    const { create, request, asked } = open()
+    await create("ses_1")
+    await request("ses_1", CREATED_AT)
+    await create("ses_2", "ses_1")
+    await request("ses_2", CREATED_AT + 1)
+    expect(asked).toEqual([])
+  })
+
+  test.each([
+    ["that was there before, such as a resumed one", async () => {}],
+    ["whose parent was there before", ({ create }: ReturnType<typeof open>) => create("ses_1", "ses_0")],
+  ])(promised("task.B2", "%s is looked up"), async (_what, prepare) => {
+    const opened = open()
+    await prepare(opened)
+    await opened.request("ses_1", CREATED_AT)
+    expect(opened.asked).not.toEqual([])
+  })
+
+  test(promised("task.B2", "that is a fork is looked up: its messages are older than itself"), async () => {
+    const { create, request, asked } = open()
+    await create("ses_1")
+    await request("ses_1", CREATED_AT - 1)
+    expect(asked).not.toEqual([])
+  })
+
+  test(promised("task.B2", "that is compacted is looked up, since a fork may be compacted at once"), async () => {
+    const { create, compact, asked } = open()
+    await create("ses_1")
+    await compact("ses_1")
+    expect(asked).not.toEqual([])
+  })
+})
+
+test(promised("task.B1", "no text that the parser takes a task from escapes the look at a message"), () => {
+  const id = fc.tuple(fc.constantFrom("ts-", "EP-", "abc-"), fc.stringMatching(/^[0-9a-f]{3,11}[0-9]$/))
+  const line = id.map(([prefix, hex]) => `Task: ${prefix}${hex}`)
+  fc.assert(
+    fc.property(fc.constantFrom("", "\uFEFF", '"', "a\r\n", "```\n"), line, (before, task) => {
+      fc.pre(parseTask(before + task) !== undefined)
+      expect(before + task).toContain("Task:")
+    }),
+  )
+})

@@ -1,0 +1,120 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+import { describe, expect, test, vi } from "vitest"
+import { openCore } from "../../../.opencode/baton/core/core.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+
+type Line = { level: string; message: string; extra: Record<string, unknown> }
+
+/** An instance of OpenCode for a directory; another one for the same directory has a client of its own. */
+const newInstance = (directory = temporaryFolder()) => {
+  const lines: Line[] = []
+  const client = { app: { log: async ({ body }: { body: Line }) => void lines.push(body) } }
+  const input = { client, directory, worktree: directory } as unknown as PluginInput
+  return { input, lines, directory, core: openCore(input) }
+}
+
+const forEver = () => new Promise<void>(() => {})
+
+describe("the core of an instance", () => {
+  test("is one for all features, and another one for another instance of the same directory", () => {
+    const { input, core, directory } = newInstance()
+    expect(openCore(input)).toBe(core)
+    expect(newInstance(directory).core).not.toBe(core)
+  })
+
+  test(promised("faults.F2", "makes its services once, whichever feature asks first"), async () => {
+    const { core } = newInstance()
+    expect(core.services.current).toBeUndefined()
+    const [one, other] = await Promise.all([core.services(), core.services()])
+    expect(one).toBe(other)
+  })
+
+  test(
+    promised("soak.B5", "ends when its directory begins anew without a word to its plugins, as on 1.3.2"),
+    async () => {
+      const { core, directory } = newInstance()
+      const ended = Promise.withResolvers?.<void>()
+      const stop = vi.fn(async () => ended?.resolve())
+      const feature = core.feature("one")
+      feature.dispose(stop)
+      expect(feature.isActive()).toBe(true)
+      newInstance(directory).core.feature("one")
+      await vi.waitFor(() => expect(stop).toHaveBeenCalledOnce())
+      expect(feature.isActive()).toBe(false)
+    },
+  )
+
+  test(promised("soak.B5", "ends at the last event where OpenCode calls no dispose (1.2.15, 1.14.41)"), async () => {
+    const { core } = newInstance()
+    const stop = vi.fn(async () => {})
+    core.feature("quiet").dispose(stop)
+    const observe = core.feature("other").observer(() => undefined)
+    await observe({ event: { type: "server.instance.disposed", properties: { directory: "/" } } })
+    await vi.waitFor(() => expect(stop).toHaveBeenCalledOnce())
+  })
+})
+
+describe("the dispose hooks of an instance", () => {
+  test(promised("faults.F2", "take 700 ms together, though OpenCode calls one after the other"), async () => {
+    vi.useFakeTimers()
+    try {
+      const { core, lines } = newInstance()
+      const disposals = [forEver, forEver, async () => {}].map((stop, at) => core.feature(`f${at}`).dispose(stop))
+      let ended = 0
+      const all = (async () => {
+        for (const dispose of disposals) {
+          await dispose()
+          ended++
+        }
+      })()
+      await vi.advanceTimersByTimeAsync(399)
+      expect(ended).toBe(0)
+      await vi.advanceTimersByTimeAsync(301)
+      await all
+      expect(lines.map(({ level }) => level)).toEqual(["warn", "warn"])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test(promised("faults.F1", "release their claims and let OpenCode go on when one fails"), async () => {
+    const { core, lines } = newInstance()
+    const throwing = core.feature("one")
+    const rejecting = core.feature("two")
+    const disposals = [
+      throwing.dispose(() => {
+        throw new Error("no")
+      }),
+      rejecting.dispose(() => Promise.reject(new Error("no"))),
+    ]
+    for (const dispose of disposals) await dispose()
+    expect([throwing.isActive(), rejecting.isActive()]).toEqual([false, false])
+    expect(lines).toMatchObject([
+      { level: "error", extra: { hook: "dispose" } },
+      { level: "error", extra: { hook: "dispose" } },
+    ])
+  })
+
+  test("end nothing of another instance", async () => {
+    const stopped: string[] = []
+    const [one, other] = [newInstance(), newInstance()]
+    const dispose = one.core.feature("f").dispose(async () => void stopped.push("one"))
+    other.core.feature("f").dispose(async () => void stopped.push("other"))
+    await dispose()
+    expect(stopped).toEqual(["one"])
+  })
+})
+
+describe("a hook of a feature", () => {
+  test(promised("faults.F1", "does nothing, not even its fallback, in a copy that does not serve"), async () => {
+    const directory = temporaryFolder()
+    const first = newInstance(directory).core.feature("f")
+    const decide = vi.fn(async () => undefined)
+    const fallback = vi.fn()
+    const hook = first.hook("chat.message", 100, decide, fallback)
+    newInstance(directory).core.feature("f")
+    await hook({}, {})
+    expect([decide, fallback].map((each) => each.mock.calls.length)).toEqual([0, 0])
+  })
+})
