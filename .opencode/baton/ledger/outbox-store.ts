@@ -155,40 +155,48 @@ const NAME = /^(\d{13})-(\d{6})-/
 /** Far more than ever waits while the ledger is within reach. */
 const MAX_OWN = 200
 
-/** The outbox on disk: one file per record, in the order of their names. */
-export type OutboxFiles = {
+type ReadRecord =
+  | ParsedRecord
+  | { readonly kind: "gone" }
+  /** Its file is there and cannot be read now. */
+  | { readonly kind: "unreadable"; readonly reason: string }
+
+/**
+ * The records that wait, as one list in the order of their names: one file each, and in memory those that the disk refused and
+ * the newest 200 that were written here, for the time in which the disk does not answer.
+ */
+export type OutboxStore = {
   readonly lockPath: string
   /** A name that sorts behind every name given before, by an earlier process too. @param now epoch ms */
   nextName(now: number, id: string): Promise<string>
-  /** Names of the records that wait, oldest first. */
+  /** Names of the records that wait, oldest first. @throws when neither disk nor memory can tell */
   list(): Promise<string[]>
   /** @throws when zod cannot be loaded */
-  read(
-    name: string,
-  ): Promise<ParsedRecord | { readonly kind: "gone" } | { readonly kind: "unreadable"; reason: string }>
-  write(name: string, record: OutboxRecord): Promise<void>
+  read(name: string): Promise<ReadRecord>
+  /** What the disk refuses is kept in memory. @returns why the disk refused; undefined when it is on disk */
+  write(name: string, record: OutboxRecord): Promise<string | undefined>
+  /** Writes what is in memory alone. */
+  saveUnsaved(): Promise<void>
+  /** The records that are in memory alone. */
+  unsaved(): OutboxRecord[]
+  isUnsaved(name: string): boolean
   remove(name: string): Promise<void>
-  /** Puts a record aside with the reason, byte for byte as it is. @param since ISO 8601 */
+  /** Puts a record aside with the reason, byte for byte as it is. @param since ISO 8601 @throws when the disk refuses */
   park(name: string, reason: string, since: string): Promise<void>
   listParked(): Promise<ParkedEntry[]>
-  /**
-   * The records that wait before this name, oldest first. Where the disk does not tell, the newest 200 of those that were
-   * written here and still waited when last looked for. Never rejects.
-   */
-  before(name: string): Promise<NamedRecord[]>
 }
-
-export type NamedRecord = { readonly name: string; readonly record: OutboxRecord }
 
 /** Undefined when there is no such folder. */
 const listRecords = async (folder: string): Promise<string[] | undefined> => {
   try {
-    return (await readdir(folder)).filter((name) => name.endsWith(RECORD_ENDING)).sort((a, b) => (a < b ? -1 : 1))
+    return (await readdir(folder)).filter((name) => name.endsWith(RECORD_ENDING))
   } catch (error) {
     if (isAbsent(error)) return undefined
     throw error
   }
 }
+
+const inOrder = (names: Iterable<string>): string[] => [...names].sort((a, b) => (a < b ? -1 : 1))
 
 const readReason = async (path: string): Promise<{ reason: string; since: string }> => {
   try {
@@ -200,44 +208,50 @@ const readReason = async (path: string): Promise<{ reason: string; since: string
   }
 }
 
-export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): OutboxFiles => {
+export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): OutboxStore => {
   const waiting = (name = "") => state.path(OUTBOX_FOLDER, name)
   const parked = (name = "") => state.path(OUTBOX_FOLDER, "parked", name)
-  const own = new Map<string, OutboxRecord>()
+  const own = new Map<string, { readonly record: OutboxRecord; readonly isSaved: boolean }>()
+  /** Delivered, and not known to be gone from the disk. */
+  const done = new Set<string>()
   let last: { stamp: number; count: number } | undefined
 
-  const remember = (name: string, record: OutboxRecord): void => {
-    own.set(name, record)
-    const [oldest] = own.keys()
-    if (own.size > MAX_OWN && oldest !== undefined) own.delete(oldest)
-  }
+  const unsaved = () => inOrder(own.keys()).filter((name) => own.get(name)?.isSaved === false)
 
-  /** Forgets what another process has delivered. Undefined without the folder, which tells nothing: it may come back. */
-  const list = async (): Promise<string[] | undefined> => {
-    const before = [...own.keys()]
-    const names = await listRecords(waiting())
-    if (names === undefined) return undefined
-    const found = new Set(names)
-    for (const name of before) if (!found.has(name)) own.delete(name)
-    return names
-  }
-
-  const read: OutboxFiles["read"] = async (name) => {
-    let text: string
-    try {
-      text = await readFile(waiting(name), "utf8")
-    } catch (error) {
-      if (isAbsent(error)) return { kind: "gone" }
-      if (errorCode(error) === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
-      return { kind: "unreadable", reason: describeError(error) }
+  const remember = (name: string, record: OutboxRecord, isSaved: boolean): void => {
+    own.set(name, { record, isSaved })
+    for (const [oldest, one] of own) {
+      if (own.size <= MAX_OWN) return
+      if (one.isSaved) own.delete(oldest)
     }
-    return await parseRecord(text)
+  }
+
+  /** Without its folder the disk tells nothing: it may come back. */
+  const onDisk = (): Promise<string[] | undefined> => listRecords(waiting())
+
+  const write = async (name: string, record: OutboxRecord): Promise<string | undefined> => {
+    try {
+      await state.write(waiting(name), renderRecord(record))
+      remember(name, record, true)
+      return undefined
+    } catch (error) {
+      remember(name, record, false)
+      return describeError(error)
+    }
   }
 
   const readLast = async (): Promise<{ stamp: number; count: number }> => {
-    const names = (await listRecords(waiting()).catch(() => undefined)) ?? []
+    const names = inOrder((await onDisk().catch(() => undefined)) ?? [])
     const [, stamp, count] = names.map((name) => NAME.exec(name)).findLast((match) => match !== null) ?? []
     return { stamp: Number(stamp ?? 0), count: Number(count ?? 0) }
+  }
+
+  const removeDone = async (name: string): Promise<void> => {
+    try {
+      await rm(waiting(name), { force: true })
+    } catch {
+      // Where nothing can be removed it is tried again when the records are listed next.
+    }
   }
 
   return {
@@ -249,15 +263,53 @@ export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): O
       const stamp = String(last.stamp).padStart(STAMP_DIGITS, "0")
       return `${stamp}-${String(last.count).padStart(COUNT_DIGITS, "0")}-${id}${RECORD_ENDING}`
     },
-    list: async () => (await list()) ?? [],
-    read,
-    write: async (name, record) => {
-      await state.write(waiting(name), renderRecord(record))
-      remember(name, record)
+    list: async () => {
+      const before = [...own.keys()]
+      const failed = { error: undefined as unknown }
+      const names = await onDisk().catch((error: unknown) => {
+        failed.error = error
+        return undefined
+      })
+      if (names === undefined) {
+        if (failed.error !== undefined && own.size === 0) throw failed.error
+        return inOrder(own.keys()).filter((name) => !done.has(name))
+      }
+      const found = new Set(names)
+      // What was saved and is gone was delivered by another process.
+      for (const name of before) if (own.get(name)?.isSaved && !found.has(name)) own.delete(name)
+      for (const name of done) {
+        if (found.has(name)) await removeDone(name)
+        else done.delete(name)
+      }
+      return inOrder(new Set([...names, ...own.keys()])).filter((name) => !done.has(name))
     },
+    read: async (name) => {
+      const known = own.get(name)
+      if (known && !known.isSaved) return { kind: "record", record: known.record }
+      try {
+        return await parseRecord(await readFile(waiting(name), "utf8"))
+      } catch (error) {
+        if (errorCode(error) === undefined) throw error
+        // The folder may be away: then the one in memory is as it was written.
+        if (known) return { kind: "record", record: known.record }
+        if (isAbsent(error)) return { kind: "gone" }
+        if (errorCode(error) === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
+        return { kind: "unreadable", reason: describeError(error) }
+      }
+    },
+    write,
+    saveUnsaved: async () => {
+      for (const name of unsaved()) {
+        const { record } = own.get(name) ?? {}
+        if (record && (await write(name, record)) !== undefined) return
+      }
+    },
+    unsaved: () => unsaved().flatMap((name) => own.get(name)?.record ?? []),
+    isUnsaved: (name) => own.get(name)?.isSaved === false,
     remove: async (name) => {
-      await rm(waiting(name), { force: true })
       own.delete(name)
+      done.add(name)
+      await removeDone(name)
     },
     park: async (name, reason, since) => {
       await state.write(parked(`${name}${REASON}`), `${since}\n${reason}\n`)
@@ -266,7 +318,7 @@ export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): O
     },
     listParked: async () =>
       await Promise.all(
-        ((await listRecords(parked())) ?? []).map(async (name) => {
+        inOrder((await listRecords(parked())) ?? []).map(async (name) => {
           const file = parked(name)
           const note = await readReason(`${file}${REASON}`)
           const text = await readFile(file, "utf8").catch(() => "")
@@ -274,16 +326,5 @@ export const createOutboxFiles = (state: Pick<StateFolder, "path" | "write">): O
           return { file, ...note, ...(parsed.kind === "record" ? { entry: parsed.record.entry } : {}) }
         }),
       ),
-    before: async (name) => {
-      const listed = await list().catch(() => undefined)
-      const found: NamedRecord[] = []
-      for (const earlier of (listed ?? [...own.keys()].sort()).filter((one) => one < name)) {
-        const parsed = await read(earlier).catch(() => undefined)
-        if (listed && parsed?.kind === "gone") continue
-        const record = parsed?.kind === "record" ? parsed.record : own.get(earlier)
-        if (record) found.push({ name: earlier, record })
-      }
-      return found
-    },
   }
 }

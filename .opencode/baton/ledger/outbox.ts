@@ -7,14 +7,13 @@ import type { StateFolder } from "../host/state.ts"
 import { createDelivery, type DeliveryDeps, type KnownLogs } from "./outbox-delivery.ts"
 import {
   aboutEntry,
-  createOutboxFiles,
+  createOutboxStore,
   type Outbox,
   type OutboxEntry,
-  type OutboxFiles,
   type OutboxRecord,
+  type OutboxStore,
   subjectOf,
 } from "./outbox-store.ts"
-import { createUnsavedRecords, type UnsavedRecords } from "./outbox-unsaved.ts"
 
 /**
  * What one pass over the outbox came to. `reason` is there when something is left, `forMs` when nothing is to be tried
@@ -23,8 +22,7 @@ import { createUnsavedRecords, type UnsavedRecords } from "./outbox-unsaved.ts"
 type Drained = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
 
 type DrainDeps = {
-  readonly files: OutboxFiles
-  readonly unsaved: Pick<UnsavedRecords, "isAheadOf" | "wasDelivered" | "withAttempt" | "forget">
+  readonly store: OutboxStore
   readonly tryLock: () => Promise<HeldLock | undefined>
   readonly deliver: ReturnType<typeof createDelivery>
   readonly log: Log
@@ -33,36 +31,55 @@ type DrainDeps = {
 }
 
 const LOCKED = "another process is delivering"
+const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
 /** `blocked`: why what belongs to a subject (or a file that cannot be read) has to wait. */
-type Pass = { readonly known: KnownLogs; readonly blocked: Map<string, string> }
+type Pass = {
+  readonly known: KnownLogs
+  readonly blocked: Map<string, string>
+  /** The only subjects to deliver; all when it is absent. */
+  readonly only?: ReadonlySet<string>
+}
 type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string; readonly forMs?: number }
 
 /** One delivery of all that waits, in order: per task without exception, and among tasks as far as they are accepted. */
-const createDrain = ({ files, unsaved, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
-  const park = async (name: string, reason: string, extra: Record<string, unknown> = {}): Promise<Step> => {
-    await files.park(name, reason, new Date(now()).toISOString())
-    log.warn("a record cannot be delivered and is parked", { name, reason, ...extra })
-    return "parked"
+const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
+  const park = async (name: string, reason: string, record?: OutboxRecord): Promise<Step> => {
+    const about = record ? aboutEntry(record.entry) : {}
+    try {
+      await store.park(name, reason, new Date(now()).toISOString())
+      log.warn("a record cannot be delivered and is parked", { name, reason, ...about })
+      return "parked"
+    } catch (error) {
+      // It is parked once the disk is back, and holds up nothing.
+      if (!record || !store.isUnsaved(name)) return "refused"
+      const entry = JSON.stringify(record.entry).slice(0, 4000)
+      log.error("a record is lost", { ...about, disk: describeError(error), ledger: reason, entry })
+      await store.remove(name)
+      return "parked"
+    }
   }
 
-  const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked }: Pass): Promise<Step> => {
+  /** Before the ledger is called. Where the disk refuses, memory does only for records that the disk refused as well. */
+  const noteAttempt = async (name: string, record: OutboxRecord): Promise<void> => {
+    const subject = subjectOf(record.entry)
+    const isHeld = store.unsaved().some(({ entry }) => subjectOf(entry) === subject)
+    const refusal = await store.write(name, record)
+    if (refusal !== undefined && !isHeld) throw new Error(`the attempt cannot be noted: ${refusal}`)
+  }
+
+  const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked, only }: Pass): Promise<Step> => {
     const about = aboutEntry(record.entry)
     const subject = subjectOf(record.entry)
-    if (!blocked.has(subject) && unsaved.isAheadOf(name, subject))
-      blocked.set(subject, "an earlier record is only in memory")
-    if (blocked.has(subject)) return "refused"
-    const delivery = await deliver(record, known, async (attempt) => {
-      await files.write(name, { ...record, attempt })
-      unsaved.forget(name)
-    })
+    if (blocked.has(subject) || only?.has(subject) === false) return "refused"
+    const delivery = await deliver(record, known, (attempt) => noteAttempt(name, { ...record, attempt }))
     switch (delivery.kind) {
       case "delivered":
-        await files.remove(name)
+        await store.remove(name)
         log.debug("a record reached the ledger", { name, ...about })
         return "delivered"
       case "rejected":
-        return await park(name, delivery.reason, about)
+        return await park(name, delivery.reason, record)
       case "refused":
         blocked.set(subject, delivery.reason)
         log.warn("the ledger refused a record, which waits", { name, ...about, reason: delivery.reason })
@@ -74,31 +91,30 @@ const createDrain = ({ files, unsaved, tryLock, deliver, log, now, isStopped }: 
   }
 
   const step = async (name: string, pass: Pass): Promise<Step> => {
-    if (unsaved.wasDelivered(name)) {
-      await files.remove(name)
-      unsaved.forget(name)
-      return "gone"
+    const read = await store.read(name)
+    switch (read.kind) {
+      case "gone":
+        return "gone"
+      case "unreadable":
+        pass.blocked.set(name, read.reason)
+        return "refused"
+      case "malformed":
+        return await park(name, read.reason)
+      case "record":
+        return await deliverRecord(name, read.record, pass)
     }
-    const parsed = await files.read(name)
-    if (parsed.kind === "gone") return "gone"
-    if (parsed.kind === "unreadable") {
-      pass.blocked.set(name, parsed.reason)
-      return "refused"
-    }
-    if (parsed.kind === "malformed") return await park(name, parsed.reason)
-    return await deliverRecord(name, unsaved.withAttempt(name, parsed.record), pass)
   }
 
-  const drainLocked = async (lock: HeldLock): Promise<Drained> => {
-    const pass: Pass = { known: new Map(), blocked: new Map() }
+  const drainAll = async (isHeld: () => Promise<boolean>, only?: ReadonlySet<string>): Promise<Drained> => {
+    const pass: Pass = { known: new Map(), blocked: new Map(), ...(only ? { only } : {}) }
     const refused = new Set<string>()
     let delivered = 0
     for (;;) {
-      const names = (await files.list()).filter((name) => !refused.has(name))
+      const names = (await store.list()).filter((name) => !refused.has(name))
       if (names.length === 0) break
       for (const name of names) {
         if (isStopped()) return { reason: "stopped", delivered }
-        if (!(await lock.isHeld())) return { reason: LOCKED, delivered }
+        if (!(await isHeld())) return { reason: LOCKED, delivered }
         const result = await step(name, pass)
         if (typeof result === "object") return { reason: result.stop, delivered, ...result }
         if (result === "delivered") delivered += 1
@@ -109,17 +125,48 @@ const createDrain = ({ files, unsaved, tryLock, deliver, log, now, isStopped }: 
     return { delivered, ...(reason === undefined ? {} : { reason }) }
   }
 
+  const drainSaved = async (): Promise<Drained> => {
+    if ((await store.list()).length === 0) return { delivered: 0 }
+    const lock = await tryLock()
+    if (!lock) return { reason: LOCKED, delivered: 0 }
+    try {
+      return await drainAll(lock.isHeld)
+    } finally {
+      await lock.release()
+    }
+  }
+
+  /** Without the lock: what this process alone has cannot wait for a disk that refuses the lock as well. */
+  const drainUnsaved = async (): Promise<Drained> => {
+    const only = new Set(store.unsaved().map(({ entry }) => subjectOf(entry)))
+    const drained = await drainAll(async () => true, only)
+    const left = store.unsaved()
+    for (const { entry } of left)
+      log.error("a record is only in memory: neither disk nor ledger took it", {
+        ...aboutEntry(entry),
+        ledger: drained.reason,
+      })
+    return left.length === 0 ? drained : { ...drained, reason: ONLY_IN_MEMORY }
+  }
+
+  const drain = async (): Promise<Drained> => {
+    await store.saveUnsaved()
+    const first: Drained = store.unsaved().length === 0 ? { delivered: 0 } : await drainUnsaved()
+    if (first.reason !== undefined) return first
+    try {
+      const { delivered, ...rest } = await drainSaved()
+      return { ...rest, delivered: delivered + first.delivered }
+    } catch (error) {
+      // The disk may have begun to refuse in between.
+      if (store.unsaved().length === 0) throw error
+      return drainUnsaved()
+    }
+  }
+
   /** Never rejects. */
   return async (): Promise<Drained> => {
     try {
-      if ((await files.list()).length === 0) return { delivered: 0 }
-      const lock = await tryLock()
-      if (!lock) return { reason: LOCKED, delivered: 0 }
-      try {
-        return await drainLocked(lock)
-      } finally {
-        await lock.release()
-      }
+      return await drain()
     } catch (error) {
       const reason = describeError(error)
       log.warn("the outbox cannot be worked on", { reason })
@@ -135,7 +182,6 @@ const LONGEST_RETRY_MS = 5 * 60_000
 /** prog waits 5 s for a locked database, and a call is ended 6 s after its start at the latest. */
 const ORPHAN_GRACE_MS = 7000
 const FLUSH_POLL_MS = 25
-const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
 export type OutboxDeps = {
   readonly ledger: DeliveryDeps["ledger"]
@@ -163,14 +209,12 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   const { firstRetryMs = FIRST_RETRY_MS, longestRetryMs = LONGEST_RETRY_MS, orphanGraceMs = ORPHAN_GRACE_MS } = deps
   const now = () => (deps.now?.() ?? new Date()).getTime()
   const self = `${process.pid}-${randomBytes(6).toString("hex")}`
-  const files = createOutboxFiles(state)
+  const store = createOutboxStore(state)
   const deliver = createDelivery({ ledger, now, self, orphanGraceMs })
-  const unsaved = createUnsavedRecords({ files, deliver, log })
-  const lock = createFileLock({ path: files.lockPath })
+  const lock = createFileLock({ path: store.lockPath })
   let stopped = false
-  const drainFiles = createDrain({
-    files,
-    unsaved,
+  const drain = createDrain({
+    store,
     tryLock: () => lock.tryAcquire(),
     deliver,
     log,
@@ -198,10 +242,8 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     let drained: Drained
     do {
       wanted = false
-      await unsaved.retry()
-      drained = await drainFiles()
+      drained = await drain()
     } while (wanted && drained.reason === undefined)
-    if (drained.reason === undefined && unsaved.count() > 0) drained = { ...drained, reason: ONLY_IN_MEMORY }
     failures = drained.reason === undefined || drained.delivered > 0 ? 0 : failures
     if (drained.reason !== undefined && drained.reason !== LOCKED) failures += 1
     lastFailure = drained.reason
@@ -223,24 +265,18 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     const at = new Date(now()).toISOString()
     const attempt = isDoubtful ? { attempt: { at, by: self, equalBefore: 0 } } : {}
     const record: OutboxRecord = { version: 1, createdAt: at, entry, ...attempt }
-    const name = await files.nextName(now(), ids())
-    try {
-      await files.write(name, record)
-    } catch (error) {
-      log.warn("the outbox cannot be written: the record goes to the ledger directly", {
-        ...aboutEntry(entry),
-        reason: describeError(error),
-      })
-      // What is being delivered from the disk may be ahead of this one.
-      while (running !== undefined) await running
-      await unsaved.add(name, record)
-    }
+    const name = await store.nextName(now(), ids())
+    const refusal = await store.write(name, record)
+    if (refusal === undefined) return
+    const about = { ...aboutEntry(entry), reason: refusal }
+    log.warn("the outbox cannot be written: the record goes to the ledger directly", about)
+    await drainOnce()
   }
 
   const readWaiting = async (subject: string): Promise<OutboxEntry[]> => {
     const found: OutboxEntry[] = []
-    for (const name of await files.list()) {
-      const read = await files.read(name)
+    for (const name of await store.list()) {
+      const read = await store.read(name)
       if (read.kind === "record" && subjectOf(read.record.entry) === subject) found.push(read.record.entry)
     }
     return found
@@ -287,11 +323,10 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     },
     status: async () => {
       try {
-        const [waiting, parked] = await Promise.all([files.list(), files.listParked()])
-        const count = waiting.length + unsaved.count()
-        return { waiting: count, parked, ...(lastFailure === undefined ? {} : { lastFailure }) }
+        const [waiting, parked] = await Promise.all([store.list(), store.listParked()])
+        return { waiting: waiting.length, parked, ...(lastFailure === undefined ? {} : { lastFailure }) }
       } catch (error) {
-        return { waiting: unsaved.count(), parked: [], lastFailure: describeError(error) }
+        return { waiting: store.unsaved().length, parked: [], lastFailure: describeError(error) }
       }
     },
     stop: () => {

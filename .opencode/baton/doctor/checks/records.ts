@@ -6,7 +6,7 @@ import type { ProcessOutcome } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
-import { createOutboxFiles, type OutboxFiles, type ParkedEntry, subjectOf } from "../../ledger/outbox-store.ts"
+import { createOutboxStore, type OutboxStore, type ParkedEntry, subjectOf } from "../../ledger/outbox-store.ts"
 import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
 
 /** The program that keeps the project's ledger, found as the plugins find it. */
@@ -159,7 +159,7 @@ const describeParked = ({ file, entry, reason, since }: ParkedEntry, outbox: str
 }
 
 /** Reading a record takes zod, which a fresh project does not have; the notes beside the records can still be read. */
-const listParked = async (files: OutboxFiles, outbox: string): Promise<readonly Observation[]> => {
+const listParked = async (files: OutboxStore, outbox: string): Promise<readonly Observation[]> => {
   let parked: readonly ParkedEntry[]
   try {
     parked = await files.listParked()
@@ -178,7 +178,7 @@ export const outboxCheck: Check = {
   examine: async ({ root }) => {
     const state = createStateFolder(root)
     const outbox = state.path("outbox")
-    const files = createOutboxFiles(state)
+    const files = createOutboxStore(state)
     const { length: waiting } = await files.list()
     const fix = "They are delivered when OpenCode next works on a task here and the ledger answers; see its findings."
     return [
