@@ -8,8 +8,8 @@ import { removeTemporary, TEMPORARY } from "./state.ts"
 /** How often a holder says that it is there, and after how long a silent one is taken for dead. */
 const HEARTBEAT_MS = 5000
 const STALE_AFTER_MS = 60_000
-/** Each level needs another process killed within the same few milliseconds. */
-const MAX_LEVELS = 4
+/** Taking over takes microseconds: a claim of this age is one whose maker was killed in them. */
+const CLAIM_MS = 5000
 /** Between a file's time stamp and the clock. */
 const CLOCK_SLACK_MS = 2000
 
@@ -91,11 +91,10 @@ const createExclusively = (path: string, text: string): boolean => {
 }
 
 /**
- * A lock between processes, as a file. A holder that died is found at once by its pid; one whose pid belongs to somebody
- * else by now, or that lives in another container, by its silence. Taking over is a claim on the dead holder's token, so
- * that of two who try, one succeeds, and neither removes a lock that is newer than the one it judged. A claim is a lock like
- * any other, so that a claimant that died in the middle is found in the same way. Its few bytes are read and written without
- * waiting, like a small file's (replace-file.ts).
+ * A lock between processes, as a file. A holder that died is found at once by its pid; one whose pid belongs to another process
+ * by now, or that lives in another container, by its silence. Taking over needs a claim on the dead holder's token, so that of
+ * two who try, one succeeds, and neither removes a lock that is newer than the one it judged. Its few bytes are read and
+ * written without waiting, like a small file's (state.ts).
  */
 export const createFileLock = (deps: FileLockDeps): FileLock => {
   const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
@@ -112,25 +111,28 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
     return owner.pid === process.pid ? touchedAt < startedAt - CLOCK_SLACK_MS : !isAlive(owner.pid)
   }
 
-  /** @param levels how many dead claimants of claims may be found on top of each other */
-  const acquire = (place: string, text: string, levels: number): boolean => {
-    if (createExclusively(place, text)) return true
-    const current = readOwner(place)
-    if (current && !isStale(current)) return false
-    if (current && levels === 0) return false
-    if (current) removeStale(place, current.owner.token, text, levels - 1)
-    return createExclusively(place, text)
+  /** Of several who judge the same holder dead, one takes its place. */
+  const takeOver = (dead: Owner, text: string): boolean => {
+    // Named like a half-written file, so that one which a kill left behind is swept with those.
+    const claim = `${path}.${dead.token}.claim${TEMPORARY}`
+    if (!createExclusively(claim, text)) {
+      const claimed = readOwner(claim)
+      if (claimed && now() - claimed.touchedAt > CLAIM_MS) removeTemporary(claim)
+      return false
+    }
+    try {
+      if (readOwner(path)?.owner.token === dead.token) rmSync(path, { force: true })
+    } finally {
+      removeTemporary(claim)
+    }
+    return createExclusively(path, text)
   }
 
-  const removeStale = (place: string, token: string, text: string, levels: number): void => {
-    // Named like a half-written file, so that one which a kill left behind is swept with those.
-    const claim = `${place}.${token}.claim${TEMPORARY}`
-    if (!acquire(claim, text, levels)) return
-    try {
-      if (readOwner(place)?.owner.token === token) rmSync(place, { force: true })
-    } finally {
-      rmSync(claim, { force: true })
-    }
+  const acquire = (text: string): boolean => {
+    if (createExclusively(path, text)) return true
+    const current = readOwner(path)
+    if (!current) return createExclusively(path, text)
+    return isStale(current) && takeOver(current.owner, text)
   }
 
   const hold = (token: string): HeldLock => {
@@ -167,7 +169,7 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
     tryAcquire: async () => {
       const token = randomBytes(8).toString("hex")
       const text = `${token}\n${process.pid}\n${host}\n`
-      return acquire(path, text, MAX_LEVELS) ? hold(token) : undefined
+      return acquire(text) ? hold(token) : undefined
     },
   }
 }
