@@ -2,7 +2,6 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { lazy } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
-import { bundleRoot } from "../host/project.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
 import { createStateFolder, type SessionStore, type StateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
@@ -17,6 +16,7 @@ export type Services = {
   readonly state: StateFolder
   /** One second a call; a tool that may wait longer makes itself one. */
   readonly sessions: Sessions
+  /** For git and all but prog, which goes through Bun's `$` where it is there. */
   readonly run: RunProcess
   readonly bindings: SessionStore<TaskBinding>
   readonly tasks: TaskRegistry
@@ -49,9 +49,8 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
   const now = () => new Date()
   const state = createStateFolder(projectRoot)
   const sessions = createSessions(client)
-  const run = createProcessRunner({ shell: $ })
   const bindings = storedBindings({ state, log })
-  const ledger = createLedger({ run, directory, log, state, bundleRoot })
+  const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state })
   const outbox = createLazyOutbox(projectRoot, async () => {
     const { createOutbox } = await import("../ledger/outbox.ts")
     return createOutbox({ ledger, state, log, now })
@@ -61,7 +60,7 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
   return {
     state,
     sessions,
-    run,
+    run: createProcessRunner({ shell: undefined }),
     bindings,
     tasks: createTaskRegistry({ store: bindings, sessions, log, now }),
     prompts: createPromptFiles({ root: projectRoot }),

@@ -1,11 +1,11 @@
-import { type ChildProcessByStdio, execFile, spawn } from "node:child_process"
-import { randomBytes } from "node:crypto"
+import { type ChildProcessByStdio, spawn } from "node:child_process"
 import { constants } from "node:fs"
-import { access, readdir, readFile, stat } from "node:fs/promises"
+import { access, stat } from "node:fs/promises"
 import { constants as system } from "node:os"
 import { delimiter, isAbsolute, join } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import type { PluginInput } from "@opencode-ai/plugin"
+import { withDeadline } from "./async.ts"
 import { describeError, errorCode } from "./log.ts"
 
 export const isExecutableFile = async (path: string): Promise<boolean> => {
@@ -69,62 +69,6 @@ const childEnvironment = (changes: RunOptions["env"]): Record<string, string> =>
   return Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
 }
 
-type RunningProcess = { readonly pid: number; readonly parent: number; readonly args: string }
-
-const LIST_DEADLINE_MS = 2000
-
-const readLinuxProcess = async (pid: string): Promise<RunningProcess | undefined> => {
-  try {
-    const [status, args] = await Promise.all([
-      readFile(`/proc/${pid}/stat`, "utf8"),
-      readFile(`/proc/${pid}/cmdline`, "utf8"),
-    ])
-    // The name in parentheses may itself hold spaces and parentheses; the parent is the second field after it.
-    const parent = Number(status.slice(status.lastIndexOf(")") + 1).split(" ")[2])
-    return { pid: Number(pid), parent, args }
-  } catch {
-    // The process ended between the listing and the read, or belongs to somebody else.
-    return undefined
-  }
-}
-
-const readLinuxProcesses = async (): Promise<RunningProcess[]> => {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name))
-  const processes = await Promise.all(pids.map(readLinuxProcess))
-  return processes.filter((process) => process !== undefined)
-}
-
-/** Rows of `ps -o pid= -o ppid= -o args=`. */
-export const parseProcessRows = (rows: string): RunningProcess[] =>
-  rows.split("\n").flatMap((row) => {
-    const [, pid, parent, args] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(row) ?? []
-    return pid && parent ? [{ pid: Number(pid), parent: Number(parent), args: args ?? "" }] : []
-  })
-
-const readPosixProcesses = (): Promise<RunningProcess[]> =>
-  new Promise((resolve, reject) => {
-    const args = ["-A", "-ww", "-o", "pid=", "-o", "ppid=", "-o", "args="]
-    execFile("ps", args, { timeout: LIST_DEADLINE_MS, maxBuffer: 32 * 1024 * 1024 }, (error, stdout) => {
-      if (error) reject(error)
-      else resolve(parseProcessRows(stdout))
-    })
-  })
-
-/** Every process this user can see. @throws what reading /proc or running `ps` throws */
-export const readProcesses = (platform: NodeJS.Platform): Promise<RunningProcess[]> =>
-  platform === "linux" ? readLinuxProcesses() : readPosixProcesses()
-
-/** The processes whose arguments hold the tag, and all their descendants. Pure. */
-export const selectTagged = (processes: readonly RunningProcess[], tag: string): number[] => {
-  const selected = new Set(processes.filter(({ args }) => args.includes(tag)).map(({ pid }) => pid))
-  let before = -1
-  while (before !== selected.size) {
-    before = selected.size
-    for (const { pid, parent } of processes) if (selected.has(parent)) selected.add(pid)
-  }
-  return [...selected]
-}
-
 /** Whether there is a process with this id, whoever it belongs to. */
 export const isAlive = (pid: number): boolean => {
   if (!Number.isInteger(pid) || pid <= 0) return false
@@ -137,7 +81,7 @@ export const isAlive = (pid: number): boolean => {
 }
 
 /** To a process, or, with a negative id, a process group. One that is gone is fine. @throws EPERM and the like */
-export const signalIfThere = (pid: number, signal: "SIGKILL" | "SIGSTOP"): void => {
+export const signalIfThere = (pid: number, signal: "SIGKILL"): void => {
   try {
     process.kill(pid, signal)
   } catch (error) {
@@ -223,71 +167,29 @@ const createNodeRunner =
 
 type Shell = PluginInput["$"]
 
+const NOT_STARTED = "baton: not started"
+
 /**
- * Runs its arguments after the first two, and bounds what they print. One line, so that `ps` shows it on one.
+ * Runs its arguments after the first two and bounds what they print, since `$` keeps all of it in memory.
  *
- * `$0` is a tag that finds this shell and its descendants in the process table, since `$` tells no pid and cannot kill:
- * a tag, unlike a pid, is never reused. The program's own exit code comes back through descriptor 5; stdout leaves
- * through 3 and stderr through 4, each behind a `head`. `timeout`, where there is one, ends the program when the host
- * is gone and cannot. Arguments arrive with a leading `=`, because Bun 1.3.10 drops empty ones.
+ * `timeout` ends the program and its process group, since `$` cannot, also when the host is gone. The program's own exit code
+ * comes back through descriptor 5; stdout leaves through 3 and stderr through 4, each behind a `head`. Arguments arrive with a
+ * leading `=`, because Bun 1.3.10 drops empty ones.
  */
 const BOUNDED_RUN = [
   "bytes=${1#=}; seconds=${2#=}; shift 2;",
   'for a do shift; set -- "$@" "${a#=}"; done;',
   'case $1 in */*) [ -f "$1" ] && [ -x "$1" ];; *) command -v "$1" >/dev/null 2>&1;; esac',
   '|| { printf %s "$0" >&2; exit 127; };',
-  'command -v timeout >/dev/null 2>&1 && set -- timeout -s KILL "$seconds" "$@";',
   "exec 3>&1 4>&2;",
-  'status=$({ { { "$@" 3>&- 4>&- 5>&- 6>&-; echo $? >&5; } 2>&6 | head -c "$bytes" >&3; } 6>&1',
+  'status=$({ { { timeout -s KILL "$seconds" "$@" 3>&- 4>&- 5>&- 6>&-; echo $? >&5; } 2>&6 | head -c "$bytes" >&3; } 6>&1',
   '| head -c "$bytes" >&4; } 5>&1);',
   'exit "$status"',
 ].join(" ")
 
-const KILL_RETRY_MS = 250
-const KILL_ATTEMPTS = 20
-
-/**
- * Stops them before it ends them: a shell that is just starting its program would leave it behind, with no tag on it and
- * no parent. Gives why the processes could not be ended, or nothing when they were.
- */
-const killTagged = async (tag: string, platform: NodeJS.Platform): Promise<string | undefined> => {
-  const stopped = new Set<number>()
-  let failure: string | undefined
-  const attempt = (pid: number, signal: "SIGSTOP" | "SIGKILL"): void => {
-    try {
-      signalIfThere(pid, signal)
-    } catch (error) {
-      failure ??= describeError(error)
-    }
-  }
-  try {
-    for (;;) {
-      const fresh = selectTagged(await readProcesses(platform), tag).filter((pid) => !stopped.has(pid))
-      if (fresh.length === 0) break
-      for (const pid of fresh) {
-        attempt(pid, "SIGSTOP")
-        stopped.add(pid)
-      }
-    }
-  } catch (error) {
-    failure = describeError(error)
-  }
-  for (const pid of stopped) attempt(pid, "SIGKILL")
-  return failure
-}
-
-const commandLine = (tag: string, argv: Argv, bytes: number, deadlineMs: number): string[] => {
-  const seconds = Math.ceil(deadlineMs / 1000) + 1
-  return ["/bin/sh", "-c", BOUNDED_RUN, tag, ...[String(bytes), String(seconds), ...argv].map((text) => `=${text}`)]
-}
-
-const readOutcome = (
-  argv: Argv,
-  tag: string,
-  output: { exitCode: number; stdout: Buffer; stderr: Buffer },
-): ProcessOutcome => {
+const readOutcome = (argv: Argv, output: { exitCode: number; stdout: Buffer; stderr: Buffer }): ProcessOutcome => {
   const stderr = output.stderr.toString()
-  if (output.exitCode === 127 && stderr === tag) {
+  if (output.exitCode === 127 && stderr === NOT_STARTED) {
     return { kind: "not-started", cause: `${argv[0]} is not an executable file and not on PATH` }
   }
   // The shell itself could not be started, for example because an argument is too long.
@@ -297,41 +199,27 @@ const readOutcome = (
   return { kind: "exited", exitCode: output.exitCode, stdout: output.stdout.toString(), stderr }
 }
 
-/** The runner on Bun's `$`, for POSIX systems. One argument may be 131,070 bytes long on Linux. */
+/** The runner on Bun's `$`, where there is `timeout`. One argument may be 131,070 bytes long on Linux. */
 const createShellRunner =
-  ({ shell, platform }: { shell: Shell; platform: NodeJS.Platform }): RunProcess =>
-  (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) =>
-    new Promise((resolve) => {
-      const tag = `baton-run-${randomBytes(12).toString("hex")}`
-      const command = commandLine(tag, argv, maxOutputBytes, deadlineMs)
-      let settled = false
-      let attempts = 0
-
-      const end = async (): Promise<void> => {
-        attempts += 1
-        const leftBehind = await killTagged(tag, platform)
-        resolve({ kind: "timed-out", deadlineMs, ...(leftBehind === undefined ? {} : { leftBehind }) })
-        // A child that `$` was only about to start when the deadline passed shows up a little later.
-        if (!settled && attempts < KILL_ATTEMPTS) setTimeout(() => void end(), KILL_RETRY_MS).unref()
-      }
-
-      const call = async (): Promise<ProcessOutcome> => {
-        const started = stdin === undefined ? shell`${command} < /dev/null` : shell`${command} < ${Buffer.from(stdin)}`
-        try {
-          return readOutcome(argv, tag, await started.cwd(cwd).env(childEnvironment(env)).quiet().nothrow())
-        } catch (error) {
-          return { kind: "not-started", cause: `${argv[0]} in ${cwd}: ${describeError(error)}` }
-        }
-      }
-
-      const timer = setTimeout(() => void end(), deadlineMs)
-      timer.unref()
-      void call().then((outcome) => {
-        settled = true
-        clearTimeout(timer)
-        resolve(outcome)
-      })
-    })
+  (shell: Shell): RunProcess =>
+  async (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) => {
+    // A second more than this process waits, so that it is the one to say that the program took too long.
+    const numbers = [maxOutputBytes, Math.ceil(deadlineMs / 1000) + 1].map(String)
+    const command = ["/bin/sh", "-c", BOUNDED_RUN, NOT_STARTED, ...[...numbers, ...argv].map((text) => `=${text}`)]
+    const call = async (): Promise<ProcessOutcome> => {
+      const started = stdin === undefined ? shell`${command} < /dev/null` : shell`${command} < ${Buffer.from(stdin)}`
+      return readOutcome(argv, await started.cwd(cwd).env(childEnvironment(env)).quiet().nothrow())
+    }
+    const ended = await withDeadline(call(), deadlineMs)
+    switch (ended.kind) {
+      case "done":
+        return ended.value
+      case "late":
+        return { kind: "timed-out", deadlineMs }
+      case "failed":
+        return { kind: "not-started", cause: `${argv[0]} in ${cwd}: ${describeError(ended.error)}` }
+    }
+  }
 
 type ProcessRunnerDeps = {
   /** Bun's `$` as OpenCode hands it to a plugin; undefined on Node (OpenCode Desktop). */
@@ -340,15 +228,23 @@ type ProcessRunnerDeps = {
 }
 
 /**
- * The process runner for this host: Bun's `$` where there is one and a POSIX shell to bound a child with, otherwise
+ * The process runner for this host: Bun's `$` where there is one and `timeout` to end a program with, otherwise
  * node:child_process, which both runtimes have.
  */
 export const createProcessRunner = ({ shell, platform = process.platform }: ProcessRunnerDeps): RunProcess => {
-  const run = shell && platform !== "win32" ? createShellRunner({ shell, platform }) : createNodeRunner({ platform })
+  const node = createNodeRunner({ platform })
+  const choose = async (): Promise<RunProcess> => {
+    const hasTimeout = shell && platform !== "win32" && (await findPrograms("timeout", process.env.PATH)).length > 0
+    return hasTimeout ? createShellRunner(shell) : node
+  }
+  let chosen: Promise<RunProcess> | undefined
   return async (argv, options) => {
     const unsendable = argv.findIndex((argument) => argument.includes("\0"))
-    if (unsendable < 0) return await run(argv, options)
-    const cause = `argument ${unsendable} of ${argv[0]} contains a NUL character, which no program can receive`
-    return { kind: "not-started", cause }
+    if (unsendable >= 0) {
+      const cause = `argument ${unsendable} of ${argv[0]} contains a NUL character, which no program can receive`
+      return { kind: "not-started", cause }
+    }
+    chosen ??= choose()
+    return (await chosen)(argv, options)
   }
 }

@@ -1,8 +1,7 @@
 import { access } from "node:fs/promises"
-import { dirname } from "node:path"
-import { fileURLToPath } from "node:url"
 import { describeError, type Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
+import { bundleRoot as ownBundleRoot } from "../host/project.ts"
 import type { StateFolder } from "../host/state.ts"
 import { fitText, NoRoomError, textLimit, toSendable } from "./description.ts"
 import {
@@ -24,7 +23,7 @@ type Turn<T> =
   /** The program hung not long ago. */
   | { readonly kind: "resting"; readonly forMs: number }
 
-/** One call at a time to the ledger of one directory, however many copies of the bundle ask. */
+/** One call at a time to the ledger. */
 type CallQueue = {
   /** Waits for its turn and runs the call with the milliseconds that are left of the deadline. */
   take<T>(deadlineMs: number, call: (remaining: () => number) => Promise<T>): Promise<Turn<T>>
@@ -34,25 +33,10 @@ type CallQueue = {
   wake(): void
 }
 
-type Shared = { tail: Promise<void>; restUntil: number; rests: number }
-
 export const FIRST_REST_MS = 30_000
 export const LONGEST_REST_MS = 10 * 60_000
 /** With less than this left, a call is not begun: it could only be killed in the middle. */
 const LEAST_TIME_MS = 50
-
-const QUEUES = Symbol.for("baton.ledger-queues")
-
-/** On globalThis, because two copies of the bundle are two module instances and one ledger. */
-const sharedState = (key: string): Shared => {
-  const holder: typeof globalThis & { [QUEUES]?: Map<string, Shared> } = globalThis
-  holder[QUEUES] ??= new Map()
-  const known = holder[QUEUES].get(key)
-  if (known) return known
-  const made: Shared = { tail: Promise.resolve(), restUntil: 0, rests: 0 }
-  holder[QUEUES].set(key, made)
-  return made
-}
 
 const endsWithin = (promise: Promise<void>, ms: number): Promise<boolean> =>
   new Promise((resolve) => {
@@ -65,10 +49,12 @@ const endsWithin = (promise: Promise<void>, ms: number): Promise<boolean> =>
   })
 
 /** @param clock milliseconds that only go forward */
-export const createCallQueue = (directory: string, clock: () => number = () => performance.now()): CallQueue => {
-  const shared = sharedState(directory)
+export const createCallQueue = (clock: () => number = () => performance.now()): CallQueue => {
+  let tail: Promise<void> = Promise.resolve()
+  let restUntil = 0
+  let rests = 0
   const resting = (): { kind: "resting"; forMs: number } | undefined => {
-    const forMs = shared.restUntil - clock()
+    const forMs = restUntil - clock()
     return forMs > 0 ? { kind: "resting", forMs } : undefined
   }
   return {
@@ -76,12 +62,12 @@ export const createCallQueue = (directory: string, clock: () => number = () => p
       const before = resting()
       if (before) return before
       const endsAt = clock() + deadlineMs
-      const turn = shared.tail
+      const turn = tail
       let leave = () => {}
       const left = new Promise<void>((resolve) => {
         leave = resolve
       })
-      shared.tail = turn.then(() => left)
+      tail = turn.then(() => left)
       try {
         const came = await endsWithin(turn, deadlineMs)
         const remaining = () => Math.max(0, endsAt - clock())
@@ -92,14 +78,14 @@ export const createCallQueue = (directory: string, clock: () => number = () => p
       }
     },
     rest: () => {
-      const forMs = Math.min(FIRST_REST_MS * 2 ** shared.rests, LONGEST_REST_MS)
-      shared.rests += 1
-      shared.restUntil = clock() + forMs
+      const forMs = Math.min(FIRST_REST_MS * 2 ** rests, LONGEST_REST_MS)
+      rests += 1
+      restUntil = clock() + forMs
       return forMs
     },
     wake: () => {
-      shared.rests = 0
-      shared.restUntil = 0
+      rests = 0
+      restUntil = 0
     },
   }
 }
@@ -184,8 +170,6 @@ export type LedgerDeps = {
   readonly maxTextBytes?: number
 }
 
-const ownBundleRoot = (): string => dirname(dirname(fileURLToPath(import.meta.url)))
-
 const ownRuntime = (): LedgerLocatorDeps["runtime"] => ({
   execPath: process.execPath,
   isBun: process.versions.bun !== undefined,
@@ -203,8 +187,8 @@ const toProgram = (located: LocatedLedger): LedgerProgram =>
 /** The ledger of one directory: the real prog or the embedded one. Does nothing before its first call. */
 export const createLedger = (deps: LedgerDeps): Ledger => {
   const { run, directory, log, state, env = process.env, runtime = ownRuntime() } = deps
-  const { bundleRoot = ownBundleRoot(), maxTextBytes = textLimit(runtime.platform) } = deps
-  const { queue = createCallQueue(directory) } = deps
+  const { bundleRoot = ownBundleRoot, maxTextBytes = textLimit(runtime.platform) } = deps
+  const { queue = createCallQueue() } = deps
   const locator = createLedgerLocator({ log, bundleRoot, env, runtime })
 
   const hung = (what: string): LedgerAnswer => {

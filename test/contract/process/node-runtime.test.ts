@@ -73,7 +73,7 @@ test(
       "learned",
       "read_session",
     ])
-    const created = { type: "session.created", properties: { info: { id: SESSION } } }
+    const created = { type: "session.created", properties: { info: { id: SESSION, time: { created: 1 } } } }
     await call("event", { event: created } as Parameters<NonNullable<Hooks["event"]>>[0])
     const parts = [textPart(`Task: ${taskID}\nNever touch the lexer.`)]
     const { info: message } = userMessage(parts, "msg_1")

@@ -7,9 +7,9 @@ import {
   isAlive,
   type ProcessOutcome,
   type RunProcess,
-  readProcesses,
 } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
+import { readProcesses } from "../../support/files/process-table.ts"
 import { NEWEST, OLDEST } from "../../support/opencode/opencode-binary.ts"
 import { startShellHost } from "../../support/opencode/process-shell-client.ts"
 

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
-import { isAlive, readProcesses } from "../../../.opencode/baton/host/process.ts"
+import { isAlive } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
+import { readProcesses } from "../../support/files/process-table.ts"
 import {
   BOTH_ENDS,
   closeTaskProjects,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { readProcesses } from "../../../.opencode/baton/host/process.ts"
 import { snapshotTree } from "../files/folder-tree.ts"
+import { readProcesses } from "../files/process-table.ts"
 import { eventually } from "../opencode/opencode-server.ts"
 import type { TestProject } from "../opencode/test-project.ts"
 

@@ -18,7 +18,7 @@ const open = async () => {
   const directory = temporaryFolder()
   const client = { session: {}, app: { log: async () => undefined } }
   const hooks = createCompactionHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
-  const created = { type: "session.created", properties: { info: { id: SESSION } } }
+  const created = { type: "session.created", properties: { info: { id: SESSION, time: { created: 1 } } } }
   await hooks.event?.({ event: created } as Parameters<NonNullable<Hooks["event"]>>[0])
   const message: UserMessage = {
     id: "msg_1",

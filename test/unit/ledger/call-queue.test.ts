@@ -2,12 +2,6 @@ import { expect, test } from "vitest"
 import { createCallQueue, FIRST_REST_MS, LONGEST_REST_MS } from "../../../.opencode/baton/ledger/client.ts"
 import { promised } from "../../requirements.ts"
 
-let directories = 0
-const newDirectory = (): string => {
-  directories += 1
-  return `/queue/${directories}`
-}
-
 const startedCall = () => {
   let end = () => {}
   const running = new Promise<void>((resolve) => {
@@ -16,40 +10,27 @@ const startedCall = () => {
   return { end, call: () => running }
 }
 
-test(
-  promised("ledger.D1", "runs one call at a time per directory, also for several queues of one directory"),
-  async () => {
-    const directory = newDirectory()
-    const even = createCallQueue(directory)
-    const odd = createCallQueue(directory)
-    let running = 0
-    let most = 0
-    const order: number[] = []
-    const calls = Array.from({ length: 20 }, (_, at) =>
-      (at % 2 === 0 ? even : odd).take(5000, async () => {
-        running += 1
-        most = Math.max(most, running)
-        await new Promise((resolve) => setImmediate(resolve))
-        order.push(at)
-        running -= 1
-      }),
-    )
-    await Promise.all(calls)
-    expect(most).toBe(1)
-    expect(order).toEqual(Array.from({ length: 20 }, (_, at) => at))
-  },
-)
-
-test("keeps directories apart", async () => {
-  const slow = startedCall()
-  const writing = createCallQueue(newDirectory()).take(5000, slow.call)
-  expect(await createCallQueue(newDirectory()).take(5000, async () => "read")).toEqual({ kind: "ran", value: "read" })
-  slow.end()
-  await writing
+test(promised("ledger.D1", "runs one call at a time, in their order"), async () => {
+  const queue = createCallQueue()
+  let running = 0
+  let most = 0
+  const order: number[] = []
+  const calls = Array.from({ length: 20 }, (_, at) =>
+    queue.take(5000, async () => {
+      running += 1
+      most = Math.max(most, running)
+      await new Promise((resolve) => setImmediate(resolve))
+      order.push(at)
+      running -= 1
+    }),
+  )
+  await Promise.all(calls)
+  expect(most).toBe(1)
+  expect(order).toEqual(Array.from({ length: 20 }, (_, at) => at))
 })
 
 test(promised("ledger.D1", "counts waiting: a reader behind a slow writer gives up at its own deadline"), async () => {
-  const queue = createCallQueue(newDirectory())
+  const queue = createCallQueue()
   const slow = startedCall()
   const writing = queue.take(5000, slow.call)
   let ran = false
@@ -65,7 +46,7 @@ test(promised("ledger.D1", "counts waiting: a reader behind a slow writer gives 
 
 test("gives a call only what is left of its deadline", async () => {
   let now = 0
-  const queue = createCallQueue(newDirectory(), () => now)
+  const queue = createCallQueue(() => now)
   const first = queue.take(5000, async () => {
     now += 1500
   })
@@ -76,7 +57,7 @@ test("gives a call only what is left of its deadline", async () => {
 
 test(promised("ledger.D1", "leaves a hung program alone, longer each time, until it answers again"), async () => {
   let now = 0
-  const queue = createCallQueue(newDirectory(), () => now)
+  const queue = createCallQueue(() => now)
   expect(queue.rest()).toBe(FIRST_REST_MS)
   now += FIRST_REST_MS - 1
   expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "resting", forMs: 1 })
@@ -90,7 +71,7 @@ test(promised("ledger.D1", "leaves a hung program alone, longer each time, until
 })
 
 test("goes on after a call that throws", async () => {
-  const queue = createCallQueue(newDirectory())
+  const queue = createCallQueue()
   await expect(queue.take(5000, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken")
   expect(await queue.take(5000, async () => "next")).toEqual({ kind: "ran", value: "next" })
 })

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { chmodSync, mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { readProcesses } from "../../../../.opencode/baton/host/process.ts"
+import { readProcesses } from "../../files/process-table.ts"
 import { liveFiles, liveFolder, recordingWriter } from "../../opencode/live-stream.ts"
 import { runOpenCode } from "../../opencode/opencode-run.ts"
 import type { TaskProject } from "../../opencode/task-project.ts"
