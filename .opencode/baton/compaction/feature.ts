@@ -4,7 +4,7 @@ import type { Services } from "../core/services.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { createModelContext } from "../host/sessions.ts"
-import { createSessionStore } from "../host/state.ts"
+import { createJsonStore } from "../host/state.ts"
 import { createTui } from "../host/tui.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createOpenings } from "./openings.ts"
@@ -26,7 +26,7 @@ export const createCompactionFeature = (
   const { state, tasks } = services
   const shared = {
     ...services,
-    journals: createJournals(createSessionStore({ state, folder: "compactions", schema: journalSchema, log })),
+    journals: createJournals(createJsonStore({ state, folder: "compactions", schema: journalSchema, log })),
     root,
     log,
     now: () => new Date(),

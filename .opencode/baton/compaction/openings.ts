@@ -2,7 +2,7 @@ import { createRecentMap, withDeadline } from "../host/async.ts"
 import { countCommitsSince, readGitState } from "../host/git.ts"
 import { describeError } from "../host/log.ts"
 import type { ModelName } from "../host/sessions.ts"
-import type { SessionStore } from "../host/state.ts"
+import type { JsonStore } from "../host/state.ts"
 import type { Tui } from "../host/tui.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
@@ -19,7 +19,7 @@ type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> & {
   ledger: Pick<Ledger, "readTask" | "listTasks">
   journals: Pick<Journals, "load" | "update" | "save">
   outbox: Pick<Outbox, "waiting">
-  bindings: Pick<SessionStore<TaskBinding>, "read">
+  bindings: Pick<JsonStore<TaskBinding>, "read">
   tasks: Pick<TaskRegistry, "addToBrief">
   modelContext: (model: ModelName) => Promise<number | undefined>
   tui: Pick<Tui, "showToast">

@@ -1,7 +1,7 @@
 import type { ZodType } from "zod"
-import { createRecentMap } from "../host/async.ts"
+import { createKeyedQueue, createRecentMap } from "../host/async.ts"
 import type { Zod } from "../host/schema.ts"
-import type { SessionStore } from "../host/state.ts"
+import type { JsonStore } from "../host/state.ts"
 import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
 import { ROLES, type Role } from "../task/parse.ts"
 
@@ -87,10 +87,10 @@ export type Journals = {
   forget(sessionID: string): Promise<void>
 }
 
-export const createJournals = (store: SessionStore<CompactionJournal>): Journals => {
+export const createJournals = (store: Pick<JsonStore<CompactionJournal>, "read" | "write" | "remove">): Journals => {
   /** The journals that are not on disk as they are. */
   const unsaved = new Map<string, Promise<CompactionJournal>>()
-  const writing = new Map<string, Promise<boolean>>()
+  const writing = createKeyedQueue()
   const recent = createRecentMap<Promise<CompactionJournal>>({ release: (sessionID) => void save(sessionID) })
   const load = (sessionID: string): Promise<CompactionJournal> => {
     const known = recent.get(sessionID) ?? unsaved.get(sessionID)
@@ -107,14 +107,7 @@ export const createJournals = (store: SessionStore<CompactionJournal>): Journals
     return written
   }
   /** One write at a time: of two at once the older state might be the last to be renamed into place. */
-  const save = (sessionID: string): Promise<boolean> => {
-    const turn = (writing.get(sessionID) ?? Promise.resolve(true)).then(() => write(sessionID))
-    writing.set(sessionID, turn)
-    void turn.finally(() => {
-      if (writing.get(sessionID) === turn) writing.delete(sessionID)
-    })
-    return turn
-  }
+  const save = (sessionID: string): Promise<boolean> => writing.add(sessionID, () => write(sessionID))
   return {
     load,
     update: (sessionID, change) => {
@@ -125,12 +118,12 @@ export const createJournals = (store: SessionStore<CompactionJournal>): Journals
     },
     save,
     saveAll: async () => {
-      await Promise.all([...new Set([...unsaved.keys(), ...writing.keys()])].map(save))
+      await Promise.all([...unsaved.keys()].map(save))
     },
     forget: async (sessionID) => {
       recent.delete(sessionID)
       unsaved.delete(sessionID)
-      await writing.get(sessionID)
+      await writing.idle(sessionID)
       await store.remove(sessionID)
     },
   }

@@ -3,7 +3,7 @@ import { lazy } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
-import { createStateFolder, type SessionStore, type StateFolder } from "../host/state.ts"
+import { createStateFolder, type JsonStore, type StateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
@@ -18,7 +18,7 @@ export type Services = {
   readonly sessions: Sessions
   /** For git and all but prog, which goes through Bun's `$` where it is there. */
   readonly run: RunProcess
-  readonly bindings: SessionStore<TaskBinding>
+  readonly bindings: JsonStore<TaskBinding>
   readonly tasks: TaskRegistry
   readonly prompts: PromptFiles
   readonly ledger: Ledger

@@ -1,7 +1,9 @@
 /** `baton handoffs`. Exits 0 when the handoffs could be read, 1 when not, 2 for a wrong command line. */
+
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"
+import { SILENT } from "../host/log.ts"
 import { nearestProject } from "../host/project.ts"
 import { createStateFolder } from "../host/state.ts"
 import { createHandoffRecords, findChain, renderHandoffLine } from "./records.ts"
@@ -25,7 +27,7 @@ const run = async ({ root, json, session, draft }: ReturnType<typeof parse>): Pr
     isWhole = false
     process.stderr.write(`handoffs: ${message}: ${Object.values(extra).join(": ")}\n`)
   }
-  const all = await createHandoffRecords({ state: createStateFolder(root), log: { warn } }).list()
+  const all = await createHandoffRecords({ state: createStateFolder(root), log: { ...SILENT, warn } }).list()
   if (draft !== undefined) {
     const found = all.find(({ id }) => id === draft)
     if (found) process.stdout.write(`${found.draft}\n`)

@@ -1,9 +1,8 @@
-import { readdir, readFile } from "node:fs/promises"
 import type { ZodType } from "zod"
-import { describeError, isAbsent, type Log } from "../host/log.ts"
-import { loadZod, type Zod } from "../host/schema.ts"
+import type { Log } from "../host/log.ts"
+import type { Zod } from "../host/schema.ts"
 import type { Sessions } from "../host/sessions.ts"
-import type { StateFolder } from "../host/state.ts"
+import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { findMarker } from "./draft.ts"
 
@@ -26,7 +25,6 @@ export type HandoffRecord = {
 }
 
 const PREFIX = "handoff-"
-const SUFFIX = ".json"
 
 const handoffRecordSchema = (z: Zod): ZodType<HandoffRecord> =>
   z.object({
@@ -55,50 +53,16 @@ export const createHandoffRecords = ({
   log,
 }: {
   state: Pick<StateFolder, "path" | "write">
-  log: Pick<Log, "warn">
+  log: Log
 }): HandoffRecords => {
-  /** What could not be written is still known to this process. */
-  const unsaved = new Map<string, HandoffRecord>()
-
-  const read = async (name: string): Promise<HandoffRecord | undefined> => {
-    const path = state.path("handoffs", name)
-    try {
-      return handoffRecordSchema(await loadZod()).parse(JSON.parse(await readFile(path, "utf8")))
-    } catch (error) {
-      if (!isAbsent(error)) log.warn("stored handoff is unusable and ignored", { path, error: describeError(error) })
-      return undefined
-    }
-  }
-
-  const names = async (): Promise<string[]> => {
-    try {
-      const all = await readdir(state.path("handoffs"))
-      return all.filter((name) => name.startsWith(PREFIX) && name.endsWith(SUFFIX)).sort()
-    } catch (error) {
-      if (!isAbsent(error)) log.warn("stored handoffs cannot be listed", { error: describeError(error) })
-      return []
-    }
-  }
-
+  const store = createJsonStore({ state, folder: "handoffs", schema: handoffRecordSchema, log })
   return {
     list: async () => {
-      const stored = await Promise.all((await names()).map(read))
-      const found = new Map(stored.flatMap((record) => (record ? [[record.id, record]] : [])))
-      for (const record of unsaved.values()) found.set(record.id, record)
-      return [...found.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+      const keys = (await store.keys()).filter((key) => key.startsWith(PREFIX))
+      const records = await Promise.all(keys.map(store.read))
+      return records.filter((record) => record !== undefined)
     },
-    write: async (record) => {
-      const path = state.path("handoffs", `${PREFIX}${record.id}${SUFFIX}`)
-      try {
-        await state.write(path, `${JSON.stringify(record, null, 2)}\n`)
-        unsaved.delete(record.id)
-        return true
-      } catch (error) {
-        unsaved.set(record.id, record)
-        log.warn("handoff could not be stored", { path, error: describeError(error) })
-        return false
-      }
-    },
+    write: (record) => store.write(`${PREFIX}${record.id}`, record),
   }
 }
 

@@ -104,6 +104,36 @@ export const createPutOffWork = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs?: 
   }
 }
 
+/** Work of one key in its order; different keys side by side. */
+export type KeyedQueue = {
+  /** @returns what the work gives; its failure holds up nothing */
+  add<T>(key: string, work: () => Promise<T>): Promise<T>
+  /** Resolves when all that was added for the key is over, failed or not. */
+  idle(key: string): Promise<void>
+}
+
+export const createKeyedQueue = (): KeyedQueue => {
+  const last = new Map<string, Promise<void>>()
+  return {
+    add: (key, work) => {
+      const mine = (last.get(key) ?? Promise.resolve()).then(work)
+      const over: Promise<void> = mine.then(
+        () => {},
+        () => {},
+      )
+      last.set(key, over)
+      void over.then(() => {
+        if (last.get(key) === over) last.delete(key)
+      })
+      return mine
+    },
+    idle: async (key) => {
+      // More may be added while the rest ends.
+      for (let all = last.get(key); all; all = last.get(key)) await all
+    },
+  }
+}
+
 /** So many sessions at once is more than a person or a server has at work; what falls out is found again on disk. */
 const MAX_SESSIONS = 500
 

@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs"
-import { readFile, rm } from "node:fs/promises"
+import { readdir, readFile, rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import type { ZodType } from "zod"
@@ -125,61 +125,105 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
   }
 }
 
-/** One JSON file a session, under `.opencode/state/<folder>/<sessionID>.json`. No call throws. */
-export type SessionStore<T> = {
-  /** The stored value; undefined when there is none or when it cannot be read (which is logged). */
-  read(sessionID: string): Promise<T | undefined>
-  /** @returns whether it is on disk */
-  write(sessionID: string, value: T): Promise<boolean>
-  remove(sessionID: string): Promise<void>
+/** One JSON file a key, under `.opencode/state/<folder>/<key>.json`. No call throws. */
+export type JsonStore<T> = {
+  /** The newest value; undefined when there is none, or none that can be read (which is logged). */
+  read(key: string): Promise<T | undefined>
+  /** What the disk refuses is kept in memory. @returns whether it is on disk */
+  write(key: string, value: T): Promise<boolean>
+  remove(key: string): Promise<void>
+  /** The keys on disk and in memory, sorted. */
+  keys(): Promise<string[]>
+  /** Whether memory alone has the newest value. */
+  isUnsaved(key: string): boolean
 }
 
 /** OpenCode's ids are letters, digits and underscores; anything else must not become a path. */
-const isFileName = (sessionID: string): boolean => /^[A-Za-z0-9_-]{1,128}$/.test(sessionID)
+const isFileName = (key: string): boolean => /^[A-Za-z0-9_-]{1,128}$/.test(key)
 
-export const createSessionStore = <T>(deps: {
-  state: StateFolder
+const JSON_ENDING = ".json"
+
+export const createJsonStore = <T>(deps: {
+  state: Pick<StateFolder, "path" | "write">
   folder: string
   schema: (z: Zod) => ZodType<T>
   log: Log
-}): SessionStore<T> => {
+}): JsonStore<T> => {
   const { state, folder, schema, log } = deps
-  const pathOf = (sessionID: string) => state.path(folder, `${sessionID}.json`)
+  const unsaved = new Map<string, T>()
+  /** Files that are there and could not be read: what they hold may be worth more than what would replace it. */
+  const unreadable = new Set<string>()
+  /** Files that hold nothing of this version: put aside before something takes their place. */
+  const unusable = new Set<string>()
+  const pathOf = (key: string) => state.path(folder, `${key}${JSON_ENDING}`)
+
+  const readFromDisk = async (key: string): Promise<T | undefined> => {
+    const path = pathOf(key)
+    let text: string
+    let z: Zod
+    try {
+      text = await readFile(path, "utf8")
+      z = await loadZod()
+      unreadable.delete(key)
+    } catch (error) {
+      if (isAbsent(error)) return undefined
+      unreadable.add(key)
+      log.warn("stored state cannot be read, and is left as it is", { path, error: describeError(error) })
+      return undefined
+    }
+    try {
+      return schema(z).parse(JSON.parse(text))
+    } catch (error) {
+      unusable.add(key)
+      log.warn("stored state is unusable and ignored", { path, error: describeError(error) })
+      return undefined
+    }
+  }
+
   return {
-    read: async (sessionID) => {
-      if (!isFileName(sessionID)) return undefined
-      const path = pathOf(sessionID)
-      try {
-        const text = await readFile(path, "utf8")
-        return schema(await loadZod()).parse(JSON.parse(text))
-      } catch (error) {
-        if (!isAbsent(error))
-          log.warn("stored state is unusable and ignored", { path, sessionID, error: describeError(error) })
-        return undefined
-      }
+    read: async (key) => {
+      if (!isFileName(key)) return undefined
+      return unsaved.get(key) ?? (await readFromDisk(key))
     },
-    write: async (sessionID, value) => {
-      if (!isFileName(sessionID)) return false
-      const path = pathOf(sessionID)
+    write: async (key, value) => {
+      if (!isFileName(key)) return false
+      // It may be readable by now, and is then not this process's to replace either: what it holds is in no value here.
+      if (unreadable.has(key)) {
+        unsaved.set(key, value)
+        return false
+      }
+      const path = pathOf(key)
       try {
+        if (unusable.delete(key)) await rename(path, `${path}.unusable`).catch(() => undefined)
         await state.write(path, `${JSON.stringify(value)}\n`)
+        unsaved.delete(key)
         return true
       } catch (error) {
-        log.warn("state could not be stored", { path, sessionID, error: describeError(error) })
+        unsaved.set(key, value)
+        log.warn("state could not be stored", { path, error: describeError(error) })
         return false
       }
     },
-    remove: async (sessionID) => {
-      if (!isFileName(sessionID)) return
+    remove: async (key) => {
+      if (!isFileName(key)) return
+      unsaved.delete(key)
+      unreadable.delete(key)
       try {
-        await rm(pathOf(sessionID), { force: true })
+        await rm(pathOf(key), { force: true })
       } catch (error) {
-        log.warn("stored state could not be removed", {
-          path: pathOf(sessionID),
-          sessionID,
-          error: describeError(error),
-        })
+        log.warn("stored state could not be removed", { path: pathOf(key), error: describeError(error) })
       }
     },
+    keys: async () => {
+      const names = await readdir(state.path(folder)).catch((error: unknown) => {
+        if (!isAbsent(error)) log.warn("stored state cannot be listed", { folder, error: describeError(error) })
+        return []
+      })
+      const stored = names
+        .filter((name) => name.endsWith(JSON_ENDING))
+        .map((name) => name.slice(0, -JSON_ENDING.length))
+      return [...new Set([...stored.filter(isFileName), ...unsaved.keys()])].sort()
+    },
+    isUnsaved: (key) => unsaved.has(key),
   }
 }

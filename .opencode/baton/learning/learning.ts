@@ -3,7 +3,7 @@ import { basename } from "node:path"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { withDeadline } from "../host/async.ts"
+import { createKeyedQueue, withDeadline } from "../host/async.ts"
 import { findMainWorktree } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
@@ -132,7 +132,7 @@ export const createLearningFeature = async (
     work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   const timers = new Map<string, NodeJS.Timeout>()
   const gathering = new Map<string, Promise<void>>()
-  const storing = new Map<string, Promise<void>>()
+  const storing = createKeyedQueue()
   const forgetting = new Set<Promise<void>>()
   const touched = new Set<string>()
   const asked = new Set<string>()
@@ -155,14 +155,10 @@ export const createLearningFeature = async (
     await verify(sessionID)
   }
   /** One behind the other: what one has stored the next finds stored. */
-  const store = (sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void> => {
-    const work = (storing.get(sessionID) ?? Promise.resolve()).then(async () => {
+  const store = (sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void> =>
+    storing.add(sessionID, async () => {
       if (await verify(sessionID)) await capture.store(sessionID, isMeant)
     })
-    const settled = work.catch(() => {})
-    storing.set(sessionID, settled)
-    return work
-  }
   const busy = (sessionID: string): void => {
     clearTimeout(timers.get(sessionID))
     timers.delete(sessionID)
@@ -193,7 +189,7 @@ export const createLearningFeature = async (
     await Promise.all([gathering.get(sessionID), replayed])
     await store(sessionID)
     await records.forget(sessionID)
-    for (const memory of [gathering, storing, touched, asked, roots]) memory.delete(sessionID)
+    for (const memory of [gathering, touched, asked, roots]) memory.delete(sessionID)
   }
 
   return {

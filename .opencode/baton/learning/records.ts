@@ -1,8 +1,9 @@
 import { readdir, rm } from "node:fs/promises"
 import type { ZodType } from "zod"
+import { createKeyedQueue } from "../host/async.ts"
 import { describeError, isAbsent, type Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
-import { createSessionStore, type StateFolder } from "../host/state.ts"
+import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { LEARNING_TYPES, type LearningType } from "./known.ts"
 
 /** One thing a user said in a session that is to be learned. */
@@ -129,44 +130,31 @@ export type SessionRecords = {
 const FOLDER = "learning/sessions"
 /** A file for each session with something that waits, so that a start need not look into all of them. */
 const MARKERS = "learning/waiting"
-const SUFFIX = ".json"
 
 export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: number }): SessionRecords => {
   const { state, log, pid } = deps
-  const store = createSessionStore({ state, folder: FOLDER, schema: sessionRecordSchema, log })
-  /** What the disk refused. */
-  const unsaved = new Map<string, SessionRecord>()
-  /** Changes that are under way, each session's one behind the other. */
-  const changing = new Map<string, Promise<unknown>>()
+  const store = createJsonStore({ state, folder: FOLDER, schema: sessionRecordSchema, log })
+  /** Each session's changes, one behind the other. */
+  const changes = createKeyedQueue()
   const marker = (sessionID: string) => state.path(MARKERS, sessionID)
 
-  const list = async (folder: string): Promise<string[]> => {
+  const marked = async (): Promise<string[]> => {
     try {
-      return (await readdir(state.path(folder))).filter((name) => /^[\w-]+(?:\.json)?$/.test(name))
+      return (await readdir(state.path(MARKERS))).filter((name) => /^[\w-]+$/.test(name))
     } catch (error) {
-      if (!isAbsent(error)) log.warn("records cannot be listed", { folder, error: describeError(error) })
+      if (!isAbsent(error)) log.warn("records cannot be listed", { folder: MARKERS, error: describeError(error) })
       return []
     }
   }
 
-  const stored = async (sessionID: string): Promise<SessionRecord | undefined> =>
-    unsaved.get(sessionID) ?? (await store.read(sessionID))
-
-  const settled = async (sessionID: string): Promise<SessionRecord | undefined> => {
-    await changing.get(sessionID)
-    return stored(sessionID)
+  const readAll = async (sessionIDs: Iterable<string>): Promise<SessionRecord[]> => {
+    const records = await Promise.all([...sessionIDs].map(read))
+    return records.filter((record) => record !== undefined)
   }
 
-  const afterOthers = async <T>(sessionID: string, work: () => Promise<T>): Promise<T> => {
-    const mine = (changing.get(sessionID) ?? Promise.resolve()).then(work)
-    // Whoever asked for the work before this one hears of its failure.
-    const over = mine.catch(() => {})
-    changing.set(sessionID, over)
-    try {
-      return await mine
-    } finally {
-      if (changing.get(sessionID) === over) changing.delete(sessionID)
-    }
+  const read = async (sessionID: string): Promise<SessionRecord | undefined> => {
+    await changes.idle(sessionID)
+    return store.read(sessionID)
   }
 
   const mark = async (sessionID: string, waits: boolean): Promise<void> => {
@@ -179,33 +167,26 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
   }
 
   return {
-    read: async (sessionID) => (await settled(sessionID)) ?? emptyRecord(sessionID, pid),
+    read: async (sessionID) => (await read(sessionID)) ?? emptyRecord(sessionID, pid),
     update: (sessionID, change) =>
-      afterOthers(sessionID, async () => {
-        const before = (await stored(sessionID)) ?? emptyRecord(sessionID, pid)
+      changes.add(sessionID, async () => {
+        const before = (await store.read(sessionID)) ?? emptyRecord(sessionID, pid)
         const changed = change(before)
         if (changed === before) return before
         const after = { ...changed, pid }
         if (isWaiting(after) && !isWaiting(before)) await mark(sessionID, true)
-        if (await store.write(sessionID, after)) unsaved.delete(sessionID)
-        else unsaved.set(sessionID, after)
+        await store.write(sessionID, after)
         if (!isWaiting(after) && isWaiting(before)) await mark(sessionID, false)
         return after
       }),
-    isUnsaved: (sessionID) => unsaved.has(sessionID),
+    isUnsaved: store.isUnsaved,
     waiting: async () => {
-      const sessionIDs = new Set([...(await list(MARKERS)), ...unsaved.keys()])
-      const records = await Promise.all([...sessionIDs].map(settled))
-      return records.filter((record) => record !== undefined).filter(isWaiting)
+      const unsaved = (await store.keys()).filter(store.isUnsaved)
+      return (await readAll(new Set([...(await marked()), ...unsaved]))).filter(isWaiting)
     },
-    all: async () => {
-      const names = (await list(FOLDER)).filter((name) => name.endsWith(SUFFIX))
-      const records = await Promise.all(names.map((name) => store.read(name.slice(0, -SUFFIX.length))))
-      return records.filter((record) => record !== undefined)
-    },
+    all: async () => readAll(await store.keys()),
     forget: (sessionID) =>
-      afterOthers(sessionID, async () => {
-        unsaved.delete(sessionID)
+      changes.add(sessionID, async () => {
         await mark(sessionID, false)
         await store.remove(sessionID)
       }),

@@ -3,7 +3,7 @@ import { createRecentMap } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
-import { createSessionStore, type SessionStore, type StateFolder } from "../host/state.ts"
+import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type Role } from "./parse.ts"
 
 /** How a session came to its task. */
@@ -41,8 +41,8 @@ export const taskBindingSchema = (z: Zod): ZodType<TaskBinding> =>
   })
 
 /** The bindings of a project's sessions, under `.opencode/state/tasks`, where every feature finds them. */
-export const storedBindings = (deps: { state: StateFolder; log: Log }): SessionStore<TaskBinding> =>
-  createSessionStore({ ...deps, folder: "tasks", schema: taskBindingSchema })
+export const storedBindings = (deps: { state: StateFolder; log: Log }): JsonStore<TaskBinding> =>
+  createJsonStore({ ...deps, folder: "tasks", schema: taskBindingSchema })
 
 /** A page is small enough to cost 5–35 ms whatever the session's length (measured at 10,000 messages on 1.18.33). */
 const PAGE_MESSAGES = 50
@@ -134,7 +134,7 @@ export type TaskRegistry = {
 }
 
 type TaskRegistryDeps = {
-  store: SessionStore<TaskBinding>
+  store: Pick<JsonStore<TaskBinding>, "read" | "write" | "remove">
   sessions: Pick<Sessions, "messages" | "parent">
   log: Log
   now: () => Date

@@ -54,7 +54,7 @@ describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
       const damaged = handoffs()
       expect(damaged.status).toBe(1)
       expect(damaged.stdout).toContain("goal 3")
-      expect(damaged.stderr).toContain("stored handoff is unusable and ignored")
+      expect(damaged.stderr).toContain("stored state is unusable and ignored")
     },
   )
 

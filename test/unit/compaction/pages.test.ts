@@ -7,7 +7,7 @@ import {
 } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
-import type { SessionStore } from "../../../.opencode/baton/host/state.ts"
+import type { JsonStore } from "../../../.opencode/baton/host/state.ts"
 import { createTaskRegistry, type TaskBinding } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
@@ -17,7 +17,7 @@ import { BINDING } from "../../support/task-binding.ts"
 
 const { sessionID } = BINDING
 
-const onDisk = <T>(value: T | undefined): SessionStore<T> => ({
+const onDisk = <T>(value: T | undefined): Pick<JsonStore<T>, "read" | "write" | "remove"> => ({
   read: async () => value,
   write: async () => true,
   remove: async () => {},
@@ -37,7 +37,7 @@ const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?
   const sessions = createFakeSessions(new Map([[sessionID, { messages }]]), { cursors })
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
-  const bindings: SessionStore<TaskBinding> = onDisk(BINDING)
+  const bindings: Pick<JsonStore<TaskBinding>, "read" | "write" | "remove"> = onDisk(BINDING)
   const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
   const journals = createJournals(onDisk(journal))
   const turns = createTurns({

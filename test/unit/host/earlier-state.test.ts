@@ -2,7 +2,7 @@ import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { journalSchema } from "../../../.opencode/baton/compaction/session-state.ts"
-import { createSessionStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { createJsonStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { storedBindings } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
@@ -34,7 +34,7 @@ describe("the state that 0.1.0 left", () => {
     promised("install.E1", "its compactions go on being counted, with the handoff and the note they had"),
     async () => {
       const { state, log } = open()
-      const journals = createSessionStore({ state, folder: "compactions", schema: journalSchema, log })
+      const journals = createJsonStore({ state, folder: "compactions", schema: journalSchema, log })
       expect(await journals.read(SESSION)).toMatchObject({
         count: 1,
         lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },

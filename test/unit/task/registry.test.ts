@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { Answer, MessagePage, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
-import type { SessionStore } from "../../../.opencode/baton/host/state.ts"
+import type { JsonStore } from "../../../.opencode/baton/host/state.ts"
 import { createTaskRegistry, type TaskBinding } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
@@ -8,7 +8,9 @@ import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const NOW = new Date("2026-01-01T00:00:00.000Z")
 
-const createMemoryStore = (): SessionStore<TaskBinding> & { values: Map<string, TaskBinding> } => {
+const createMemoryStore = (): Pick<JsonStore<TaskBinding>, "read" | "write" | "remove"> & {
+  values: Map<string, TaskBinding>
+} => {
   const values = new Map<string, TaskBinding>()
   return {
     values,
@@ -189,7 +191,7 @@ describe("the task registry", () => {
   test(promised("task.B3", "of two bindings at once the later one ends up on disk"), async () => {
     const { store } = setUp()
     const writes: (() => void)[] = []
-    const slow: SessionStore<TaskBinding> = {
+    const slow: Pick<JsonStore<TaskBinding>, "read" | "write" | "remove"> = {
       ...store,
       write: (sessionID, value) =>
         new Promise((resolve) => {

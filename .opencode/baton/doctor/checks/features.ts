@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
-import type { Log } from "../../host/log.ts"
+import { type Log, SILENT } from "../../host/log.ts"
 import { findPrograms, isExecutableFile } from "../../host/process.ts"
 import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
@@ -30,7 +30,7 @@ export const handoffsCheck: Check = {
     const warn = (_message: string, { path, error }: Record<string, unknown> = {}): void => {
       unusable.push([path, error].filter(Boolean).join(": "))
     }
-    const all = await createHandoffRecords({ state: createStateFolder(root), log: { warn } }).list()
+    const all = await createHandoffRecords({ state: createStateFolder(root), log: { ...SILENT, warn } }).list()
     const unsent = all.filter(({ arrivals }) => arrivals.length === 0)
     const waiting = unsent.length === 0 ? "" : `, ${unsent.length} not sent yet`
     const count = `${all.length} ${all.length === 1 ? "handoff" : "handoffs"}${waiting}`

@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { createSessionStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { createJsonStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { taskBindingSchema } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
@@ -11,7 +11,7 @@ import { BINDING } from "../../support/task-binding.ts"
 const openStore = (root = temporaryFolder()) => {
   const log = createRecordedLog()
   const state = createStateFolder(root)
-  return { log, state, root, store: createSessionStore({ state, folder: "tasks", schema: taskBindingSchema, log }) }
+  return { log, state, root, store: createJsonStore({ state, folder: "tasks", schema: taskBindingSchema, log }) }
 }
 
 describe("stored session state", () => {
@@ -37,6 +37,8 @@ describe("stored session state", () => {
       writeFileSync(state.path("tasks", "ses_1.json"), content)
       expect(await store.read("ses_1")).toBeUndefined()
       expect(log.lines).toMatchObject([{ level: "warn", extra: { path: state.path("tasks", "ses_1.json") } }])
+      expect(await store.write("ses_1", BINDING)).toBe(true)
+      expect(readFileSync(state.path("tasks", "ses_1.json.unusable"), "utf8")).toBe(content)
     },
   )
 
@@ -46,6 +48,31 @@ describe("stored session state", () => {
     writeFileSync(join(root, ".opencode", "state"), "a file in the way")
     expect(await store.write("ses_1", BINDING)).toBe(false)
     expect(log.lines).toMatchObject([{ level: "warn" }])
+  })
+
+  test(promised("faults.F1", "what the disk refuses is known to this process, until the disk takes it"), async () => {
+    const { store, root } = openStore()
+    mkdirSync(join(root, ".opencode"))
+    writeFileSync(join(root, ".opencode", "state"), "a file in the way")
+    await store.write("ses_1", BINDING)
+    expect([await store.read("ses_1"), await store.keys(), store.isUnsaved("ses_1")]).toEqual([
+      BINDING,
+      ["ses_1"],
+      true,
+    ])
+    rmSync(join(root, ".opencode", "state"))
+    expect(await store.write("ses_1", BINDING)).toBe(true)
+    expect(store.isUnsaved("ses_1")).toBe(false)
+  })
+
+  test(promised("faults.F1", "a file that cannot be read is not overwritten"), async () => {
+    const { store, state } = openStore()
+    // A folder is there and cannot be read as a file, whoever runs this.
+    mkdirSync(state.path("tasks", "ses_1.json"), { recursive: true })
+    expect(await store.read("ses_1")).toBeUndefined()
+    expect(await store.write("ses_1", BINDING)).toBe(false)
+    expect(await store.read("ses_1")).toEqual(BINDING)
+    expect(readdirSync(state.path("tasks"))).toEqual(["ses_1.json"])
   })
 
   test("a session id that is no file name is refused", async () => {
