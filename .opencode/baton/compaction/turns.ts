@@ -56,7 +56,7 @@ const createActivityTracker = ({
   journals,
   root,
 }: {
-  tasks: Pick<TaskRegistry, "peek">
+  tasks: Pick<TaskRegistry, "peek" | "find">
   journals: Journals
   root: string
 }): ActivityTracker => {
@@ -72,8 +72,9 @@ const createActivityTracker = ({
     saving.set(sessionID, timer)
   }
 
-  const update = (sessionID: string, change: (activity: Activity) => Activity): void => {
-    if (!tasks.peek(sessionID)) return
+  const update = async (sessionID: string, change: (activity: Activity) => Activity): Promise<void> => {
+    // The task of a session that goes on may still be searched for in its history.
+    if (!tasks.peek(sessionID) && !(await tasks.find(sessionID))) return
     void journals.update(sessionID, (journal) => ({ ...journal, activity: change(journal.activity) }))
     saveSoon(sessionID)
   }

@@ -1,5 +1,6 @@
 import type { GitState } from "../host/git.ts"
 import { cutText } from "../host/log.ts"
+import { isSummary } from "../host/messages.ts"
 import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import {
   type Activity,
@@ -63,7 +64,7 @@ export const readHistory = async (
       break
     }
     const { messages, isOldest } = answer.value
-    for (const message of messages) if (message.info.role === "assistant" && message.info.summary) compactions++
+    compactions += messages.filter(isSummary).length
     const users = messages.filter((message) => message.info.role === "user")
     firstRequest = users.map(({ parts }) => collectUserText(parts)).find((text) => text.trim() !== "") ?? firstRequest
     pages.unshift(messages.flatMap(stepsOf))

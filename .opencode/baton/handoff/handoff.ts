@@ -4,6 +4,7 @@ import { isMainThread } from "node:worker_threads"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
+import { createRecentMap } from "../host/async.ts"
 import { readDirtyFiles, readGitState } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { cutText, type Log } from "../host/log.ts"
@@ -245,7 +246,7 @@ export type ToolOffers = ReturnType<typeof createToolOffers>
  * nothing over sends what it would send without the bundle.
  */
 export const createToolOffers = () => {
-  const asked = new Map<string, Set<HandoffTool>>()
+  const asked = createRecentMap<Set<HandoffTool>>()
   return {
     apply: (messages: readonly StoredMessage[]): void => {
       const newest = messages.findLast(({ info }) => info.role === "user")?.info

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
-import { lazy } from "../host/async.ts"
+import { createRecentMap, lazy } from "../host/async.ts"
 import type { HandoffSetup } from "./tools.ts"
 
 type Turn = {
@@ -17,7 +17,7 @@ const NO_TURN: Turn = { goal: "", isComing: false }
 
 /** What belongs to the newest user message of a session, and ends with the next one. */
 export const createUserTurns = () => {
-  const turns = new Map<string, Turn>()
+  const turns = createRecentMap<Turn>()
   return {
     commandGiven: (sessionID: string, goal: string): void => void turns.set(sessionID, { goal, isComing: true }),
     messageArrived: (sessionID: string): void => {

@@ -1,7 +1,7 @@
 import type { ZodType } from "zod"
 import type { Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
-import type { Sessions } from "../host/sessions.ts"
+import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { findMarker } from "./draft.ts"
@@ -113,7 +113,7 @@ export type ChainDeps = {
 /**
  * The sessions that one came from: whoever handed over to it or started it as a subagent, and so on back.
  *
- * The search ends at the session that is wanted. A record that is lost is made up for by the marker, which stands in the session's first message.
+ * The search ends at the session that is wanted. A record that is lost is made up for by the marker, which stands in the session's first message: a draft that is quoted later is none.
  */
 const findOrigins = async (
   deps: ChainDeps,
@@ -140,15 +140,23 @@ const findOrigins = async (
   return found
 }
 
-const NEWEST_MESSAGES = 100
+const PAGE_MESSAGES = 100
+/** A marker further back is not looked for. */
+const MAX_PAGES = 20
 
 const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<string | undefined> => {
-  const answer = await sessions.messages(sessionID, NEWEST_MESSAGES)
-  if (answer.kind === "failed") return undefined
-  const texts = answer.value.messages
-    .filter(({ info }) => info.role === "user")
-    .map(({ parts }) => collectUserText(parts))
-  return texts.map(findMarker).find((marker) => marker !== undefined)?.from
+  let pages = 0
+  let first: StoredMessage | undefined
+  for await (const answer of pagesBack(sessions, sessionID, {
+    size: PAGE_MESSAGES,
+    isOver: () => pages++ >= MAX_PAGES,
+  })) {
+    if (answer.kind === "failed") return undefined
+    const { messages, isOldest } = answer.value
+    first = messages.find(({ info }) => info.role === "user") ?? first
+    if (isOldest) return first && findMarker(collectUserText(first.parts))?.from
+  }
+  return undefined
 }
 
 /** Whether two sessions belong together: one came from the other, or both from a third, over handoffs and subagents. */

@@ -17,7 +17,7 @@ const isRequest = (message: StoredMessage): boolean =>
   message.info.role === "user" && message.parts.some((part) => part.type === "compaction")
 
 /** OpenCode's own rule for a summary that counts: finished, and without error. */
-const isSummary = ({ info }: StoredMessage): boolean =>
+export const isSummary = ({ info }: StoredMessage): boolean =>
   info.role === "assistant" && info.summary === true && info.finish !== undefined && info.error === undefined
 
 const textOf = (message: StoredMessage): string =>

@@ -23,6 +23,19 @@ export const TEMPORARY = ".tmp"
 
 const flush = promisify(fsync)
 
+/** A new name outlives a power cut when its folder is on the disk. Where a folder cannot be opened, as on Windows, it is not. */
+const flushFolder = async (folder: string): Promise<void> => {
+  let file: number | undefined
+  try {
+    file = openSync(folder, "r")
+    await flush(file)
+  } catch {
+    // The text itself is on the disk.
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}
+
 /** Never throws: the error that led here is the one to tell, and what stays is swept later. */
 export const removeTemporary = (path: string): void => {
   try {
@@ -54,6 +67,7 @@ export const replaceFile = async (
       closeSync(file)
     }
     renameSync(temporary, path)
+    if (isDurable) await flushFolder(dirname(path))
   } catch (error) {
     removeTemporary(temporary)
     throw error

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
-import { lazy, withDeadline } from "../host/async.ts"
+import { createRecentMap, lazy, withDeadline } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 
 export const LEARNED_TOOL = "learned"
@@ -41,9 +41,10 @@ export const createLearningHooks = (core: Core): Hooks => {
   } = core
   const feature = core.feature("learning")
   const { log } = feature
-  const parents = new Map<string, string | undefined>()
+  /** Parents of the sessions that this process saw begin; null for none. */
+  const parents = createRecentMap<string | null>()
   /** What a session's newest command became: the parts of its next message, unless the command fails before that. */
-  const expanded = new Map<string, readonly Part[]>()
+  const expanded = createRecentMap<readonly Part[]>()
 
   const load = lazy(async () => {
     const [{ createLearningFeature }, services] = await Promise.all([import("./learning.ts"), core.services()])
@@ -115,7 +116,7 @@ export const createLearningHooks = (core: Core): Hooks => {
     event: feature.observer((event) => {
       switch (event.type) {
         case "session.created":
-          parents.set(event.properties.info.id, event.properties.info.parentID)
+          parents.set(event.properties.info.id, event.properties.info.parentID ?? null)
           return undefined
         case "session.idle":
           return load.current?.then((loaded) => loaded?.idle(event.properties.sessionID))

@@ -3,6 +3,7 @@
  * for a wrong command line.
  */
 
+import { statSync } from "node:fs"
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"
@@ -35,6 +36,10 @@ type Request =
       readonly json: boolean
     }
 
+const ACTIONS: ReadonlySet<string> = new Set(["list", "show", "forget", "export"])
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
 /** Reads `[list | show ID | forget ID | export] [DIR] [OPTIONS]`. @throws Error for anything else, in words for a person */
 const readArguments = (args: readonly string[]): Request => {
   const { values, positionals } = parseArgs({
@@ -47,7 +52,9 @@ const readArguments = (args: readonly string[]): Request => {
     },
   })
   const { json, all, reason } = values
-  const [action = "list", ...rest] = positionals
+  const [first = "list", ...others] = positionals
+  // A folder alone is listed.
+  const [action, ...rest] = ACTIONS.has(first) || !isFolder(first) ? [first, ...others] : ["list", ...positionals]
   const checked = (words: readonly string[]): string | undefined => {
     if (words.length > 1) throw new Error(`expected one project folder, received ${words.length}`)
     return words[0]

@@ -3,7 +3,7 @@ import { basename } from "node:path"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { createKeyedQueue, withDeadline } from "../host/async.ts"
+import { createKeyedQueue, createRecentMap, type RecentMap, withDeadline } from "../host/async.ts"
 import { findMainWorktree } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
@@ -78,8 +78,8 @@ export type LearningFeature = {
 
 type LearningContext = {
   readonly log: Log
-  /** Parents of the sessions that this process saw begin; `has` is false for others. */
-  readonly parents: ReadonlyMap<string, string | undefined>
+  /** Parents of the sessions that this process saw begin; null for none, undefined for others. */
+  readonly parents: Pick<RecentMap<string | null>, "get">
 }
 
 const isOthers = ({ pid, sayings }: SessionRecord, now: number): boolean =>
@@ -110,9 +110,9 @@ export const createLearningFeature = async (
   const findTask = async (sessionID: string) => (await tasks.find(sessionID))?.taskID
   const capture = createCapture({ records, known, outbox, sessions, project, findTask, root, log })
 
-  const roots = new Map<string, boolean>()
+  const roots = createRecentMap<boolean>()
   const knownIsRoot = (sessionID: string): boolean | undefined =>
-    parents.has(sessionID) ? parents.get(sessionID) === undefined : roots.get(sessionID)
+    parents.get(sessionID) === undefined ? roots.get(sessionID) : parents.get(sessionID) === null
   /** @returns undefined when OpenCode does not tell */
   const findIsRoot = async (sessionID: string): Promise<boolean | undefined> => {
     const seen = knownIsRoot(sessionID)
@@ -135,7 +135,7 @@ export const createLearningFeature = async (
   const storing = createKeyedQueue()
   const forgetting = new Set<Promise<void>>()
   const touched = new Set<string>()
-  const asked = new Set<string>()
+  const asked = createRecentMap<true>()
 
   const gather = (sessionID: string): Promise<void> => {
     const work = inBackground(sessionID, capture.gather(sessionID))
@@ -197,7 +197,7 @@ export const createLearningFeature = async (
       const { sessionID, id: messageID } = message
       busy(sessionID)
       const text = collectUserText(parts)
-      if (asksForLearnings(text)) asked.add(sessionID)
+      if (asksForLearnings(text)) asked.set(sessionID, true)
       const isUsers = knownIsRoot(sessionID)
       if (isUsers === false) return
       touched.add(sessionID)

@@ -1,3 +1,4 @@
+import { createRecentMap } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { findCompletedCompaction, isAwaitingSummary, withNote } from "../host/messages.ts"
@@ -165,10 +166,10 @@ const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
  * provider caches hit; a session that began without any gets none before its next compaction.
  */
 export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): Recall => {
-  const expected = new Set<string>()
-  const given = new Map<string, Given>()
+  const expected = createRecentMap<true>()
+  const given = createRecentMap<Given>()
   /** By session, the message beside which the record was last found to have nothing. */
-  const emptyAnchors = new Map<string, string>()
+  const emptyAnchors = createRecentMap<string>()
 
   const choose = async (sessionID: string, { messageID, text }: Anchor): Promise<Given | undefined> => {
     const at = now()
@@ -222,7 +223,7 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
     },
     hasGiven: (sessionID) => given.has(sessionID),
     summaryExpected: (sessionID) => {
-      expected.add(sessionID)
+      expected.set(sessionID, true)
     },
     forget: (sessionID) => {
       expected.delete(sessionID)

@@ -254,7 +254,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
         `a text for ${id} has ${maxTextBytes - room} of ${maxTextBytes} bytes left, which is too few`,
       )
     }
-    const path = state.path("handoffs", fitted.file)
+    const path = state.path("long-texts", fitted.file)
     const kept = await access(path).then(
       () => true,
       () => false,

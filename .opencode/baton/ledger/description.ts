@@ -41,7 +41,7 @@ export const fitText = (taskID: string, text: string, maxBytes: number): FittedT
   if (size <= maxBytes) return { kind: "whole", text: full }
   const digest = createHash("sha256").update(full).digest("hex").slice(0, 12)
   const file = `${taskID.toLowerCase().replaceAll(/[^a-z0-9-]/g, "_")}-${digest}.md`
-  const pointer = `[cut: ${size} bytes in all; the full text is in .opencode/state/handoffs/${file}]`
+  const pointer = `[cut: ${size} bytes in all; the full text is in .opencode/state/long-texts/${file}]`
   const room = maxBytes - Buffer.byteLength(pointer) - 2
   if (room < 0) return { kind: "no-room" }
   return { kind: "cut", text: `${takeBytes(full, room)}\n\n${pointer}`, file, full }

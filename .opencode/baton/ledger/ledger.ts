@@ -62,7 +62,7 @@ export type Ledger = LearningLedger & {
   replaceDescription(id: string, description: string, options?: CallOptions): Promise<LedgerWrite>
   /**
    * The text as it can be passed to the program: unchanged when it fits, else cut with a pointer to the full text,
-   * which is then kept under `.opencode/state/handoffs/`. The same text always gives the same result.
+   * which is then kept under `.opencode/state/long-texts/`. The same text always gives the same result.
    * @param room bytes to leave free for what the caller puts around it
    * @throws NoRoomError when no room is left for the pointer; the file system's error when the full text cannot be kept
    */

@@ -1,3 +1,4 @@
+import { createRecentMap } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import type { LearningLedger } from "./client.ts"
 import { handoffOverhead, mergeHandoff, NoRoomError, toHandoffBody } from "./description.ts"
@@ -61,7 +62,7 @@ const takeStep = (ledger: LearningLedger, step: LearningStep): Promise<LedgerWri
  * the very same text than just before it; clocks play no part, so equal texts are each delivered.
  */
 export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDeps) => {
-  const firstSeen = new Map<string, number>()
+  const firstSeen = createRecentMap<number>()
 
   /** A program that a killed process left behind may still write. */
   const graceLeft = (attempt: OutboxAttempt | undefined): number => {

@@ -2,7 +2,7 @@ import type { ZodType } from "zod"
 import { createRecentMap } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
-import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type Role } from "./parse.ts"
 
@@ -46,16 +46,11 @@ export const storedBindings = (deps: { state: StateFolder; log: Log }): JsonStor
 
 /** A page is small enough to cost 5–35 ms whatever the session's length (measured at 10,000 messages on 1.18.33). */
 const PAGE_MESSAGES = 50
-/** OpenCode before cursors (1.2.15 among them) can only be asked for more of the newest. */
-const WIDER_PAGE_MESSAGES = 400
 
 type HistorySearch =
   | { kind: "found"; task: ParsedTask; text: string }
-  /**
-   * Nothing in what was read; `complete` says whether that was everything, `isCutShort` whether more could have been read,
-   * and `unread` where. `firstText` is the oldest user text read.
-   */
-  | { kind: "nothing"; complete: boolean; isCutShort: boolean; unread?: string; firstText?: string }
+  /** `isComplete`: everything was read. `firstText`: the oldest user text that was read. */
+  | { kind: "nothing"; isComplete: boolean; firstText?: string }
   | { kind: "failed"; reason: string }
 
 type Read = { task: ParsedTask; text: string } | undefined
@@ -83,40 +78,23 @@ const oldestUserText = (messages: readonly StoredMessage[]): string | undefined 
  * Finds a session's newest `Task:` line in its stored messages, page by page from the newest back, until `isOver()`.
  *
  * For a session that was running before the bundle was there. Never reads the whole history at once.
- *
- * @param from the `unread` of an earlier search
  */
 const searchHistory = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
   isOver: () => boolean,
-  from?: string,
 ): Promise<HistorySearch> => {
-  let cursor = from
-  let limit = PAGE_MESSAGES
+  let isComplete = false
   let firstText: string | undefined
-  for (;;) {
-    const page = await sessions.messages(sessionID, limit, cursor)
-    if (page.kind === "failed") return page
-    const { messages, older } = page.value
+  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+    if (answer.kind === "failed") return answer
+    const { messages, isOldest } = answer.value
     const found = newestTask(messages)
     if (found) return { kind: "found", ...found }
     firstText = oldestUserText(messages) ?? firstText
-    const complete = messages.length < limit
-    const canWiden = older === undefined && cursor === undefined && limit === PAGE_MESSAGES
-    const isAll = complete || (older === undefined && !canWiden)
-    if (isAll || isOver()) {
-      return {
-        kind: "nothing",
-        complete,
-        isCutShort: !isAll,
-        ...(isAll || older === undefined ? {} : { unread: older }),
-        ...(firstText === undefined ? {} : { firstText }),
-      }
-    }
-    if (older === undefined) limit = WIDER_PAGE_MESSAGES
-    else cursor = older
+    isComplete = isOldest
   }
+  return { kind: "nothing", isComplete, ...(firstText === undefined ? {} : { firstText }) }
 }
 
 /** Which task a session works on. No call throws. */
@@ -156,8 +134,6 @@ type Remembered = {
   /** The first message of a child that was born here. */
   brief?: string
   searching?: Promise<TaskBinding | undefined>
-  /** Where a search of the history ran out of time: the next one goes on there. */
-  cursor?: string
   /** One write at a time: of two at once the older binding might be the last to be renamed into place. */
   storing?: Promise<unknown>
 }
@@ -227,16 +203,14 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
 
   const findInHistory = async (sessionID: string): Promise<Found> => {
     const over = now().getTime() + searchDeadlineMs
-    const session = recall(sessionID)
-    const search = await searchHistory(sessions, sessionID, () => now().getTime() >= over, session.cursor)
+    const search = await searchHistory(sessions, sessionID, () => now().getTime() >= over)
     if (search.kind === "found") return { kind: "task", task: search.task, text: search.text, origin: "history" }
     if (search.kind === "failed") {
       log.warn("task not found: the history cannot be read", { sessionID, reason: search.reason })
       return { kind: "nothing", isCertain: false }
     }
-    log.debug("session has no task: nothing to do", { sessionID, wholeHistoryRead: search.complete })
-    if (search.unread !== undefined) session.cursor = search.unread
-    return { kind: "nothing", isCertain: !search.isCutShort }
+    log.debug("session has no task: nothing to do", { sessionID, wholeHistoryRead: search.isComplete })
+    return { kind: "nothing", isCertain: search.isComplete }
   }
 
   const findStored = async (sessionID: string): Promise<TaskBinding | undefined> => {
@@ -279,7 +253,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const ownBrief = async (sessionID: string): Promise<string> => {
     const { brief } = recall(sessionID)
     if (brief !== undefined) return brief
-    const page = await searchHistory(sessions, sessionID, () => true)
+    let pages = 0
+    const page = await searchHistory(sessions, sessionID, () => pages++ > 0)
     return page.kind === "nothing" ? (page.firstText ?? "") : page.kind === "found" ? page.text : ""
   }
 

@@ -137,6 +137,18 @@ describe("read_session", () => {
     expect((await setUp({ others, records: [] }).ask()).output).toContain("(End of session")
   })
 
+  test(
+    promised("handoff.B5", "a draft that is quoted later makes no chain; the first message counts, however far back"),
+    async () => {
+      const marker = userMessage([textPart(renderMarker(OLD))], "msg_marker")
+      const later = conversation(250)
+      const askWith = (messages: FakeSession["messages"] & object) =>
+        setUp({ records: [], others: { [READER]: { messages } } }).ask()
+      expect((await askWith([...conversation(1), marker])).output).toContain("it is not in this session's chain")
+      expect((await askWith([marker, ...later])).output).toContain("(End of session")
+    },
+  )
+
   test.each([true, false])(promised("handoff.D3", "before pages back (cursors: %s)"), async (cursors) => {
     const { ask } = setUp({ messages: conversation(1_000), cursors })
     const { output } = await ask({ before: "msg_500", limit: 2 })

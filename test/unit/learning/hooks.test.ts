@@ -90,6 +90,21 @@ describe("the hooks of session learning", () => {
     expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
   })
 
+  test(
+    promised("learning.C1", "settings that name no project load nothing, not even to find it switched off"),
+    async () => {
+      const { begin, say, logged } = open({}, (directory) => {
+        mkdirSync(join(directory, ".opencode"))
+        writeFileSync(join(directory, ".opencode", "baton.json"), JSON.stringify({ learning: { enabled: false } }))
+      })
+      await begin()
+      await say("msg_1", "Fix the parser.")
+      expect(logged).toEqual([])
+      await say("msg_2", "No, use pnpm instead of npm.")
+      expect(logged.map(({ message }) => message).join()).toContain("switched off")
+    },
+  )
+
   test(promised("learning.B1", "a message that teaches nothing leaves nothing"), async () => {
     const { begin, say, directory } = open()
     await begin()

@@ -137,9 +137,9 @@ describe("writing", () => {
     expect(await ledger.appendLog("ts-000001", message)).toEqual({ kind: "written" })
     const sent = calls[0]?.argv.at(-1) ?? ""
     expect(Buffer.byteLength(sent)).toBeLessThanOrEqual(300)
-    const [file = ""] = readdirSync(state.path("handoffs"))
-    expect(sent).toContain(`.opencode/state/handoffs/${file}`)
-    expect(readFileSync(state.path("handoffs", file), "utf8")).toBe(message)
+    const [file = ""] = readdirSync(state.path("long-texts"))
+    expect(sent).toContain(`.opencode/state/long-texts/${file}`)
+    expect(readFileSync(state.path("long-texts", file), "utf8")).toBe(message)
   })
 
   test("refuses a description that is too long, since it cannot cut a specification", async () => {

@@ -27,7 +27,7 @@ describe("a text for the ledger", () => {
           expect(Buffer.byteLength(fitted.text)).toBeGreaterThan(limit - 4)
           expect(full.startsWith(kept)).toBe(true)
           expect(fitted).toMatchObject({ full, file: expect.stringMatching(/^ts-00000a-[0-9a-f]{12}\.md$/) })
-          expect(fitted.text).toContain(`.opencode/state/handoffs/${fitted.file}]`)
+          expect(fitted.text).toContain(`.opencode/state/long-texts/${fitted.file}]`)
           expect(fitText("TS-00000A", text, limit)).toEqual(fitted)
         },
       ),
