@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "vitest"
-import { BUILT_IN_HANDOFF_PROMPT } from "../../.opencode/baton/compaction/context.ts"
+import { DEFAULT_HANDOFF_PROMPT } from "../../.opencode/baton/compaction/context.ts"
 import { extractBrief, parseTask, ROLES, type Role } from "../../.opencode/baton/task/parse.ts"
 import { createPromptFiles, extractProtocol, fillTaskID, type PromptName } from "../../.opencode/baton/task/prompts.ts"
 import { promised } from "../requirements.ts"
@@ -104,13 +104,13 @@ describe("prompts/handoff.md", () => {
         "## Protocol state",
         "## Recording",
       ])
-      expect(headings(BUILT_IN_HANDOFF_PROMPT)).toEqual(headings(prompt("handoff")))
+      expect(headings(DEFAULT_HANDOFF_PROMPT)).toEqual(headings(prompt("handoff")))
     },
   )
 
   test.each([
     ["the file", prompt("handoff")],
-    ["the built-in text", BUILT_IN_HANDOFF_PROMPT],
+    ["the built-in text", DEFAULT_HANDOFF_PROMPT],
   ])(promised("compaction.C10", "tells a summariser without tools what to keep: %s"), (_which, text) => {
     expect(text.length).toBeLessThan(HANDOFF_MAX_CHARACTERS)
     expect(text).toContain("You have no tools")
@@ -123,7 +123,7 @@ describe("prompts/handoff.md", () => {
   })
 
   test(promised("compaction.C10", "has a built-in text that is the shorter one"), () => {
-    expect(BUILT_IN_HANDOFF_PROMPT.length).toBeLessThan(prompt("handoff").length)
+    expect(DEFAULT_HANDOFF_PROMPT.length).toBeLessThan(prompt("handoff").length)
   })
 })
 

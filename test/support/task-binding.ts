@@ -1,7 +1,7 @@
-import type { TaskBinding } from "../../.opencode/baton/task/registry.ts"
+import type { SessionTask } from "../../.opencode/baton/task/registry.ts"
 
 /** A worker's session on a task. */
-export const BINDING: TaskBinding = {
+export const BINDING: SessionTask = {
   version: 1,
   sessionID: "ses_1",
   taskID: "ts-b54507",

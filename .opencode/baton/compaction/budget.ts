@@ -9,7 +9,7 @@ export const UNKNOWN_CONTEXT_TOKENS = 32_000
 const CHARACTERS_PER_TOKEN = 4
 
 /** What a text costs, as a share of everything that may be added: 1 is the whole budget. */
-export type Meter = {
+export type Budget = {
   cost(text: string): number
   head(text: string, share: number): string
   tail(text: string, share: number): string
@@ -23,7 +23,7 @@ const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xd
  * Latin text counts four characters a token, anything else one character a token, which is never less than what
  * tokenizers make of it.
  */
-export const createMeter = (contextTokens: number): Meter => {
+export const createBudget = (contextTokens: number): Budget => {
   const tokens = Math.max(contextTokens, 1) * MAX_CONTEXT_SHARE
   const latin = Math.max(1 / MAX_ADDED_CHARACTERS, 1 / (tokens * CHARACTERS_PER_TOKEN))
   const other = Math.max(1 / MAX_ADDED_CHARACTERS, 1 / tokens)
@@ -59,7 +59,7 @@ export const createMeter = (contextTokens: number): Meter => {
 }
 
 /** A piece of what Baton adds. Pieces stand in the order given; room goes to the lowest `rank` first. */
-export type Piece = {
+export type Section = {
   name: string
   text: string
   rank: number
@@ -71,10 +71,10 @@ export type Piece = {
 
 const NOTICE_ROOM = 120
 
-const cutNotice = (piece: Piece, kept: number): string =>
+const cutNotice = (piece: Section, kept: number): string =>
   `[${piece.name} cut to ${kept} of ${piece.text.length} characters; the whole is in ${piece.source}]`
 
-const shorten = (piece: Piece, share: number, meter: Meter): string => {
+const shorten = (piece: Section, share: number, meter: Budget): string => {
   const room = share - meter.cost("x".repeat(NOTICE_ROOM))
   const head = meter.head(piece.text, Math.max(room, 0) * 0.7)
   const tail = meter.tail(piece.text.slice(head.length), Math.max(room, 0) * 0.3)
@@ -89,13 +89,13 @@ const shorten = (piece: Piece, share: number, meter: Meter): string => {
  *
  * @returns text whose cost is at most 1
  */
-export const joinWithinBudget = (pieces: readonly Piece[], meter: Meter): string => {
+export const fitSections = (pieces: readonly Section[], meter: Budget): string => {
   const present = pieces.filter((piece) => piece.text.trim() !== "")
   const separator = meter.cost("\n\n")
   let left = 1 - separator * present.length
   if (present.length > 0) left -= meter.cost("x".repeat(Math.min(NOTICE_ROOM * 2, 240)))
   const ranked = present.toSorted((a, b) => a.rank - b.rank)
-  const granted = new Map<Piece, number>()
+  const granted = new Map<Section, number>()
   for (const piece of ranked) {
     const grant = Math.max(0, Math.min(meter.cost(piece.text), piece.share, left))
     granted.set(piece, grant)

@@ -1,20 +1,20 @@
 import type { Hooks } from "@opencode-ai/plugin"
-import { createRecentMap, type RecentMap, withDeadline } from "../host/async.ts"
+import { createLruMap, type LruMap, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { findCompletedCompaction, keepsPriorSummary } from "../host/messages.ts"
+import { latestCompaction, showsPreviousSummary } from "../host/messages.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import type { TaskBinding, TaskRegistry } from "../task/registry.ts"
-import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
-import { type GatherDeps, type Gathered, gatherIdentityAndFacts, readInstructions } from "./context.ts"
+import type { SessionTask, TaskRegistry } from "../task/registry.ts"
+import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
+import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
 import { createRecorder, type Recorder } from "./recorder.ts"
-import { type CompactionJournal, type Journals, originalSpecification, withoutOwnHandoff } from "./session-state.ts"
+import { originalSpecification, type SessionState, type SessionStates, withoutOwnHandoff } from "./session-state.ts"
 import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
 
 /** Everything for the prompt but the prior summary, which only the hook itself can tell. */
-type Prepared = { readonly binding: TaskBinding; readonly found: Gathered; readonly instructions: string }
+type Prepared = { readonly binding: SessionTask; readonly found: CompactionContext; readonly instructions: string }
 
 /** What was prepared longer ago belongs to a compaction that did not come. */
 export const PREPARATION_MS = 5_000
@@ -28,23 +28,23 @@ type Preparations = {
 }
 
 export const createPreparations = (
-  deps: GatherDeps & {
+  deps: ContextDeps & {
     tasks: Pick<TaskRegistry, "find">
-    journals: Pick<Journals, "load">
+    journals: Pick<SessionStates, "load">
     log: Log
     /** Milliseconds that only ever grow. */
     clock: () => number
   },
 ): Preparations => {
   const { tasks, journals, log, clock } = deps
-  const begun = createRecentMap<{ at: number; prepared: Promise<Prepared | undefined> }>()
+  const begun = createLruMap<{ at: number; prepared: Promise<Prepared | undefined> }>()
 
   const prepare = async (sessionID: string): Promise<Prepared | undefined> => {
     const binding = await tasks.find(sessionID)
     if (!binding) return undefined
     const journal = await journals.load(sessionID)
     const [found, instructions] = await Promise.all([
-      gatherIdentityAndFacts(deps, binding, journal),
+      loadContext(deps, binding, journal),
       readInstructions(deps, sessionID),
     ])
     return { binding, found, instructions }
@@ -69,7 +69,7 @@ export const createPreparations = (
   }
 }
 
-type PriorSummaries = {
+type PreviousSummaries = {
   /**
    * Begins the search that `find` would have to wait for, and ends it as soon as it is no longer needed.
    *
@@ -87,7 +87,7 @@ type PriorSummaries = {
    */
   find(
     sessionID: string,
-    journal: CompactionJournal,
+    journal: SessionState,
     options: { turnSeen: boolean; isBehindAnother: boolean },
   ): Promise<string | undefined>
   forget(sessionID: string): void
@@ -99,13 +99,13 @@ const BEHIND_MESSAGES = 10
 const MAX_PAGES = 10
 const SEARCH_DEADLINE_MS = 700
 
-const createPriorSummaries = ({
+const createPreviousSummaries = ({
   sessions,
   log,
 }: {
   sessions: Pick<Sessions, "messages">
   log: Log
-}): PriorSummaries => {
+}): PreviousSummaries => {
   const readNewest = async (sessionID: string, count: number): Promise<readonly StoredMessage[]> => {
     const newest = await sessions.messages(sessionID, count)
     if (newest.kind === "answer") return newest.value.messages
@@ -114,14 +114,14 @@ const createPriorSummaries = ({
     return []
   }
 
-  const searches = createRecentMap<Promise<string | undefined>>()
+  const searches = createLruMap<Promise<string | undefined>>()
 
   const search = async (sessionID: string, isOver: () => boolean): Promise<string | undefined> => {
     let cursor: string | undefined
     for (let page = 0; page < MAX_PAGES && !isOver(); page++) {
       const answer = await sessions.messages(sessionID, PAGE_MESSAGES, cursor)
       if (answer.kind === "failed") return undefined
-      const found = findCompletedCompaction(answer.value.messages)
+      const found = latestCompaction(answer.value.messages)
       if (found) return found.summary
       if (answer.value.older === undefined) return undefined
       cursor = answer.value.older
@@ -145,8 +145,8 @@ const createPriorSummaries = ({
       const recorded = journal.lastHandoff
       if (!isBehindAnother && !recorded && (turnSeen || journal.count > 0)) return undefined
       const newest = await readNewest(sessionID, isBehindAnother ? BEHIND_MESSAGES : 1)
-      const isVisible = keepsPriorSummary(newest)
-      const before = isBehindAnother ? findCompletedCompaction(newest) : undefined
+      const isVisible = showsPreviousSummary(newest)
+      const before = isBehindAnother ? latestCompaction(newest) : undefined
       const last = before && before.summary !== "" ? { summaryID: before.summaryID, text: before.summary } : recorded
       if (last) {
         const newestID = before?.summaryID ?? journal.recorded.at(-1)
@@ -169,12 +169,12 @@ const createPriorSummaries = ({
 
 export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
 
-type CompactionDeps = GatherDeps & {
+type CompactionDeps = ContextDeps & {
   sessions: Sessions
   tasks: TaskRegistry
-  journals: Journals
-  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "waiting" | "flush">
-  seen: RecentMap<SeenSession>
+  journals: SessionStates
+  outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
+  seen: LruMap<SeenSession>
   now: () => Date
 }
 
@@ -195,15 +195,15 @@ export type Compaction = Recorder & {
 export const createCompaction = (deps: CompactionDeps): Compaction => {
   const { tasks, journals, outbox, seen, sessions, log, now } = deps
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
-  const priorSummaries = createPriorSummaries({ sessions, log })
+  const priorSummaries = createPreviousSummaries({ sessions, log })
   const preparations = createPreparations({ ...deps, clock: () => performance.now() })
 
-  const gather = async (binding: TaskBinding, journal: CompactionJournal): Promise<Gathered> => {
+  const gather = async (binding: SessionTask, journal: SessionState): Promise<CompactionContext> => {
     const fresh = seen.get(binding.sessionID)?.gathered
     see(binding.sessionID, { gathered: undefined })
-    if (fresh?.identity.taskID !== binding.taskID) return gatherIdentityAndFacts(deps, binding, journal)
+    if (fresh?.identity.taskID !== binding.taskID) return loadContext(deps, binding, journal)
     const facts = { ...fresh.facts, compactions: journal.count, activity: journal.activity }
-    return { ...fresh, facts, wasPrepared: true }
+    return { ...fresh, facts, wasPrefetched: true }
   }
   const recorder = createRecorder({ journals, sessions, outbox, gather, log, now })
 
@@ -240,7 +240,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           facts: found.facts,
           ...(priorSummary === undefined ? {} : { priorSummary }),
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
-          meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
+          meter: createBudget(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
         })
         output.prompt = prompt
         output.context.push(block)
@@ -261,7 +261,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
         log.warn("compaction not recorded yet: the next turn will", { sessionID, reason: newest.reason })
         return
       }
-      const compaction = findCompletedCompaction(newest.value.messages)
+      const compaction = latestCompaction(newest.value.messages)
       if (compaction) await recorder.record(binding, compaction)
       else log.warn("compaction reported, but no summary found", { sessionID })
     },

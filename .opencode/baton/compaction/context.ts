@@ -7,8 +7,8 @@ import { splitHandoff } from "../ledger/description.ts"
 import type { Ledger, LedgerTask, TaskRead } from "../ledger/ledger.ts"
 import type { Facts } from "../task/activity.ts"
 import { builtInProtocol, extractProtocol, type PromptFiles } from "../task/prompts.ts"
-import type { TaskBinding } from "../task/registry.ts"
-import type { CompactionJournal } from "./session-state.ts"
+import type { SessionTask } from "../task/registry.ts"
+import type { SessionState } from "./session-state.ts"
 import type { TaskIdentity } from "./texts.ts"
 
 /**
@@ -16,7 +16,7 @@ import type { TaskIdentity } from "./texts.ts"
  *
  * The summariser has no tools, so nothing here asks it to run anything.
  */
-export const BUILT_IN_HANDOFF_PROMPT = `# Write the handoff
+export const DEFAULT_HANDOFF_PROMPT = `# Write the handoff
 
 The conversation is about to be dropped. Another agent goes on with the same task and knows only what you write now.
 You have no tools: answer with the handoff alone. Carry over everything in the earlier handoff, if one is given, that is
@@ -53,7 +53,7 @@ Tell the continuing agent: this handoff is already recorded; go on with \`prog l
 for the handoff section of the description only, with the specification left word for word.
 `
 
-export type GatherDeps = {
+export type ContextDeps = {
   sessions: Pick<Sessions, "todos">
   ledger: Pick<Ledger, "readTask">
   prompts: Pick<PromptFiles, "read">
@@ -64,13 +64,13 @@ export type GatherDeps = {
 }
 
 /** All that a compaction's texts are made from. Each part falls back on its own; none can fail the whole. */
-export type Gathered = {
+export type CompactionContext = {
   identity: TaskIdentity
   facts: Facts
   /** The handoff section that stands in the task's description. */
   handoff?: string
   /** This process prepared the compaction itself, so that no other can have recorded it. */
-  wasPrepared?: true
+  wasPrefetched?: true
 }
 
 const LEDGER_DEADLINE_MS = 2_000
@@ -78,11 +78,11 @@ const LEDGER_DEADLINE_MS = 2_000
 const PROMPT_FILE_DEADLINE_MS = 1_500
 const NOT_READ_IN_TIME = `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
 
-type IdentityDeps = Pick<GatherDeps, "ledger" | "prompts" | "log">
+type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "log">
 
 const readLedgerTask = async (
   deps: IdentityDeps,
-  { taskID, sessionID }: TaskBinding,
+  { taskID, sessionID }: SessionTask,
   deadlineMs: number,
 ): Promise<TaskRead> => {
   const read = await deps.ledger.readTask(taskID, { deadlineMs })
@@ -93,7 +93,7 @@ const readLedgerTask = async (
 }
 
 /** The protocol comes with the role's heading, and not otherwise. */
-const readProtocol = async (deps: IdentityDeps, binding: TaskBinding): Promise<string> => {
+const readProtocol = async (deps: IdentityDeps, binding: SessionTask): Promise<string> => {
   const { taskID, role, hasRoleHeading, sessionID } = binding
   if (!hasRoleHeading) return ""
   const read = await withDeadline(deps.prompts.read(role), PROMPT_FILE_DEADLINE_MS)
@@ -113,14 +113,14 @@ const readProtocol = async (deps: IdentityDeps, binding: TaskBinding): Promise<s
   return builtInProtocol(role, { taskID })
 }
 
-const readTodos = async (deps: GatherDeps, sessionID: string): Promise<Facts["todos"]> => {
+const readTodos = async (deps: ContextDeps, sessionID: string): Promise<Facts["todos"]> => {
   const answer = await deps.sessions.todos(sessionID)
   if (answer.kind === "answer") return answer.value
   deps.log.warn("todos unknown", { sessionID, reason: answer.reason })
   return []
 }
 
-const readGit = async (deps: GatherDeps, sessionID: string): Promise<Facts["git"]> => {
+const readGit = async (deps: ContextDeps, sessionID: string): Promise<Facts["git"]> => {
   const read = await readGitState(deps.run, deps.root)
   if (read.kind === "found") return read.git
   deps.log.debug("git state unknown", { sessionID, reason: read.reason })
@@ -140,7 +140,7 @@ export type KnownTask = {
 /** Reads ledger and protocol side by side. */
 export const readKnownTask = async (
   deps: IdentityDeps,
-  binding: TaskBinding,
+  binding: SessionTask,
   deadlineMs = LEDGER_DEADLINE_MS,
 ): Promise<KnownTask> => {
   const [read, protocol] = await Promise.all([readLedgerTask(deps, binding, deadlineMs), readProtocol(deps, binding)])
@@ -155,11 +155,11 @@ export const readKnownTask = async (
 }
 
 /** Reads ledger, protocol, todos and git side by side. */
-export const gatherIdentityAndFacts = async (
-  deps: GatherDeps,
-  binding: TaskBinding,
-  journal: CompactionJournal,
-): Promise<Gathered> => {
+export const loadContext = async (
+  deps: ContextDeps,
+  binding: SessionTask,
+  journal: SessionState,
+): Promise<CompactionContext> => {
   const [{ identity, handoff }, todos, git] = await Promise.all([
     readKnownTask(deps, binding),
     readTodos(deps, binding.sessionID),
@@ -174,7 +174,7 @@ export const gatherIdentityAndFacts = async (
 }
 
 /** prompts/handoff.md as it is now, or the built-in text with one log line that names the file and the reason. */
-export const readInstructions = async (deps: GatherDeps, sessionID: string): Promise<string> => {
+export const readInstructions = async (deps: ContextDeps, sessionID: string): Promise<string> => {
   const read = await withDeadline(deps.prompts.read("handoff"), PROMPT_FILE_DEADLINE_MS)
   const file =
     read.kind === "done"
@@ -187,5 +187,5 @@ export const readInstructions = async (deps: GatherDeps, sessionID: string): Pro
   } else {
     deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason: file.reason })
   }
-  return BUILT_IN_HANDOFF_PROMPT
+  return DEFAULT_HANDOFF_PROMPT
 }

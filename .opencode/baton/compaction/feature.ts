@@ -8,7 +8,7 @@ import { createJsonStore } from "../host/state.ts"
 import { createTui } from "../host/tui.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createOpenings } from "./openings.ts"
-import { createJournals, journalSchema } from "./session-state.ts"
+import { createSessionStates, sessionStateSchema } from "./session-state.ts"
 import { createTurns, type Turns } from "./turns.ts"
 
 export type CompactionFeature = Omit<Turns, "stop" | "userArrived"> & {
@@ -26,7 +26,7 @@ export const createCompactionFeature = (
   const { state, tasks } = services
   const shared = {
     ...services,
-    journals: createJournals(createJsonStore({ state, folder: "compactions", schema: journalSchema, log })),
+    journals: createSessionStates(createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log })),
     root,
     log,
     now: () => new Date(),

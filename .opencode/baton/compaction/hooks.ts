@@ -2,7 +2,7 @@ import { delimiter, join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
-import { createRecentMap, lazy } from "../host/async.ts"
+import { createLruMap, lazy } from "../host/async.ts"
 import { bundleRoot } from "../host/project.ts"
 
 /** In every task line and in much else: a cheap look that never misses one (docs/adr/0003). */
@@ -46,7 +46,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
    * When the sessions that began in this process and work on no task were created, as most of a person's sessions and their
    * children: nothing about them has to be loaded or looked up. One that falls out is looked up like any other.
    */
-  const taskless = createRecentMap<number>({ limit: MAX_NEW_SESSIONS })
+  const taskless = createLruMap<number>({ limit: MAX_NEW_SESSIONS })
   const load = lazy(async () => {
     const [{ createCompactionFeature }, services] = await Promise.all([import("./feature.ts"), core.services()])
     return createCompactionFeature(core, services, log)
@@ -110,7 +110,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
         if (createdAt !== undefined && messages.every(({ info }) => info.time.created >= createdAt)) return undefined
         // A fork begins with copies of messages that are older than itself.
         taskless.delete(sessionID)
-        return (await load()).remind(messages)
+        return (await load()).addNote(messages)
       },
     ),
     "shell.env": hook("shell.env", SHORT_DEADLINE_MS, async (_input, output) => () => {

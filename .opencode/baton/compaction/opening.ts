@@ -1,6 +1,6 @@
 import type { GitState } from "../host/git.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
-import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
+import { type Budget, fitSections, type Section } from "./budget.ts"
 import { type HandoffTitle, type TaskIdentity, taskInLedger, taskPieces } from "./texts.ts"
 
 /** The last handoff of the task, by another session. */
@@ -28,7 +28,7 @@ export type OpeningInput = {
   nearest?: readonly TaskSummary[]
   logs: LedgerTask["logs"]
   earlier?: EarlierHandoff
-  meter: Meter
+  meter: Budget
 }
 
 /** A notice for the user before the agent begins; two with the same `key` are the same. */
@@ -112,9 +112,9 @@ const logText = (logs: LedgerTask["logs"]): string => {
   return lines.length === 0 ? "" : ["## Last lines of the log", ...lines].join("\n")
 }
 
-const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Piece[] => {
+const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Section[] => {
   const source = `prog show ${identity.taskID}`
-  const log: Piece = { name: "log", text: logText(logs), rank: 3.6, share: 0.12, source }
+  const log: Section = { name: "log", text: logText(logs), rank: 3.6, share: 0.12, source }
   if (!earlier) return [log]
   const { brief = "" } = earlier
   const isNews = brief.trim() !== "" && !identity.brief.includes(brief.trim())
@@ -135,12 +135,12 @@ const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Piece[] => {
 /** The text beside the message that names the task, in each request until the first compaction; within the budget. */
 export const renderOpening = (input: OpeningInput): string => {
   const { identity, meter } = input
-  const lead: Piece = { name: "notice", text: leadText(input), rank: -1, share: 1, source: "the ledger" }
-  if (taskInLedger(identity) === undefined) return joinWithinBudget([lead], meter)
+  const lead: Section = { name: "notice", text: leadText(input), rank: -1, share: 1, source: "the ledger" }
+  if (taskInLedger(identity) === undefined) return fitSections([lead], meter)
   const pieces = [
     lead,
     ...taskPieces(identity, { isBriefShown: true }),
     ...(identity.isChild ? [] : earlierPieces(input)),
   ]
-  return joinWithinBudget(pieces, meter)
+  return fitSections(pieces, meter)
 }

@@ -1,4 +1,4 @@
-import { createRecentMap, withDeadline } from "../host/async.ts"
+import { createLruMap, withDeadline } from "../host/async.ts"
 import { countCommitsSince, readGitState } from "../host/git.ts"
 import { describeError } from "../host/log.ts"
 import type { ModelName } from "../host/sessions.ts"
@@ -8,18 +8,18 @@ import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { parseGitFact } from "../task/activity.ts"
 import { nearestNames } from "../task/nearest-names.ts"
-import type { TaskBinding, TaskRegistry } from "../task/registry.ts"
-import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
-import { type GatherDeps, type KnownTask, readKnownTask } from "./context.ts"
+import type { SessionTask, TaskRegistry } from "../task/registry.ts"
+import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
+import { type ContextDeps, type KnownTask, readKnownTask } from "./context.ts"
 import { type EarlierHandoff, type OpeningInput, openingProblem, renderOpening } from "./opening.ts"
-import type { Journals, Opening } from "./session-state.ts"
+import type { Opening, SessionStates } from "./session-state.ts"
 import { parseHandoffTitle } from "./texts.ts"
 
-type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> & {
+type OpeningDeps = Pick<ContextDeps, "prompts" | "run" | "root" | "log"> & {
   ledger: Pick<Ledger, "readTask" | "listTasks">
-  journals: Pick<Journals, "load" | "update" | "save">
-  outbox: Pick<Outbox, "waiting">
-  bindings: Pick<JsonStore<TaskBinding>, "read">
+  journals: Pick<SessionStates, "load" | "update" | "save">
+  outbox: Pick<Outbox, "pending">
+  bindings: Pick<JsonStore<SessionTask>, "read">
   tasks: Pick<TaskRegistry, "addToBrief">
   modelContext: (model: ModelName) => Promise<number | undefined>
   tui: Pick<Tui, "showToast">
@@ -27,13 +27,13 @@ type OpeningDeps = Pick<GatherDeps, "prompts" | "run" | "root" | "log"> & {
 
 export type Openings = {
   /** A user's message arrived: what its request needs is read beside what OpenCode does until then. */
-  begin(binding: TaskBinding, model: ModelName): Promise<void>
+  begin(binding: SessionTask, model: ModelName): Promise<void>
   /**
    * The text for a request, the same each time once the ledger has given the task.
    *
    * @param beside all that the message says beside which it stands
    */
-  find(binding: TaskBinding, model: ModelName, beside: string): Promise<Opening>
+  find(binding: SessionTask, model: ModelName, beside: string): Promise<Opening>
   forget(sessionID: string): void
 }
 
@@ -54,7 +54,7 @@ type Reading = { taskID: string; material: Promise<Material>; contextTokens: Pro
 export const createOpenings = (deps: OpeningDeps): Openings => {
   const { ledger, journals, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
   /** The reading for the next request of a session, and when it began. */
-  const reading = createRecentMap<Reading>()
+  const reading = createLruMap<Reading>()
 
   const findNearest = async (taskID: string): Promise<readonly TaskSummary[] | undefined> => {
     const all = await ledger.listTasks()
@@ -68,7 +68,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
 
   /** @param written the handoff that the ledger has, and those that a killed process left in the outbox */
   const readEarlier = async (
-    { sessionID, taskID }: TaskBinding,
+    { sessionID, taskID }: SessionTask,
     written: readonly string[],
   ): Promise<EarlierHandoff | undefined> => {
     const atOf = (section: string): string => parseHandoffTitle(section)?.at ?? ""
@@ -92,12 +92,12 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     }
   }
 
-  const contextOf = async ({ sessionID }: TaskBinding, model: ModelName): Promise<number> =>
+  const contextOf = async ({ sessionID }: SessionTask, model: ModelName): Promise<number> =>
     (await journals.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
-  const read = async (binding: TaskBinding): Promise<Material> => {
+  const read = async (binding: SessionTask): Promise<Material> => {
     // Before the ledger is asked: what is delivered meanwhile stands in one of the two.
-    const inOutbox = (await outbox.waiting(binding.taskID)).flatMap((entry) =>
+    const inOutbox = (await outbox.pending(binding.taskID)).flatMap((entry) =>
       entry.kind === "handoff" ? [entry.section] : [],
     )
     const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
@@ -107,7 +107,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     return { known, ...(nearest ? { nearest } : {}), ...(earlier ? { earlier } : {}) }
   }
 
-  const begin = (binding: TaskBinding, model: ModelName): Reading => {
+  const begin = (binding: SessionTask, model: ModelName): Reading => {
     const { sessionID, taskID } = binding
     const contextTokens = contextOf(binding, model)
     const begun = { taskID, material: read(binding), contextTokens, startedAt: performance.now() }
@@ -125,7 +125,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     return outcome.kind === "done" ? outcome.value : undefined
   }
 
-  const lateMaterial = ({ taskID, role, origin }: TaskBinding): Material => ({
+  const lateMaterial = ({ taskID, role, origin }: SessionTask): Material => ({
     known: {
       identity: { taskID, role, brief: "", protocol: "", isChild: origin === "parent" },
       logs: [],
@@ -133,7 +133,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     },
   })
 
-  const isOf = (opening: Opening | undefined, { taskID, role }: TaskBinding): opening is Opening =>
+  const isOf = (opening: Opening | undefined, { taskID, role }: SessionTask): opening is Opening =>
     opening?.taskID === taskID && opening.role === role
 
   const tell = (input: OpeningInput, before: Opening | undefined): string | undefined => {
@@ -168,7 +168,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
         identity: { ...identity, brief: beside },
         logs,
         ...(nearest ? { nearest } : {}),
-        meter: createMeter(contextTokens),
+        meter: createBudget(contextTokens),
         ...(failure === undefined ? {} : { failure }),
         ...(earlier ? { earlier } : {}),
       }

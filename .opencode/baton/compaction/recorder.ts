@@ -3,34 +3,34 @@ import { type CompletedCompaction, summaryLine } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import type { Facts } from "../task/activity.ts"
-import type { TaskBinding } from "../task/registry.ts"
-import { createMeter, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
-import type { Gathered } from "./context.ts"
+import type { SessionTask } from "../task/registry.ts"
+import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
+import type { CompactionContext } from "./context.ts"
 import {
-  type CompactionJournal,
   hasOwnHandoff,
-  type Journals,
   originalSpecification,
   type ResumeNote,
+  type SessionState,
+  type SessionStates,
   withKnown,
   withRecorded,
   withResumeNote,
 } from "./session-state.ts"
-import { parseHandoffTitle, renderHandoffSection, renderResumeNote, taskInLedger } from "./texts.ts"
+import { parseHandoffTitle, renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
 
 /** The note for the next turns, and when the record reached the ledger, or is left to the outbox. */
 type Recorded = { note: string; delivered: Promise<void> }
 
 export type Recorder = {
   /** Records a compaction once, however often and from wherever it is reported. It is on disk when this resolves. */
-  record(binding: TaskBinding, compaction: CompletedCompaction): Promise<Recorded>
+  record(binding: SessionTask, compaction: CompletedCompaction): Promise<Recorded>
 }
 
 type RecorderDeps = {
-  journals: Journals
+  journals: SessionStates
   sessions: Pick<Sessions, "info">
-  outbox: Pick<Outbox, "add" | "addUnlessKnown" | "waiting" | "flush">
-  gather: (binding: TaskBinding, journal: CompactionJournal) => Promise<Gathered>
+  outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
+  gather: (binding: SessionTask, journal: SessionState) => Promise<CompactionContext>
   log: Log
   now: () => Date
 }
@@ -56,12 +56,12 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
    * What the journal does not know: it never reached the disk, is damaged, or another process went on with the session
    * meanwhile. The session's newest handoff says it.
    */
-  const recall = async (
-    { sessionID, taskID }: TaskBinding,
-    journal: CompactionJournal,
+  const recoverCount = async (
+    { sessionID, taskID }: SessionTask,
+    journal: SessionState,
     inLedger: string | undefined,
-  ): Promise<CompactionJournal> => {
-    const inOutbox = (await outbox.waiting(taskID)).flatMap((entry) => (entry.kind === "handoff" ? entry.section : []))
+  ): Promise<SessionState> => {
+    const inOutbox = (await outbox.pending(taskID)).flatMap((entry) => (entry.kind === "handoff" ? entry.section : []))
     const newest = [...(inLedger === undefined ? [] : [inLedger]), ...inOutbox]
       .flatMap((section) => parseHandoffTitle(section) ?? [])
       .findLast((title) => title.sessionID === sessionID)
@@ -75,8 +75,8 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
   }
 
   /** A fork begins with copies of its original's messages, summaries among them, which the original recorded. */
-  const isCopy = async (
-    { sessionID }: TaskBinding,
+  const isForkedCopy = async (
+    { sessionID }: SessionTask,
     { createdAt, summaryID }: CompletedCompaction,
   ): Promise<boolean> => {
     const session = await sessions.info(sessionID)
@@ -86,7 +86,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     return true
   }
 
-  const recordOnce = async (binding: TaskBinding, compaction: CompletedCompaction): Promise<Recorded> => {
+  const recordOnce = async (binding: SessionTask, compaction: CompletedCompaction): Promise<Recorded> => {
     const { sessionID, taskID, role } = binding
     const { requestID } = compaction
     const stored = await journals.load(sessionID)
@@ -95,20 +95,20 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     if (isNoted && stored.recorded.includes(compaction.summaryID))
       return { note: known.text, delivered: NOTHING_TO_DELIVER }
     const gathered = await gather(binding, stored)
-    const journal = await recall(binding, stored, gathered.handoff)
-    const isRecorded = journal.recorded.includes(compaction.summaryID) || (await isCopy(binding, compaction))
+    const journal = await recoverCount(binding, stored, gathered.handoff)
+    const isRecorded = journal.recorded.includes(compaction.summaryID) || (await isForkedCopy(binding, compaction))
     const number = isRecorded ? journal.count : journal.count + 1
     const { identity } = gathered
     const { lastHandoff } = journal
     const facts = { ...gathered.facts, compactions: number }
-    const text = renderResumeNote({
+    const text = renderNote({
       identity,
       facts,
       number,
       summary: compaction.summary,
       ...(lastHandoff ? { earlierHandoff: lastHandoff.text } : {}),
       isInherited: !hasOwnHandoff(journal),
-      meter: createMeter(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
+      meter: createBudget(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
     const note: ResumeNote = { requestID, taskID, role, text }
     if (isRecorded) {
@@ -120,8 +120,8 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await journals.save(sessionID)
     // Another process may have made and recorded it, and the ledger cannot be asked now.
-    const isUnsure = identity.ledger === undefined && !gathered.wasPrepared
-    const add = wasCutOff || isUnsure ? outbox.addUnlessKnown : outbox.add
+    const isUnsure = identity.ledger === undefined && !gathered.wasPrefetched
+    const add = wasCutOff || isUnsure ? outbox.addIfMissing : outbox.add
     await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
     await add({
       kind: "handoff",

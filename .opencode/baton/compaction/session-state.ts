@@ -1,12 +1,12 @@
 import type { ZodType } from "zod"
-import { createKeyedQueue, createRecentMap } from "../host/async.ts"
+import { createKeyedQueue, createLruMap } from "../host/async.ts"
 import type { Zod } from "../host/schema.ts"
 import type { JsonStore } from "../host/state.ts"
 import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
 import { ROLES, type Role } from "../task/parse.ts"
 
 /** What Baton remembers of one session's compactions, across restarts. */
-export type CompactionJournal = {
+export type SessionState = {
   version: 1
   /** Compactions recorded so far. */
   count: number
@@ -41,9 +41,9 @@ export type ResumeNote = { requestID: string; taskID: string; role: Role; text: 
 
 const REMEMBERED_SUMMARIES = 100
 
-export const EMPTY_JOURNAL: CompactionJournal = { version: 1, count: 0, recorded: [], activity: EMPTY_ACTIVITY }
+export const EMPTY_STATE: SessionState = { version: 1, count: 0, recorded: [], activity: EMPTY_ACTIVITY }
 
-export const journalSchema = (z: Zod): ZodType<CompactionJournal> =>
+export const sessionStateSchema = (z: Zod): ZodType<SessionState> =>
   z.object({
     version: z.literal(1),
     count: z.number().int().min(0),
@@ -76,10 +76,10 @@ export const journalSchema = (z: Zod): ZodType<CompactionJournal> =>
   })
 
 /** Journals by session: memory in front of the disk. */
-export type Journals = {
-  load(sessionID: string): Promise<CompactionJournal>
+export type SessionStates = {
+  load(sessionID: string): Promise<SessionState>
   /** Changes the journal in memory and marks it for `save`. */
-  update(sessionID: string, change: (journal: CompactionJournal) => CompactionJournal): Promise<CompactionJournal>
+  update(sessionID: string, change: (journal: SessionState) => SessionState): Promise<SessionState>
   /** Writes what changed. @returns whether the disk has the newest state */
   save(sessionID: string): Promise<boolean>
   /** Resolves when everything is written that can be. */
@@ -87,15 +87,17 @@ export type Journals = {
   forget(sessionID: string): Promise<void>
 }
 
-export const createJournals = (store: Pick<JsonStore<CompactionJournal>, "read" | "write" | "remove">): Journals => {
+export const createSessionStates = (
+  store: Pick<JsonStore<SessionState>, "read" | "write" | "remove">,
+): SessionStates => {
   /** The journals that are not on disk as they are. */
-  const unsaved = new Map<string, Promise<CompactionJournal>>()
+  const unsaved = new Map<string, Promise<SessionState>>()
   const writing = createKeyedQueue()
-  const recent = createRecentMap<Promise<CompactionJournal>>({ release: (sessionID) => void save(sessionID) })
-  const load = (sessionID: string): Promise<CompactionJournal> => {
+  const recent = createLruMap<Promise<SessionState>>({ release: (sessionID) => void save(sessionID) })
+  const load = (sessionID: string): Promise<SessionState> => {
     const known = recent.get(sessionID) ?? unsaved.get(sessionID)
     if (known) return known
-    const loading = store.read(sessionID).then((stored) => stored ?? EMPTY_JOURNAL)
+    const loading = store.read(sessionID).then((stored) => stored ?? EMPTY_STATE)
     recent.set(sessionID, loading)
     return loading
   }
@@ -133,10 +135,10 @@ type RecordedCompaction = { summaryID: string; summary: string }
 
 /** The journal with the note for the turns after this compaction. */
 export const withResumeNote = (
-  journal: CompactionJournal,
+  journal: SessionState,
   { summaryID, summary }: RecordedCompaction,
   note: ResumeNote,
-): CompactionJournal => ({
+): SessionState => ({
   ...journal,
   lastHandoff: summary === "" ? journal.lastHandoff : { summaryID, text: summary },
   note,
@@ -144,27 +146,27 @@ export const withResumeNote = (
 
 /** The journal with this summary among those that need no record. */
 export const withKnown = (
-  journal: CompactionJournal,
+  journal: SessionState,
   { summaryID }: Pick<RecordedCompaction, "summaryID">,
-): CompactionJournal => ({
+): SessionState => ({
   ...journal,
   recorded: [...journal.recorded.filter((known) => known !== summaryID), summaryID].slice(-REMEMBERED_SUMMARIES),
 })
 
 /** Whether the newest handoff is of a compaction of the session's own. */
-export const hasOwnHandoff = ({ lastHandoff, recorded }: CompactionJournal): boolean =>
+export const hasOwnHandoff = ({ lastHandoff, recorded }: SessionState): boolean =>
   lastHandoff !== undefined && recorded.includes(lastHandoff.summaryID)
 
 /** The journal as it is to a conversation that shows no compaction. */
-export const withoutOwnHandoff = (journal: CompactionJournal): CompactionJournal =>
+export const withoutOwnHandoff = (journal: SessionState): SessionState =>
   hasOwnHandoff(journal) ? { ...journal, lastHandoff: undefined } : journal
 
 /** The journal after the compaction with this summary was recorded. */
 export const withRecorded = (
-  journal: CompactionJournal,
+  journal: SessionState,
   compaction: RecordedCompaction,
   note: ResumeNote,
-): CompactionJournal => ({
+): SessionState => ({
   ...withResumeNote(withKnown(journal, compaction), compaction, note),
   count: journal.count + 1,
   recording: undefined,
@@ -172,10 +174,10 @@ export const withRecorded = (
 
 /** The specification of this task as the session first read it, or as it was read now. */
 export const originalSpecification = (
-  { specification }: CompactionJournal,
+  { specification }: SessionState,
   taskID: string,
   current: string | undefined,
-): CompactionJournal["specification"] => {
+): SessionState["specification"] => {
   if (specification?.taskID === taskID) return specification
   return current === undefined ? undefined : { taskID, text: current }
 }

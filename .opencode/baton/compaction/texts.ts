@@ -1,7 +1,7 @@
 import type { CompletedCompaction } from "../host/messages.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import type { Role } from "../task/parse.ts"
-import { joinWithinBudget, type Meter, type Piece } from "./budget.ts"
+import { type Budget, fitSections, type Section } from "./budget.ts"
 
 type TaskInLedger = { title: string; status: string; definitionOfDone?: string; specification: string }
 
@@ -65,7 +65,7 @@ const section = (heading: string, text: string | undefined): string =>
  *
  * @param options `isBriefShown`: the brief stands right beside the block already
  */
-export const taskPieces = (identity: TaskIdentity, { isBriefShown = false } = {}): Piece[] => {
+export const taskPieces = (identity: TaskIdentity, { isBriefShown = false } = {}): Section[] => {
   const { taskID, role } = identity
   const ledger = taskInLedger(identity)
   const brief = identity.brief.trim()
@@ -158,11 +158,11 @@ type CompactionPromptInput = {
   priorSummary?: string
   /** What other plugins had put into output.context, which a replaced prompt would drop. */
   otherContext: readonly string[]
-  meter: Meter
+  meter: Budget
 }
 
 /** The facts as a piece: least in rank, since git and prog can tell most of them again. */
-const factsPiece = (facts: Facts): Piece => ({
+const factsPiece = (facts: Facts): Section => ({
   name: "facts",
   text: renderFacts(facts),
   rank: 6,
@@ -171,8 +171,8 @@ const factsPiece = (facts: Facts): Piece => ({
 })
 
 /** Task block and facts within the budget; the same text goes to the prompt and to output.context. */
-const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, meter: Meter): string =>
-  joinWithinBudget([...taskPieces(identity), factsPiece(facts)], meter)
+const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, meter: Budget): string =>
+  fitSections([...taskPieces(identity), factsPiece(facts)], meter)
 
 /**
  * The whole text that replaces OpenCode's compaction prompt.
@@ -208,7 +208,7 @@ type ResumeNoteInput = {
   earlierHandoff?: string
   /** Another session wrote that one, so that this summary is the first to carry it on: it may have left it out. */
   isInherited?: boolean
-  meter: Meter
+  meter: Budget
 }
 
 const recordText = ({ identity: { taskID, ledger }, summary }: ResumeNoteInput): string => {
@@ -241,15 +241,15 @@ const earlierText = ({ summary, earlierHandoff = "", isInherited = false }: Resu
 }
 
 /** What the agent reads next to the summary in the turns after a compaction: at most the budget, all of it included. */
-export const renderResumeNote = (input: ResumeNoteInput): string => {
+export const renderNote = (input: ResumeNoteInput): string => {
   const { identity, facts, meter } = input
   const show = `prog show ${identity.taskID}`
-  const pieces: Piece[] = [
+  const pieces: Section[] = [
     { name: "notice", text: leadText(input), rank: -2, share: 1, source: show },
     ...taskPieces(identity),
     { name: "earlier handoff", text: earlierText(input), rank: 3.5, share: 0.35, source: show },
     factsPiece(facts),
     { name: "next", text: nextText(input), rank: -1, share: 1, source: show },
   ]
-  return joinWithinBudget(pieces, meter)
+  return fitSections(pieces, meter)
 }

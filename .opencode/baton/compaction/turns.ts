@@ -1,16 +1,16 @@
 import type { Event } from "@opencode-ai/sdk"
-import { createRecentMap, lazy, type RecentMap, withDeadline } from "../host/async.ts"
+import { createLruMap, type LruMap, lazy, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { findCompletedCompaction, isAwaitingSummary, noteTextOf, showTool, withNote } from "../host/messages.ts"
+import { appendNote, enableTool, isSummaryRequest, latestCompaction, noteTextOf } from "../host/messages.ts"
 import type { ModelName, StoredMessage } from "../host/sessions.ts"
 import { type Activity, afterSnapshot, afterToolUse, type ToolUse } from "../task/activity.ts"
 import { collectUserText, parseTask } from "../task/parse.ts"
-import type { TaskBinding, TaskRegistry } from "../task/registry.ts"
+import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"
-import type { Gathered } from "./context.ts"
+import type { CompactionContext } from "./context.ts"
 import type { Openings } from "./openings.ts"
-import type { Journals } from "./session-state.ts"
+import type { SessionStates } from "./session-state.ts"
 
 /** What is under way for each session, so that a deleted one is forgotten after the last of it and not before. */
 type SessionWork = {
@@ -56,8 +56,8 @@ const createActivityTracker = ({
   journals,
   root,
 }: {
-  tasks: Pick<TaskRegistry, "peek" | "find">
-  journals: Journals
+  tasks: Pick<TaskRegistry, "cached" | "find">
+  journals: SessionStates
   root: string
 }): ActivityTracker => {
   const saving = new Map<string, ReturnType<typeof setTimeout>>()
@@ -74,14 +74,14 @@ const createActivityTracker = ({
 
   const update = async (sessionID: string, change: (activity: Activity) => Activity): Promise<void> => {
     // The task of a session that goes on may still be searched for in its history.
-    if (!tasks.peek(sessionID) && !(await tasks.find(sessionID))) return
+    if (!tasks.cached(sessionID) && !(await tasks.find(sessionID))) return
     void journals.update(sessionID, (journal) => ({ ...journal, activity: change(journal.activity) }))
     saveSoon(sessionID)
   }
 
   return {
-    toolUsed: (sessionID, use) => update(sessionID, (activity) => afterToolUse(activity, use, root)),
-    snapshotTaken: (sessionID, files) => update(sessionID, (activity) => afterSnapshot(activity, files, root)),
+    toolUsed: (sessionID, use) => void update(sessionID, (activity) => afterToolUse(activity, use, root)),
+    snapshotTaken: (sessionID, files) => void update(sessionID, (activity) => afterSnapshot(activity, files, root)),
     forget: (sessionID) => {
       clearTimeout(saving.get(sessionID))
       saving.delete(sessionID)
@@ -96,7 +96,7 @@ const createActivityTracker = ({
 /** What this process saw of one session. */
 export type SeenSession = {
   /** What the compacting hook gathered, for the record that follows within seconds. */
-  gathered?: Gathered | undefined
+  gathered?: CompactionContext | undefined
   /** Its turns pass through this process: what its conversation shows is known. */
   isTurnSeen?: boolean
   /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
@@ -109,10 +109,10 @@ export type SeenSession = {
 
 export type TurnsDeps = {
   tasks: TaskRegistry
-  journals: Journals
+  journals: SessionStates
   openings: Openings
   /** Loads what a compaction needs: a session that is not compacted does without. */
-  loadCompaction: (seen: RecentMap<SeenSession>) => Promise<Compaction>
+  loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
   log: Log
@@ -134,13 +134,13 @@ export type Turns = {
   /** @returns the change to the compacting hook's output, or nothing for a session without a task */
   preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
   /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
-  remind(messages: StoredMessage[]): Promise<Change | undefined>
+  addNote(messages: StoredMessage[]): Promise<Change | undefined>
   observe(event: Event): void
   stop(): void
 }
 
 export const createTurns = ({ tasks, journals, openings, loadCompaction, root, log }: TurnsDeps): Turns => {
-  const seen = createRecentMap<SeenSession>()
+  const seen = createLruMap<SeenSession>()
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const activity = createActivityTracker({ tasks, journals, root })
   const work = createSessionWork()
@@ -163,7 +163,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
   }
 
   const beginOpening = async (sessionID: string, model: ModelName): Promise<void> => {
-    const binding = tasks.peek(sessionID) ?? (await tasks.find(sessionID))
+    const binding = tasks.cached(sessionID) ?? (await tasks.find(sessionID))
     if (binding) await openings.begin(binding, model)
   }
 
@@ -171,7 +171,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
    * The user's message that names the session's task, else the first. A message that is changed breaks the provider's cache
    * from there on, so that it is the same one in each request.
    */
-  const findAnchor = (messages: readonly StoredMessage[], { taskID }: TaskBinding): StoredMessage | undefined => {
+  const findAnchor = (messages: readonly StoredMessage[], { taskID }: SessionTask): StoredMessage | undefined => {
     const users = messages.filter(({ info }) => info.role === "user")
     return users.find(({ parts }) => parseTask(collectUserText(parts))?.taskID === taskID) ?? users[0]
   }
@@ -186,8 +186,8 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
     )
     const { text } = await openings.find(binding, anchor.info.model, texts.join("\n"))
     return () => {
-      withNote(messages, anchor.info.id, text)
-      if (text.includes(READ_TOOL)) showTool(messages, READ_TOOL)
+      appendNote(messages, anchor.info.id, text)
+      if (text.includes(READ_TOOL)) enableTool(messages, READ_TOOL)
     }
   }
 
@@ -199,7 +199,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
     },
 
     modelUsed: (sessionID, contextTokens) => {
-      if (tasks.peek(sessionID)) void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
+      if (tasks.cached(sessionID)) void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
     },
 
     toolUsed: (sessionID, use) => {
@@ -209,12 +209,12 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
 
     preparePrompt: async (sessionID, output) => (await compaction()).preparePrompt(sessionID, output),
 
-    remind: async (messages) => {
+    addNote: async (messages) => {
       const asked = performance.now()
       const sessionID = messages[0]?.info.sessionID
-      if (sessionID === undefined || isAwaitingSummary(messages)) return undefined
+      if (sessionID === undefined || isSummaryRequest(messages)) return undefined
       const isSummaryExpected = seen.get(sessionID)?.isSummaryExpected === true
-      const completed = findCompletedCompaction(messages)
+      const completed = latestCompaction(messages)
       if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
       else see(sessionID, { isTurnSeen: true, hasCompacted: false, isUncompacted: !completed })
       if (!completed) return isSummaryExpected ? undefined : addOpening(sessionID, messages)
@@ -225,7 +225,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
       // OpenCode may exit right after the next turn without telling its plugins (1.2.15 does), and observers look now; but
       // the note must not come too late for its request.
       await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
-      return () => withNote(messages, completed.requestID, note)
+      return () => appendNote(messages, completed.requestID, note)
     },
 
     observe: (event) => {

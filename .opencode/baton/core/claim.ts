@@ -5,7 +5,7 @@ export type BundleClaim = {
   /** The folder of another copy that was loaded before this one. */
   readonly other: string | undefined
   /** Whether this copy serves; asked at every hook, since a later copy may outrank this one. */
-  isHeld(): boolean
+  isActive(): boolean
   release(): void
 }
 
@@ -42,7 +42,7 @@ export const claimBundle = (options: {
   if (!current || current.bundleRoot === bundleRoot || outranks) claims().set(key, mine)
   return {
     other: current?.bundleRoot === bundleRoot ? undefined : current?.bundleRoot,
-    isHeld: () => claims().get(key)?.token === mine.token,
+    isActive: () => claims().get(key)?.token === mine.token,
     release: () => {
       if (claims().get(key)?.token === mine.token) claims().delete(key)
     },

@@ -107,33 +107,33 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
     const log = createLog(client, name)
     const claim = claimBundle({ feature: name, directory, projectRoot, bundleRoot })
     if (claim.other !== undefined) {
-      const [serving, quiet] = claim.isHeld() ? [bundleRoot, claim.other] : [claim.other, bundleRoot]
+      const [serving, quiet] = claim.isActive() ? [bundleRoot, claim.other] : [claim.other, bundleRoot]
       log.info("two copies of the bundle are loaded: one serves the project, the other stays quiet", { serving, quiet })
     }
     return {
       log,
-      isActive: claim.isHeld,
+      isActive: claim.isActive,
       hook: (hook, deadlineMs, decide, fallback) =>
         guardHook(
           log,
           hook,
           deadlineMs,
-          async (given, output) => (claim.isHeld() ? decide(given, output) : undefined),
+          async (given, output) => (claim.isActive() ? decide(given, output) : undefined),
           (given, output) => {
-            if (claim.isHeld()) fallback?.(given, output)
+            if (claim.isActive()) fallback?.(given, output)
           },
         ),
       observer: (observe) =>
         guardObserver(log, "event", ({ event }) => {
           // Where it calls no dispose (1.2.15, 1.14.41) this is the last that is heard of OpenCode.
           if (event.type === "server.instance.disposed") return end()
-          if (!claim.isHeld()) return undefined
+          if (!claim.isActive()) return undefined
           if (event.type === "session.created") deliverPending()
           return observe(event)
         }),
       config: (what, setUp) =>
         guardConfig(log, what, async (config) => {
-          if (claim.isHeld()) await setUp(config)
+          if (claim.isActive()) await setUp(config)
         }),
       tools: (names, create) => guardTools(log, names, create),
       dispose: (stop) => {

@@ -9,7 +9,7 @@ import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { hasPendingRecords } from "../ledger/pending-records.ts"
 import { createPromptFiles, type PromptFiles } from "../task/prompts.ts"
-import { createTaskRegistry, storedBindings, type TaskBinding, type TaskRegistry } from "../task/registry.ts"
+import { createSessionTasks, createTaskRegistry, type SessionTask, type TaskRegistry } from "../task/registry.ts"
 
 /** What has a state, once for all features of a directory. */
 export type Services = {
@@ -18,7 +18,7 @@ export type Services = {
   readonly sessions: Sessions
   /** For git and all but prog, which goes through Bun's `$` where it is there. */
   readonly run: RunProcess
-  readonly bindings: JsonStore<TaskBinding>
+  readonly bindings: JsonStore<SessionTask>
   readonly tasks: TaskRegistry
   readonly prompts: PromptFiles
   readonly ledger: Ledger
@@ -33,8 +33,8 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
   const mayHold = (): boolean => load.current !== undefined || hasPendingRecords(projectRoot)
   return {
     add: async (entry) => (await load()).add(entry),
-    addUnlessKnown: async (entry) => (await load()).addUnlessKnown(entry),
-    waiting: async (subject) => (mayHold() ? (await load()).waiting(subject) : []),
+    addIfMissing: async (entry) => (await load()).addIfMissing(entry),
+    pending: async (subject) => (mayHold() ? (await load()).pending(subject) : []),
     drain: async () => {
       if (mayHold()) await (await load()).drain()
     },
@@ -49,7 +49,7 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
   const now = () => new Date()
   const state = createStateFolder(projectRoot)
   const sessions = createSessions(client)
-  const bindings = storedBindings({ state, log })
+  const bindings = createSessionTasks({ state, log })
   const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state })
   const outbox = createLazyOutbox(projectRoot, async () => {
     const { createOutbox } = await import("../ledger/outbox.ts")

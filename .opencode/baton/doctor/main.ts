@@ -8,7 +8,7 @@ import { runCommand } from "../host/cli.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { nearestProject } from "../host/project.ts"
 import { CHECKS } from "./checks.ts"
-import { createReport, type DoctorRequest, parseArguments, renderJSON, renderText, type Subject } from "./report.ts"
+import { type Context, createReport, type DoctorRequest, parseArguments, renderJSON, renderText } from "./report.ts"
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
@@ -26,7 +26,7 @@ const examine = async ({ directory, root, json }: ReturnType<typeof parse>): Pro
   try {
     const run = createProcessRunner({ shell: undefined })
     const place = directory === undefined ? root : await realpath(root)
-    const subject: Subject = { root: place, home: homedir(), environment: process.env, scratch, run }
+    const subject: Context = { root: place, home: homedir(), environment: process.env, scratch, run }
     const report = await createReport(subject, CHECKS)
     const color = process.stdout.isTTY === true && !process.env.NO_COLOR
     process.stdout.write(json ? renderJSON(report) : renderText(report, { color }))

@@ -14,7 +14,7 @@ export type Observation =
 type Finding = { readonly id: string; readonly status: Status; readonly message: string; readonly fix?: string }
 
 /** What the checks may look at. Nothing of it may be changed, apart from `scratch`. */
-export type Subject = {
+export type Context = {
   /** Absolute path of the project: the folder that holds `.opencode`, or would. */
   readonly root: string
   readonly home: string
@@ -29,7 +29,7 @@ export type Check = {
   /** Has nothing to say about a project without Baton. */
   readonly needsBundle?: true
   /** May throw: the report turns that into a finding of its own. */
-  readonly examine: (subject: Subject) => Promise<readonly Observation[]>
+  readonly run: (subject: Context) => Promise<readonly Observation[]>
 }
 
 export const ok = (message: string): Observation => ({ status: "ok", message })
@@ -50,14 +50,14 @@ export type Report = {
 const CHECK_DEADLINE_MS = 30_000
 
 /** A check that fails or hangs is itself a finding: the other checks still tell what they see. */
-const examine = async (check: Check, subject: Subject, deadlineMs: number): Promise<readonly Observation[]> => {
+const examine = async (check: Check, subject: Context, deadlineMs: number): Promise<readonly Observation[]> => {
   const fix = "Report it with this message; the other findings stand."
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<readonly Observation[]>((resolve) => {
     timer = setTimeout(() => resolve([broken(`this check gave no answer within ${deadlineMs} ms`, fix)]), deadlineMs)
   })
   try {
-    return await Promise.race([check.examine(subject), late])
+    return await Promise.race([check.run(subject), late])
   } catch (error) {
     return [broken(`this check failed: ${describeError(error)}`, fix)]
   } finally {
@@ -67,7 +67,7 @@ const examine = async (check: Check, subject: Subject, deadlineMs: number): Prom
 
 /** Runs every check, side by side, and keeps their order. */
 export const createReport = async (
-  subject: Subject,
+  subject: Context,
   checks: readonly Check[],
   deadlineMs = CHECK_DEADLINE_MS,
 ): Promise<Report> => {

@@ -1,7 +1,7 @@
 import type { GitState } from "../host/git.ts"
-import { cutText } from "../host/log.ts"
+import { truncate } from "../host/log.ts"
 import { isSummary } from "../host/messages.ts"
-import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import {
   type Activity,
   afterSnapshot,
@@ -58,7 +58,7 @@ export const readHistory = async (
   let firstRequest: string | undefined
   let compactions = 0
   let incomplete: string | undefined = "it took too long"
-  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
     if (answer.kind === "failed") {
       incomplete = answer.reason
       break
@@ -96,7 +96,7 @@ const quote = (text: string): string =>
     .join("\n")
 
 const renderFirstRequest = (text: string): string => {
-  const shown = cutText(text.trim(), FIRST_REQUEST_CHARACTERS)
+  const shown = truncate(text.trim(), FIRST_REQUEST_CHARACTERS)
   const rest = text.trim().length - shown.length
   const notice = rest > 0 ? `\n(${rest} characters more; read_session has them)` : ""
   return `## The user's first request, verbatim\n${quote(shown)}${notice}`

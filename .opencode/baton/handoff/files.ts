@@ -1,5 +1,5 @@
 import { isAbsolute } from "node:path"
-import { cutText } from "../host/log.ts"
+import { truncate } from "../host/log.ts"
 import { type ProjectFile, readProjectFile } from "../host/project-file.ts"
 import type { FileReference, LineRange } from "./references.ts"
 
@@ -12,7 +12,7 @@ const NUMBER_DIGITS = 5
 type FileBlock = { readonly header: string; readonly content: string }
 
 const cutLine = (line: string): string =>
-  line.length > MAX_LINE_CHARACTERS ? `${cutText(line, MAX_LINE_CHARACTERS)}...` : line
+  line.length > MAX_LINE_CHARACTERS ? `${truncate(line, MAX_LINE_CHARACTERS)}...` : line
 
 /** A final line end closes the last line and opens none. */
 const toLines = (text: string): string[] => {

@@ -4,22 +4,22 @@ import { isMainThread } from "node:worker_threads"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { createRecentMap } from "../host/async.ts"
+import { createLruMap } from "../host/async.ts"
 import { readDirtyFiles, readGitState } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
-import { cutText, type Log } from "../host/log.ts"
-import { hideTools, noteTextOf } from "../host/messages.ts"
+import { type Log, truncate } from "../host/log.ts"
+import { disableTools, noteTextOf } from "../host/messages.ts"
 import {
+  type AgentAndModel,
   createSessions,
-  findMessageTarget,
-  type MessageTarget,
+  findAgentAndModel,
   type Sessions,
   type StoredMessage,
 } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
-import { createTui, detectInterface, type Interface, type Tui } from "../host/tui.ts"
+import { createTui, detectUi, type Interface, type Tui } from "../host/tui.ts"
 import { collectUserText, type Role, unquoteArgument } from "../task/parse.ts"
-import type { TaskBinding } from "../task/registry.ts"
+import type { SessionTask } from "../task/registry.ts"
 import { type HandoffFacts, readHistory, renderDraft, renderHandoffFacts } from "./draft.ts"
 import { type LoadedFiles, loadFiles, renderLeftOut } from "./files.ts"
 import { createInjection } from "./injection.ts"
@@ -44,7 +44,7 @@ type Delivered =
 type Delivery = (draft: {
   readonly text: string
   readonly goal: string
-  readonly target: MessageTarget | undefined
+  readonly target: AgentAndModel | undefined
 }) => Promise<Delivered>
 
 type DeliveryDeps = {
@@ -57,7 +57,7 @@ type DeliveryDeps = {
 
 const titleOf = (goal: string): string => {
   const line = goal.replaceAll(/\s+/g, " ").trim()
-  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${cutText(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
+  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${truncate(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
 }
 
 /** Brings a draft to where a person finds it; see docs/handoff.md for what happens on which interface. */
@@ -117,7 +117,7 @@ type HandoffRequest = {
 
 type HandoffSessionDeps = {
   gatherFacts: (sessionID: string) => Promise<HandoffFacts>
-  findTask: (sessionID: string) => Promise<TaskBinding | undefined>
+  findTask: (sessionID: string) => Promise<SessionTask | undefined>
   loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
   deliver: Delivery
   sessions: Pick<Sessions, "messages">
@@ -195,7 +195,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       gatherFacts(sessionID),
       findTask(sessionID),
       loadFiles(files.filter((file) => file.trim() !== "").map(toReference)),
-      findMessageTarget(sessions, sessionID),
+      findAgentAndModel(sessions, sessionID),
     ])
     const draft = renderDraft({
       sessionID,
@@ -210,7 +210,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       id: handoffID(at, random()),
       createdAt: at.toISOString(),
       from: sessionID,
-      goal: cutText(unquoteArgument(goal).trim() || firstLine(prompt), GOAL_CHARACTERS),
+      goal: truncate(unquoteArgument(goal).trim() || firstLine(prompt), GOAL_CHARACTERS),
       draft,
       files: loaded.references.map(({ path }) => path),
       leftOut: loaded.leftOut,
@@ -246,9 +246,9 @@ export type ToolOffers = ReturnType<typeof createToolOffers>
  * nothing over sends what it would send without the bundle.
  */
 export const createToolOffers = () => {
-  const asked = createRecentMap<Set<HandoffTool>>()
+  const asked = createLruMap<Set<HandoffTool>>()
   return {
-    apply: (messages: readonly StoredMessage[]): void => {
+    applyTo: (messages: readonly StoredMessage[]): void => {
       const newest = messages.findLast(({ info }) => info.role === "user")?.info
       if (newest?.role !== "user") return
       const wanted = asked.get(newest.sessionID) ?? new Set()
@@ -260,12 +260,12 @@ export const createToolOffers = () => {
         if (parts.some((part) => noteTextOf(part)?.includes(READ_TOOL))) wanted.add(READ_TOOL)
       }
       const hidden = [HANDOFF_TOOL, READ_TOOL].filter((tool) => !wanted.has(tool as HandoffTool))
-      hideTools(messages, hidden)
+      disableTools(messages, hidden)
     },
     /** Whether the session's words were looked at before. */
     isKnown: (sessionID: string): boolean => asked.has(sessionID),
     /** For a session whose draft has been compacted away. */
-    offerReading: (sessionID: string): void => {
+    enable: (sessionID: string): void => {
       asked.set(sessionID, new Set([READ_TOOL]))
     },
     forget: (sessionID: string): void => {
@@ -353,7 +353,7 @@ export const createHandoffFeature = (
       deliver: createDelivery({
         sessions,
         tui,
-        userInterface: detectInterface({ argv: process.argv, isMainThread }),
+        userInterface: detectUi({ argv: process.argv, isMainThread }),
         log,
         pause,
       }),

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
-import { createRecentMap, lazy } from "../host/async.ts"
+import { createLruMap, lazy } from "../host/async.ts"
 import type { HandoffSetup } from "./tools.ts"
 
 type Turn = {
@@ -17,17 +17,17 @@ const NO_TURN: Turn = { goal: "", isComing: false }
 
 /** What belongs to the newest user message of a session, and ends with the next one. */
 export const createUserTurns = () => {
-  const turns = createRecentMap<Turn>()
+  const turns = createLruMap<Turn>()
   return {
-    commandGiven: (sessionID: string, goal: string): void => void turns.set(sessionID, { goal, isComing: true }),
-    messageArrived: (sessionID: string): void => {
+    onCommand: (sessionID: string, goal: string): void => turns.set(sessionID, { goal, isComing: true }),
+    onMessage: (sessionID: string): void => {
       const turn = turns.get(sessionID)
       if (turn?.isComing) turns.set(sessionID, { ...turn, isComing: false })
       else turns.delete(sessionID)
     },
     goalOf: (sessionID: string): string => turns.get(sessionID)?.goal ?? "",
     /** A model that calls twice makes one handoff; after a failed one it may try again. */
-    handOverOnce: async (sessionID: string, handOver: () => Promise<string>): Promise<string> => {
+    oncePerTurn: async (sessionID: string, handOver: () => Promise<string>): Promise<string> => {
       const turn = turns.get(sessionID) ?? NO_TURN
       if (turn.handoff) return `This was handed over before, and not a second time.\n\n${await turn.handoff}`
       const handoff = handOver()
@@ -82,12 +82,12 @@ export const createHandoffHooks = (core: Core): Hooks => {
       "command.execute.before",
       SHORT_DEADLINE_MS,
       async ({ command, sessionID, arguments: goal }) => {
-        if (OWN_COMMAND.test(command)) turns.commandGiven(sessionID, goal)
+        if (OWN_COMMAND.test(command)) turns.onCommand(sessionID, goal)
         return undefined
       },
     ),
     "chat.message": hook("chat.message", MESSAGE_DEADLINE_MS, async (_input, { message, parts }) => {
-      turns.messageArrived(message.sessionID)
+      turns.onMessage(message.sessionID)
       const isDraft = parts.some((part) => part.type === "text" && part.text.includes(MARKER))
       const isPending = (await load.current)?.isPending(message.sessionID) === true
       return isDraft || isPending ? (await load()).userMessage(message, parts) : undefined
@@ -106,10 +106,10 @@ export const createHandoffHooks = (core: Core): Hooks => {
           !offers.isKnown(sessionID) &&
           existsSync(join(projectRoot, ".opencode", "state", "handoffs"))
         )
-          if (await (await load()).isHandedOver(sessionID)) offers.offerReading(sessionID)
-        return () => offers.apply(messages)
+          if (await (await load()).isHandedOver(sessionID)) offers.enable(sessionID)
+        return () => offers.applyTo(messages)
       },
-      (_input, { messages }) => setup?.offers.apply(messages),
+      (_input, { messages }) => setup?.offers.applyTo(messages),
     ),
     event: feature.observer((event) => {
       if (event.type !== "session.deleted") return undefined

@@ -51,7 +51,7 @@ type InjectionDeps = {
   now: () => Date
 }
 
-type Wanted = {
+type Draft = {
   readonly from: string
   readonly references: readonly FileReference[]
   /** Ends when record and ledger have the arrival, or cannot. */
@@ -71,7 +71,7 @@ const goalLine = (goal: string): string => goal.replaceAll(/\s+/g, " ").trim()
  * looks, and are there once.
  */
 export const createInjection = ({ sessions, records, loadFiles, outbox, log, now }: InjectionDeps) => {
-  const pending = new Map<string, Wanted>()
+  const pending = new Map<string, Draft>()
 
   /** A draft begins a session; the same words later on are a quotation. A reverted message is gone by now. */
   const isFirstMessage = async (sessionID: string, messageID: string): Promise<boolean> => {
@@ -121,7 +121,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
   }
 
   /** What a draft in this message, which is noted as arrived, or one whose files did not make it in time, wants loaded. */
-  const findWanted = async (message: UserMessage, text: string): Promise<Wanted | undefined> => {
+  const findWanted = async (message: UserMessage, text: string): Promise<Draft | undefined> => {
     const { sessionID } = message
     const marker = findMarker(text)
     if (!marker) return pending.get(sessionID)

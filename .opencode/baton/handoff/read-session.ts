@@ -1,6 +1,6 @@
-import { cutText, type Log } from "../host/log.ts"
-import { type Answer, pagesBack, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
-import { type ChainDeps, isInChain } from "./records.ts"
+import { type Log, truncate } from "../host/log.ts"
+import { type Answer, messagePages, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import { type ChainDeps, isRelated } from "./records.ts"
 import type { ToolDetail } from "./tools.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript } from "./transcript.ts"
 
@@ -57,7 +57,7 @@ const cutLine = (line: string, at: number): string => {
   if (line.length <= LINE_CHARACTERS) return line
   const start = Math.max(0, at - LINE_CHARACTERS / 2)
   // Half a character stands at neither end.
-  const shown = cutText(line.slice(start).replace(/^[\uDC00-\uDFFF]/, ""), LINE_CHARACTERS)
+  const shown = truncate(line.slice(start).replace(/^[\uDC00-\uDFFF]/, ""), LINE_CHARACTERS)
   return `${start > 0 ? "…" : ""}${shown}…`
 }
 
@@ -111,7 +111,7 @@ const searchSession = async (
   const matches: Match[] = []
   let searched = 0
   let isWhole = false
-  for await (const answer of pagesBack(sessions, sessionID, { size: SEARCH_PAGE_MESSAGES, isOver })) {
+  for await (const answer of messagePages(sessions, sessionID, { size: SEARCH_PAGE_MESSAGES, isOver })) {
     if (answer.kind === "failed") return answer
     const { messages, isOldest } = answer.value
     for (const message of messages.toReversed()) matches.push(...matchesIn(message, find, detail).toReversed())
@@ -182,7 +182,7 @@ const readBefore = async (
   let kept: StoredMessage[] = []
   let isFound = false
   let isWhole = false
-  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
     const { messages, isOldest } = unwrap(answer)
     const at = messages.findIndex(({ info }) => info.id === before)
     if (isFound) kept = [...messages, ...kept]
@@ -210,15 +210,14 @@ export const createReadSession = ({ sessions, records, isSameTask, log, startDea
     const [own, other] = await Promise.all([sessions.info(reader), sessions.info(sessionID)])
     const info = unwrap(other)
     if (!isSameProject(unwrap(own), info)) throw new UnreadableSession("it belongs to another project")
-    const isRelated =
-      (await isInChain({ sessions, records }, reader, sessionID)) || (await isSameTask(reader, sessionID))
-    if (!isRelated && request.any !== true)
+    const isOwn = (await isRelated({ sessions, records }, reader, sessionID)) || (await isSameTask(reader, sessionID))
+    if (!isOwn && request.any !== true)
       throw new UnreadableSession(
         "it is not in this session's chain of handoffs and subagents, nor on its task; any: true reads it nevertheless",
       )
     // On 1.2.15 a tool's answer has no title of its own, so that what matters stands in the text as well.
-    const title = isRelated ? info.title : `${info.title} (not in this session's chain)`
-    const notice = isRelated ? "" : `(Session ${sessionID} “${info.title}” is not in this session's chain.)\n\n`
+    const title = isOwn ? info.title : `${info.title} (not in this session's chain)`
+    const notice = isOwn ? "" : `(Session ${sessionID} “${info.title}” is not in this session's chain.)\n\n`
     const isOver = startDeadline()
     if (search !== undefined && search !== "") {
       const parsed = parseSearch(search)

@@ -1,7 +1,7 @@
 import type { ZodType } from "zod"
 import type { Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
-import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { findMarker } from "./draft.ts"
@@ -115,7 +115,7 @@ export type ChainDeps = {
  *
  * The search ends at the session that is wanted. A record that is lost is made up for by the marker, which stands in the session's first message: a draft that is quoted later is none.
  */
-const findOrigins = async (
+const ancestorsOf = async (
   deps: ChainDeps,
   sessionID: string,
   handoffs: readonly HandoffRecord[],
@@ -147,7 +147,7 @@ const MAX_PAGES = 20
 const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<string | undefined> => {
   let pages = 0
   let first: StoredMessage | undefined
-  for await (const answer of pagesBack(sessions, sessionID, {
+  for await (const answer of messagePages(sessions, sessionID, {
     size: PAGE_MESSAGES,
     isOver: () => pages++ >= MAX_PAGES,
   })) {
@@ -160,11 +160,11 @@ const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<s
 }
 
 /** Whether two sessions belong together: one came from the other, or both from a third, over handoffs and subagents. */
-export const isInChain = async (deps: ChainDeps, sessionID: string, other: string): Promise<boolean> => {
+export const isRelated = async (deps: ChainDeps, sessionID: string, other: string): Promise<boolean> => {
   if (sessionID === other) return true
   const handoffs = await deps.records()
-  const own = (await findOrigins(deps, sessionID, handoffs, other)).add(sessionID)
+  const own = (await ancestorsOf(deps, sessionID, handoffs, other)).add(sessionID)
   if (own.has(other)) return true
-  const others = await findOrigins(deps, other, handoffs, sessionID)
+  const others = await ancestorsOf(deps, other, handoffs, sessionID)
   return [other, ...others].some((each) => own.has(each))
 }

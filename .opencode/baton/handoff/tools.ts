@@ -1,6 +1,6 @@
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
 import type { Log } from "../host/log.ts"
-import { ARGUMENT_TYPES as types, withCheckedArguments, type Zod } from "../host/schema.ts"
+import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
 import { createPromptFiles, type PromptFile, type PromptFiles } from "../task/prompts.ts"
 import { createToolOffers, HANDOFF_TOOL, type HandoffFeature, READ_TOOL, type ToolOffers } from "./handoff.ts"
 import type { UserTurns } from "./hooks.ts"
@@ -81,7 +81,7 @@ const READ_DESCRIPTION = `Reads what was said and done in an earlier session of 
 
 type HandoffToolDeps = {
   load: () => Promise<HandoffFeature>
-  turns: Pick<UserTurns, "goalOf" | "handOverOnce">
+  turns: Pick<UserTurns, "goalOf" | "oncePerTurn">
 }
 
 const handoffArguments = (z: Zod) => z.object({ prompt: z.string(), files: z.array(z.string()).default([]) })
@@ -104,10 +104,10 @@ export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<str
       prompt: types.string("What the new session has to know to go on"),
       files: types.optionalStrings("Paths of files to load into the new session"),
     },
-    execute: withCheckedArguments(handoffArguments, async ({ prompt, files }, { sessionID }) => {
+    execute: validated(handoffArguments, async ({ prompt, files }, { sessionID }) => {
       const { handOver } = await load()
       const goal = turns.goalOf(sessionID)
-      return turns.handOverOnce(sessionID, () => handOver({ sessionID, prompt, files, goal }))
+      return turns.oncePerTurn(sessionID, () => handOver({ sessionID, prompt, files, goal }))
     }),
   },
   [READ_TOOL]: {
@@ -120,7 +120,7 @@ export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<str
       tools: types.optionalChoice(TOOL_DETAILS, 'How tools are shown: "none", "titles" or "full"'),
       any: types.optionalBoolean("Whether to read a session that this one does not come from"),
     },
-    execute: withCheckedArguments(readArguments, async (request, context) => {
+    execute: validated(readArguments, async (request, context) => {
       const { title, output } = await (await load()).readSession(context.sessionID, request)
       context.metadata({ title })
       return output

@@ -57,7 +57,7 @@ export const lazy = <T>(load: () => Promise<T>): Lazy<T> => {
 /** Between the parameters of a session's request, or of the title's before it, and the moment when OpenCode waits for the answer. */
 const ON_ITS_WAY_MS = 20
 /** No request may follow, or one that is long in coming: by then the work has begun. */
-export const PUT_OFF_AT_MOST_MS = 1_000
+export const DEFERRED_AT_MOST_MS = 1_000
 
 /**
  * Work that a user's message asks for and that its request does not need: OpenCode and its plugins share one thread, so that
@@ -66,41 +66,41 @@ export const PUT_OFF_AT_MOST_MS = 1_000
  * What must not be lost has to be found again by the next process: OpenCode 1.2.15 ends `opencode run` without a word to its
  * plugins, and a request that is refused at once leaves no time.
  */
-export type PutOffWork = {
+export type DeferredQueue = {
   /** @param work never rejects */
   add(work: () => Promise<void>): void
   /** A request will be on its way in a moment. */
-  requestPrepared(): void
+  requestStarting(): void
   /** Ends when all that was added is done, in its order. Never rejects. */
-  settle(): Promise<void>
+  flush(): Promise<void>
 }
 
 /** @param options `onItsWayMs`: how long after its parameters a request is taken to be on its way (default 20) */
-export const createPutOffWork = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs?: number } = {}): PutOffWork => {
+export const createDeferredQueue = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs?: number } = {}): DeferredQueue => {
   let waiting: (() => Promise<void>)[] = []
   let last: Promise<void> = Promise.resolve()
   const timers = new Set<ReturnType<typeof setTimeout>>()
-  const settle = (): Promise<void> => {
+  const flush = (): Promise<void> => {
     for (const work of waiting) last = last.then(work)
     waiting = []
     for (const timer of timers) clearTimeout(timer)
     timers.clear()
     return last
   }
-  const settleIn = (ms: number): void => {
-    const timer = setTimeout(() => void settle(), ms)
+  const flushIn = (ms: number): void => {
+    const timer = setTimeout(() => void flush(), ms)
     timer.unref()
     timers.add(timer)
   }
   return {
     add: (work) => {
       waiting.push(work)
-      settleIn(PUT_OFF_AT_MOST_MS)
+      flushIn(DEFERRED_AT_MOST_MS)
     },
-    requestPrepared: () => {
-      if (waiting.length > 0) settleIn(onItsWayMs)
+    requestStarting: () => {
+      if (waiting.length > 0) flushIn(onItsWayMs)
     },
-    settle,
+    flush,
   }
 }
 
@@ -137,7 +137,7 @@ export const createKeyedQueue = (): KeyedQueue => {
 /** So many sessions at once is more than a person or a server has at work; what falls out is found again on disk. */
 const MAX_SESSIONS = 500
 
-export type RecentMap<Value> = {
+export type LruMap<Value> = {
   get(key: string): Value | undefined
   has(key: string): boolean
   set(key: string, value: Value): void
@@ -150,13 +150,13 @@ export type RecentMap<Value> = {
  *
  * @param release is told of what falls out; not of what is deleted
  */
-export const createRecentMap = <Value>({
+export const createLruMap = <Value>({
   limit = MAX_SESSIONS,
   release,
 }: {
   limit?: number
   release?: (key: string, value: Value) => void
-} = {}): RecentMap<Value> => {
+} = {}): LruMap<Value> => {
   const values = new Map<string, Value>()
   return {
     get: (key) => {

@@ -1,13 +1,13 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import {
+  type AgentAndModel,
   type Answer,
   createClientCall,
   isRecord,
   isSessionInfo,
   isStoredMessage,
-  type MessageTarget,
-  malformed,
   type StoredMessage,
+  unexpectedShape,
 } from "./sessions.ts"
 
 /** A rule of OpenCode's permissions; of several that match, the last one decides. */
@@ -25,7 +25,7 @@ export type AgentInfo = {
   readonly mode: "subagent" | "primary" | "all"
   readonly isHidden: boolean
   readonly permission: readonly PermissionRule[]
-  readonly model?: MessageTarget["model"] | undefined
+  readonly model?: AgentAndModel["model"] | undefined
 }
 
 /** Below which session one stands (undefined for a root), and its own rules, without its agent's. */
@@ -37,7 +37,7 @@ export type Prompt = {
   /** What is nobody's words: files, earlier messages, a result. */
   readonly context?: string | undefined
   readonly agent: string
-  readonly model?: MessageTarget["model"] | undefined
+  readonly model?: AgentAndModel["model"] | undefined
 }
 
 /** Sessions that work for another one. No call throws; all but `prompt` have a deadline. */
@@ -71,7 +71,7 @@ const readRules = (value: unknown): readonly PermissionRule[] | undefined => {
   return Array.isArray(value) && value.every(isRule) ? value : undefined
 }
 
-const readModel = (value: unknown): { model?: MessageTarget["model"] } =>
+const readModel = (value: unknown): { model?: AgentAndModel["model"] } =>
   isRecord(value) && typeof value.providerID === "string" && typeof value.modelID === "string"
     ? { model: { providerID: value.providerID, modelID: value.modelID } }
     : {}
@@ -120,14 +120,14 @@ export const createChildSessions = (
       return call(
         "session.create",
         () => session.create({ body }),
-        (data) => (isSessionInfo(data) ? { kind: "answer", value: data.id } : malformed("session.create", data)),
+        (data) => (isSessionInfo(data) ? { kind: "answer", value: data.id } : unexpectedShape("session.create", data)),
       )
     },
     prompt: (sessionID, prompt) =>
       wait(
         "session.prompt",
         () => session.prompt({ path: { id: sessionID }, body: toBody(prompt) }),
-        (data) => (isStoredMessage(data) ? { kind: "answer", value: data } : malformed("session.prompt", data)),
+        (data) => (isStoredMessage(data) ? { kind: "answer", value: data } : unexpectedShape("session.prompt", data)),
       ),
     start: (sessionID, prompt) =>
       call("session.promptAsync", () => session.promptAsync({ path: { id: sessionID }, body: toBody(prompt) }), done),
@@ -139,14 +139,14 @@ export const createChildSessions = (
         (data) =>
           Array.isArray(data) && data.every(isSessionInfo)
             ? { kind: "answer", value: data.map(({ id }) => id) }
-            : malformed("session.children", data),
+            : unexpectedShape("session.children", data),
       ),
     isBusy: (sessionID) =>
       call(
         "session.status",
         () => session.status(),
         (data) => {
-          if (!isRecord(data)) return malformed("session.status", data)
+          if (!isRecord(data)) return unexpectedShape("session.status", data)
           // Idle sessions are not listed.
           const status = data[sessionID]
           return { kind: "answer", value: isRecord(status) && status.type !== "idle" }
@@ -158,7 +158,7 @@ export const createChildSessions = (
         () => session.get({ path: { id: sessionID } }),
         (data) => {
           const permission = isRecord(data) ? readRules(data.permission) : undefined
-          if (!isRecord(data) || typeof data.id !== "string" || !permission) return malformed("session.get", data)
+          if (!isRecord(data) || typeof data.id !== "string" || !permission) return unexpectedShape("session.get", data)
           const parentID = typeof data.parentID === "string" ? data.parentID : undefined
           return { kind: "answer", value: { parentID, permission } }
         },
@@ -170,7 +170,7 @@ export const createChildSessions = (
         (data) => {
           const agents = Array.isArray(data) ? data.map(readAgent) : []
           const known = agents.filter((agent) => agent !== undefined)
-          if (known.length === 0 || known.length < agents.length) return malformed("app.agents", data)
+          if (known.length === 0 || known.length < agents.length) return unexpectedShape("app.agents", data)
           return { kind: "answer", value: known }
         },
       ),

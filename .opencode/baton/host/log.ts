@@ -5,10 +5,10 @@ export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
 
 /** The file, or a folder above it, is not there. */
-export const isAbsent = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
+export const isNotFound = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
 
 /** The text's beginning. Half a character at the cut would make the request one that providers refuse. */
-export const cutText = (text: string, maxCharacters: number): string =>
+export const truncate = (text: string, maxCharacters: number): string =>
   text.slice(0, maxCharacters).replace(/[\uD800-\uDBFF]$/, "")
 
 export type LogExtra = Record<string, unknown>

@@ -42,7 +42,7 @@ const findNewest = (
     )
 
 /** The newest compaction that has its summary among `messages`. */
-export const findCompletedCompaction = (messages: readonly StoredMessage[]): CompletedCompaction | undefined => {
+export const latestCompaction = (messages: readonly StoredMessage[]): CompletedCompaction | undefined => {
   const summary = findNewest(messages, isSummary)
   if (summary?.info.role !== "assistant") return undefined
   const { id, parentID, time } = summary.info
@@ -53,7 +53,7 @@ export const findCompletedCompaction = (messages: readonly StoredMessage[]): Com
  * Whether these messages are on their way to the summariser: the newest compaction request has no summary yet. The summary
  * of a request that failed before and is repeated belongs to the user's message that followed.
  */
-export const isAwaitingSummary = (messages: readonly StoredMessage[]): boolean => {
+export const isSummaryRequest = (messages: readonly StoredMessage[]): boolean => {
   const request = findNewest(messages, isRequest)?.info
   if (!request) return false
   const isItsSummary = ({ info }: StoredMessage): boolean =>
@@ -71,7 +71,7 @@ export const isAwaitingSummary = (messages: readonly StoredMessage[]): boolean =
  *
  * @param messages the newest of the session, the newest last
  */
-export const keepsPriorSummary = (messages: readonly StoredMessage[]): boolean => {
+export const showsPreviousSummary = (messages: readonly StoredMessage[]): boolean => {
   const newest = messages.at(-1)?.info
   return newest?.role === "assistant" && newest.summary === true && newest.time.completed === undefined
 }
@@ -99,7 +99,7 @@ export const noteTextOf = (part: Part): string | undefined =>
  * Adds the note to one of the messages of one model request. Only this request sees it: what OpenCode has stored stays as
  * it is.
  */
-export const withNote = (messages: StoredMessage[], messageID: string, note: string): void => {
+export const appendNote = (messages: StoredMessage[], messageID: string, note: string): void => {
   const message = messages.find(({ info }) => info.id === messageID)
   if (!message || message.parts.some((part) => part.type === "text" && part.text === note)) return
   const { sessionID } = message.info
@@ -108,7 +108,7 @@ export const withNote = (messages: StoredMessage[], messageID: string, note: str
 }
 
 /** Takes back what `hideTools` did to one tool of this request. */
-export const showTool = (messages: readonly StoredMessage[], name: string): void => {
+export const enableTool = (messages: readonly StoredMessage[], name: string): void => {
   const newest = messages.findLast(({ info }) => info.role === "user")?.info
   if (newest?.role !== "user" || newest.tools?.[name] !== false) return
   const { [name]: _, ...others } = newest.tools
@@ -119,7 +119,7 @@ export const showTool = (messages: readonly StoredMessage[], name: string): void
  * Leaves tools out of one request. OpenCode drops a tool that the newest user message's `tools` says false to; changing
  * the message on its way into the request changes nothing that is stored (docs/adr/0005).
  */
-export const hideTools = (messages: readonly StoredMessage[], names: readonly string[]): void => {
+export const disableTools = (messages: readonly StoredMessage[], names: readonly string[]): void => {
   const newest = messages.findLast(({ info }) => info.role === "user")?.info
   if (newest?.role !== "user" || names.length === 0) return
   newest.tools = { ...newest.tools, ...Object.fromEntries(names.map((name) => [name, false])) }

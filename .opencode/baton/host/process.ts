@@ -23,7 +23,7 @@ export const isExecutableFile = async (path: string): Promise<boolean> => {
  * @returns every executable file of that name, in PATH's order; relative folders are left out, since they would run whatever
  *   the project holds
  */
-export const findPrograms = async (name: string, path: string | undefined): Promise<readonly string[]> => {
+export const findExecutables = async (name: string, path: string | undefined): Promise<readonly string[]> => {
   const folders = (path ?? "").split(delimiter).filter(isAbsolute)
   const candidates = [...new Set(folders)].map((folder) => join(folder, name))
   const usable = await Promise.all(candidates.map(isExecutableFile))
@@ -234,7 +234,7 @@ type ProcessRunnerDeps = {
 export const createProcessRunner = ({ shell, platform = process.platform }: ProcessRunnerDeps): RunProcess => {
   const node = createNodeRunner({ platform })
   const choose = async (): Promise<RunProcess> => {
-    const hasTimeout = shell && platform !== "win32" && (await findPrograms("timeout", process.env.PATH)).length > 0
+    const hasTimeout = shell && platform !== "win32" && (await findExecutables("timeout", process.env.PATH)).length > 0
     return hasTimeout ? createShellRunner(shell) : node
   }
   let chosen: Promise<RunProcess> | undefined

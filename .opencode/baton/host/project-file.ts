@@ -1,7 +1,7 @@
 import { constants } from "node:fs"
 import { type FileHandle, open, realpath, stat } from "node:fs/promises"
 import { extname, isAbsolute, relative, resolve, sep } from "node:path"
-import { errorCode, isAbsent } from "./log.ts"
+import { errorCode, isNotFound } from "./log.ts"
 
 /** `*.env` and `*.env.*`: not `env.ts`, but a folder `.env.d` too. */
 const ENV_FILE = /\.env(?:\.|$)/i
@@ -119,7 +119,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const refusal = (path: string, error: unknown): UnreadableFile => {
   const code = errorCode(error) ?? ""
-  if (isAbsent(error)) return { kind: "missing", path, reason: "there is no such file" }
+  if (isNotFound(error)) return { kind: "missing", path, reason: "there is no such file" }
   return { kind: "refused", path, reason: REASONS[code] ?? `it cannot be read (${code || String(error)})` }
 }
 

@@ -67,7 +67,7 @@ export const ARGUMENT_TYPES = {
  * A tool's `execute` that runs only with arguments of the right shape; the model is told what was wrong with others.
  * OpenCode tells the model the types and hands over what the model wrote, unchecked (seen on 1.2.15 and 1.18.33).
  */
-export const withCheckedArguments =
+export const validated =
   <Arguments>(
     schema: (z: Zod) => ZodType<Arguments>,
     run: (args: Arguments, context: ToolContext) => Promise<string>,

@@ -18,13 +18,13 @@ type ClientCall = <T>(
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null
 
-export const malformed = (what: string, received: unknown): Answer<never> => {
+export const unexpectedShape = (what: string, received: unknown): Answer<never> => {
   const shown = JSON.stringify(received)?.slice(0, 80) ?? String(received)
   return { kind: "failed", reason: `${what} answered in an unknown shape: ${shown}` }
 }
 
 const readRaw = <T>(what: string, raw: unknown, read: Read<T>): Answer<T> => {
-  if (!isRecord(raw)) return malformed(what, raw)
+  if (!isRecord(raw)) return unexpectedShape(what, raw)
   const { data, error } = raw
   const response = raw.response instanceof Response ? raw.response : undefined
   if (error === undefined) return read(data, response)
@@ -71,7 +71,7 @@ export type SessionInfo = {
 }
 
 /** Which agent and model a message was for. */
-export type MessageTarget = { agent: string; model: { providerID: string; modelID: string } }
+export type AgentAndModel = { agent: string; model: { providerID: string; modelID: string } }
 
 /** OpenCode's sessions as the features see them. No call throws; each has its deadline. */
 export type Sessions = {
@@ -81,7 +81,7 @@ export type Sessions = {
   /** Creates a root session. @returns its id */
   create(title: string): Promise<Answer<string>>
   /** Stores a user's message and starts no model. Plugins see it as they see any other. */
-  store(sessionID: string, text: string, target: MessageTarget | undefined): Promise<Answer<undefined>>
+  store(sessionID: string, text: string, target: AgentAndModel | undefined): Promise<Answer<undefined>>
   /** The parent's id, or undefined for a root session. */
   parent(sessionID: string): Promise<Answer<string | undefined>>
   todos(sessionID: string): Promise<Answer<Todo[]>>
@@ -120,7 +120,7 @@ export const createSessions = (
         "session.messages",
         () => client.session.messages({ path: { id: sessionID }, query }),
         (data, response) => {
-          if (!Array.isArray(data) || !data.every(isStoredMessage)) return malformed("session.messages", data)
+          if (!Array.isArray(data) || !data.every(isStoredMessage)) return unexpectedShape("session.messages", data)
           const older = response?.headers?.get("X-Next-Cursor")
           return { kind: "answer", value: older ? { messages: data, older } : { messages: data } }
         },
@@ -130,13 +130,13 @@ export const createSessions = (
       call(
         "session.get",
         () => client.session.get({ path: { id: sessionID } }),
-        (data) => (isSessionInfo(data) ? { kind: "answer", value: data } : malformed("session.get", data)),
+        (data) => (isSessionInfo(data) ? { kind: "answer", value: data } : unexpectedShape("session.get", data)),
       ),
     create: (title) =>
       call(
         "session.create",
         () => client.session.create({ body: { title } }),
-        (data) => (isSessionInfo(data) ? { kind: "answer", value: data.id } : malformed("session.create", data)),
+        (data) => (isSessionInfo(data) ? { kind: "answer", value: data.id } : unexpectedShape("session.create", data)),
       ),
     store: (sessionID, text, target) =>
       call(
@@ -153,7 +153,7 @@ export const createSessions = (
         "session.get",
         () => client.session.get({ path: { id: sessionID } }),
         (data) => {
-          if (!isRecord(data) || typeof data.id !== "string") return malformed("session.get", data)
+          if (!isRecord(data) || typeof data.id !== "string") return unexpectedShape("session.get", data)
           return { kind: "answer", value: typeof data.parentID === "string" ? data.parentID : undefined }
         },
       ),
@@ -162,7 +162,7 @@ export const createSessions = (
         "session.todo",
         () => client.session.todo({ path: { id: sessionID } }),
         (data) => {
-          if (!Array.isArray(data) || !data.every(isTodo)) return malformed("session.todo", data)
+          if (!Array.isArray(data) || !data.every(isTodo)) return unexpectedShape("session.todo", data)
           return { kind: "answer", value: data }
         },
       ),
@@ -182,7 +182,7 @@ const WIDENING = 10
  * OpenCode without cursors (1.2.15) can only be asked for more of the newest: each page is then ten times as large, and what
  * was given before is left out of it.
  */
-export async function* pagesBack(
+export async function* messagePages(
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
   { size, isOver }: { size: number; isOver: () => boolean },
@@ -214,10 +214,10 @@ const NEWEST_MESSAGES = 50
  *
  * @returns undefined when the messages cannot be read, or there are none
  */
-export const findMessageTarget = async (
+export const findAgentAndModel = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
-): Promise<MessageTarget | undefined> => {
+): Promise<AgentAndModel | undefined> => {
   const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
   if (newest.kind === "failed") return undefined
   const infos = newest.value.messages.map(({ info }) => info)
@@ -256,7 +256,7 @@ export const createModelContext = (client: Pick<PluginInput["client"], "config">
       "config.providers",
       () => client.config.providers(),
       (data) =>
-        isRecord(data) ? { kind: "answer", value: contextIn(data, model) } : malformed("config.providers", data),
+        isRecord(data) ? { kind: "answer", value: contextIn(data, model) } : unexpectedShape("config.providers", data),
     )
     return answer.kind === "answer" ? answer.value : undefined
   }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { ZodType } from "zod"
-import { describeError, isAbsent, type Log } from "./log.ts"
+import { describeError, isNotFound, type Log } from "./log.ts"
 import { loadZod, type Zod } from "./schema.ts"
 import { isRecord } from "./sessions.ts"
 
@@ -88,7 +88,7 @@ export const readSettings = async (projectRoot: string): Promise<SettingsRead> =
   try {
     text = await readFile(path, "utf8")
   } catch (error) {
-    if (isAbsent(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
+    if (isNotFound(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
     return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }
   }
   try {

@@ -14,7 +14,7 @@ import { readdir, readFile, rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import type { ZodType } from "zod"
-import { describeError, isAbsent, type Log } from "./log.ts"
+import { describeError, isNotFound, type Log } from "./log.ts"
 import { ignoreAll } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
 
@@ -180,7 +180,7 @@ export const createJsonStore = <T>(deps: {
       z = await loadZod()
       unreadable.delete(key)
     } catch (error) {
-      if (isAbsent(error)) return undefined
+      if (isNotFound(error)) return undefined
       unreadable.add(key)
       log.warn("stored state cannot be read, and is left as it is", { path, error: describeError(error) })
       return undefined
@@ -230,7 +230,7 @@ export const createJsonStore = <T>(deps: {
     },
     keys: async () => {
       const names = await readdir(state.path(folder)).catch((error: unknown) => {
-        if (!isAbsent(error)) log.warn("stored state cannot be listed", { folder, error: describeError(error) })
+        if (!isNotFound(error)) log.warn("stored state cannot be listed", { folder, error: describeError(error) })
         return []
       })
       const stored = names

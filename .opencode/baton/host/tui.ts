@@ -16,13 +16,7 @@ const commandIn = (args: readonly string[]): string | undefined =>
  * Which interface a process of OpenCode has (seen on 1.2.15 and 1.18.33). A local TUI runs plugins in a worker whose
  * script is `…/tui/worker.js`. A TUI that is attached to `serve` cannot be told from none.
  */
-export const detectInterface = ({
-  argv,
-  isMainThread,
-}: {
-  argv: readonly string[]
-  isMainThread: boolean
-}): Interface => {
+export const detectUi = ({ argv, isMainThread }: { argv: readonly string[]; isMainThread: boolean }): Interface => {
   if (!isMainThread && /[\\/]tui[\\/]worker\.[jt]s$/.test(argv[1] ?? "")) return "tui"
   return commandIn(argv.slice(2)) === "run" ? "run" : "server"
 }

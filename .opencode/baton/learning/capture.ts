@@ -1,18 +1,18 @@
 import { isDeepStrictEqual } from "node:util"
 import { withDeadline } from "../host/async.ts"
-import { cutText, type Log } from "../host/log.ts"
+import { type Log, truncate } from "../host/log.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { afterSnapshot, afterToolUse, EMPTY_ACTIVITY } from "../task/activity.ts"
 import { collectUserText } from "../task/parse.ts"
 import { detect } from "./detect.ts"
-import { type KnownLearning, type KnownLearnings, toEntry } from "./known.ts"
+import { type KnownLearning, type LearningIndex, toEntry } from "./known.ts"
 import type { LearningProject } from "./learning.ts"
 import {
   MAX_LEARNINGS,
-  type Saying,
   type SessionRecord,
   type SessionRecords,
+  type Statement,
   withObjection,
   withSayings,
 } from "./records.ts"
@@ -41,7 +41,7 @@ const isUsers = ({ info, parts }: StoredMessage): boolean =>
 
 const oneLine = (text: string, length: number): string => {
   const line = text.replaceAll(/\s+/g, " ").trim()
-  return line.length > length ? `${cutText(line, length - 1)}…` : line
+  return line.length > length ? `${truncate(line, length - 1)}…` : line
 }
 
 const changedFiles = (messages: readonly StoredMessage[], root: string): string[] => {
@@ -88,7 +88,7 @@ const describeWork = (messages: readonly StoredMessage[], root: string): string 
  * @param root the worktree's folder
  * @returns undefined when the message is not among them
  */
-export const lookAround = (
+export const workAround = (
   messages: readonly StoredMessage[],
   messageID: string,
   root: string,
@@ -112,7 +112,7 @@ export const lookAround = (
 
 type CaptureDeps = {
   readonly records: SessionRecords
-  readonly known: KnownLearnings
+  readonly known: LearningIndex
   readonly outbox: Pick<Outbox, "add">
   readonly sessions: Pick<Sessions, "messages">
   readonly project: LearningProject
@@ -135,11 +135,11 @@ export type Message = {
 
 type Capture = {
   /** Keeps what the message teaches on disk, before the model is asked. Each message once. */
-  look(message: Message): Promise<void>
+  capture(message: Message): Promise<void>
   /** Adds what was done around it. Asks OpenCode. @param isMeant default: all that waits */
-  gather(sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void>
+  addContext(sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void>
   /** Puts what was kept into the outbox. Asks nobody but the ledger. @param isMeant default: all that waits */
-  store(sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void>
+  enqueue(sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void>
 }
 
 const isAny = (): boolean => true
@@ -149,7 +149,7 @@ const NEWEST_MESSAGES = 100
 const KNOWN_DEADLINE_MS = 2_500
 
 /** The older learnings that a saying takes back. */
-const contradictedBy = (saying: Saying, known: readonly KnownLearning[]): KnownLearning[] =>
+const contradictedBy = (saying: Statement, known: readonly KnownLearning[]): KnownLearning[] =>
   known.filter(
     (one) =>
       one.status === "active" &&
@@ -161,8 +161,8 @@ const contradictedBy = (saying: Saying, known: readonly KnownLearning[]): KnownL
 export const createCapture = (deps: CaptureDeps): Capture => {
   const { records, known, outbox, sessions, project, findTask, root, log } = deps
 
-  const readSayings = ({ sessionID, messageID, at, text }: Message, detected: ReturnType<typeof detect>): Saying[] =>
-    detected.learnings.flatMap(({ type, sentence }): Saying[] => {
+  const readSayings = ({ sessionID, messageID, at, text }: Message, detected: ReturnType<typeof detect>): Statement[] =>
+    detected.learnings.flatMap(({ type, sentence }): Statement[] => {
       const rule = findSecret(sentence) ?? (holdsPrivateKey(text) ? "private-key" : undefined)
       if (rule !== undefined) log.warn("not learned: the sentence may hold a secret", { sessionID, messageID, rule })
       const saying = { key: learningKey(sentence), type, sentence, messageID, at: at.toISOString() }
@@ -171,7 +171,7 @@ export const createCapture = (deps: CaptureDeps): Capture => {
 
   const storeSaying = async (
     record: SessionRecord,
-    saying: Saying,
+    saying: Statement,
     knownLearnings: readonly KnownLearning[],
   ): Promise<void> => {
     const { sessionID } = record
@@ -190,7 +190,7 @@ export const createCapture = (deps: CaptureDeps): Capture => {
   }
 
   return {
-    look: async (message) => {
+    capture: async (message) => {
       const detected = detect(message.text)
       if (!detected.objects && detected.learnings.length === 0) return
       const { sessionID, messageID, isUnverified = false } = message
@@ -208,8 +208,8 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
     },
 
-    gather: async (sessionID, isMeant = isAny) => {
-      const isWanted = (saying: Saying): boolean => saying.state === "waiting" && isMeant(saying)
+    addContext: async (sessionID, isMeant = isAny) => {
+      const isWanted = (saying: Statement): boolean => saying.state === "waiting" && isMeant(saying)
       const { sayings } = await records.read(sessionID)
       if (!sayings.some(isWanted)) return
       const page = await sessions.messages(sessionID, NEWEST_MESSAGES)
@@ -221,15 +221,15 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       await records.update(sessionID, (record) => {
         // It may be gone meanwhile.
         if (!record.sayings.some(isWanted)) return record
-        const sayings = record.sayings.map((saying): Saying => {
-          const around = isWanted(saying) && lookAround(page.value.messages, saying.messageID, root)
+        const sayings = record.sayings.map((saying): Statement => {
+          const around = isWanted(saying) && workAround(page.value.messages, saying.messageID, root)
           return around ? { ...saying, ...around, taskID } : saying
         })
         return { ...record, sayings }
       })
     },
 
-    store: async (sessionID, isMeant = isAny) => {
+    enqueue: async (sessionID, isMeant = isAny) => {
       const record = await records.read(sessionID)
       const waiting = record.sayings.filter((saying) => saying.state === "waiting" && isMeant(saying))
       if (waiting.length === 0) return

@@ -206,7 +206,7 @@ const isProse = (line: string): boolean => {
  *
  * @param text user-authored text, as `collectUserText` gives it
  */
-const ownWords = (text: string): string[] => {
+const handwrittenLines = (text: string): string[] => {
   const kept: string[] = []
   let characters = 0
   let fence = ""
@@ -284,7 +284,7 @@ const judge = ({ text, masked }: Sentence): { type: LearningType; teaches: boole
 export const detect = (text: string): Detection => {
   // What sets a task is kept with the task, and is often written by a program.
   if (parseTask(text) !== undefined) return NOTHING
-  const lines = ownWords(text)
+  const lines = handwrittenLines(text)
   if (!isEnglish(lines.join("\n"))) return NOTHING
   const judged = splitSentences(lines).map((sentence) => ({ sentence: sentence.text, ...judge(sentence) }))
   return {

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
-import { createRecentMap, lazy, withDeadline } from "../host/async.ts"
+import { createLruMap, lazy, withDeadline } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 
 export const LEARNED_TOOL = "learned"
@@ -42,9 +42,9 @@ export const createLearningHooks = (core: Core): Hooks => {
   const feature = core.feature("learning")
   const { log } = feature
   /** Parents of the sessions that this process saw begin; null for none. */
-  const parents = createRecentMap<string | null>()
+  const parents = createLruMap<string | null>()
   /** What a session's newest command became: the parts of its next message, unless the command fails before that. */
-  const expanded = createRecentMap<readonly Part[]>()
+  const expanded = createLruMap<readonly Part[]>()
 
   const load = lazy(async () => {
     const [{ createLearningFeature }, services] = await Promise.all([import("./learning.ts"), core.services()])
@@ -57,7 +57,7 @@ export const createLearningHooks = (core: Core): Hooks => {
     return existsSync(settings) && NAMED_PROJECT.test(readFileSync(settings, "utf8"))
   }
   /** Whether something was learned here, or may have been elsewhere: in the main worktree, or under a name of the user's. */
-  const mayKnow = (): boolean =>
+  const mayHaveLearnings = (): boolean =>
     load.current !== undefined ||
     existsSync(inProject("state", "learning")) ||
     isNamed() ||
@@ -88,21 +88,21 @@ export const createLearningHooks = (core: Core): Hooks => {
       expanded.delete(sessionID)
       if (template && sharesText(template, parts)) return undefined
       // The rest is loaded for a message that teaches something, or asks for it.
-      const concerns = mayKnow() || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
+      const concerns = mayHaveLearnings() || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
       if (concerns) await (await load())?.userMessage(message, parts)
       return undefined
     }),
     "experimental.session.compacting": hook("experimental.session.compacting", async ({ sessionID }) => {
-      if (mayKnow()) (await load())?.compacting(sessionID)
+      if (mayHaveLearnings()) (await load())?.compacting(sessionID)
       return undefined
     }),
     "experimental.chat.messages.transform": hook(
       "experimental.chat.messages.transform",
       async (_input, { messages }) => {
         if (!toolModule) return undefined
-        const { hideAll } = toolModule
-        const hide = (): void => hideAll(messages)
-        if (!mayKnow()) return hide
+        const { disableLearningTools } = toolModule
+        const hide = (): void => disableLearningTools(messages)
+        if (!mayHaveLearnings()) return hide
         const reminder = load().then((loaded) => loaded?.beforeRequest(messages))
         const decided = await withDeadline(reminder, REMINDER_DEADLINE_MS)
         if (decided.kind === "done") return decided.value ?? hide
@@ -111,7 +111,7 @@ export const createLearningHooks = (core: Core): Hooks => {
         log.warn("a request goes without learnings", { sessionID, how: decided.kind, ...error })
         return hide
       },
-      (_input, { messages }) => toolModule?.hideAll(messages),
+      (_input, { messages }) => toolModule?.disableLearningTools(messages),
     ),
     event: feature.observer((event) => {
       switch (event.type) {

@@ -3,15 +3,15 @@ import { readFile, stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import type { ZodType } from "zod"
-import { describeError, isAbsent, type Log } from "../host/log.ts"
+import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { loadZod, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import type { LearningLedger } from "../ledger/client.ts"
 import { type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
 import type { LedgerLearning } from "../ledger/ledger.ts"
-import { type Outbox, subjectOf } from "../ledger/outbox-store.ts"
+import { type Outbox, queueKey } from "../ledger/outbox-store.ts"
 import type { LearningProject } from "./learning.ts"
-import type { Saying, SessionRecord } from "./records.ts"
+import type { SessionRecord, Statement } from "./records.ts"
 import { contentWords } from "./words.ts"
 
 /** What kind of thing was learned, the most important first. */
@@ -129,12 +129,12 @@ const withWaiting = (
 }
 
 /** All learnings of the project, what is on its way to the ledger included. Never rejects. */
-export type KnownLearnings = { read(): Promise<KnownLearning[]> }
+export type LearningIndex = { read(): Promise<KnownLearning[]> }
 
 type KnownLearningsDeps = {
   readonly project: LearningProject
   readonly ledger: Pick<LearningLedger, "readLearnings">
-  readonly outbox: Pick<Outbox, "waiting">
+  readonly outbox: Pick<Outbox, "pending">
   readonly waitingRecords: () => Promise<readonly SessionRecord[]>
   readonly state: Pick<StateFolder, "path" | "write">
   readonly log: Log
@@ -157,7 +157,7 @@ const stampOf = async (database: string): Promise<string | undefined> => {
       stat(path).then(
         ({ mtimeMs, size }) => (size > 0 ? `${mtimeMs}-${size}` : ""),
         (error: unknown) => {
-          if (isAbsent(error)) return ""
+          if (isNotFound(error)) return ""
           throw error
         },
       ),
@@ -180,7 +180,7 @@ const topicsOf = (sentence: string): string[] =>
 /** A saying as the outbox takes it. */
 export const toEntry = (
   { sessionID }: Pick<SessionRecord, "sessionID">,
-  saying: Saying,
+  saying: Statement,
   { name, folder }: LearningProject,
 ): LearningEntry => ({
   kind: "learning",
@@ -199,7 +199,7 @@ export const toEntry = (
  * Reading the ledger starts a program, so that a copy of what it said is kept in `.opencode/state/learning/` for as long as
  * nobody writes to the database.
  */
-export const createKnownLearnings = (deps: KnownLearningsDeps): KnownLearnings => {
+export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => {
   const { project, ledger, outbox, waitingRecords, state, log, database = ledgerDatabase() } = deps
   const path = state.path("learning", COPY_FILE)
   let copy: Copy | undefined
@@ -209,7 +209,7 @@ export const createKnownLearnings = (deps: KnownLearningsDeps): KnownLearnings =
       const text = await readFile(path, "utf8")
       return copySchema(await loadZod()).parse(JSON.parse(text))
     } catch (error) {
-      if (!isAbsent(error)) log.warn("the copy of the learnings is unusable", { path, error: describeError(error) })
+      if (!isNotFound(error)) log.warn("the copy of the learnings is unusable", { path, error: describeError(error) })
       return undefined
     }
   }
@@ -248,7 +248,7 @@ export const createKnownLearnings = (deps: KnownLearningsDeps): KnownLearnings =
         const sayings = (await waitingRecords()).flatMap((record) =>
           record.sayings.filter(({ state: how }) => how === "waiting").map((one) => toEntry(record, one, project)),
         )
-        const entries = await outbox.waiting(subjectOf({ project: project.name }))
+        const entries = await outbox.pending(queueKey({ project: project.name }))
         const waiting = entries.filter((entry): entry is LearningEntry | RetireEntry => !("taskID" in entry))
         return withWaiting(await readLedger(), [...waiting, ...sayings])
       } catch (error) {

@@ -13,11 +13,11 @@ import { nearestProject } from "../host/project.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
-import { type LearningDetail, parseDetail, planDelivery } from "../ledger/learnings.ts"
+import { type LearningDetail, parseDetail, planSteps } from "../ledger/learnings.ts"
 import type { LedgerLearning } from "../ledger/ledger.ts"
 import { createOutbox } from "../ledger/outbox.ts"
 import { fromLedger, isLearningType, LEARNING_TYPES, type LearningType } from "./known.ts"
-import { findLearningProject, type LearningProject, retirement } from "./learning.ts"
+import { findLearningProject, type LearningProject, retireEntry } from "./learning.ts"
 import { createSessionRecords, type SessionRecord } from "./records.ts"
 
 type Request =
@@ -227,11 +227,11 @@ const run = async (request: Request & { here: string }): Promise<number> => {
     .map((learning) => fromLedger(learning, project.onlyFolder))
     .find((one) => one?.id === id)
   if (known?.status !== "active") return failed(`there is no active learning ${id} in ${project.name}`)
-  const entry = retirement(known, project, { reason, by: "a person", at: new Date() })
+  const entry = retireEntry(known, project, { reason, by: "a person", at: new Date() })
   await outbox.add(entry)
   const after = await read()
   outbox.stop()
-  const isDone = after.kind === "found" && planDelivery(after.learnings, entry).length === 0
+  const isDone = after.kind === "found" && planSteps(after.learnings, entry).length === 0
   const said = isDone
     ? `Forgotten: ${known.sentence}`
     : `It will be forgotten when the ledger answers: ${known.sentence}`

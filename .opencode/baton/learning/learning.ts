@@ -3,11 +3,11 @@ import { basename } from "node:path"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { createKeyedQueue, createRecentMap, type RecentMap, withDeadline } from "../host/async.ts"
+import { createKeyedQueue, createLruMap, type LruMap, withDeadline } from "../host/async.ts"
 import { findMainWorktree } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { hideTools } from "../host/messages.ts"
+import { disableTools } from "../host/messages.ts"
 import { isAlive } from "../host/process.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
@@ -15,9 +15,9 @@ import type { RetireEntry } from "../ledger/learnings.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createCapture } from "./capture.ts"
 import { asksForLearnings, LEARNING_TOOLS } from "./hooks.ts"
-import { createKnownLearnings, type KnownLearning } from "./known.ts"
+import { createLearningIndex, type KnownLearning } from "./known.ts"
 import { chooseLearnings, createRecall, renderLearning } from "./recall.ts"
-import { createSessionRecords, type Saying, type SessionRecord } from "./records.ts"
+import { createSessionRecords, type SessionRecord, type Statement } from "./records.ts"
 
 /** Whose learnings these are. */
 export type LearningProject = {
@@ -42,7 +42,7 @@ const findByID = (known: readonly KnownLearning[], id: string): KnownLearning | 
   known.find((learning) => learning.id === id.trim() || learning.key === id.trim())
 
 /** The end of a learning, as the outbox takes it. @param by who says so, in a few words */
-export const retirement = (
+export const retireEntry = (
   { key, folder }: KnownLearning,
   { name }: LearningProject,
   { reason, by, at }: { reason: string; by: string; at: Date },
@@ -79,10 +79,10 @@ export type LearningFeature = {
 type LearningContext = {
   readonly log: Log
   /** Parents of the sessions that this process saw begin; null for none, undefined for others. */
-  readonly parents: Pick<RecentMap<string | null>, "get">
+  readonly parents: Pick<LruMap<string | null>, "get">
 }
 
-const isOthers = ({ pid, sayings }: SessionRecord, now: number): boolean =>
+const isOwnedByLiveProcess = ({ pid, sayings }: SessionRecord, now: number): boolean =>
   pid !== process.pid && isAlive(pid) && now - Date.parse(sayings.at(-1)?.at ?? "") < OWNED_MS
 
 /** Puts the feature together for one directory. @returns nothing where the user switched it off */
@@ -99,7 +99,7 @@ export const createLearningFeature = async (
   const now = () => new Date()
   const records = createSessionRecords({ state, log, pid: process.pid })
   const project = await findLearningProject(projectRoot, learning.project)
-  const known = createKnownLearnings({
+  const known = createLearningIndex({
     project,
     ledger,
     outbox,
@@ -110,7 +110,7 @@ export const createLearningFeature = async (
   const findTask = async (sessionID: string) => (await tasks.find(sessionID))?.taskID
   const capture = createCapture({ records, known, outbox, sessions, project, findTask, root, log })
 
-  const roots = createRecentMap<boolean>()
+  const roots = createLruMap<boolean>()
   const knownIsRoot = (sessionID: string): boolean | undefined =>
     parents.get(sessionID) === undefined ? roots.get(sessionID) : parents.get(sessionID) === null
   /** @returns undefined when OpenCode does not tell */
@@ -135,10 +135,10 @@ export const createLearningFeature = async (
   const storing = createKeyedQueue()
   const forgetting = new Set<Promise<void>>()
   const touched = new Set<string>()
-  const asked = createRecentMap<true>()
+  const asked = createLruMap<true>()
 
   const gather = (sessionID: string): Promise<void> => {
-    const work = inBackground(sessionID, capture.gather(sessionID))
+    const work = inBackground(sessionID, capture.addContext(sessionID))
     gathering.set(sessionID, work)
     return work
   }
@@ -155,9 +155,9 @@ export const createLearningFeature = async (
     await verify(sessionID)
   }
   /** One behind the other: what one has stored the next finds stored. */
-  const store = (sessionID: string, isMeant?: (saying: Saying) => boolean): Promise<void> =>
+  const store = (sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void> =>
     storing.add(sessionID, async () => {
-      if (await verify(sessionID)) await capture.store(sessionID, isMeant)
+      if (await verify(sessionID)) await capture.enqueue(sessionID, isMeant)
     })
   const busy = (sessionID: string): void => {
     clearTimeout(timers.get(sessionID))
@@ -168,13 +168,13 @@ export const createLearningFeature = async (
   const left = records.waiting()
   /** In a session that goes on here as well: what was said in a turn of this process is stored when that turn is over. */
   const replayMessages = async (sessionID: string, messageIDs: readonly string[]): Promise<void> => {
-    const isLeft = ({ messageID }: Saying): boolean => messageIDs.includes(messageID)
-    await capture.gather(sessionID, isLeft)
+    const isLeft = ({ messageID }: Statement): boolean => messageIDs.includes(messageID)
+    await capture.addContext(sessionID, isLeft)
     await store(sessionID, isLeft)
   }
   const replay = async (): Promise<void> => {
     for (const record of await left) {
-      if (isOthers(record, now().getTime())) continue
+      if (isOwnedByLiveProcess(record, now().getTime())) continue
       log.info("an earlier process left something to be learned", { sessionID: record.sessionID })
       await replayMessages(
         record.sessionID,
@@ -204,17 +204,17 @@ export const createLearningFeature = async (
       await left
       // On disk before the model is asked, also where OpenCode has still to tell whose session it is.
       const isUnverified = isUsers === undefined
-      await capture.look({ sessionID, messageID, at: new Date(message.time.created), text, isUnverified })
+      await capture.capture({ sessionID, messageID, at: new Date(message.time.created), text, isUnverified })
       if (isUnverified) void inBackground(sessionID, settle(sessionID))
       // An exit has no time for what only memory has; the sentence is worth more than what will be done around it.
       if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
     },
     beforeRequest: async (messages) => {
       const sessionID = messages[0]?.info.sessionID ?? ""
-      const change = await recall.remind(messages)
+      const change = await recall.inject(messages)
       return () => {
         change?.()
-        if (!recall.hasGiven(sessionID) && !asked.has(sessionID)) hideTools(messages, LEARNING_TOOLS)
+        if (!recall.hasInjected(sessionID) && !asked.has(sessionID)) disableTools(messages, LEARNING_TOOLS)
       }
     },
     idle: (sessionID) => {
@@ -245,7 +245,7 @@ export const createLearningFeature = async (
     take: async (id, reason, sessionID) => {
       const learning = findByID(await known.read(), id)
       if (learning?.status !== "active") return `There is no learning ${id}; the tool learned lists them.`
-      await outbox.add(retirement(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
+      await outbox.add(retireEntry(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
       log.info("a learning is forgotten", { sessionID, id, key: learning.key })
       return `Forgotten: ${renderLearning(learning)}`
     },

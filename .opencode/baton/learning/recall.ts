@@ -1,11 +1,11 @@
-import { createRecentMap } from "../host/async.ts"
+import { createLruMap } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
-import { findCompletedCompaction, isAwaitingSummary, withNote } from "../host/messages.ts"
+import { appendNote, isSummaryRequest, latestCompaction } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { collectUserText, extractBrief } from "../task/parse.ts"
-import { type KnownLearning, type KnownLearnings, LEARNING_TYPES } from "./known.ts"
-import { type Given, type SessionRecords, withGiven } from "./records.ts"
+import { type KnownLearning, LEARNING_TYPES, type LearningIndex } from "./known.ts"
+import { type Injected, type SessionRecords, withGiven } from "./records.ts"
 import { contentWords } from "./words.ts"
 
 export const MAX_GIVEN = 8
@@ -116,7 +116,7 @@ export const renderLearnings = (learnings: readonly KnownLearning[]): { text: st
 }
 
 type RecallDeps = {
-  readonly known: KnownLearnings
+  readonly known: LearningIndex
   readonly records: Pick<SessionRecords, "read" | "update">
   readonly isRoot: (sessionID: string) => Promise<boolean>
   readonly log: Log
@@ -125,9 +125,9 @@ type RecallDeps = {
 
 type Recall = {
   /** @returns the change that puts the learnings into this request, or nothing */
-  remind(messages: StoredMessage[]): Promise<Change | undefined>
+  inject(messages: StoredMessage[]): Promise<Change | undefined>
   /** Whether the session was given any. */
-  hasGiven(sessionID: string): boolean
+  hasInjected(sessionID: string): boolean
   /** The next request is the summariser's. */
   summaryExpected(sessionID: string): void
   forget(sessionID: string): void
@@ -144,7 +144,7 @@ const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
   const users = messages.filter(({ info }) => info.role === "user")
   // A role prompt has words for everything.
   const texts = users.map(({ parts }) => extractBrief(collectUserText(parts)).slice(0, QUERY_CHARACTERS))
-  const compaction = findCompletedCompaction(messages)
+  const compaction = latestCompaction(messages)
   if (compaction) {
     const { requestID, summaryID, summary } = compaction
     // Ids grow with time; of the turns before the compaction some may stand behind its summary.
@@ -166,12 +166,12 @@ const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
  * provider caches hit; a session that began without any gets none before its next compaction.
  */
 export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): Recall => {
-  const expected = createRecentMap<true>()
-  const given = createRecentMap<Given>()
+  const expected = createLruMap<true>()
+  const given = createLruMap<Injected>()
   /** By session, the message beside which the record was last found to have nothing. */
-  const emptyAnchors = createRecentMap<string>()
+  const emptyAnchors = createLruMap<string>()
 
-  const choose = async (sessionID: string, { messageID, text }: Anchor): Promise<Given | undefined> => {
+  const choose = async (sessionID: string, { messageID, text }: Anchor): Promise<Injected | undefined> => {
     const at = now()
     const [all, { sayings }] = await Promise.all([known.read(), records.read(sessionID)])
     // What the message itself teaches stands right beside it.
@@ -185,10 +185,10 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
 
   /** From 1.14 on the summariser's messages come without any summary; before, they do not come here, or with its request. */
   const isForSummary = (sessionID: string, messages: readonly StoredMessage[]): boolean =>
-    isAwaitingSummary(messages) || (expected.delete(sessionID) && findCompletedCompaction(messages) === undefined)
+    isSummaryRequest(messages) || (expected.delete(sessionID) && latestCompaction(messages) === undefined)
 
   /** What stands beside this message; after a revert that may be an earlier block than the newest. */
-  const findGiven = async (sessionID: string, messageID: string): Promise<Given | undefined> => {
+  const findGiven = async (sessionID: string, messageID: string): Promise<Injected | undefined> => {
     const newest = given.get(sessionID)
     if (newest?.messageID === messageID) return newest
     if (emptyAnchors.get(sessionID) === messageID) return undefined
@@ -198,7 +198,7 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
     return stored
   }
 
-  const remember = (sessionID: string, chosen: Given): void => {
+  const remember = (sessionID: string, chosen: Injected): void => {
     const { messageID, keys, text } = chosen
     log.info("learnings given", { sessionID, messageID, learnings: keys.length, characters: text.length })
     given.set(sessionID, chosen)
@@ -206,22 +206,22 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
   }
 
   return {
-    remind: async (messages) => {
+    inject: async (messages) => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isForSummary(sessionID, messages)) return undefined
       const anchor = findAnchor(messages)
       if (!anchor || !(await isRoot(sessionID))) return undefined
       const { messageID } = anchor
       const before = await findGiven(sessionID, messageID)
-      if (before) return () => withNote(messages, messageID, before.text)
+      if (before) return () => appendNote(messages, messageID, before.text)
       const chosen = anchor.isFirst ? await choose(sessionID, anchor) : undefined
       if (!chosen) return undefined
       return () => {
         remember(sessionID, chosen)
-        withNote(messages, messageID, chosen.text)
+        appendNote(messages, messageID, chosen.text)
       }
     },
-    hasGiven: (sessionID) => given.has(sessionID),
+    hasInjected: (sessionID) => given.has(sessionID),
     summaryExpected: (sessionID) => {
       expected.set(sessionID, true)
     },

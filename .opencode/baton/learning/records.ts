@@ -1,13 +1,13 @@
 import { readdir, rm } from "node:fs/promises"
 import type { ZodType } from "zod"
 import { createKeyedQueue } from "../host/async.ts"
-import { describeError, isAbsent, type Log } from "../host/log.ts"
+import { describeError, isNotFound, type Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { LEARNING_TYPES, type LearningType } from "./known.ts"
 
 /** One thing a user said in a session that is to be learned. */
-export type Saying = {
+export type Statement = {
   readonly key: string
   readonly type: LearningType
   readonly sentence: string
@@ -24,7 +24,7 @@ export type Saying = {
 }
 
 /** What the model was given beside one message. */
-export type Given = {
+export type Injected = {
   /** The first user message, or the compaction request. */
   readonly messageID: string
   /** ISO 8601. */
@@ -41,8 +41,8 @@ export type SessionRecord = {
   readonly pid: number
   /** OpenCode has still to tell whether a person speaks in this session, or a model to its child. */
   readonly isUnverified?: boolean | undefined
-  readonly sayings: readonly Saying[]
-  readonly given: readonly Given[]
+  readonly sayings: readonly Statement[]
+  readonly given: readonly Injected[]
 }
 
 export const MAX_LEARNINGS = 10
@@ -85,7 +85,7 @@ const isWaiting = ({ sayings }: SessionRecord): boolean => sayings.some(({ state
 /** Adds what a message taught; a session teaches ten different things at most. @returns the record and what was left out */
 export const withSayings = (
   record: SessionRecord,
-  sayings: readonly Saying[],
+  sayings: readonly Statement[],
 ): { record: SessionRecord; leftOut: number } => {
   const keys = new Set(record.sayings.map(({ key }) => key))
   const added = sayings.filter(({ key }) => {
@@ -99,14 +99,14 @@ export const withSayings = (
 /** The user objects to the work that followed the newest message that taught something: it is confirmed no more. */
 export const withObjection = (record: SessionRecord): SessionRecord => {
   const messageID = record.sayings.at(-1)?.messageID
-  const sayings = record.sayings.map((saying): Saying => {
+  const sayings = record.sayings.map((saying): Statement => {
     const isOpposed = saying.messageID === messageID && saying.confirmed
     return isOpposed ? { ...saying, confirmed: false, state: "waiting" } : saying
   })
   return { ...record, sayings }
 }
 
-export const withGiven = (record: SessionRecord, given: Given): SessionRecord => ({
+export const withGiven = (record: SessionRecord, given: Injected): SessionRecord => ({
   ...record,
   given: [...record.given.filter(({ messageID }) => messageID !== given.messageID), given].slice(-KEPT_GIVEN),
 })
@@ -142,7 +142,7 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
     try {
       return (await readdir(state.path(MARKERS))).filter((name) => /^[\w-]+$/.test(name))
     } catch (error) {
-      if (!isAbsent(error)) log.warn("records cannot be listed", { folder: MARKERS, error: describeError(error) })
+      if (!isNotFound(error)) log.warn("records cannot be listed", { folder: MARKERS, error: describeError(error) })
       return []
     }
   }

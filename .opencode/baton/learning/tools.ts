@@ -1,6 +1,6 @@
 import type { ToolDefinition } from "@opencode-ai/plugin"
-import { hideTools } from "../host/messages.ts"
-import { ARGUMENT_TYPES as types, withCheckedArguments, type Zod } from "../host/schema.ts"
+import { disableTools } from "../host/messages.ts"
+import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { FORGET_TOOL, LEARNED_TOOL, LEARNING_TOOLS } from "./hooks.ts"
 import type { LearningFeature } from "./learning.ts"
@@ -20,12 +20,12 @@ export const createTools = (load: () => Promise<LearningFeature | undefined>): R
   [LEARNED_TOOL]: {
     description: LEARNED_DESCRIPTION,
     args: { query: types.optionalString("Words to look for; all when absent") },
-    execute: withCheckedArguments(learnedArguments, async ({ query }) => (await load())?.list(query) ?? OFF),
+    execute: validated(learnedArguments, async ({ query }) => (await load())?.list(query) ?? OFF),
   },
   [FORGET_TOOL]: {
     description: FORGET_DESCRIPTION,
     args: { id: types.string("The id in brackets, such as lrn-1a2b3c"), reason: types.string("Why, in a few words") },
-    execute: withCheckedArguments(
+    execute: validated(
       forgetArguments,
       async ({ id, reason }, { sessionID }) => (await load())?.take(id, reason, sessionID) ?? OFF,
     ),
@@ -33,4 +33,4 @@ export const createTools = (load: () => Promise<LearningFeature | undefined>): R
 })
 
 /** Takes them out of a request. */
-export const hideAll = (messages: readonly StoredMessage[]): void => hideTools(messages, LEARNING_TOOLS)
+export const disableLearningTools = (messages: readonly StoredMessage[]): void => disableTools(messages, LEARNING_TOOLS)

@@ -3,7 +3,7 @@ import { describeError, type Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
 import { bundleRoot as ownBundleRoot } from "../host/project.ts"
 import type { StateFolder } from "../host/state.ts"
-import { fitText, NoRoomError, textLimit, toSendable } from "./description.ts"
+import { TextTooLongError, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
   type CallOptions,
   type Ledger,
@@ -28,9 +28,9 @@ type CallQueue = {
   /** Waits for its turn and runs the call with the milliseconds that are left of the deadline. */
   take<T>(deadlineMs: number, call: (remaining: () => number) => Promise<T>): Promise<Turn<T>>
   /** The program hung: leave it alone, longer each time. Gives for how many milliseconds. */
-  rest(): number
+  open(): number
   /** The program answered. */
-  wake(): void
+  close(): void
 }
 
 export const FIRST_REST_MS = 30_000
@@ -77,13 +77,13 @@ export const createCallQueue = (clock: () => number = () => performance.now()): 
         leave()
       }
     },
-    rest: () => {
+    open: () => {
       const forMs = Math.min(FIRST_REST_MS * 2 ** rests, LONGEST_REST_MS)
       rests += 1
       restUntil = clock() + forMs
       return forMs
     },
-    wake: () => {
+    close: () => {
       rests = 0
       restUntil = 0
     },
@@ -192,7 +192,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   const locator = createLedgerLocator({ log, bundleRoot, env, runtime })
 
   const hung = (what: string): LedgerAnswer => {
-    const restMs = queue.rest()
+    const restMs = queue.open()
     log.warn("the ledger hung and is left alone for a while", { directory, what, restMs })
     return { kind: "unavailable", reason: `${what}; it is left alone for ${restMs / 1000} s` }
   }
@@ -214,7 +214,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     })
     switch (outcome.kind) {
       case "exited":
-        queue.wake()
+        queue.close()
         return outcome
       case "timed-out": {
         const what = `prog ${args[0]} did not end within ${deadlineMs} ms`
@@ -247,10 +247,10 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   }
 
   const shorten: Ledger["shorten"] = async (id, text, room = 0) => {
-    const fitted = fitText(id, text, maxTextBytes - room)
+    const fitted = truncateBytes(id, text, maxTextBytes - room)
     if (fitted.kind === "whole") return fitted.text
     if (fitted.kind === "no-room") {
-      throw new NoRoomError(
+      throw new TextTooLongError(
         `a text for ${id} has ${maxTextBytes - room} of ${maxTextBytes} bytes left, which is too few`,
       )
     }
@@ -308,7 +308,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       }
     },
     replaceDescription: async (id, description, { deadlineMs } = {}) => {
-      const text = toSendable(description)
+      const text = toArgument(description)
       const size = Buffer.byteLength(text)
       if (size <= maxTextBytes) return await write(["desc", "--", id, text], deadlineMs)
       return { kind: "refused", reason: `a description of ${size} bytes is over the ${maxTextBytes} prog can receive` }

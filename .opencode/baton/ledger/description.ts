@@ -7,12 +7,12 @@ import { createHash } from "node:crypto"
 export const textLimit = (platform: NodeJS.Platform): number => (platform === "win32" ? 30_000 : 130_000)
 
 /** Nothing can be cut so far that the text fits; waiting does not help. */
-export class NoRoomError extends Error {
+export class TextTooLongError extends Error {
   override readonly name = "NoRoomError"
 }
 
 /** The text as any program receives it: no NUL, and U+FFFD for half a surrogate pair. */
-export const toSendable = (text: string): string => Buffer.from(text.replaceAll("\0", "\u2400")).toString()
+export const toArgument = (text: string): string => Buffer.from(text.replaceAll("\0", "\u2400")).toString()
 
 /** The first bytes of a text that are whole characters. */
 const takeBytes = (text: string, bytes: number): string => {
@@ -35,8 +35,8 @@ type FittedText =
  *
  * @param maxBytes of UTF-8, pointer included
  */
-export const fitText = (taskID: string, text: string, maxBytes: number): FittedText => {
-  const full = toSendable(text)
+export const truncateBytes = (taskID: string, text: string, maxBytes: number): FittedText => {
+  const full = toArgument(text)
   const size = Buffer.byteLength(full)
   if (size <= maxBytes) return { kind: "whole", text: full }
   const digest = createHash("sha256").update(full).digest("hex").slice(0, 12)

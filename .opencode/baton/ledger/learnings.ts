@@ -147,10 +147,7 @@ const planLearning = (known: readonly Known[], entry: LearningEntry): LearningSt
 }
 
 /** Pure. Planning again when the steps are done gives no step, so that a delivery may be repeated without harm. */
-export const planDelivery = (
-  learnings: readonly LedgerLearning[],
-  entry: LearningEntry | RetireEntry,
-): LearningStep[] => {
+export const planSteps = (learnings: readonly LedgerLearning[], entry: LearningEntry | RetireEntry): LearningStep[] => {
   const known = findKnown(learnings, entry)
   if (entry.kind === "learning") return planLearning(known, entry)
   return known

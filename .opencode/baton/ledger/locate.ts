@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, type Log } from "../host/log.ts"
-import { type Argv, findPrograms } from "../host/process.ts"
+import { type Argv, findExecutables } from "../host/process.ts"
 import type { ForeignProgram } from "./ledger.ts"
 
 export type LocatedLedger =
@@ -97,7 +97,7 @@ export const createLedgerLocator = (deps: LedgerLocatorDeps): LedgerLocator => {
   const search = async (): Promise<LocatedLedger> => {
     const forced = env.BATON_LEDGER
     if (forced === "embedded") return embeddedLedger(deps)
-    for (const path of await findPrograms(runtime.platform === "win32" ? "prog.exe" : "prog", env.PATH)) {
+    for (const path of await findExecutables(runtime.platform === "win32" ? "prog.exe" : "prog", env.PATH)) {
       const found = await recogniseProgram(path)
       if (found === "ledger") return { kind: "real", path, command: [path] }
       if (found === "launcher" || foreign.has(path)) continue

@@ -1,10 +1,10 @@
-import { createRecentMap } from "../host/async.ts"
+import { createLruMap } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import type { LearningLedger } from "./client.ts"
-import { handoffOverhead, mergeHandoff, NoRoomError, toHandoffBody } from "./description.ts"
-import { type LearningEntry, type LearningStep, planDelivery, type RetireEntry } from "./learnings.ts"
+import { handoffOverhead, mergeHandoff, TextTooLongError, toHandoffBody } from "./description.ts"
+import { type LearningEntry, type LearningStep, planSteps, type RetireEntry } from "./learnings.ts"
 import type { Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
-import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, subjectOf } from "./outbox-store.ts"
+import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, queueKey } from "./outbox-store.ts"
 
 export type Delivery =
   | { readonly kind: "delivered" }
@@ -62,10 +62,10 @@ const takeStep = (ledger: LearningLedger, step: LearningStep): Promise<LedgerWri
  * the very same text than just before it; clocks play no part, so equal texts are each delivered.
  */
 export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDeps) => {
-  const firstSeen = createRecentMap<number>()
+  const firstSeen = createLruMap<number>()
 
   /** A program that a killed process left behind may still write. */
-  const graceLeft = (attempt: OutboxAttempt | undefined): number => {
+  const orphanDelay = (attempt: OutboxAttempt | undefined): number => {
     if (!attempt || attempt.by === self) return 0
     const key = `${attempt.by} ${attempt.at}`
     const seen = firstSeen.get(key) ?? now()
@@ -103,10 +103,10 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
   const deliverLearning = async (entry: LearningEntry | RetireEntry, save: SaveAttempt): Promise<Delivery> => {
     const read = await ledger.readLearnings(entry.project)
     if (read.kind === "unavailable") return { kind: read.answered ? "refused" : "unavailable", reason: read.reason }
-    const steps = planDelivery(read.learnings, entry)
+    const steps = planSteps(read.learnings, entry)
     if (steps.length > 0) await save({ at: new Date(now()).toISOString(), by: self })
     for (const step of steps) {
-      const delivery = fromWrite(await takeStep(ledger, step), subjectOf(entry))
+      const delivery = fromWrite(await takeStep(ledger, step), queueKey(entry))
       if (delivery.kind !== "delivered") return delivery
     }
     return { kind: "delivered" }
@@ -114,7 +114,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
 
   const deliver = async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
     const { entry, attempt } = record
-    const forMs = graceLeft(attempt)
+    const forMs = orphanDelay(attempt)
     if (forMs > 0) return { kind: "unavailable", reason: "an attempt of an ended process may still be running", forMs }
     if (entry.kind === "learning" || entry.kind === "retire") return await deliverLearning(entry, save)
     const cached = attempt || entry.kind !== "log" ? undefined : known.get(entry.taskID)
@@ -132,11 +132,11 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
   return async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
     try {
       const delivery = await deliver(record, known, save)
-      if (delivery.kind !== "delivered") known.delete(subjectOf(record.entry))
+      if (delivery.kind !== "delivered") known.delete(queueKey(record.entry))
       return delivery
     } catch (error) {
-      known.delete(subjectOf(record.entry))
-      if (error instanceof NoRoomError) return { kind: "rejected", reason: error.message }
+      known.delete(queueKey(record.entry))
+      if (error instanceof TextTooLongError) return { kind: "rejected", reason: error.message }
       return { kind: "unavailable", reason: describeError(error) }
     }
   }

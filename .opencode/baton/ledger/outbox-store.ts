@@ -1,5 +1,5 @@
 import { readdir, readFile, rename, rm } from "node:fs/promises"
-import { describeError, errorCode, isAbsent } from "../host/log.ts"
+import { describeError, errorCode, isNotFound } from "../host/log.ts"
 import { loadZod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import type { LearningEntry, RetireEntry } from "./learnings.ts"
@@ -21,11 +21,11 @@ export type OutboxEntry =
   | RetireEntry
 
 /** Entries about one thing are delivered in their order; one that has to wait holds up its own and no others. */
-export const subjectOf = (entry: { readonly taskID: string } | { readonly project: string }): string =>
+export const queueKey = (entry: { readonly taskID: string } | { readonly project: string }): string =>
   "taskID" in entry ? entry.taskID : `the learnings of ${entry.project}`
 
 /** What the log says of an entry. */
-export const aboutEntry = (entry: OutboxEntry): { kind: OutboxEntry["kind"]; taskID?: string; project?: string } =>
+export const logFields = (entry: OutboxEntry): { kind: OutboxEntry["kind"]; taskID?: string; project?: string } =>
   "taskID" in entry ? { kind: entry.kind, taskID: entry.taskID } : { kind: entry.kind, project: entry.project }
 
 export type ParkedEntry = {
@@ -53,9 +53,9 @@ export type Outbox = {
    * The same, unless an equal entry waits or the ledger turns out to have its log line already: for a caller that was
    * killed once and cannot know how far it got.
    */
-  addUnlessKnown(entry: OutboxEntry): Promise<void>
+  addIfMissing(entry: OutboxEntry): Promise<void>
   /** What waits for this task (see `subjectOf`), oldest first; empty when the folder cannot be read. */
-  waiting(subject: string): Promise<OutboxEntry[]>
+  pending(subject: string): Promise<OutboxEntry[]>
   /** Delivers what waits, in the background; never rejects and may be called at any time. */
   drain(): Promise<void>
   /** Delivers what waits until nothing is left, nothing more can be done now, or the deadline (ms) passes. */
@@ -191,7 +191,7 @@ const listRecords = async (folder: string): Promise<string[] | undefined> => {
   try {
     return (await readdir(folder)).filter((name) => name.endsWith(RECORD_ENDING))
   } catch (error) {
-    if (isAbsent(error)) return undefined
+    if (isNotFound(error)) return undefined
     throw error
   }
 }
@@ -203,7 +203,7 @@ const readReason = async (path: string): Promise<{ reason: string; since: string
     const [since = "", ...reason] = (await readFile(path, "utf8")).trim().split("\n")
     return { reason: reason.join("\n"), since }
   } catch (error) {
-    if (isAbsent(error)) return { reason: "unknown: the note beside the file is missing", since: "" }
+    if (isNotFound(error)) return { reason: "unknown: the note beside the file is missing", since: "" }
     throw error
   }
 }
@@ -292,7 +292,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
         if (errorCode(error) === undefined) throw error
         // The folder may be away: then the one in memory is as it was written.
         if (known) return { kind: "record", record: known.record }
-        if (isAbsent(error)) return { kind: "gone" }
+        if (isNotFound(error)) return { kind: "gone" }
         if (errorCode(error) === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
         return { kind: "unreadable", reason: describeError(error) }
       }

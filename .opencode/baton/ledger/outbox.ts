@@ -6,20 +6,20 @@ import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
 import { createDelivery, type DeliveryDeps, type KnownLogs } from "./outbox-delivery.ts"
 import {
-  aboutEntry,
   createOutboxStore,
+  logFields,
   type Outbox,
   type OutboxEntry,
   type OutboxRecord,
   type OutboxStore,
-  subjectOf,
+  queueKey,
 } from "./outbox-store.ts"
 
 /**
  * What one pass over the outbox came to. `reason` is there when something is left, `forMs` when nothing is to be tried
  * before so many milliseconds.
  */
-type Drained = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
+type DrainResult = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
 
 type DrainDeps = {
   readonly store: OutboxStore
@@ -30,7 +30,7 @@ type DrainDeps = {
   readonly isStopped: () => boolean
 }
 
-const LOCKED = "another process is delivering"
+const LOCK_TAKEN = "another process is delivering"
 const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
 /** `blocked`: why what belongs to a subject (or a file that cannot be read) has to wait. */
@@ -45,7 +45,7 @@ type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: strin
 /** One delivery of all that waits, in order: per task without exception, and among tasks as far as they are accepted. */
 const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
   const park = async (name: string, reason: string, record?: OutboxRecord): Promise<Step> => {
-    const about = record ? aboutEntry(record.entry) : {}
+    const about = record ? logFields(record.entry) : {}
     try {
       await store.park(name, reason, new Date(now()).toISOString())
       log.warn("a record cannot be delivered and is parked", { name, reason, ...about })
@@ -62,15 +62,15 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
 
   /** Before the ledger is called. Where the disk refuses, memory does only for records that the disk refused as well. */
   const noteAttempt = async (name: string, record: OutboxRecord): Promise<void> => {
-    const subject = subjectOf(record.entry)
-    const isHeld = store.unsaved().some(({ entry }) => subjectOf(entry) === subject)
+    const subject = queueKey(record.entry)
+    const isHeld = store.unsaved().some(({ entry }) => queueKey(entry) === subject)
     const refusal = await store.write(name, record)
     if (refusal !== undefined && !isHeld) throw new Error(`the attempt cannot be noted: ${refusal}`)
   }
 
   const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked, only }: Pass): Promise<Step> => {
-    const about = aboutEntry(record.entry)
-    const subject = subjectOf(record.entry)
+    const about = logFields(record.entry)
+    const subject = queueKey(record.entry)
     if (blocked.has(subject) || only?.has(subject) === false) return "refused"
     const delivery = await deliver(record, known, (attempt) => noteAttempt(name, { ...record, attempt }))
     switch (delivery.kind) {
@@ -105,7 +105,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     }
   }
 
-  const drainAll = async (isHeld: () => Promise<boolean>, only?: ReadonlySet<string>): Promise<Drained> => {
+  const drainAll = async (isHeld: () => Promise<boolean>, only?: ReadonlySet<string>): Promise<DrainResult> => {
     const pass: Pass = { known: new Map(), blocked: new Map(), ...(only ? { only } : {}) }
     const refused = new Set<string>()
     let delivered = 0
@@ -114,7 +114,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
       if (names.length === 0) break
       for (const name of names) {
         if (isStopped()) return { reason: "stopped", delivered }
-        if (!(await isHeld())) return { reason: LOCKED, delivered }
+        if (!(await isHeld())) return { reason: LOCK_TAKEN, delivered }
         const result = await step(name, pass)
         if (typeof result === "object") return { reason: result.stop, delivered, ...result }
         if (result === "delivered") delivered += 1
@@ -125,10 +125,10 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     return { delivered, ...(reason === undefined ? {} : { reason }) }
   }
 
-  const drainSaved = async (): Promise<Drained> => {
+  const drainSaved = async (): Promise<DrainResult> => {
     if ((await store.list()).length === 0) return { delivered: 0 }
     const lock = await tryLock()
-    if (!lock) return { reason: LOCKED, delivered: 0 }
+    if (!lock) return { reason: LOCK_TAKEN, delivered: 0 }
     try {
       return await drainAll(lock.isHeld)
     } finally {
@@ -137,21 +137,21 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
   }
 
   /** Without the lock: what this process alone has cannot wait for a disk that refuses the lock as well. */
-  const drainUnsaved = async (): Promise<Drained> => {
-    const only = new Set(store.unsaved().map(({ entry }) => subjectOf(entry)))
+  const drainUnsaved = async (): Promise<DrainResult> => {
+    const only = new Set(store.unsaved().map(({ entry }) => queueKey(entry)))
     const drained = await drainAll(async () => true, only)
     const left = store.unsaved()
     for (const { entry } of left)
       log.error("a record is only in memory: neither disk nor ledger took it", {
-        ...aboutEntry(entry),
+        ...logFields(entry),
         ledger: drained.reason,
       })
     return left.length === 0 ? drained : { ...drained, reason: ONLY_IN_MEMORY }
   }
 
-  const drain = async (): Promise<Drained> => {
+  const drain = async (): Promise<DrainResult> => {
     await store.saveUnsaved()
-    const first: Drained = store.unsaved().length === 0 ? { delivered: 0 } : await drainUnsaved()
+    const first: DrainResult = store.unsaved().length === 0 ? { delivered: 0 } : await drainUnsaved()
     if (first.reason !== undefined) return first
     try {
       const { delivered, ...rest } = await drainSaved()
@@ -164,7 +164,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
   }
 
   /** Never rejects. */
-  return async (): Promise<Drained> => {
+  return async (): Promise<DrainResult> => {
     try {
       return await drain()
     } catch (error) {
@@ -223,34 +223,34 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   })
 
   let saving: Promise<void> = Promise.resolve()
-  let running: Promise<Drained> | undefined
+  let running: Promise<DrainResult> | undefined
   let wanted = false
   let failures = 0
   let lastFailure: string | undefined
   let retry: NodeJS.Timeout | undefined
 
-  const scheduleRetry = ({ reason, forMs = 0 }: Drained): void => {
+  const scheduleRetry = ({ reason, forMs = 0 }: DrainResult): void => {
     clearTimeout(retry)
     retry = undefined
     if (reason === undefined || stopped) return
-    const backoffMs = reason === LOCKED ? firstRetryMs : firstRetryMs * 2 ** Math.min(failures - 1, 20)
+    const backoffMs = reason === LOCK_TAKEN ? firstRetryMs : firstRetryMs * 2 ** Math.min(failures - 1, 20)
     retry = setTimeout(() => void drainOnce(), Math.max(forMs, Math.min(backoffMs, longestRetryMs)))
     retry.unref()
   }
 
-  const drainUntilDone = async (): Promise<Drained> => {
-    let drained: Drained
+  const drainUntilDone = async (): Promise<DrainResult> => {
+    let drained: DrainResult
     do {
       wanted = false
       drained = await drain()
     } while (wanted && drained.reason === undefined)
     failures = drained.reason === undefined || drained.delivered > 0 ? 0 : failures
-    if (drained.reason !== undefined && drained.reason !== LOCKED) failures += 1
+    if (drained.reason !== undefined && drained.reason !== LOCK_TAKEN) failures += 1
     lastFailure = drained.reason
     return drained
   }
 
-  const drainOnce = async (): Promise<Drained> => {
+  const drainOnce = async (): Promise<DrainResult> => {
     if (stopped) return { reason: "stopped", delivered: 0 }
     wanted = true
     running ??= drainUntilDone().finally(() => {
@@ -268,7 +268,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     const name = await store.nextName(now(), ids())
     const refusal = await store.write(name, record)
     if (refusal === undefined) return
-    const about = { ...aboutEntry(entry), reason: refusal }
+    const about = { ...logFields(entry), reason: refusal }
     log.warn("the outbox cannot be written: the record goes to the ledger directly", about)
     await drainOnce()
   }
@@ -277,7 +277,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     const found: OutboxEntry[] = []
     for (const name of await store.list()) {
       const read = await store.read(name)
-      if (read.kind === "record" && subjectOf(read.record.entry) === subject) found.push(read.record.entry)
+      if (read.kind === "record" && queueKey(read.record.entry) === subject) found.push(read.record.entry)
     }
     return found
   }
@@ -299,12 +299,12 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
 
   return {
     add: (entry) => add(entry),
-    addUnlessKnown: async (entry) => {
-      const waiting = await findWaiting(subjectOf(entry))
+    addIfMissing: async (entry) => {
+      const waiting = await findWaiting(queueKey(entry))
       // The ledger may be out of reach now; it is asked when the record is delivered.
       if (!waiting.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { isDoubtful: entry.kind === "log" })
     },
-    waiting: findWaiting,
+    pending: findWaiting,
     drain: async () => {
       await drainOnce()
     },
@@ -314,7 +314,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
         await saving
         while (performance.now() < endsAt) {
           const { reason } = await drainOnce()
-          if (reason !== LOCKED) return
+          if (reason !== LOCK_TAKEN) return
           await pause(FLUSH_POLL_MS)
         }
       }

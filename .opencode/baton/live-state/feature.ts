@@ -1,13 +1,13 @@
 import { basename, join } from "node:path"
 import type { Instance } from "../core/core.ts"
-import { PUT_OFF_AT_MOST_MS, withDeadline } from "../host/async.ts"
+import { DEFERRED_AT_MOST_MS, withDeadline } from "../host/async.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
-import { findPrograms } from "../host/process.ts"
+import { findExecutables } from "../host/process.ts"
 import { bundleRoot } from "../host/project.ts"
 import { createSessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
-import { storedBindings } from "../task/registry.ts"
+import { createSessionTasks } from "../task/registry.ts"
 import { type Observed, type RawEvent, readEvent } from "./events.ts"
 import type { StreamLine } from "./protocol.ts"
 import { createPublisher, type Publisher } from "./publisher.ts"
@@ -18,7 +18,7 @@ const HEARTBEAT_MS = 10_000
 const LAST_EVENTS_MS = 300
 const STOP_GRACE_MS = 500
 /** Behind a message: the task that it sets is noted by then. */
-const NOTED_MS = PUT_OFF_AT_MOST_MS + 200
+const NOTED_MS = DEFERRED_AT_MOST_MS + 200
 
 export type LiveStateFeature = {
   /** In the order in which OpenCode sends them. @param at when it came */
@@ -36,7 +36,7 @@ export const createLiveStateFeature = (
   const now = () => new Date()
   const sessions = createSessions(client)
   const state = createStateFolder(projectRoot)
-  const bindings = storedBindings({ state, log })
+  const bindings = createSessionTasks({ state, log })
   /** Sessions whose parent OpenCode did not tell: not asked about again before a user's next message. */
   const unanswered = new Set<string>()
   /** The session of the newest message, while its binding is not there: it reaches the disk when the request is on its way. */
@@ -52,7 +52,7 @@ export const createLiveStateFeature = (
     const chosen = chooseWriter({
       variable: process.env[WRITER_VARIABLE],
       setting: liveState.writer,
-      c2c: (await findPrograms("c2c", process.env.PATH))[0],
+      c2c: (await findExecutables("c2c", process.env.PATH))[0],
       runtime: process.versions.bun === undefined ? undefined : process.execPath,
       script: join(bundleRoot, "live-state", "state-writer.ts"),
       directory: projectRoot,

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
-import { describeError, isAbsent, type Log } from "../host/log.ts"
+import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { RETURN_TOOL } from "./contract.ts"
 
 /** A value of the little YAML that front matter of skills and agents is made of. */
@@ -67,7 +67,7 @@ const list = async (folder: string, log: Pick<Log, "warn">): Promise<string[]> =
   try {
     return (await readdir(folder)).sort()
   } catch (error) {
-    if (!isAbsent(error)) log.warn("skills cannot be listed", { folder, error: describeError(error) })
+    if (!isNotFound(error)) log.warn("skills cannot be listed", { folder, error: describeError(error) })
     return []
   }
 }
@@ -77,7 +77,7 @@ const read = async (path: string, log: Pick<Log, "warn">): Promise<string | unde
     return await readFile(path, "utf8")
   } catch (error) {
     // A folder without SKILL.md, or a name in the folder that is no skill.
-    if (!isAbsent(error)) log.warn("a skill cannot be read", { path, error: describeError(error) })
+    if (!isNotFound(error)) log.warn("a skill cannot be read", { path, error: describeError(error) })
     return undefined
   }
 }

@@ -1,7 +1,7 @@
 import { withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
-import { hideTools } from "../host/messages.ts"
+import { disableTools } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { type LivePass, type PassSessions, stopPass } from "./child/active-passes.ts"
@@ -156,7 +156,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         hasPasses: await hasPasses(sessionID),
         limits: passSessions.find(sessionID)?.limits,
       })
-      return hidden.length === 0 ? undefined : () => hideTools(messages, hidden)
+      return hidden.length === 0 ? undefined : () => disableTools(messages, hidden)
     },
 
     /** From its first pass on, a session is offered the tools for results. */

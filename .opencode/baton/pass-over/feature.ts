@@ -10,8 +10,8 @@ import { createChildSessions } from "../host/child-sessions.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { loadZod } from "../host/schema.ts"
-import { createSessions, findMessageTarget } from "../host/sessions.ts"
-import { createTui, detectInterface } from "../host/tui.ts"
+import { createSessions, findAgentAndModel } from "../host/sessions.ts"
+import { createTui, detectUi } from "../host/tui.ts"
 import { createAuditLog } from "./audit/log.ts"
 import { createPassSessions, type LivePass } from "./child/active-passes.ts"
 import { describeTask, type GatheredContext, gatherContext } from "./child/context.ts"
@@ -46,7 +46,7 @@ export const createPassOverFeature = (
   log: Log,
 ) => {
   const now = () => new Date()
-  const userInterface = detectInterface({ argv: process.argv, isMainThread })
+  const userInterface = detectUi({ argv: process.argv, isMainThread })
   // `run` ends with its session's turn, and nobody is there to be asked.
   const hasUser = userInterface !== "run"
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
@@ -121,7 +121,7 @@ export const createPassOverFeature = (
           countPasses: async (rootSessionID) => (await store.idsOfRoot(rootSessionID)).length,
           gather,
           passOf: passSessions.find,
-          findModel: async (sessionID) => (await findMessageTarget(sessions, sessionID))?.model,
+          findModel: async (sessionID) => (await findAgentAndModel(sessions, sessionID))?.model,
           now,
           createID: (at) => createPassID(at, randomBytes(4).toString("hex")),
         },

@@ -1,5 +1,5 @@
 import type { AgentInfo, ChildSessions, PermissionRule } from "../host/child-sessions.ts"
-import type { MessageTarget, Sessions } from "../host/sessions.ts"
+import type { AgentAndModel, Sessions } from "../host/sessions.ts"
 import type { RefusedPass } from "./audit/log.ts"
 import type { GatheredContext } from "./child/context.ts"
 import { evaluate, type Limits } from "./child/permissions.ts"
@@ -25,7 +25,7 @@ export type Prepared = {
   readonly subagent: AgentInfo
   /** Rules of the calling agent, then of its session. */
   readonly originatorRules: readonly PermissionRule[]
-  readonly model: MessageTarget["model"] | undefined
+  readonly model: AgentAndModel["model"] | undefined
   /** null where the policy has no cache, or the files could not be read. */
   readonly cacheKey: string | null
   readonly audit: BeginPass["audit"]
@@ -50,7 +50,7 @@ type PrepareDeps = {
   /** The pass that the caller itself works on, and what that allows. */
   readonly passOf: (sessionID: string) => { passID: string; limits: Limits } | undefined
   /** The model of a session whose newest message says none. */
-  readonly findModel: (sessionID: string) => Promise<MessageTarget["model"] | undefined>
+  readonly findModel: (sessionID: string) => Promise<AgentAndModel["model"] | undefined>
   readonly now: () => Date
   readonly createID: (at: Date) => string
 }

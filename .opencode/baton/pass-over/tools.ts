@@ -1,7 +1,7 @@
 import type { Config, ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import type { infer as Infer, ZodObject, ZodType } from "zod"
 import type { Log } from "../host/log.ts"
-import { loadZod, withCheckedArguments, type Zod } from "../host/schema.ts"
+import { loadZod, validated, type Zod } from "../host/schema.ts"
 import { findSkillAgents, registerAgents } from "./agents.ts"
 import { APPLY_TOOL, contractSchemas, PASS_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
@@ -81,7 +81,7 @@ const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition>
   ): ToolDefinition => ({
     description,
     args: schema.shape,
-    execute: withCheckedArguments(
+    execute: validated(
       () => schema,
       async (args, context) => run(await load(), args, context),
     ),

@@ -1,8 +1,8 @@
 import type { ZodType } from "zod"
-import { createRecentMap } from "../host/async.ts"
+import { createLruMap } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
-import { pagesBack, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type Role } from "./parse.ts"
 
@@ -10,7 +10,7 @@ import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type 
 type BindingOrigin = "message" | "parent" | "history"
 
 /** A session's task identity: what stays when its context goes. */
-export type TaskBinding = {
+export type SessionTask = {
   version: 1
   sessionID: string
   taskID: string
@@ -27,7 +27,7 @@ export type TaskBinding = {
 /** A brief is kept verbatim up to this many characters: four times what a prompt ever shows of it. */
 const STORED_BRIEF_CHARACTERS = 24_000
 
-export const taskBindingSchema = (z: Zod): ZodType<TaskBinding> =>
+export const sessionTaskSchema = (z: Zod): ZodType<SessionTask> =>
   z.object({
     version: z.literal(1),
     sessionID: z.string(),
@@ -41,8 +41,8 @@ export const taskBindingSchema = (z: Zod): ZodType<TaskBinding> =>
   })
 
 /** The bindings of a project's sessions, under `.opencode/state/tasks`, where every feature finds them. */
-export const storedBindings = (deps: { state: StateFolder; log: Log }): JsonStore<TaskBinding> =>
-  createJsonStore({ ...deps, folder: "tasks", schema: taskBindingSchema })
+export const createSessionTasks = (deps: { state: StateFolder; log: Log }): JsonStore<SessionTask> =>
+  createJsonStore({ ...deps, folder: "tasks", schema: sessionTaskSchema })
 
 /** A page is small enough to cost 5–35 ms whatever the session's length (measured at 10,000 messages on 1.18.33). */
 const PAGE_MESSAGES = 50
@@ -86,7 +86,7 @@ const searchHistory = async (
 ): Promise<HistorySearch> => {
   let isComplete = false
   let firstText: string | undefined
-  for await (const answer of pagesBack(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
     if (answer.kind === "failed") return answer
     const { messages, isOldest } = answer.value
     const found = newestTask(messages)
@@ -105,14 +105,14 @@ export type TaskRegistry = {
   addToBrief(sessionID: string, taskID: string, text: string): Promise<void>
   sessionCreated(sessionID: string, parentID: string | undefined): void
   /** The binding from memory, disk, the parent or the history, in this order. */
-  find(sessionID: string): Promise<TaskBinding | undefined>
+  find(sessionID: string): Promise<SessionTask | undefined>
   /** The binding as far as memory knows it. */
-  peek(sessionID: string): TaskBinding | undefined
+  cached(sessionID: string): SessionTask | undefined
   forget(sessionID: string): Promise<void>
 }
 
 type TaskRegistryDeps = {
-  store: Pick<JsonStore<TaskBinding>, "read" | "write" | "remove">
+  store: Pick<JsonStore<SessionTask>, "read" | "write" | "remove">
   sessions: Pick<Sessions, "messages" | "parent">
   log: Log
   now: () => Date
@@ -125,39 +125,39 @@ const SEARCH_DEADLINE_MS = 5_000
 const MAX_ANCESTORS = 16
 
 /** What memory has of one session; all of it can be found again. */
-type Remembered = {
-  binding?: TaskBinding
+type Entry = {
+  binding?: SessionTask
   /** Everything was read, and no task is there. */
-  isTaskless?: true
+  hasNoTask?: true
   /** null: it has none. */
   parentID?: string | null
   /** The first message of a child that was born here. */
   brief?: string
-  searching?: Promise<TaskBinding | undefined>
+  searching?: Promise<SessionTask | undefined>
   /** One write at a time: of two at once the older binding might be the last to be renamed into place. */
   storing?: Promise<unknown>
 }
 
 type Found =
-  | { readonly kind: "stored"; readonly binding: TaskBinding }
+  | { readonly kind: "stored"; readonly binding: SessionTask }
   | { readonly kind: "task"; readonly task: ParsedTask; readonly text: string; readonly origin: BindingOrigin }
   /** `isCertain`: everything that could hold a task was read. */
   | { readonly kind: "nothing"; readonly isCertain: boolean }
 
 export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const { store, sessions, log, now, searchDeadlineMs = SEARCH_DEADLINE_MS } = deps
-  const remembered = createRecentMap<Remembered>()
+  const remembered = createLruMap<Entry>()
 
-  const recall = (sessionID: string): Remembered => {
+  const entryOf = (sessionID: string): Entry => {
     const known = remembered.get(sessionID)
     if (known) return known
-    const made: Remembered = {}
+    const made: Entry = {}
     remembered.set(sessionID, made)
     return made
   }
 
-  const keep = async (binding: TaskBinding): Promise<void> => {
-    const session = recall(binding.sessionID)
+  const keep = async (binding: SessionTask): Promise<void> => {
+    const session = entryOf(binding.sessionID)
     session.binding = binding
     session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
     await session.storing
@@ -168,9 +168,9 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     task: ParsedTask,
     brief: string,
     origin: BindingOrigin,
-    before?: TaskBinding,
-  ): Promise<TaskBinding> => {
-    const binding: TaskBinding = {
+    before?: SessionTask,
+  ): Promise<SessionTask> => {
+    const binding: SessionTask = {
       version: 1,
       sessionID,
       taskID: task.taskID,
@@ -190,14 +190,14 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   }
 
   const parentOf = async (sessionID: string): Promise<{ parentID: string | null; isCertain: boolean }> => {
-    const { parentID } = recall(sessionID)
+    const { parentID } = entryOf(sessionID)
     if (parentID !== undefined) return { parentID, isCertain: true }
     const answer = await sessions.parent(sessionID)
     if (answer.kind === "failed") {
       log.warn("parent of the session is unknown", { sessionID, reason: answer.reason })
       return { parentID: null, isCertain: false }
     }
-    recall(sessionID).parentID = answer.value ?? null
+    entryOf(sessionID).parentID = answer.value ?? null
     return { parentID: answer.value ?? null, isCertain: true }
   }
 
@@ -213,14 +213,14 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return { kind: "nothing", isCertain: search.isComplete }
   }
 
-  const findStored = async (sessionID: string): Promise<TaskBinding | undefined> => {
+  const findStored = async (sessionID: string): Promise<SessionTask | undefined> => {
     const stored = await store.read(sessionID)
     if (stored) log.debug("task known from an earlier run", { sessionID, taskID: stored.taskID })
     return stored
   }
 
   /** What the nearest ancestor with a task works on. */
-  const findInherited = async (sessionID: string): Promise<{ binding?: TaskBinding; isCertain: boolean }> => {
+  const findInherited = async (sessionID: string): Promise<{ binding?: SessionTask; isCertain: boolean }> => {
     const seen = new Set([sessionID])
     let isCertain = true
     for (let at = sessionID; seen.size <= MAX_ANCESTORS; ) {
@@ -229,10 +229,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       if (parent.parentID === null || seen.has(parent.parentID)) break
       at = parent.parentID
       seen.add(at)
-      const binding = recall(at).binding ?? (await findStored(at))
+      const binding = entryOf(at).binding ?? (await findStored(at))
       if (binding) return { binding, isCertain }
-      const found = recall(at).isTaskless ? undefined : await findInHistory(at)
-      if (found?.kind === "task") return { binding: await settle(at, found), isCertain }
+      const found = entryOf(at).hasNoTask ? undefined : await findInHistory(at)
+      if (found?.kind === "task") return { binding: await bindFound(at, found), isCertain }
       if (found?.kind === "nothing") isCertain &&= found.isCertain
     }
     return { isCertain }
@@ -244,14 +244,14 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     const { binding, isCertain } = await findInherited(sessionID)
     if (binding) {
       const task = { ...binding, hasRoleHeading: false }
-      return { kind: "task", task, text: await ownBrief(sessionID), origin: "parent" }
+      return { kind: "task", task, text: await firstMessage(sessionID), origin: "parent" }
     }
     const found = await findInHistory(sessionID)
     return found.kind === "nothing" ? { kind: "nothing", isCertain: isCertain && found.isCertain } : found
   }
 
-  const ownBrief = async (sessionID: string): Promise<string> => {
-    const { brief } = recall(sessionID)
+  const firstMessage = async (sessionID: string): Promise<string> => {
+    const { brief } = entryOf(sessionID)
     if (brief !== undefined) return brief
     let pages = 0
     const page = await searchHistory(sessions, sessionID, () => pages++ > 0)
@@ -259,22 +259,22 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   }
 
   /** A message that bound the session while the search ran is newer than what the search found. */
-  const settle = async (sessionID: string, found: Extract<Found, { kind: "task" }>): Promise<TaskBinding> =>
-    recall(sessionID).binding ?? (await bind(sessionID, found.task, found.text, found.origin))
+  const bindFound = async (sessionID: string, found: Extract<Found, { kind: "task" }>): Promise<SessionTask> =>
+    entryOf(sessionID).binding ?? (await bind(sessionID, found.task, found.text, found.origin))
 
-  const searchOnce = async (sessionID: string, session: Remembered): Promise<TaskBinding | undefined> => {
+  const searchOnce = async (sessionID: string, session: Entry): Promise<SessionTask | undefined> => {
     const found = await search(sessionID)
     // A session that was deleted meanwhile stays forgotten.
     if (session.binding || remembered.get(sessionID) !== session) return session.binding
-    if (found.kind === "task") return settle(sessionID, found)
+    if (found.kind === "task") return bindFound(sessionID, found)
     if (found.kind === "stored") session.binding = found.binding
-    else if (found.isCertain) session.isTaskless = true
+    else if (found.isCertain) session.hasNoTask = true
     return session.binding
   }
 
-  const find = (sessionID: string): Promise<TaskBinding | undefined> => {
-    const session = recall(sessionID)
-    if (session.binding || session.isTaskless) return Promise.resolve(session.binding)
+  const find = (sessionID: string): Promise<SessionTask | undefined> => {
+    const session = entryOf(sessionID)
+    if (session.binding || session.hasNoTask) return Promise.resolve(session.binding)
     session.searching ??= searchOnce(sessionID, session)
       .catch((error: unknown) => {
         log.error("search for the task failed", { sessionID, error: describeError(error) })
@@ -288,7 +288,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
 
   return {
     userMessage: async (sessionID, text) => {
-      const session = recall(sessionID)
+      const session = entryOf(sessionID)
       if (typeof session.parentID === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
       const task = parseTask(text)
       if (!task) {
@@ -306,16 +306,16 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       else await bind(sessionID, task, text, "message", before)
     },
     addToBrief: async (sessionID, taskID, text) => {
-      const { binding } = recall(sessionID)
+      const { binding } = entryOf(sessionID)
       if (binding?.taskID !== taskID || binding.brief.includes(text.trim())) return
       const brief = `${binding.brief.trimEnd()}\n\n${text.trim()}`.slice(0, STORED_BRIEF_CHARACTERS)
       await keep({ ...binding, brief })
     },
     sessionCreated: (sessionID, parentID) => {
-      recall(sessionID).parentID = parentID ?? null
+      entryOf(sessionID).parentID = parentID ?? null
     },
     find,
-    peek: (sessionID) => remembered.get(sessionID)?.binding,
+    cached: (sessionID) => remembered.get(sessionID)?.binding,
     forget: async (sessionID) => {
       const storing = remembered.get(sessionID)?.storing
       remembered.delete(sessionID)

@@ -22,7 +22,7 @@ const setUp = () => {
   git("add", "a.txt")
   git("commit", "-q", "-m", "start")
   const examine = () =>
-    passesCheck.examine({
+    passesCheck.run({
       root,
       home: root,
       environment: {},

@@ -1,15 +1,15 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import {
-  createMeter,
-  joinWithinBudget,
+  createBudget,
+  fitSections,
   MAX_ADDED_CHARACTERS,
-  type Piece,
+  type Section,
 } from "../../../.opencode/baton/compaction/budget.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 
-const piece = (name: string, text: string, rank: number, share = 0.3): Piece => ({
+const piece = (name: string, text: string, rank: number, share = 0.3): Section => ({
   name,
   text,
   rank,
@@ -19,7 +19,7 @@ const piece = (name: string, text: string, rank: number, share = 0.3): Piece => 
 
 describe("the budget of what Baton adds", () => {
   test(promised("compaction.C4", "a piece that fits stands whole, in the order given"), () => {
-    const text = joinWithinBudget([piece("a", "first", 5), piece("b", "second", 0)], createMeter(200_000))
+    const text = fitSections([piece("a", "first", 5), piece("b", "second", 0)], createBudget(200_000))
     expect(text).toBe("first\n\nsecond")
   })
 
@@ -40,7 +40,7 @@ describe("the budget of what Baton adds", () => {
     const contexts = fc.constantFrom(2_000, 8_000, 20_000, 200_000)
     fc.assert(
       fc.property(pieces, contexts, (some, context) => {
-        const text = joinWithinBudget(some, createMeter(context))
+        const text = fitSections(some, createBudget(context))
         expect(text.length).toBeLessThanOrEqual(MAX_ADDED_CHARACTERS)
         const tokens = Array.from(text).reduce((sum, character) => sum + (character < "\u0080" ? 0.25 : 1), 0)
         expect(tokens).toBeLessThanOrEqual(context * 0.1 + 0.001)
@@ -50,9 +50,9 @@ describe("the budget of what Baton adds", () => {
   })
 
   test(promised("compaction.C4", "what is cut says so in place, and what finds no room is named"), () => {
-    const meter = createMeter(8_000)
+    const meter = createBudget(8_000)
     const long = "x".repeat(9_000)
-    const text = joinWithinBudget([piece("brief", long, 0, 0.9), piece("protocol", long, 9, 0.01)], meter)
+    const text = fitSections([piece("brief", long, 0, 0.9), piece("protocol", long, 9, 0.01)], meter)
     expect(text).toMatch(/\[brief cut to \d+ of 9000 characters; the whole is in prog\]/)
     expect(text).toMatch(/left out for want of room: protocol \(prog\)|protocol cut to/)
   })
@@ -63,7 +63,7 @@ describe("the budget of what Baton adds", () => {
         fc.string({ unit: "grapheme", minLength: 1, maxLength: 400 }),
         fc.double({ min: 0, max: 1, noNaN: true }),
         (text, share) => {
-          const meter = createMeter(4_000)
+          const meter = createBudget(4_000)
           expect(meter.head(text, share).isWellFormed() || !text.isWellFormed()).toBe(true)
           expect(meter.tail(text, share).isWellFormed() || !text.isWellFormed()).toBe(true)
         },

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import {
-  BUILT_IN_HANDOFF_PROMPT,
-  type GatherDeps,
-  gatherIdentityAndFacts,
+  type ContextDeps,
+  DEFAULT_HANDOFF_PROMPT,
+  loadContext,
   readInstructions,
 } from "../../../.opencode/baton/compaction/context.ts"
-import { EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/session-state.ts"
+import { EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import type { ProcessOutcome } from "../../../.opencode/baton/host/process.ts"
 import { builtInProtocol, type PromptFile, type PromptName } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
@@ -19,7 +19,7 @@ type Given = { promptAfterMs: number; git: ProcessOutcome; prompt?: (name: Promp
 /** @param promptAfterMs how long a prompt file takes to read */
 const setUp = ({ promptAfterMs, git, prompt = () => PROMPT }: Given) => {
   const log = createRecordedLog()
-  const deps: GatherDeps = {
+  const deps: ContextDeps = {
     sessions: { todos: async () => ({ kind: "answer", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: {
@@ -67,7 +67,7 @@ describe("what a compaction gathers", () => {
     async () => {
       const { deps, log } = setUp({ promptAfterMs: 60_000, git: REPOSITORY_FOUND })
       expect(await settle(readInstructions(deps, BINDING.sessionID))).not.toContain("The user's wording.")
-      await settle(gatherIdentityAndFacts(deps, BINDING, EMPTY_JOURNAL))
+      await settle(loadContext(deps, BINDING, EMPTY_STATE))
       const reasons = log.lines.filter(({ message }) => message.includes("prompt unusable")).map(({ extra }) => extra)
       expect(reasons).toEqual([
         expect.objectContaining({ path: "prompts/handoff.md", reason: "it was not read within 1500 ms" }),
@@ -79,8 +79,8 @@ describe("what a compaction gathers", () => {
   test(promised("start.A4", "the project's own prompts are named in one line each, and used nowhere"), async () => {
     const prompt = (name: PromptName): PromptFile => ({ kind: "foreign", path: `prompts/${name}.md` })
     const { deps, log } = setUp({ promptAfterMs: 0, git: REPOSITORY_FOUND, prompt })
-    expect(await settle(readInstructions(deps, BINDING.sessionID))).toBe(BUILT_IN_HANDOFF_PROMPT)
-    const { identity } = await settle(gatherIdentityAndFacts(deps, BINDING, EMPTY_JOURNAL))
+    expect(await settle(readInstructions(deps, BINDING.sessionID))).toBe(DEFAULT_HANDOFF_PROMPT)
+    const { identity } = await settle(loadContext(deps, BINDING, EMPTY_STATE))
     expect(identity.protocol).toBe(builtInProtocol("worker", BINDING))
     const lines = log.lines.filter(({ message }) => message.includes("the project's own"))
     expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
@@ -101,7 +101,7 @@ describe("what a compaction gathers", () => {
     promised(["compaction.C5", "compaction.C9"], "with %s the facts lack git, and the log says why"),
     async (_, git, reason) => {
       const { deps, log } = setUp({ promptAfterMs: 0, git })
-      const { facts } = await settle(gatherIdentityAndFacts(deps, BINDING, EMPTY_JOURNAL))
+      const { facts } = await settle(loadContext(deps, BINDING, EMPTY_STATE))
       expect(facts.git).toBeUndefined()
       expect(log.lines).toContainEqual({
         level: "debug",
@@ -113,7 +113,7 @@ describe("what a compaction gathers", () => {
 
   test(promised("compaction.C5", "a detached HEAD is called so"), async () => {
     const { deps } = setUp({ promptAfterMs: 0, git: exited(0, "0123456789abcdef\nHEAD\n") })
-    const { facts } = await settle(gatherIdentityAndFacts(deps, BINDING, EMPTY_JOURNAL))
+    const { facts } = await settle(loadContext(deps, BINDING, EMPTY_STATE))
     expect(facts.git).toEqual({ head: "0123456789abcdef", branch: "(detached)" })
   })
 })

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest"
-import { type CompactionJournal, createJournals } from "../../../.opencode/baton/compaction/session-state.ts"
+import { createSessionStates, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { promised } from "../../requirements.ts"
 
 /** A disk whose writes end when the test says, in the order it says. */
 const createSlowDisk = () => {
-  const disk = new Map<string, CompactionJournal>()
+  const disk = new Map<string, SessionState>()
   const pending: (() => void)[] = []
   const store = {
     read: async (sessionID: string) => disk.get(sessionID),
-    write: (sessionID: string, journal: CompactionJournal) =>
+    write: (sessionID: string, journal: SessionState) =>
       new Promise<boolean>((resolve) => {
         pending.push(() => {
           disk.set(sessionID, journal)
@@ -31,12 +31,12 @@ const createSlowDisk = () => {
   return { disk, store, endWrites }
 }
 
-const count = (to: number) => (journal: CompactionJournal) => ({ ...journal, count: to })
+const count = (to: number) => (journal: SessionState) => ({ ...journal, count: to })
 
 describe("the journals", () => {
   test(promised(["compaction.C7", "faults.F2"], "of two saves at once the newer state ends up on disk"), async () => {
     const { disk, store, endWrites } = createSlowDisk()
-    const journals = createJournals(store)
+    const journals = createSessionStates(store)
     await journals.update("ses_1", count(1))
     const first = journals.save("ses_1")
     await new Promise((resolve) => setImmediate(resolve))
@@ -49,7 +49,7 @@ describe("the journals", () => {
 
   test(promised("faults.F2", "saving all waits for a write that is under way and begins what is missing"), async () => {
     const { disk, store, endWrites } = createSlowDisk()
-    const journals = createJournals(store)
+    const journals = createSessionStates(store)
     await journals.update("ses_1", count(1))
     void journals.save("ses_1")
     await journals.update("ses_2", count(2))
@@ -65,7 +65,7 @@ describe("the journals", () => {
       reads.push(sessionID)
       return store.read(sessionID)
     }
-    const journals = createJournals({ ...store, read })
+    const journals = createSessionStates({ ...store, read })
     await journals.update("ses_0", count(7))
     for (let at = 1; at <= 2_000; at++) await journals.load(`ses_${at}`)
     expect((await journals.load("ses_0")).count).toBe(7)
@@ -79,7 +79,7 @@ describe("the journals", () => {
 
   test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {
     const { disk, store, endWrites } = createSlowDisk()
-    const journals = createJournals(store)
+    const journals = createSessionStates(store)
     await journals.update("ses_1", count(1))
     void journals.save("ses_1")
     const forgotten = journals.forget("ses_1")

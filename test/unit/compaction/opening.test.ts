@@ -1,12 +1,12 @@
 import { describe, expect, test, vi } from "vitest"
-import { createMeter } from "../../../.opencode/baton/compaction/budget.ts"
+import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
 import { type OpeningInput, openingProblem, renderOpening } from "../../../.opencode/baton/compaction/opening.ts"
 import { createOpenings } from "../../../.opencode/baton/compaction/openings.ts"
-import { type CompactionJournal, EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/session-state.ts"
+import { EMPTY_STATE, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import type { LedgerTask, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { EMPTY_ACTIVITY, parseGitFact, renderFacts } from "../../../.opencode/baton/task/activity.ts"
-import type { TaskBinding } from "../../../.opencode/baton/task/registry.ts"
+import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
@@ -22,7 +22,7 @@ const INPUT: OpeningInput = {
     ledger: LEDGER,
   },
   logs: [],
-  meter: createMeter(200_000),
+  meter: createBudget(200_000),
 }
 const without = (ledger: "unknown" | undefined): OpeningInput => {
   const { ledger: _, ...identity } = INPUT.identity
@@ -47,7 +47,7 @@ describe("the text of the first request", () => {
         text: long,
         brief: `${long}!`,
       },
-      meter: createMeter(20_000),
+      meter: createBudget(20_000),
     }
     expect(input.meter.cost(renderOpening(input))).toBeLessThanOrEqual(1)
     expect(renderOpening(input)).toMatch(/last handoff cut to \d+ of \d+ characters/)
@@ -91,13 +91,13 @@ const MODEL = { providerID: "p", modelID: "m" }
 
 const setUp = (
   answers: (TaskRead | Promise<TaskRead>)[],
-  stored: Record<string, TaskBinding> = {},
+  stored: Record<string, SessionTask> = {},
   waiting: OutboxEntry[] = [],
 ) => {
   const toasts: string[] = []
   const asked: string[] = []
   const briefs: string[] = []
-  let journal: CompactionJournal = EMPTY_JOURNAL
+  let journal: SessionState = EMPTY_STATE
   const openings = createOpenings({
     ledger: {
       readTask: async (id) => {
@@ -114,7 +114,7 @@ const setUp = (
       },
       save: async () => true,
     },
-    outbox: { waiting: async () => waiting },
+    outbox: { pending: async () => waiting },
     bindings: { read: async (sessionID) => stored[sessionID] },
     modelContext: async () => undefined,
     tasks: { addToBrief: async (_sessionID, _taskID, text) => void briefs.push(text) },

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest"
 import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
 import {
-  type CompactionJournal,
-  createJournals,
-  EMPTY_JOURNAL,
+  createSessionStates,
+  EMPTY_STATE,
+  type SessionState,
 } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import type { JsonStore } from "../../../.opencode/baton/host/state.ts"
-import { createTaskRegistry, type TaskBinding } from "../../../.opencode/baton/task/registry.ts"
+import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
@@ -32,14 +32,14 @@ const conversation = (count: number): StoredMessage[] =>
   })
 
 /** What a process asks OpenCode for that finds this on disk. */
-const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?: CompactionJournal }) => {
+const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?: SessionState }) => {
   const messages = conversation(count)
   const sessions = createFakeSessions(new Map([[sessionID, { messages }]]), { cursors })
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
-  const bindings: Pick<JsonStore<TaskBinding>, "read" | "write" | "remove"> = onDisk(BINDING)
+  const bindings: Pick<JsonStore<SessionTask>, "read" | "write" | "remove"> = onDisk(BINDING)
   const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
-  const journals = createJournals(onDisk(journal))
+  const journals = createSessionStates(onDisk(journal))
   const turns = createTurns({
     tasks,
     journals,
@@ -52,7 +52,7 @@ const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?
       createCompaction({
         tasks,
         journals,
-        outbox: { add: async () => {}, addUnlessKnown: async () => {}, waiting: async () => [], flush: async () => {} },
+        outbox: { add: async () => {}, addIfMissing: async () => {}, pending: async () => [], flush: async () => {} },
         ledger: { readTask: async () => ({ kind: "unknown" }) },
         prompts: { read: async () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
         sessions,
@@ -66,7 +66,7 @@ const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?
     log,
   })
   return {
-    seeTurn: async () => (await turns.remind(messages.slice(0, -1)))?.(),
+    seeTurn: async () => (await turns.addNote(messages.slice(0, -1)))?.(),
     compact: async () => {
       const output: { context: string[]; prompt?: string } = { context: [] }
       ;(await turns.preparePrompt(sessionID, output))?.()
@@ -76,8 +76,8 @@ const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?
   }
 }
 
-const COMPACTED: CompactionJournal = {
-  ...EMPTY_JOURNAL,
+const COMPACTED: SessionState = {
+  ...EMPTY_STATE,
   count: 1,
   recorded: ["msg_0"],
   lastHandoff: { summaryID: "msg_0", text: "The handoff." },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { createPreparations, PREPARATION_MS } from "../../../.opencode/baton/compaction/compaction.ts"
-import { EMPTY_JOURNAL } from "../../../.opencode/baton/compaction/session-state.ts"
+import { EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
@@ -15,7 +15,7 @@ const setUp = ({ hasTask = true, failures = 0 } = {}) => {
       load: async () => {
         reads++
         if (reads <= failures) throw new Error("the disk is gone")
-        return EMPTY_JOURNAL
+        return EMPTY_STATE
       },
     },
     sessions: { todos: async () => ({ kind: "answer", value: [] }) },

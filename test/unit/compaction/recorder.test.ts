@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { createRecorder } from "../../../.opencode/baton/compaction/recorder.ts"
-import { type CompactionJournal, createJournals } from "../../../.opencode/baton/compaction/session-state.ts"
+import { createSessionStates, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
@@ -18,7 +18,7 @@ const compaction = (at: number, summary = `Summary ${at}.`) => ({
 const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }
 
 const setUp = (
-  disk = new Map<string, CompactionJournal>(),
+  disk = new Map<string, SessionState>(),
   known: {
     handoff?: string
     waiting?: OutboxEntry[]
@@ -30,7 +30,7 @@ const setUp = (
 ) => {
   const added: OutboxEntry[] = []
   const again: OutboxEntry[] = []
-  const journals = createJournals({
+  const journals = createSessionStates({
     read: async (sessionID) => disk.get(sessionID),
     write: async (sessionID, journal) => {
       disk.set(sessionID, journal)
@@ -43,8 +43,8 @@ const setUp = (
     sessions: createFakeSessions(new Map([["ses_1", { info: { time: { created: known.bornAt ?? 0 } } }]])),
     outbox: {
       add: async (entry) => void added.push(entry),
-      addUnlessKnown: async (entry) => void again.push(entry),
-      waiting: async () => known.waiting ?? [],
+      addIfMissing: async (entry) => void again.push(entry),
+      pending: async () => known.waiting ?? [],
       flush: () => known.flush ?? Promise.resolve(),
     },
     gather: async ({ taskID, role, brief }, journal) => ({
@@ -60,7 +60,7 @@ const setUp = (
       },
       facts: { compactions: journal.count, activity: EMPTY_ACTIVITY, todos: [] },
       ...(known.handoff === undefined ? {} : { handoff: known.handoff }),
-      ...(known.wasPrepared ? { wasPrepared: true } : {}),
+      ...(known.wasPrepared ? { wasPrefetched: true } : {}),
     }),
     log: createRecordedLog(),
     now: () => new Date("2026-01-01T00:00:00.000Z"),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest"
-import { createMeter } from "../../../.opencode/baton/compaction/budget.ts"
+import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
 import {
   renderCompactionPrompt,
-  renderResumeNote,
+  renderNote,
   SHOWN_BRIEF_CHARACTERS,
   type TaskIdentity,
   taskPieces,
@@ -19,7 +19,7 @@ const IDENTITY: TaskIdentity = {
   ledger: { title: "Teach CRLF", status: "in_progress", definitionOfDone: "tests pass", specification: "CRLF counts." },
 }
 const FACTS: Facts = { compactions: 2, activity: EMPTY_ACTIVITY, todos: [] }
-const meter = createMeter(200_000)
+const meter = createBudget(200_000)
 const count = (text: string, part: string): number => text.split(part).length - 1
 
 describe("the task block", () => {
@@ -65,7 +65,7 @@ describe("the task block", () => {
     () => {
       const identity: TaskIdentity = { ...IDENTITY, ledger: "unknown" }
       expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
-      const note = renderResumeNote({ identity, facts: FACTS, number: 1, summary: "S.", meter })
+      const note = renderNote({ identity, facts: FACTS, number: 1, summary: "S.", meter })
       expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
       expect(note).not.toMatch(/already recorded|could not be asked/)
     },
@@ -110,13 +110,13 @@ describe("the compaction prompt", () => {
 
 describe("the note of the next turn", () => {
   const render = (summary: string, contextTokens = 200_000) =>
-    renderResumeNote({
+    renderNote({
       identity: IDENTITY,
       facts: FACTS,
       number: 3,
       summary,
       earlierHandoff: "THE EARLIER HANDOFF",
-      meter: createMeter(contextTokens),
+      meter: createBudget(contextTokens),
     })
 
   test(promised("compaction.C6", "it says that a compaction happened and that the summary is recorded"), () => {

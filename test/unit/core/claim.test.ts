@@ -15,18 +15,18 @@ describe("several copies of the bundle", () => {
     const first = newProject()
     const globalFirst = first.claim(first.global)
     const projectSecond = first.claim(first.own)
-    expect([globalFirst.isHeld(), projectSecond.isHeld()]).toEqual([false, true])
+    expect([globalFirst.isActive(), projectSecond.isActive()]).toEqual([false, true])
 
     const second = newProject()
     const projectFirst = second.claim(second.own)
     const globalSecond = second.claim(second.global)
-    expect([projectFirst.isHeld(), globalSecond.isHeld()]).toEqual([true, false])
+    expect([projectFirst.isActive(), globalSecond.isActive()]).toEqual([true, false])
   })
 
   test(promised("faults.F1", "the global copy serves a project without one, and each directory on its own"), () => {
     const { claim, global } = newProject()
-    expect(claim(global).isHeld()).toBe(true)
-    expect(claim(global, "/elsewhere").isHeld()).toBe(true)
+    expect(claim(global).isActive()).toBe(true)
+    expect(claim(global, "/elsewhere").isActive()).toBe(true)
   })
 
   test(
@@ -35,11 +35,11 @@ describe("several copies of the bundle", () => {
       const { claim, own } = newProject()
       const earlier = claim(own)
       const later = claim(own)
-      expect([earlier.isHeld(), later.isHeld()]).toEqual([false, true])
+      expect([earlier.isActive(), later.isActive()]).toEqual([false, true])
       earlier.release()
-      expect(later.isHeld()).toBe(true)
+      expect(later.isActive()).toBe(true)
       later.release()
-      expect(later.isHeld()).toBe(false)
+      expect(later.isActive()).toBe(false)
     },
   )
 

@@ -6,18 +6,18 @@ import { judgeHeader, parseHeader } from "../../../.opencode/baton/doctor/checks
 import {
   broken,
   type Check,
+  type Context,
   createReport,
   ok,
   parseArguments,
   type Report,
   renderJSON,
   renderText,
-  type Subject,
   warning,
 } from "../../../.opencode/baton/doctor/report.ts"
 import { promised } from "../../requirements.ts"
 
-const SUBJECT: Subject = {
+const SUBJECT: Context = {
   root: "/nonexistent/project",
   home: "/nonexistent/home",
   environment: {},
@@ -25,7 +25,7 @@ const SUBJECT: Subject = {
   run: () => Promise.reject(new Error("no program runs in a unit test")),
 }
 
-const check = (id: string, examine: Check["examine"]): Check => ({ id, examine })
+const check = (id: string, run: Check["run"]): Check => ({ id, run })
 
 describe("the report", () => {
   test(promised("install.E2", "turns a check that throws or hangs into a finding, and keeps the others"), async () => {

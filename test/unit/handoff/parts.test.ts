@@ -5,7 +5,7 @@ import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
 import { findChain, type HandoffRecord, renderHandoffLine } from "../../../.opencode/baton/handoff/records.ts"
 import { registerCommand } from "../../../.opencode/baton/handoff/tools.ts"
 import { parseDirtyFiles } from "../../../.opencode/baton/host/git.ts"
-import { detectInterface } from "../../../.opencode/baton/host/tui.ts"
+import { detectUi } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import type { PromptFile } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
@@ -73,7 +73,7 @@ describe("the tools of a request", () => {
     const offers = createToolOffers()
     const request = (text: string) => {
       const message = userMessage([textPart(text)])
-      offers.apply([message])
+      offers.applyTo([message])
       return message.info.role === "user" ? message.info.tools : undefined
     }
     expect(request("Hello.")).toEqual({ handoff_session: false, read_session: false })
@@ -81,14 +81,14 @@ describe("the tools of a request", () => {
     expect(request("Thanks.")).toEqual({ read_session: false })
     offers.forget("ses_1")
     expect(offers.isKnown("ses_1")).toBe(false)
-    offers.offerReading("ses_1")
+    offers.enable("ses_1")
     expect(request("Go on.")).toEqual({ handoff_session: false })
   })
 
   test(promised("handoff.A1", "synthetic text and an assistant's words ask for nothing"), () => {
     const offers = createToolOffers()
     const message = userMessage([textPart("handoff_session", { synthetic: true })])
-    offers.apply([assistantMessage("Shall I use read_session?"), message])
+    offers.applyTo([assistantMessage("Shall I use read_session?"), message])
     expect(message.info.role === "user" && message.info.tools).toEqual({ handoff_session: false, read_session: false })
   })
 })
@@ -118,7 +118,7 @@ describe("which interface a process has", () => {
     [["node", "/app/main.js"], true, "server"],
     [[], true, "server"],
   ] as const)(promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s: %s"), (argv, isMainThread, expected) =>
-    expect(detectInterface({ argv, isMainThread })).toBe(expected),
+    expect(detectUi({ argv, isMainThread })).toBe(expected),
   )
 })
 

@@ -1,9 +1,9 @@
 import type { AssistantMessage, Part } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
 import {
-  findCompletedCompaction,
-  isAwaitingSummary,
-  keepsPriorSummary,
+  isSummaryRequest,
+  latestCompaction,
+  showsPreviousSummary,
   summaryLine,
 } from "../../../.opencode/baton/host/messages.ts"
 import { promised } from "../../requirements.ts"
@@ -21,7 +21,7 @@ const summary = (id: string, parentID: string, text?: string) =>
 describe("completed compactions", () => {
   test(promised("compaction.C7", "the newest finished summary counts, with its request"), () => {
     const messages = [request("u1"), summary("a1", "u1", "one"), request("u2"), summary("a2", "u2", " two ")]
-    expect(findCompletedCompaction(messages)).toEqual({
+    expect(latestCompaction(messages)).toEqual({
       requestID: "u2",
       summaryID: "a2",
       createdAt: 1,
@@ -32,10 +32,10 @@ describe("completed compactions", () => {
   test(promised("compaction.C8", "a summary that failed or is unfinished is no summary; an empty one is"), () => {
     const error: AssistantMessage["error"] = { name: "UnknownError", data: { message: "400" } }
     expect(
-      findCompletedCompaction([request("u"), assistant("a", "u", { summary: true, finish: "stop", error }, "x")]),
+      latestCompaction([request("u"), assistant("a", "u", { summary: true, finish: "stop", error }, "x")]),
     ).toBeUndefined()
-    expect(findCompletedCompaction([request("u"), assistant("a", "u", { summary: true }, "half")])).toBeUndefined()
-    expect(findCompletedCompaction([request("u"), summary("a", "u")])).toMatchObject({ summary: "" })
+    expect(latestCompaction([request("u"), assistant("a", "u", { summary: true }, "half")])).toBeUndefined()
+    expect(latestCompaction([request("u"), summary("a", "u")])).toMatchObject({ summary: "" })
   })
 
   test(
@@ -43,34 +43,34 @@ describe("completed compactions", () => {
     () => {
       const older = [user("m1", [textPart("hi")]), request("m2"), summary("m3", "m2", "one")]
       const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", [textPart("go on")])]
-      expect(findCompletedCompaction(messages)).toEqual({
+      expect(latestCompaction(messages)).toEqual({
         requestID: "m5",
         summaryID: "m6",
         createdAt: 1,
         summary: "two",
       })
-      expect(isAwaitingSummary(messages)).toBe(false)
-      expect(isAwaitingSummary([request("m8"), ...messages])).toBe(true)
+      expect(isSummaryRequest(messages)).toBe(false)
+      expect(isSummaryRequest([request("m8"), ...messages])).toBe(true)
     },
   )
 
   test("messages on their way to the summariser are told from those of a turn", () => {
-    expect(isAwaitingSummary([user("u0", [textPart("hi")])])).toBe(false)
-    expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), user("u2", [textPart("go on")])])).toBe(false)
-    expect(isAwaitingSummary([request("u1"), summary("a1", "u1", "x"), request("u2")])).toBe(true)
+    expect(isSummaryRequest([user("u0", [textPart("hi")])])).toBe(false)
+    expect(isSummaryRequest([request("u1"), summary("a1", "u1", "x"), user("u2", [textPart("go on")])])).toBe(false)
+    expect(isSummaryRequest([request("u1"), summary("a1", "u1", "x"), request("u2")])).toBe(true)
   })
 
   test("an unfinished summary as the newest message means the prior one is still shown", () => {
-    expect(keepsPriorSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
-    expect(keepsPriorSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)
+    expect(showsPreviousSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
+    expect(showsPreviousSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)
   })
 
   test(
     promised("compaction.C3", "a summary that a kill cut off says nothing of whether the prior one is shown"),
     () => {
       const cutOff = assistant("m2", "m1", { summary: true })
-      expect(keepsPriorSummary([cutOff, user("m3", [textPart("go on")])])).toBe(false)
-      expect(keepsPriorSummary([cutOff, request("m3")])).toBe(false)
+      expect(showsPreviousSummary([cutOff, user("m3", [textPart("go on")])])).toBe(false)
+      expect(showsPreviousSummary([cutOff, request("m3")])).toBe(false)
     },
   )
 

@@ -1,10 +1,10 @@
 import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { journalSchema } from "../../../.opencode/baton/compaction/session-state.ts"
+import { sessionStateSchema } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createJsonStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
-import { storedBindings } from "../../../.opencode/baton/task/registry.ts"
+import { createSessionTasks } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
@@ -24,7 +24,7 @@ const open = () => {
 describe("the state that 0.1.0 left", () => {
   test(promised("install.E1", "a session's task is known, with the protocol that it always had"), async () => {
     const { state, log } = open()
-    const binding = await storedBindings({ state, log }).read(SESSION)
+    const binding = await createSessionTasks({ state, log }).read(SESSION)
     expect(binding).toMatchObject({ taskID: TASK, role: "worker", hasRoleHeading: true })
     expect(binding?.brief).toContain("Never touch the lexer")
     expect(log.lines).toEqual([])
@@ -34,7 +34,7 @@ describe("the state that 0.1.0 left", () => {
     promised("install.E1", "its compactions go on being counted, with the handoff and the note they had"),
     async () => {
       const { state, log } = open()
-      const journals = createJsonStore({ state, folder: "compactions", schema: journalSchema, log })
+      const journals = createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log })
       expect(await journals.read(SESSION)).toMatchObject({
         count: 1,
         lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },
@@ -54,6 +54,6 @@ describe("the state that 0.1.0 left", () => {
     const task = taskOf(TASK)
     expect(task.messages).toEqual(["Compaction 1: The lexer was read."])
     expect(task.description).toContain(`# Handoff after compaction 1 (session ${SESSION}`)
-    expect(await outbox.waiting(TASK)).toEqual([])
+    expect(await outbox.pending(TASK)).toEqual([])
   })
 })

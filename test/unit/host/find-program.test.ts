@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
 import { delimiter, join, relative } from "node:path"
 import { describe, expect, test } from "vitest"
-import { findPrograms } from "../../../.opencode/baton/host/process.ts"
+import { findExecutables } from "../../../.opencode/baton/host/process.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 describe("programs on PATH", () => {
@@ -11,7 +11,7 @@ describe("programs on PATH", () => {
     writeFileSync(join(folder, "c2c"), "")
     chmodSync(join(folder, "c2c"), 0o755)
     const path = ["", relative(process.cwd(), folder), folder].join(delimiter)
-    expect(await findPrograms("c2c", path)).toEqual([join(folder, "c2c")])
+    expect(await findExecutables("c2c", path)).toEqual([join(folder, "c2c")])
   })
 
   test("are files that may be run, each once and in PATH's order", async () => {
@@ -26,6 +26,6 @@ describe("programs on PATH", () => {
     }
     mkdirSync(join(root, "d", "tool"), { recursive: true })
     const path = ["c", "b", "d", "a", "c"].map((name) => join(root, name)).join(delimiter)
-    expect(await findPrograms("tool", path)).toEqual([join(root, "c", "tool"), join(root, "a", "tool")])
+    expect(await findExecutables("tool", path)).toEqual([join(root, "c", "tool"), join(root, "a", "tool")])
   })
 })

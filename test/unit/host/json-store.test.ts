@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createJsonStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { taskBindingSchema } from "../../../.opencode/baton/task/registry.ts"
+import { sessionTaskSchema } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -11,7 +11,7 @@ import { BINDING } from "../../support/task-binding.ts"
 const openStore = (root = temporaryFolder()) => {
   const log = createRecordedLog()
   const state = createStateFolder(root)
-  return { log, state, root, store: createJsonStore({ state, folder: "tasks", schema: taskBindingSchema, log }) }
+  return { log, state, root, store: createJsonStore({ state, folder: "tasks", schema: sessionTaskSchema, log }) }
 }
 
 describe("stored session state", () => {

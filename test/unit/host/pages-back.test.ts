@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { pagesBack } from "../../../.opencode/baton/host/sessions.ts"
+import { messagePages } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
@@ -11,7 +11,7 @@ const read = async (count: number, cursors: boolean, isOver: () => boolean = () 
   const sessions = createFakeSessions(new Map([["ses_1", { messages: messages(count) }]]), { cursors })
   const pages: string[][] = []
   let isOldest = false
-  for await (const answer of pagesBack(sessions, "ses_1", { size: 10, isOver })) {
+  for await (const answer of messagePages(sessions, "ses_1", { size: 10, isOver })) {
     if (answer.kind === "failed") throw new Error(answer.reason)
     pages.push(answer.value.messages.map(({ info }) => info.id))
     isOldest = answer.value.isOldest
@@ -46,6 +46,6 @@ test(promised("handoff.D3", "reading ends when the time is over, and not at the 
 test(promised("handoff.D1", "a session that is gone is one failure"), async () => {
   const sessions = createFakeSessions(new Map())
   const kinds: string[] = []
-  for await (const { kind } of pagesBack(sessions, "ses_gone", { size: 10, isOver: () => false })) kinds.push(kind)
+  for await (const { kind } of messagePages(sessions, "ses_gone", { size: 10, isOver: () => false })) kinds.push(kind)
   expect(kinds).toEqual(["failed"])
 })

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest"
-import { createPutOffWork } from "../../../.opencode/baton/host/async.ts"
+import { createDeferredQueue } from "../../../.opencode/baton/host/async.ts"
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 const open = () => {
-  const putOff = createPutOffWork()
+  const putOff = createDeferredQueue()
   const done: string[] = []
   const add = (name: string): void => putOff.add(async () => void done.push(name))
   return { putOff, done, add }
@@ -17,7 +17,7 @@ test("work is done once the request that was prepared is on its way, in its orde
   add("two")
   await vi.advanceTimersByTimeAsync(100)
   expect(done).toEqual([])
-  putOff.requestPrepared()
+  putOff.requestStarting()
   expect(done).toEqual([])
   await vi.advanceTimersByTimeAsync(100)
   expect(done).toEqual(["one", "two"])
@@ -34,9 +34,9 @@ test("whoever needs the work waits for all of it, also for what has begun", asyn
   const { putOff, done, add } = open()
   let release = (): void => {}
   putOff.add(() => new Promise((resolve) => (release = resolve)))
-  void putOff.settle()
+  void putOff.flush()
   add("two")
-  const settled = putOff.settle().then(() => done.push("settled"))
+  const settled = putOff.flush().then(() => done.push("settled"))
   await vi.advanceTimersByTimeAsync(10)
   expect(done).toEqual([])
   release()
@@ -47,17 +47,17 @@ test("whoever needs the work waits for all of it, also for what has begun", asyn
 test("no timer waits for work that is done", async () => {
   const { putOff, done, add } = open()
   add("one")
-  putOff.requestPrepared()
-  await putOff.settle()
+  putOff.requestStarting()
+  await putOff.flush()
   expect(done).toEqual(["one"])
   expect(vi.getTimerCount()).toBe(0)
 })
 
 test("a request may be given longer to be on its way", async () => {
-  const putOff = createPutOffWork({ onItsWayMs: 200 })
+  const putOff = createDeferredQueue({ onItsWayMs: 200 })
   const done: string[] = []
   putOff.add(async () => void done.push("one"))
-  putOff.requestPrepared()
+  putOff.requestStarting()
   await vi.advanceTimersByTimeAsync(100)
   expect(done).toEqual([])
   await vi.advanceTimersByTimeAsync(150)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest"
-import { createRecentMap } from "../../../.opencode/baton/host/async.ts"
+import { createLruMap } from "../../../.opencode/baton/host/async.ts"
 
 describe("what is remembered by session", () => {
   test("is bounded: what was not asked for or set for longest falls out and is told of", () => {
     const released: [string, number][] = []
-    const recent = createRecentMap<number>({ limit: 2, release: (...entry) => released.push(entry) })
+    const recent = createLruMap<number>({ limit: 2, release: (...entry) => released.push(entry) })
     recent.set("ses_1", 1)
     recent.set("ses_2", 2)
     expect(recent.get("ses_1")).toBe(1)
@@ -15,7 +15,7 @@ describe("what is remembered by session", () => {
 
   test("tells nothing of what is deleted, and keeps nothing of it", () => {
     const released: string[] = []
-    const recent = createRecentMap<number>({ limit: 1, release: (key) => released.push(key) })
+    const recent = createLruMap<number>({ limit: 1, release: (key) => released.push(key) })
     recent.set("ses_1", 1)
     expect([recent.delete("ses_1"), recent.delete("ses_1")]).toEqual([true, false])
     recent.set("ses_2", 2)

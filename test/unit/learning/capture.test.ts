@@ -3,8 +3,8 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { createCapture, lookAround } from "../../../.opencode/baton/learning/capture.ts"
-import { createKnownLearnings } from "../../../.opencode/baton/learning/known.ts"
+import { createCapture, workAround } from "../../../.opencode/baton/learning/capture.ts"
+import { createLearningIndex } from "../../../.opencode/baton/learning/known.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { contradicts, learningKey } from "../../../.opencode/baton/learning/words.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
@@ -59,7 +59,7 @@ describe("what was around a message", () => {
   test(
     promised(["learning.A2", "learning.A1"], "is what the agent had done, and the files between, from tools' results"),
     () => {
-      expect(lookAround([...before, worked], "msg_3", "/p")).toEqual({
+      expect(workAround([...before, worked], "msg_3", "/p")).toEqual({
         answered: "changed src/a.ts; ran npm test",
         files: ["src/b.ts", "src/a.ts"],
         confirmed: true,
@@ -68,7 +68,7 @@ describe("what was around a message", () => {
   )
 
   test(promised("learning.A2", "confirms when the work changed and the user does not object"), () => {
-    const confirmed = (...after: StoredMessage[]) => lookAround([...before, ...after], "msg_3", "/p")?.confirmed
+    const confirmed = (...after: StoredMessage[]) => workAround([...before, ...after], "msg_3", "/p")?.confirmed
     expect(confirmed()).toBe(false)
     expect(confirmed(message("msg_4", "assistant", [said("I see.")]))).toBe(false)
     expect(confirmed(worked, message("msg_5", "user", [said("Thanks.")]))).toBe(true)
@@ -78,7 +78,7 @@ describe("what was around a message", () => {
   test(promised("learning.B2", "tells no secret that a command held"), () => {
     const secret = `curl -H "Authorization: Bearer abcdefghijklmnop1234"`
     const messages = [message("msg_1", "assistant", [used("bash", { command: secret })]), ...before.slice(2)]
-    expect(lookAround(messages, "msg_3", "/p")?.answered).toBe("")
+    expect(workAround(messages, "msg_3", "/p")?.answered).toBe("")
   })
 })
 
@@ -87,20 +87,20 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   const state = createStateFolder(folder)
   const records = createSessionRecords({ state, log, pid: 1 })
   const entries: OutboxEntry[] = []
-  const outbox = { add: async (entry: OutboxEntry) => void entries.push(entry), waiting: async () => entries }
+  const outbox = { add: async (entry: OutboxEntry) => void entries.push(entry), pending: async () => entries }
   const project = { name: "p", folder, onlyFolder: folder }
   const ledger = { readLearnings: async () => ({ kind: "found", learnings: [] }) as const }
   const database = `${folder}/none.db`
-  const known = createKnownLearnings({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
+  const known = createLearningIndex({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
   const sessions = createFakeSessions(new Map([[SESSION, { messages }]]))
   const findTask = async () => "ts-abc123"
   const capture = createCapture({ records, known, outbox, sessions, project, findTask, root: "/p", log })
   let minute = 0
   const look = (text: string, messageID: string, sessionID = SESSION) =>
-    capture.look({ sessionID, messageID, text, at: new Date(Date.UTC(2026, 0, 1, 0, minute++)) })
+    capture.capture({ sessionID, messageID, text, at: new Date(Date.UTC(2026, 0, 1, 0, minute++)) })
   const store = async () => {
-    await capture.gather(SESSION)
-    await capture.store(SESSION)
+    await capture.addContext(SESSION)
+    await capture.enqueue(SESSION)
   }
   return { look, store, entries, log, known, records, folder }
 }
@@ -121,10 +121,10 @@ test(
       asked++
       return { kind: "found", learnings: [] } as const
     }
-    const known = createKnownLearnings({
+    const known = createLearningIndex({
       project: { name: "p", folder, onlyFolder: folder },
       ledger: { readLearnings },
-      outbox: { waiting: async () => [] },
+      outbox: { pending: async () => [] },
       waitingRecords: async () => [],
       state,
       log,

@@ -115,7 +115,7 @@ describe("the request", () => {
     const known = { learnings: [learned("use tabs in the parser")], read: async () => known.learnings }
     const recall = createRecall({ known, records, isRoot: async () => isRoot, log, now: () => new Date(NOW) })
     const request = async (...messages: StoredMessage[]): Promise<string[]> => {
-      const change = await recall.remind(messages)
+      const change = await recall.inject(messages)
       change?.()
       await records.read("ses_1")
       return messages.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join("|"))
@@ -141,7 +141,7 @@ describe("the request", () => {
     promised("learning.C1", "has them in the log when they are in it, and not when they come too late"),
     async () => {
       const { recall, log } = open()
-      const change = await recall.remind([user("msg_1", "Fix the parser")])
+      const change = await recall.inject([user("msg_1", "Fix the parser")])
       expect(log.lines).toEqual([])
       change?.()
       expect(log.lines.map(({ message }) => message)).toEqual(["learnings given"])

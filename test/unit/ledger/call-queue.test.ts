@@ -58,16 +58,16 @@ test("gives a call only what is left of its deadline", async () => {
 test(promised("ledger.D1", "leaves a hung program alone, longer each time, until it answers again"), async () => {
   let now = 0
   const queue = createCallQueue(() => now)
-  expect(queue.rest()).toBe(FIRST_REST_MS)
+  expect(queue.open()).toBe(FIRST_REST_MS)
   now += FIRST_REST_MS - 1
   expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "resting", forMs: 1 })
   now += 1
   expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "ran", value: "ran" })
-  expect(queue.rest()).toBe(2 * FIRST_REST_MS)
-  for (let times = 0; times < 10; times += 1) queue.rest()
-  expect(queue.rest()).toBe(LONGEST_REST_MS)
-  queue.wake()
-  expect(queue.rest()).toBe(FIRST_REST_MS)
+  expect(queue.open()).toBe(2 * FIRST_REST_MS)
+  for (let times = 0; times < 10; times += 1) queue.open()
+  expect(queue.open()).toBe(LONGEST_REST_MS)
+  queue.close()
+  expect(queue.open()).toBe(FIRST_REST_MS)
 })
 
 test("goes on after a call that throws", async () => {

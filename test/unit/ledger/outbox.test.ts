@@ -96,11 +96,11 @@ describe("the outbox", () => {
       const { open, script, task, files, log } = setUp()
       task().messages.push(...before)
       script.readable = false
-      await open().addUnlessKnown(entry("one"))
+      await open().addIfMissing(entry("one"))
       expect(files()).toHaveLength(1)
       script.readable = true
       const outbox = open()
-      await outbox.addUnlessKnown(entry("one"))
+      await outbox.addIfMissing(entry("one"))
       await outbox.flush(5000)
       expect(task().messages).toEqual(after)
       expect(files()).toEqual([])

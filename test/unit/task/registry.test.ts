@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { Answer, MessagePage, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import type { JsonStore } from "../../../.opencode/baton/host/state.ts"
-import { createTaskRegistry, type TaskBinding } from "../../../.opencode/baton/task/registry.ts"
+import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
@@ -9,10 +9,10 @@ import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const NOW = new Date("2026-01-01T00:00:00.000Z")
 
-const createMemoryStore = (): Pick<JsonStore<TaskBinding>, "read" | "write" | "remove"> & {
-  values: Map<string, TaskBinding>
+const createMemoryStore = (): Pick<JsonStore<SessionTask>, "read" | "write" | "remove"> & {
+  values: Map<string, SessionTask>
 } => {
-  const values = new Map<string, TaskBinding>()
+  const values = new Map<string, SessionTask>()
   return {
     values,
     read: async (sessionID) => values.get(sessionID),
@@ -63,7 +63,7 @@ describe("the task registry", () => {
     async () => {
       const { tasks, store, sessions } = setUp()
       await tasks.userMessage("ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
-      expect(tasks.peek("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
+      expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
       expect(store.values.get("ses_1")?.boundAt).toBe(NOW.toISOString())
       expect(sessions.read.calls).toBe(0)
     },
@@ -81,7 +81,7 @@ describe("the task registry", () => {
     await tasks.userMessage("ses_1", "Task: ts-b54507\nThe whole brief.")
     const later = create()
     await later.userMessage("ses_1", "Task: ts-b54507\ngo on")
-    expect(later.peek("ses_1")?.brief).toContain("The whole brief.")
+    expect(later.cached("ses_1")?.brief).toContain("The whole brief.")
   })
 
   test(
@@ -190,14 +190,14 @@ describe("the task registry", () => {
     answer()
     expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
     await new Promise((resolve) => setImmediate(resolve))
-    expect(tasks.peek("ses_1")?.taskID).toBe("ts-b54507")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
     expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
   })
 
   test(promised("task.B3", "of two bindings at once the later one ends up on disk"), async () => {
     const { store } = setUp()
     const writes: (() => void)[] = []
-    const slow: Pick<JsonStore<TaskBinding>, "read" | "write" | "remove"> = {
+    const slow: Pick<JsonStore<SessionTask>, "read" | "write" | "remove"> = {
       ...store,
       write: (sessionID, value) =>
         new Promise((resolve) => {
@@ -262,7 +262,7 @@ describe("the task registry", () => {
     const { tasks, entries } = setUp()
     await tasks.userMessage("ses_1", "Task: ts-b54507")
     await tasks.userMessage("ses_1", "Task: ts-0aa111")
-    expect(tasks.peek("ses_1")?.taskID).toBe("ts-0aa111")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
     expect(entries.find(({ message }) => message.includes("changed its task"))?.extra).toMatchObject({
       from: "ts-b54507",
       to: "ts-0aa111",
@@ -273,7 +273,7 @@ describe("the task registry", () => {
     const { tasks, store } = setUp()
     await tasks.userMessage("ses_1", "Task: ts-b54507")
     await tasks.forget("ses_1")
-    expect(tasks.peek("ses_1")).toBeUndefined()
+    expect(tasks.cached("ses_1")).toBeUndefined()
     expect(store.values.size).toBe(0)
   })
 
@@ -289,7 +289,7 @@ describe("the task registry", () => {
     const forgotten = tasks.forget("ses_1")
     answer({ kind: "answer", value: { messages: [said("Task: ts-b54507")] } })
     await Promise.all([found, forgotten])
-    expect(tasks.peek("ses_1")).toBeUndefined()
+    expect(tasks.cached("ses_1")).toBeUndefined()
     expect(store.values.size).toBe(0)
   })
 
@@ -309,7 +309,7 @@ describe("the task registry", () => {
     await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.\n")
     await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.")
     await tasks.addToBrief("ses_1", "ts-000002", "Another task's brief.")
-    expect(tasks.peek("ses_1")?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
+    expect(tasks.cached("ses_1")?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
     expect((await store.read("ses_1"))?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
   })
 })

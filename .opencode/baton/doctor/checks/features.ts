@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
 import { type Log, SILENT } from "../../host/log.ts"
-import { findPrograms, isExecutableFile } from "../../host/process.ts"
+import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createSessionRecords } from "../../learning/records.ts"
@@ -12,7 +12,7 @@ import { POLICY_FILE } from "../../pass-over/hooks.ts"
 import { readPolicy } from "../../pass-over/policy/policy.ts"
 import { listPending } from "../../pass-over/worktree/restore-pass.ts"
 import type { PendingPass } from "../../pass-over/worktree/worktree.ts"
-import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
+import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** Where OpenCode looks for a command; one of the name keeps it, and Baton's is called otherwise. */
 const OWN_COMMAND_FILES = [".opencode/command/handoff.md", ".opencode/commands/handoff.md"]
@@ -25,7 +25,7 @@ const judgeName = (root: string): readonly Observation[] => {
 export const handoffsCheck: Check = {
   id: "handoffs",
   needsBundle: true,
-  examine: async ({ root }) => {
+  run: async ({ root }) => {
     const unusable: string[] = []
     const warn = (_message: string, { path, error }: Record<string, unknown> = {}): void => {
       unusable.push([path, error].filter(Boolean).join(": "))
@@ -45,14 +45,14 @@ export const handoffsCheck: Check = {
 
 const PRUNE = ".opencode/baton/bin/baton state prune"
 
-const judgeWriter = async ({ root, environment }: Subject): Promise<Observation> => {
+const judgeWriter = async ({ root, environment }: Context): Promise<Observation> => {
   const read = await readSettings(root)
   const { liveState } = read.kind === "settings" ? read.settings : DEFAULT_SETTINGS
   if (!liveState.enabled) return ok("switched off in .opencode/baton.json")
   const chosen = chooseWriter({
     variable: environment[WRITER_VARIABLE],
     setting: liveState.writer,
-    c2c: (await findPrograms("c2c", environment.PATH))[0],
+    c2c: (await findExecutables("c2c", environment.PATH))[0],
     // Whatever runs OpenCode; the other checks say whether it is there.
     runtime: "opencode",
     script: join(root, ".opencode/baton/live-state/state-writer.ts"),
@@ -64,13 +64,13 @@ const judgeWriter = async ({ root, environment }: Subject): Promise<Observation>
   const [program] = chosen.command.argv
   const isThere = program.includes("/")
     ? await isExecutableFile(program)
-    : (await findPrograms(program, environment.PATH)).length > 0
+    : (await findExecutables(program, environment.PATH)).length > 0
   if (isThere) return ok(`the stream goes to ${program}`)
   const fix = `Install it, or change ${WRITER_VARIABLE} or liveState.writer in .opencode/baton.json.`
   return warning(`no live state: the writer '${program}' is not there`, fix)
 }
 
-const judgeAgents = async ({ root }: Subject): Promise<Observation> => {
+const judgeAgents = async ({ root }: Context): Promise<Observation> => {
   const problems: string[] = []
   const states = await listStates(join(root, ".opencode", "state", "live"), (problem) => problems.push(problem))
   if (problems.length > 0)
@@ -83,7 +83,7 @@ const judgeAgents = async ({ root }: Subject): Promise<Observation> => {
 export const liveStateCheck: Check = {
   id: "live-state",
   needsBundle: true,
-  examine: async (subject) => [await judgeWriter(subject), await judgeAgents(subject)],
+  run: async (subject) => [await judgeWriter(subject), await judgeAgents(subject)],
 }
 
 const WAITING_FIX = "OpenCode stores it at its next start here; .opencode/baton/bin/baton learned lists what is stored."
@@ -92,7 +92,7 @@ const UNUSABLE_FIX = "Delete the file; what its session taught is in the ledger,
 export const learningCheck: Check = {
   id: "learning",
   needsBundle: true,
-  examine: async ({ root }) => {
+  run: async ({ root }) => {
     const read = await readSettings(root)
     if (read.kind === "settings" && !read.settings.learning.enabled) return [ok("session learning is switched off")]
     const unusable: string[] = []
@@ -148,7 +148,7 @@ const countHeld = (pending: readonly PendingPass[]): readonly Observation[] => {
 export const passesCheck: Check = {
   id: "passes",
   needsBundle: true,
-  examine: async ({ root }) => {
+  run: async ({ root }) => {
     const pending = await listPending(createStateFolder(root))
     return [await judgePolicy(root), ...countHeld(pending), ...pending.flatMap(judgePending)]
   },

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "../../host/log.ts"
+import { isNotFound } from "../../host/log.ts"
 import { readSettings, SETTINGS_FILE } from "../../host/settings.ts"
 import { parseTask, ROLES, type Role } from "../../task/parse.ts"
 import {
@@ -12,7 +12,7 @@ import {
   type PromptFile,
   type PromptName,
 } from "../../task/prompts.ts"
-import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
+import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** CRC-32 of the POSIX `cksum` utility: polynomial 0x04C11DB7, most significant bit first, the length appended. */
 const POLYNOMIAL = 0x04c11db7
@@ -62,7 +62,7 @@ const readManifest = async (root: string): Promise<Manifest | undefined> => {
   try {
     return parseManifest(await readFile(join(root, MANIFEST_PATH), "utf8"))
   } catch (error) {
-    if (isAbsent(error)) return undefined
+    if (isNotFound(error)) return undefined
     throw error
   }
 }
@@ -79,7 +79,7 @@ const stateOf = async (path: string, sums: readonly { crc: number; size: number 
     if (!(await stat(path)).isFile()) return "changed"
     bytes = await readFile(path)
   } catch (error) {
-    return isAbsent(error) ? "missing" : "changed"
+    return isNotFound(error) ? "missing" : "changed"
   }
   const { crc, size } = posixChecksum(bytes)
   return sums.some((sum) => sum.crc === crc && sum.size === size) ? "as installed" : "changed"
@@ -147,7 +147,7 @@ const compare = async (root: string, manifest: Manifest): Promise<readonly Obser
   ]
 }
 
-const withoutManifest = ({ root }: Subject): Observation =>
+const withoutManifest = ({ root }: Context): Observation =>
   existsSync(join(root, ".opencode", "baton"))
     ? ok("not installed by scripts/install (a checkout or a copy made by hand), so changes cannot be told")
     : broken(
@@ -158,7 +158,7 @@ const withoutManifest = ({ root }: Subject): Observation =>
 /** Files against the manifest of scripts/install. A file the user changed is information, not a fault. */
 export const filesCheck: Check = {
   id: "files",
-  examine: async (subject) => {
+  run: async (subject) => {
     const manifest = await readManifest(subject.root)
     return manifest === undefined ? [withoutManifest(subject)] : await compare(subject.root, manifest)
   },
@@ -167,7 +167,7 @@ export const filesCheck: Check = {
 export const settingsCheck: Check = {
   id: "settings",
   needsBundle: true,
-  examine: async ({ root }) => {
+  run: async ({ root }) => {
     const read = await readSettings(root)
     if (read.kind === "unusable") {
       const fix = `Mend ${SETTINGS_FILE}; docs/settings.md lists what it may hold. Until then the defaults are used.`
@@ -236,7 +236,7 @@ const judge = (name: PromptName, file: PromptFile): readonly Observation[] => {
 export const promptsCheck: Check = {
   id: "prompts",
   needsBundle: true,
-  examine: async ({ root }) => {
+  run: async ({ root }) => {
     const prompts = createPromptFiles({ root })
     const names: readonly PromptName[] = ["handoff", "handoff-command", ...ROLES]
     return (await Promise.all(names.map(async (name) => judge(name, await prompts.read(name))))).flat()

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
-import { isAbsent } from "../../host/log.ts"
-import { findPrograms, isExecutableFile } from "../../host/process.ts"
-import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
+import { isNotFound } from "../../host/log.ts"
+import { findExecutables, isExecutableFile } from "../../host/process.ts"
+import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** The oldest version every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */
 const OLDEST = [1, 2, 15] as const
@@ -15,7 +15,7 @@ const INSTALL =
 
 type Located = { readonly path: string } | { readonly problem: Observation }
 
-const locate = async ({ environment, home }: Subject): Promise<Located> => {
+const locate = async ({ environment, home }: Context): Promise<Located> => {
   const named = environment.BATON_OPENCODE
   if (named) {
     if (await isExecutableFile(named)) return { path: named }
@@ -25,7 +25,7 @@ const locate = async ({ environment, home }: Subject): Promise<Located> => {
   // The plugins set it for the agent's shell: the OpenCode that is running.
   const running = environment.BATON_RUNTIME
   if (running && (await isExecutableFile(running))) return { path: running }
-  const [onPath] = await findPrograms("opencode", environment.PATH)
+  const [onPath] = await findExecutables("opencode", environment.PATH)
   if (onPath !== undefined) return { path: onPath }
   const installed = join(home, ".opencode", "bin", "opencode")
   if (await isExecutableFile(installed)) return { path: installed }
@@ -64,7 +64,7 @@ export const judgeVersion = (version: string, path: string): Observation => {
 
 export const openCodeCheck: Check = {
   id: "opencode",
-  examine: async (subject) => {
+  run: async (subject) => {
     const located = await locate(subject)
     if ("problem" in located) return [located.problem]
     const { path } = located
@@ -98,7 +98,7 @@ const SWITCHES = {
 
 export const switchesCheck: Check = {
   id: "environment",
-  examine: async ({ environment }) => {
+  run: async ({ environment }) => {
     const set: Observation[] = Object.entries(SWITCHES)
       .filter(([name]) => environment[name])
       .map(([name, effect]) => warning(`${name} is set: ${effect}`, `Unset it before starting OpenCode: unset ${name}`))
@@ -123,7 +123,7 @@ const findPackage = (start: string): string | undefined => {
 export const dependenciesCheck: Check = {
   id: "dependencies",
   needsBundle: true,
-  examine: async ({ root }) => {
+  run: async ({ root }) => {
     const found = findPackage(join(root, ".opencode"))
     if (found !== undefined) return [ok(`@opencode-ai/plugin is there (${found})`)]
     const fix = "OpenCode installs it at its first start in the project: start it once with the network on."
@@ -142,7 +142,7 @@ const pluginsIn = async (folder: string): Promise<readonly string[]> => {
   try {
     names = await readdir(folder)
   } catch (error) {
-    if (isAbsent(error)) return []
+    if (isNotFound(error)) return []
     throw error
   }
   const paths = names
@@ -191,7 +191,7 @@ export const judgeImport = (file: string, line: string): Observation => {
   return broken(`${file} exports ${names}; expected one function`, fix)
 }
 
-const examinePlugin = async (path: string, { run, scratch }: Subject): Promise<Observation> => {
+const examinePlugin = async (path: string, { run, scratch }: Context): Promise<Observation> => {
   const file = basename(path)
   const outcome = await run([process.execPath, ...runtimeArguments(), IMPORTER, path], {
     cwd: scratch,
@@ -212,7 +212,7 @@ const examinePlugin = async (path: string, { run, scratch }: Subject): Promise<O
 export const pluginsCheck: Check = {
   id: "plugins",
   needsBundle: true,
-  examine: async (subject) => {
+  run: async (subject) => {
     const paths = await findBatonPlugins(join(subject.root, ".opencode"))
     if (paths.length === 0) {
       return [
@@ -235,7 +235,7 @@ const outerFolders = (root: string): readonly string[] => {
 }
 
 /** Every other folder from which OpenCode loads plugins for this project. */
-const otherFolders = ({ root, home, environment }: Subject): readonly string[] => {
+const otherFolders = ({ root, home, environment }: Context): readonly string[] => {
   const configured = environment.OPENCODE_CONFIG_DIR
   const all = [
     join(environment.XDG_CONFIG_HOME || join(home, ".config"), "opencode"),
@@ -249,7 +249,7 @@ const otherFolders = ({ root, home, environment }: Subject): readonly string[] =
 export const copiesCheck: Check = {
   id: "copies",
   needsBundle: true,
-  examine: async (subject) => {
+  run: async (subject) => {
     const found = await Promise.all(otherFolders(subject).map(findBatonPlugins))
     const copies = found.flat()
     const folders = [...new Set(copies.map(dirname))]

@@ -6,11 +6,11 @@ import type { ProcessOutcome } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
-import { createOutboxStore, type OutboxStore, type ParkedEntry, subjectOf } from "../../ledger/outbox-store.ts"
-import { broken, type Check, type Observation, ok, type Subject, warning } from "../report.ts"
+import { createOutboxStore, type OutboxStore, type ParkedEntry, queueKey } from "../../ledger/outbox-store.ts"
+import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** The program that keeps the project's ledger, found as the plugins find it. */
-const locateLedger = ({ root, run, scratch, environment }: Subject): Promise<LedgerStatus> =>
+const locateLedger = ({ root, run, scratch, environment }: Context): Promise<LedgerStatus> =>
   createLedger({
     run,
     directory: scratch,
@@ -35,13 +35,13 @@ const describeAnswer = (outcome: ProcessOutcome): string => {
   }
 }
 
-const judgeReal = async (path: string, { run, scratch }: Pick<Subject, "run" | "scratch">): Promise<Observation> => {
+const judgeReal = async (path: string, { run, scratch }: Pick<Context, "run" | "scratch">): Promise<Observation> => {
   const outcome = await run([path, "--help"], { cwd: scratch, deadlineMs: ANSWER_DEADLINE_MS })
   if (outcome.kind === "exited" && outcome.exitCode === 0) return ok(`real prog (${path})`)
   return broken(`no ledger: ${path} ${describeAnswer(outcome)}; records wait in the outbox`, LEAVE_IT_ALONE)
 }
 
-const judgeProgram = async ({ program }: LedgerStatus, subject: Subject): Promise<Observation> => {
+const judgeProgram = async ({ program }: LedgerStatus, subject: Context): Promise<Observation> => {
   switch (program.kind) {
     case "real":
       return judgeReal(program.path, subject)
@@ -60,7 +60,7 @@ const judgeProgram = async ({ program }: LedgerStatus, subject: Subject): Promis
 export const ledgerCheck: Check = {
   id: "ledger",
   needsBundle: true,
-  examine: async (subject) => {
+  run: async (subject) => {
     const status = await locateLedger(subject)
     const foreign = status.foreign.map(({ path, reason }) =>
       warning(
@@ -124,13 +124,13 @@ export const judgeHeader = (path: string, header: Header, unsettled: boolean): O
   return ok(`${path}, schema version ${version}; the next command brings it to ${SCHEMA_VERSION}`)
 }
 
-const judgeAbsent = async (path: string, subject: Subject): Promise<Observation> => {
+const judgeAbsent = async (path: string, subject: Context): Promise<Observation> => {
   const { program } = await locateLedger(subject)
   if (program.kind === "embedded") return ok(`${path} is made by the first command of the embedded ledger`)
   return warning(`there is no database at ${path}`, "Run: prog init")
 }
 
-const examine = async (subject: Subject): Promise<Observation> => {
+const examine = async (subject: Context): Promise<Observation> => {
   const { environment, home } = subject
   const path = environment.PROG_DB || join(home, ".prog", "prog.db")
   const fix = `Make it a file that you can read and write, or set PROG_DB to another one.`
@@ -147,13 +147,13 @@ const examine = async (subject: Subject): Promise<Observation> => {
 export const databaseCheck: Check = {
   id: "database",
   needsBundle: true,
-  examine: async (subject) => [await examine(subject)],
+  run: async (subject) => [await examine(subject)],
 }
 
 const MOST_SHOWN = 5
 
 const describeParked = ({ file, entry, reason, since }: ParkedEntry, outbox: string): Observation => {
-  const what = entry === undefined ? "a record" : `a ${entry.kind} of ${subjectOf(entry)}`
+  const what = entry === undefined ? "a record" : `a ${entry.kind} of ${queueKey(entry)}`
   const message = `${what} could not be delivered and is parked${since === "" ? "" : ` since ${since}`}: ${reason}`
   return warning(message, `Mend the cause and move ${file} to ${outbox} to have it tried again, or delete it.`)
 }
@@ -175,7 +175,7 @@ const listParked = async (files: OutboxStore, outbox: string): Promise<readonly 
 export const outboxCheck: Check = {
   id: "outbox",
   needsBundle: true,
-  examine: async ({ root }) => {
+  run: async ({ root }) => {
     const state = createStateFolder(root)
     const outbox = state.path("outbox")
     const files = createOutboxStore(state)
@@ -206,7 +206,7 @@ const judgeWritable = async (root: string): Promise<Observation> => {
 }
 
 /** The folder carries its own .gitignore; without it run-time records would be committed. */
-const judgeIgnored = async ({ root, run }: Subject): Promise<readonly Observation[]> => {
+const judgeIgnored = async ({ root, run }: Context): Promise<readonly Observation[]> => {
   if (!existsSync(join(root, ".opencode", "state"))) return []
   const outcome = await run(["git", "-C", root, "check-ignore", "-q", ".opencode/state/record"], {
     cwd: root,
@@ -222,5 +222,5 @@ const judgeIgnored = async ({ root, run }: Subject): Promise<readonly Observatio
 export const stateCheck: Check = {
   id: "state",
   needsBundle: true,
-  examine: async (subject) => [await judgeWritable(subject.root), ...(await judgeIgnored(subject))],
+  run: async (subject) => [await judgeWritable(subject.root), ...(await judgeIgnored(subject))],
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { createFileLock } from "../../host/file-lock.ts"
-import { describeError, isAbsent } from "../../host/log.ts"
+import { describeError, isNotFound } from "../../host/log.ts"
 import { isAlive } from "../../host/process.ts"
 import { isObject } from "../protocol.ts"
 import { LOCK_ENDING, STATEFILE_ENDING } from "../statefile.ts"
@@ -42,7 +42,7 @@ export const readState = async (
     return { file, ts: envelope.ts, state: envelope.state, alive: await isAgentAlive(folder, file, pid) }
   } catch (error) {
     // Neither one that was pruned meanwhile nor one that is not ours is worth a word.
-    if (!isAbsent(error) && !(error instanceof SyntaxError)) report(`${join(folder, file)}: ${describeError(error)}`)
+    if (!isNotFound(error) && !(error instanceof SyntaxError)) report(`${join(folder, file)}: ${describeError(error)}`)
     return undefined
   }
 }
@@ -57,7 +57,7 @@ export const listStates = async (folder: string, report: ReportUnreadable): Prom
   try {
     names = await readdir(folder)
   } catch (error) {
-    if (isAbsent(error)) return []
+    if (isNotFound(error)) return []
     throw error
   }
   const states = await Promise.all(

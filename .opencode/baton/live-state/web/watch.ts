@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
-import { describeError, isAbsent } from "../../host/log.ts"
+import { describeError, isNotFound } from "../../host/log.ts"
 import { type FoundState, isAgentAlive, type ReportUnreadable, readState } from "../observe/state-files.ts"
 import type { TaskNews, TaskReading } from "../observe/view.ts"
 import { STATEFILE_ENDING } from "../statefile.ts"
@@ -35,7 +35,7 @@ const stampOf = async (path: string): Promise<string | undefined> => {
     const { ino, size, ctimeMs } = await stat(path)
     return `${ino} ${size} ${ctimeMs}`
   } catch (error) {
-    if (isAbsent(error)) return undefined
+    if (isNotFound(error)) return undefined
     throw error
   }
 }
@@ -44,7 +44,7 @@ const namesIn = async (folder: string): Promise<string[]> => {
   try {
     return (await readdir(folder)).filter((name) => name.endsWith(STATEFILE_ENDING))
   } catch (error) {
-    if (isAbsent(error)) return []
+    if (isNotFound(error)) return []
     throw error
   }
 }
@@ -85,7 +85,7 @@ const folderStamp = async (folder: string): Promise<number | "absent" | undefine
     const { mtimeMs } = await stat(folder)
     return Date.now() - mtimeMs < UNSETTLED_MS ? undefined : mtimeMs
   } catch (error) {
-    if (isAbsent(error)) return "absent"
+    if (isNotFound(error)) return "absent"
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs"
 import { readdir, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { cutText, describeError, errorCode, isAbsent, type Log } from "../../host/log.ts"
+import { describeError, errorCode, isNotFound, type Log, truncate } from "../../host/log.ts"
 import { type PassOverRequest, WORK_STATUSES, type WorkStatus } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import { PASS_STATES, type PassRecord, type PassStateName } from "../store/record.ts"
@@ -99,7 +99,7 @@ const REASON_CHARACTERS = 500
 /** One line's worth, without secrets. */
 const shorten = (text: string): string => {
   const line = redact(text).replaceAll(/\s+/g, " ").trim()
-  return line.length > REASON_CHARACTERS ? `${cutText(line, REASON_CHARACTERS)}…` : line
+  return line.length > REASON_CHARACTERS ? `${truncate(line, REASON_CHARACTERS)}…` : line
 }
 
 const shortError = (error: PassOverError | null | undefined): AuditEntry["error"] =>
@@ -252,7 +252,7 @@ const monthFolders = async (folder: string): Promise<string[]> => {
   try {
     return (await readdir(folder)).filter((name) => AUDIT_MONTH.test(name)).sort()
   } catch (error) {
-    if (isAbsent(error)) return []
+    if (isNotFound(error)) return []
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent, type Log } from "../../host/log.ts"
+import { isNotFound, type Log } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createPassWorktree } from "../worktree/pass-worktree.ts"
@@ -32,7 +32,7 @@ const listFolder = async (folder: string): Promise<string[]> => {
   try {
     return (await readdir(folder)).sort()
   } catch (error) {
-    if (isAbsent(error)) return []
+    if (isNotFound(error)) return []
     throw error
   }
 }

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
-import { cutText } from "../../host/log.ts"
+import { truncate } from "../../host/log.ts"
 import { readProjectFile } from "../../host/project-file.ts"
-import type { Answer, MessagePage, MessageTarget, Sessions, StoredMessage } from "../../host/sessions.ts"
+import type { AgentAndModel, Answer, MessagePage, Sessions, StoredMessage } from "../../host/sessions.ts"
 import type { Ledger } from "../../ledger/ledger.ts"
 import { collectUserText } from "../../task/parse.ts"
-import type { TaskBinding } from "../../task/registry.ts"
+import type { SessionTask } from "../../task/registry.ts"
 import type { PassOverRequest, WorkContext } from "../contract.ts"
 import type { PassOverArguments } from "../tools.ts"
 import type { LeftOut } from "../worktree/worktree.ts"
@@ -31,7 +31,7 @@ type GatherDeps = {
   readonly places: () => Promise<{ root: string; base: string }>
   /** Where a path that was asked for lies, for an originator that works elsewhere than it seems. */
   readonly locate: (path: string) => string
-  readonly findTask: (sessionID: string) => Promise<TaskBinding | undefined>
+  readonly findTask: (sessionID: string) => Promise<SessionTask | undefined>
   /** What the ledger has on a task; undefined when it cannot be read. */
   readonly readSpecification: (taskID: string) => Promise<string | undefined>
 }
@@ -50,10 +50,10 @@ const messagesOf = (page: Answer<MessagePage>, messageID: string): StoredMessage
 export type GatheredContext = {
   readonly toContext: (maxTokens: number) => WorkContext
   /** undefined when the call's own message cannot be read. */
-  readonly model: MessageTarget["model"] | undefined
+  readonly model: AgentAndModel["model"] | undefined
 }
 
-const modelOf = (page: Answer<MessagePage>, messageID: string): MessageTarget["model"] | undefined => {
+const modelOf = (page: Answer<MessagePage>, messageID: string): AgentAndModel["model"] | undefined => {
   const own = page.kind === "answer" ? page.value.messages.find(({ info }) => info.id === messageID)?.info : undefined
   return own?.role === "assistant" ? { providerID: own.providerID, modelID: own.modelID } : undefined
 }
@@ -81,7 +81,7 @@ export const gatherContext = async (
     files,
     messages: count === 0 ? [] : messagesOf(page, messageID).slice(-count),
     todos: todos.kind === "answer" ? todos.value.map(({ content, status }) => ({ content, status })) : [],
-    task: binding ? { id: binding.taskID, role: binding.role, block: cutText(block, BLOCK_CHARACTERS) } : null,
+    task: binding ? { id: binding.taskID, role: binding.role, block: truncate(block, BLOCK_CHARACTERS) } : null,
   }
   return {
     toContext: (maxTokens) => buildWorkContext({ ...work, maxTokens }),
@@ -111,7 +111,7 @@ type ContextParts = {
   readonly maxTokens: number
 }
 
-const cut = (text: string, limit: number): string => (text.length > limit ? `${cutText(text, limit)}…` : text)
+const cut = (text: string, limit: number): string => (text.length > limit ? `${truncate(text, limit)}…` : text)
 
 const readMessage = ({ info, parts }: StoredMessage): Message[] => {
   const text = collectUserText(parts).trim()

@@ -1,6 +1,6 @@
 import { createDeferred, withDeadline } from "../../host/async.ts"
 import type { ChildSessions, PermissionRule, Prompt } from "../../host/child-sessions.ts"
-import { cutText, describeError, type Log } from "../../host/log.ts"
+import { describeError, type Log, truncate } from "../../host/log.ts"
 import type { Answer, Sessions, StoredMessage } from "../../host/sessions.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { abortTree } from "../policy/chain.ts"
@@ -214,7 +214,7 @@ type PassWorkDeps = {
 const TITLE_CHARACTERS = 60
 
 const titleOf = ({ prepared }: LivePass): string => {
-  const objective = cutText(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
+  const objective = truncate(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
 

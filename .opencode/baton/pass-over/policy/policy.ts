@@ -1,7 +1,7 @@
 import { lstat, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { core, infer as Infer } from "zod"
-import { describeError, isAbsent } from "../../host/log.ts"
+import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { POLICY_FILE } from "../hooks.ts"
@@ -332,7 +332,7 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
       () => true,
       () => false,
     )
-    if (isAbsent(error) && !isLink) return { kind: "policy", file: NO_POLICY, isAbsent: true }
+    if (isNotFound(error) && !isLink) return { kind: "policy", file: NO_POLICY, isAbsent: true }
     return unusable(POLICY_FILE, undefined, describeError(error))
   }
   return parsePolicy(await loadZod(), text)

@@ -1,7 +1,7 @@
 import { withDeadline } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
-import { cutText, type Log } from "../../host/log.ts"
-import { findMessageTarget, type Sessions } from "../../host/sessions.ts"
+import { type Log, truncate } from "../../host/log.ts"
+import { findAgentAndModel, type Sessions } from "../../host/sessions.ts"
 import type { Tui } from "../../host/tui.ts"
 import type { Outbox } from "../../ledger/outbox-store.ts"
 import type { LivePass, PassSession } from "../child/active-passes.ts"
@@ -42,7 +42,7 @@ const hasIssues = ({ output }: PassRecord): boolean =>
   output !== null &&
   (output.status !== "completed" || output.artifacts.some(({ type }) => type === "finding") || output.error !== null)
 
-const line = (text: string): string => cutText(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
+const line = (text: string): string => truncate(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
 
 type ResultNotesDeps = {
   readonly outbox: Pick<Outbox, "add">
@@ -129,7 +129,7 @@ export const createAnnouncer = ({ sessions, childSessions, notices, told, log }:
     const all = await notices(sessionID)
     const isTold = all.length === 0 ? () => true : await findTold(sessionID)
     const open = all.filter((notice) => !isTold(notice))
-    const target = open.length === 0 ? undefined : await findMessageTarget(sessions, sessionID)
+    const target = open.length === 0 ? undefined : await findAgentAndModel(sessions, sessionID)
     if (open.length > 0 && !target) {
       log.warn("a result cannot be announced: the session does not say which agent works there", { sessionID })
       return

@@ -1,4 +1,4 @@
-import { cutText } from "../../host/log.ts"
+import { truncate } from "../../host/log.ts"
 import type { Artifact, FileModification, WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
 import { isOpen, type PassRecord, type PassState } from "../store/record.ts"
@@ -95,7 +95,7 @@ export const renderResult = (
       : [`This is the stored result of ${metadata.cached_from}: same question, same files.`]),
     ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
     ...(error === null ? [] : ["", renderError(error)]),
-    ...(summary.text === "" ? [] : ["", cutText(summary.text, max.summaryCharacters)]),
+    ...(summary.text === "" ? [] : ["", truncate(summary.text, max.summaryCharacters)]),
     ...listed("Findings", ofType(output.artifacts, "finding").map(renderFinding), max.items),
     ...listed(
       "Decisions",
@@ -127,7 +127,7 @@ export const renderPassLine = (pass: {
   const { id, subagent, objective, state, status, childSessionID } = pass
   const held = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files held` : ""
   const result = isOpen(state) ? state.state : `${state.state}${status === undefined ? "" : ` (${status})`}${held}`
-  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${cutText(objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)}`
+  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${truncate(objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)}`
 }
 
 const renderSession = ({ output }: PassRecord): string =>

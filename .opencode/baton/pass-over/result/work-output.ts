@@ -1,6 +1,6 @@
 import type { ToolPart } from "@opencode-ai/sdk"
 import type { core } from "zod"
-import { cutText } from "../../host/log.ts"
+import { truncate } from "../../host/log.ts"
 import type { Zod } from "../../host/schema.ts"
 import type { StoredMessage } from "../../host/sessions.ts"
 import type { LivePass, PassSession } from "../child/active-passes.ts"
@@ -53,7 +53,7 @@ const collectToolResults = (messages: readonly StoredMessage[]): ToolResult[] =>
         (result): ToolResult => ({
           type: "tool_result",
           ...result,
-          output: cutText(result.output, OUTPUT_CHARACTERS),
+          output: truncate(result.output, OUTPUT_CHARACTERS),
           exit_code: exitCodeOf(part),
           is_cut: result.output.length > OUTPUT_CHARACTERS,
         }),
@@ -85,7 +85,7 @@ const lastWords = (messages: readonly StoredMessage[]): string => {
         .join("\n")
         .trim(),
     )
-  return cutText(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
+  return truncate(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
 }
 
 /** An invalid return is refused this often with what is wrong; the next one ends the pass. */

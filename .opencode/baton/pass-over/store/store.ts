@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from "node:fs/promises"
 import { setTimeout as wait } from "node:timers/promises"
 import type { ZodType } from "zod"
 import { createFileLock, type HeldLock } from "../../host/file-lock.ts"
-import { describeError, errorCode, isAbsent, type Log } from "../../host/log.ts"
+import { describeError, errorCode, isNotFound, type Log } from "../../host/log.ts"
 import { loadZod } from "../../host/schema.ts"
 import type { StateFolder } from "../../host/state.ts"
 import { isRepeatable } from "./passes.ts"
@@ -135,7 +135,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       schema ??= passRecordSchema(await loadZod())
       return schema.parse(JSON.parse(text))
     } catch (error) {
-      if (!isAbsent(error)) log.warn("stored pass is unusable and ignored", { path, error: describeError(error) })
+      if (!isNotFound(error)) log.warn("stored pass is unusable and ignored", { path, error: describeError(error) })
       return undefined
     }
   }
@@ -156,7 +156,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
         await wait(LOCK_RETRY_MS)
       }
     } catch (error) {
-      if (isAbsent(error)) return undefined
+      if (isNotFound(error)) return undefined
       throw error
     }
   }
@@ -184,7 +184,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const dropAnswer = async (cacheKey: string, passID: string): Promise<void> => {
     const path = state.path(FOLDER, CACHE, cacheKey)
     const answering = await readFile(path, "utf8").catch((error: unknown) => {
-      if (isAbsent(error)) return ""
+      if (isNotFound(error)) return ""
       throw error
     })
     if (answering.trim() === passID) await rm(path, { force: true })
@@ -252,7 +252,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
         const record = await read((await readFile(path, "utf8")).trim())
         return record?.output && record.cache_key === cacheKey && isRepeatable(record.output) ? record : undefined
       } catch (error) {
-        if (!isAbsent(error)) log.warn("stored answer is unusable and ignored", { path, error: describeError(error) })
+        if (!isNotFound(error)) log.warn("stored answer is unusable and ignored", { path, error: describeError(error) })
         return undefined
       }
     },

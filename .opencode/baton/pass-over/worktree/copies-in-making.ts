@@ -1,4 +1,4 @@
-import { createPutOffWork, type PutOffWork } from "../../host/async.ts"
+import { createDeferredQueue, type DeferredQueue } from "../../host/async.ts"
 import type { Refusal } from "./worktree.ts"
 
 /** What a copy is when its pass is over: nobody was ever let into it, or it may have been worked in. */
@@ -28,7 +28,7 @@ type CopiesInMaking = {
 const FIRST_THOUGHT_MS = 100
 
 type Making = {
-  readonly putOff: PutOffWork
+  readonly putOff: DeferredQueue
   readonly made: Promise<Refusal | undefined>
   readonly stopping: AbortController
   isEntered: boolean
@@ -37,12 +37,12 @@ type Making = {
 export const createCopiesInMaking = (): CopiesInMaking => {
   const makings = new Map<string, Making>()
   const complete = async (making: Making | undefined): Promise<Refusal | undefined> => {
-    await making?.putOff.settle()
+    await making?.putOff.flush()
     return await making?.made
   }
   return {
     begin: (passID, make) => {
-      const putOff = createPutOffWork({ onItsWayMs: FIRST_THOUGHT_MS })
+      const putOff = createDeferredQueue({ onItsWayMs: FIRST_THOUGHT_MS })
       const stopping = new AbortController()
       const made = new Promise<Refusal | undefined>((resolve) => {
         putOff.add(async () => resolve(stopping.signal.aborted ? undefined : await make(stopping.signal)))
@@ -50,7 +50,7 @@ export const createCopiesInMaking = (): CopiesInMaking => {
       makings.set(passID, { putOff, made, stopping, isEntered: false })
       return made
     },
-    requestPrepared: (passID) => makings.get(passID)?.putOff.requestPrepared(),
+    requestPrepared: (passID) => makings.get(passID)?.putOff.requestStarting(),
     enter: async (passID) => {
       const making = makings.get(passID)
       if (making) making.isEntered = true

@@ -1,6 +1,6 @@
 import { copyFile, mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isAbsent } from "../../host/log.ts"
+import { isNotFound } from "../../host/log.ts"
 import { type Git, parseList } from "./git.ts"
 import type { Repository } from "./repository.ts"
 
@@ -38,7 +38,7 @@ const copyIfThere = async (from: string, to: string): Promise<void> => {
     const { atime, mtime } = await stat(from)
     await utimes(to, atime, mtime)
   } catch (error) {
-    if (!isAbsent(error)) throw error
+    if (!isNotFound(error)) throw error
   }
 }
 

@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync, readlinkSync, type Stats, symlinkSync, utimesSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { errorCode, isAbsent } from "../../host/log.ts"
+import { errorCode, isNotFound } from "../../host/log.ts"
 import { copyContent, createWayCheck, forEachItem, identityOf, modeOf, statIfThere } from "./disk.ts"
 import type { ListedFile } from "./repository.ts"
 import type { ManifestEntry, Mode } from "./stored.ts"
@@ -79,7 +79,7 @@ export const lookAtTree = async ({
       look(file)
     } catch (error) {
       if (errorCode(error) === "EACCES") leftOut.push({ path: file.path, reason: UNREADABLE })
-      else if (!isAbsent(error)) throw error
+      else if (!isNotFound(error)) throw error
     }
     return undefined
   })
@@ -155,7 +155,7 @@ export const copyTree = async ({
   }
 
   const leave = (path: string, error: unknown): void => {
-    if (isAbsent(error)) return
+    if (isNotFound(error)) return
     if (errorCode(error) !== "EACCES") throw error
     leftOut.push({ path, reason: UNREADABLE })
   }

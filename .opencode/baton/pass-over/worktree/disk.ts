@@ -4,14 +4,14 @@ import { constants, copyFileSync, createReadStream, lstatSync, type Stats } from
 import { copyFile, readlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { pipeline } from "node:stream/promises"
-import { isAbsent } from "../../host/log.ts"
+import { isNotFound } from "../../host/log.ts"
 import type { Mode, Side } from "./stored.ts"
 
 export const statIfThere = (path: string): Stats | undefined => {
   try {
     return lstatSync(path)
   } catch (error) {
-    if (isAbsent(error)) return undefined
+    if (isNotFound(error)) return undefined
     throw error
   }
 }

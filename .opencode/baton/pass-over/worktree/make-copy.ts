@@ -1,6 +1,6 @@
 import { copyFile, mkdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { isAbsent } from "../../host/log.ts"
+import { isNotFound } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
 import { copyIndex, createCopyRepository, createEmptyRepository } from "./copy-repository.ts"
 import { copyTree, lookAtTree, type SeenTree } from "./copy-tree.ts"
@@ -40,7 +40,7 @@ export const seeSource = async ({ git, from, repository, folder, isExcluded }: C
   await createEmptyRepository(folder.lister)
   if (repository) {
     await copyFile(repository.exclude, join(folder.lister, "info", "exclude")).catch((error: unknown) => {
-      if (!isAbsent(error)) throw error
+      if (!isNotFound(error)) throw error
     })
   }
   if (repository) await copyIndex(repository, dirname(folder.index))

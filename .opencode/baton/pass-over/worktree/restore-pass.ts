@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises"
 import { createFileLock } from "../../host/file-lock.ts"
-import { describeError, isAbsent } from "../../host/log.ts"
+import { describeError, isNotFound } from "../../host/log.ts"
 import type { StateFolder } from "../../host/state.ts"
 import { PASSES_FOLDER, type PassFolder, passFolder } from "./pass-folder.ts"
 import { removeFiles } from "./remove-copy.ts"
@@ -16,7 +16,7 @@ const listPasses = async (state: Pick<StateFolder, "path">): Promise<string[]> =
     const entries = await readdir(state.path(PASSES_FOLDER), { withFileTypes: true })
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   } catch (error) {
-    if (isAbsent(error)) return []
+    if (isNotFound(error)) return []
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises"
-import { isAbsent } from "../../host/log.ts"
+import { isNotFound } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import {
@@ -52,7 +52,7 @@ export const isFolder = async (path: string): Promise<boolean> => {
   try {
     return (await stat(path)).isDirectory()
   } catch (error) {
-    if (isAbsent(error)) return false
+    if (isNotFound(error)) return false
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
 import type { ZodType } from "zod"
-import { isAbsent } from "../../host/log.ts"
+import { isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 
 /** Modes as git has them: a file, an executable one, a symbolic link. */
@@ -122,7 +122,7 @@ export const readStored = async <T>(path: string, schema: (z: Zod) => ZodType<T>
   try {
     text = await readFile(path, "utf8")
   } catch (error) {
-    if (isAbsent(error)) return undefined
+    if (isNotFound(error)) return undefined
     throw error
   }
   return schema(await loadZod()).parse(JSON.parse(text))

@@ -1,6 +1,6 @@
 import { mkdir, rm, rmdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { errorCode, isAbsent } from "../../host/log.ts"
+import { errorCode, isNotFound } from "../../host/log.ts"
 import { isSameSide, readSide, statIfThere } from "./disk.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import type { Journal, JournalEntry, Side } from "./stored.ts"
@@ -41,7 +41,7 @@ const removeMade = async (target: string, path: string, made: readonly string[])
     try {
       await rmdir(join(target, folder))
     } catch (error) {
-      if (errorCode(error) !== "ENOTEMPTY" && !isAbsent(error)) throw error
+      if (errorCode(error) !== "ENOTEMPTY" && !isNotFound(error)) throw error
     }
   }
 }

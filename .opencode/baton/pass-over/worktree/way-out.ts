@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync } from "node:fs"
 import { dirname } from "node:path"
-import { isAbsent } from "../../host/log.ts"
+import { isNotFound } from "../../host/log.ts"
 import { isInside } from "./redirect.ts"
 
 /** @returns the real path of what is there, or of the nearest folder that is; undefined where a link leads nowhere */
@@ -8,13 +8,13 @@ const nearestRealPath = (path: string): string | undefined => {
   try {
     return realpathSync(path)
   } catch (error) {
-    if (!isAbsent(error)) throw error
+    if (!isNotFound(error)) throw error
   }
   try {
     lstatSync(path)
     return undefined
   } catch (error) {
-    if (!isAbsent(error)) throw error
+    if (!isNotFound(error)) throw error
   }
   return nearestRealPath(dirname(path))
 }

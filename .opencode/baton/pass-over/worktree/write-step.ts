@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs"
 import { chmod, open, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { errorCode, isAbsent } from "../../host/log.ts"
+import { errorCode, isNotFound } from "../../host/log.ts"
 import { readContent } from "./contents.ts"
 import { statIfThere } from "./disk.ts"
 import type { Side } from "./stored.ts"
@@ -77,7 +77,7 @@ export const removeEmptyFoldersAbove = async (root: string, path: string): Promi
       await rmdir(join(root, folder))
     } catch (error) {
       if (STILL_USED.has(errorCode(error) ?? "")) return
-      if (!isAbsent(error)) throw error
+      if (!isNotFound(error)) throw error
     }
   }
 }
