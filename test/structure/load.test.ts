@@ -1,39 +1,17 @@
-import { readFileSync } from "node:fs"
-import { dirname, join, normalize } from "node:path"
 import { describe, expect, test } from "vitest"
+import { filesIn, linesOf, reach, reachedFrom } from "../../scripts/support/structure.mjs"
 import { promised } from "../requirements.ts"
-import { sourceFiles } from "../support/files/source-files.ts"
-import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
-/** Imports that take effect when a file is loaded: neither types alone nor `import()`. */
-const STATIC_IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^"';]*?\sfrom\s+)?"([^"]+)"/gm
-
-const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
-
-/** The bundle's own files that are loaded with these, themselves included. */
-const loadedWith = (entries: readonly string[]): string[] => {
-  const loaded = new Set<string>()
-  const visit = (path: string): void => {
-    if (loaded.has(path)) return
-    loaded.add(path)
-    for (const [, target = ""] of read(path).matchAll(STATIC_IMPORT))
-      if (target.startsWith(".")) visit(normalize(join(dirname(path), target)))
-  }
-  entries.forEach(visit)
-  return [...loaded].sort()
-}
-
-const linesOf = (paths: readonly string[]): number =>
-  paths.reduce((sum, path) => sum + (read(path).match(/\n/g)?.length ?? 0), 0)
+const linesOfAll = (paths: readonly string[]): number => paths.reduce((sum, path) => sum + linesOf(path), 0)
 
 describe("what OpenCode waits for until it is loaded", () => {
   test(promised("speed.G1", "the five plugin files load at most 26 files and 1,400 lines"), () => {
-    const plugins = sourceFiles(".opencode/plugins", ".ts")
+    const plugins = filesIn(".opencode/plugins")
     expect(plugins).toHaveLength(5)
-    const loaded = loadedWith(plugins)
+    const loaded = reachedFrom(plugins)
     expect(loaded).toContain(".opencode/baton/host/guard.ts")
     expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(26)
-    expect(linesOf(loaded)).toBeLessThanOrEqual(1_400)
+    expect(linesOfAll(loaded)).toBeLessThanOrEqual(1_400)
   })
 
   test(
@@ -42,11 +20,21 @@ describe("what OpenCode waits for until it is loaded", () => {
       "the first message with a task loads at most 32 files, the outbox and what a compaction needs not among them",
     ),
     () => {
-      const loaded = loadedWith([".opencode/baton/compaction/feature.ts", ".opencode/baton/core/services.ts"])
+      const loaded = reachedFrom([".opencode/baton/compaction/feature.ts", ".opencode/baton/core/services.ts"])
       expect(loaded).toContain(".opencode/baton/ledger/client.ts")
       expect(loaded).not.toContain(".opencode/baton/ledger/outbox.ts")
       expect(loaded).not.toContain(".opencode/baton/compaction/recorder.ts")
       expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(32)
     },
   )
+})
+
+describe("the house", () => {
+  test.each([
+    ["compaction-handoff.ts", 45],
+    ["handoff.ts", 50],
+    ["session-learning.ts", 50],
+  ])("%s reaches at most %i files by its imports, a first use included", (plugin, most) => {
+    expect(reach().find((each) => each.plugin === plugin)?.files).toBeLessThanOrEqual(most)
+  })
 })
