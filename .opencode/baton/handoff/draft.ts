@@ -13,13 +13,13 @@ import {
 import { collectUserText } from "../task/parse.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
-/** What a whole session shows, read from the newest page back. */
+/** Facts about a whole session, read from the newest page back. */
 type SessionHistory = {
-  /** The first thing the user wrote, verbatim; undefined when it was not reached. */
+  /** The user's first message, verbatim; undefined when it was not reached. */
   readonly firstRequest?: string
   readonly activity: Activity
   readonly compactions: number
-  /** Why not every message was read; undefined when all were. */
+  /** The reason why some messages were not read; undefined when all were. */
   readonly incomplete?: string
 }
 
@@ -29,7 +29,7 @@ type Step =
   | { readonly kind: "tool"; readonly tool: string; readonly args: unknown; readonly metadata: unknown }
   | { readonly kind: "snapshot"; readonly files: readonly string[] }
 
-/** Only what the activity is made of, so that a long session's outputs are not kept. */
+/** Keeps only the input of the activity, so that a long session's outputs are not held in memory. */
 const stepsOf = ({ info, parts }: StoredMessage): Step[] =>
   info.role === "user"
     ? []
@@ -48,7 +48,7 @@ const reduce = (steps: readonly Step[], root: string): Activity =>
     EMPTY_ACTIVITY,
   )
 
-/** @param isOver asked before each page; what was read until then is given */
+/** @param isOver asked before each page; when it is true, the pages read so far are used */
 export const readHistory = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
@@ -109,8 +109,8 @@ const renderDirtyFiles = (files: readonly string[]): string => {
 }
 
 /**
- * What the model tends to invent or to forget, as one text. Every line of the user's begins with `> `, so that none can
- * be taken for a `Task:` line.
+ * Renders the facts that a model tends to invent or forget. Every line of the user's request begins with `> `, so that none is
+ * taken for a `Task:` line.
  */
 export const renderHandoffFacts = ({ firstRequest, dirtyFiles, ...facts }: HandoffFacts): string =>
   [
@@ -124,22 +124,22 @@ const MARKER =
   /Continuing work from session (ses_[A-Za-z0-9]{1,64})\. When you lack specific information you can use read_session to get it\./g
 
 const QUOTATION = /^[ \t]*>/
-/** How a transcript introduces a user's message; what follows it was not written here. */
+/** The heading of a user's message in a transcript; the text behind it is a quotation. */
 const USER_HEADING = /^[ \t]*#{1,6}[ \t]+User:?\s*$/
 
-/** The first line of a draft, by which the session it is sent in is recognised. */
+/** The first line of a draft. It identifies the handoff in the session where the draft is sent. */
 export const renderMarker = (sessionID: string): string => `${MARKER_START}${sessionID}${MARKER_END}`
 
 export type Marker = {
-  /** The session that was handed over. */
+  /** The session that handed over. */
   readonly from: string
-  /** Whether only blanks stand before it: the draft was sent as it came, not quoted somewhere in a text. */
+  /** True when only blanks precede it: the draft was sent unchanged, not quoted in a text. */
   readonly isFirst: boolean
 }
 
 /**
- * The marker in a user's message: anywhere, since text the user had typed stays and lands before the draft; but not in
- * code, in a quotation, or first under a transcript's heading. Linear in the length of the text.
+ * Finds the marker in a user's message. It may be anywhere, since a draft is put behind text the user had typed; but not in code,
+ * in a quotation, or first under a transcript's heading. Linear in the length of the text.
  */
 export const findMarker = (text: string): Marker | undefined => {
   if (!text.includes(MARKER_START)) return undefined
@@ -164,14 +164,14 @@ export const findMarker = (text: string): Marker | undefined => {
 export type DraftParts = {
   readonly sessionID: string
   readonly files: readonly FileReference[]
-  /** What the model wrote. */
+  /** The text written by the model. */
   readonly prompt: string
   readonly task?: { readonly taskID: string; readonly heading: string }
-  /** What is known by program; see handoff-facts.ts. */
+  /** Facts gathered by program; see `renderHandoffFacts`. */
   readonly facts: string
 }
 
-/** A fence that nothing in the text can close, so that no `@` in it counts; no line of it is a `Task:` line either. */
+/** Puts the text into a fence that it cannot close, so that no `@` in it counts; no line of it is a `Task:` line either. */
 const fenced = (text: string): string => {
   let longest = 2
   for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
@@ -179,7 +179,7 @@ const fenced = (text: string): string => {
   return `${fence}text\n${text.replaceAll(/^(?=Task:)/gm, " ")}\n${fence}`
 }
 
-/** The message with which the work goes on in a new session. */
+/** Renders the message that continues the work in a new session. */
 export const renderDraft = ({ sessionID, files, prompt, task, facts }: DraftParts): string =>
   [
     renderMarker(sessionID),

@@ -3,7 +3,7 @@ import { truncate } from "../host/log.ts"
 import { type ProjectFile, readProjectFile } from "../host/project-file.ts"
 import type { FileReference, LineRange } from "./references.ts"
 
-/** As OpenCode's Read tool reads when it is not told otherwise. */
+/** The defaults of OpenCode's Read tool. */
 export const MAX_LINES = 2_000
 export const MAX_LINE_CHARACTERS = 2_000
 const NUMBER_DIGITS = 5
@@ -14,7 +14,7 @@ type FileBlock = { readonly header: string; readonly content: string }
 const cutLine = (line: string): string =>
   line.length > MAX_LINE_CHARACTERS ? `${truncate(line, MAX_LINE_CHARACTERS)}...` : line
 
-/** A final line end closes the last line and opens none. */
+/** A final line end adds no empty line. */
 const toLines = (text: string): string[] => {
   const lines = text.split(/\r\n|\r|\n/)
   if (lines.at(-1) === "") lines.pop()
@@ -24,8 +24,8 @@ const toLines = (text: string): string[] => {
 const CLOSING_TAG = /<(?=\/file)/gi
 
 /**
- * @param absolutePath as the Read tool is given it
- * @param lines the part that was asked for; the whole file without it
+ * @param absolutePath in the form the Read tool takes
+ * @param lines the requested part; the whole file without it
  */
 export const renderFileBlock = (file: {
   readonly absolutePath: string
@@ -59,19 +59,19 @@ export const renderFileBlock = (file: {
 
 type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }
 
-/** Files that are opened for each one that may be loaded: a message may name a thousand that are too large or no text. */
+/** Files opened per file that may be loaded: a message may name a thousand that are too large or not text. */
 const LOOKS_PER_FILE = 4
 
 const DEFAULT_BUDGET: FileBudget = { maxFiles: 20, maxBytes: 400 * 1024 }
 
 export type LoadedFiles = {
   readonly blocks: readonly FileBlock[]
-  /** What was loaded, in order, each file and range once. */
+  /** The loaded files, in order, each file and range once. */
   readonly references: readonly FileReference[]
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[]
 }
 
-/** `@alice` and `@scope/package` are no paths, as long as no such file is there. */
+/** `@alice` and `@scope/package` are not paths, unless such a file exists. */
 const looksLikePath = (path: string): boolean =>
   isAbsolute(path) || /^\.{0,2}\//.test(path) || /\.[\p{L}\p{N}]+$/u.test(path) || path.split("/").length > 2
 
@@ -79,9 +79,9 @@ const keyOf = (file: ProjectFile, { lines }: FileReference): string =>
   `${file.realPath}\n${lines?.first}-${lines?.last}`
 
 /**
- * Reads what can be read of the files, in order, within the budget.
+ * Loads the files that can be read, in order, within the budget.
  *
- * @param isNamedByModel whether every reference is meant as a file: a missing one is then named whatever it looks like
+ * @param isNamedByModel every reference is meant as a file: a missing one is then reported whatever its form
  */
 export const loadFiles = async (
   places: { root: string; base: string },
@@ -125,6 +125,6 @@ export const loadFiles = async (
   return { blocks, references: loaded, leftOut }
 }
 
-/** @returns one line a file; empty for none */
+/** @returns one line per file; empty for none */
 export const renderLeftOut = (leftOut: LoadedFiles["leftOut"]): string =>
   leftOut.map(({ path, reason }) => `- ${JSON.stringify(path)}: ${reason}`).join("\n")

@@ -28,8 +28,8 @@ import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffI
 import { type FileReference, parseReferences, renderReference } from "./references.ts"
 
 /**
- * The TUI needs a moment to put up the new session's prompt, and says nothing when it has: with 0 ms between the two
- * calls 10 of 13 drafts were lost, with 50 ms none of 30, with 150 ms none of 58, under load too.
+ * The TUI needs a moment to show the new session's prompt and does not report when it has: with 0 ms between the two calls 10 of
+ * 13 drafts were lost, with 50 ms none of 30, with 150 ms none of 58, under load too.
  */
 export const NEW_SESSION_SETTLE_MS = 150
 const TOAST_MS = 4_000
@@ -37,7 +37,7 @@ const TITLE_CHARACTERS = 60
 
 type Delivered =
   | { readonly kind: "draft" }
-  /** The draft is the first message of a session; no model has been started. */
+  /** The draft is the first message of a new session; no model was started. */
   | { readonly kind: "stored"; readonly sessionID: string; readonly title: string }
   | { readonly kind: "failed"; readonly reason: string; readonly sessionID?: string }
 
@@ -60,7 +60,7 @@ const titleOf = (goal: string): string => {
   return `Handoff: ${line.length > TITLE_CHARACTERS ? `${truncate(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
 }
 
-/** Brings a draft to where a person finds it; see docs/handoff.md for what happens on which interface. */
+/** Delivers a draft to the user; docs/handoff.md says where on each interface. */
 export const createDelivery = ({ sessions, tui, userInterface, log, pause }: DeliveryDeps): Delivery => {
   const intoPrompt = async (text: string): Promise<Delivered> => {
     const opened = await tui.openNewSession()
@@ -74,7 +74,7 @@ export const createDelivery = ({ sessions, tui, userInterface, log, pause }: Del
     return { kind: "draft" }
   }
 
-  /** What was stored is read back: an answer without an error is not yet a message. */
+  /** Reads the stored message back: OpenCode may answer without an error and have stored nothing. */
   const intoSession: Delivery = async ({ text, goal, target }) => {
     const title = titleOf(goal)
     const created = await sessions.create(title)
@@ -98,7 +98,7 @@ export const createDelivery = ({ sessions, tui, userInterface, log, pause }: Del
     }
     const delivered = await intoSession(draft)
     if (delivered.kind === "stored" && userInterface === "server") {
-      // A TUI may be attached or not; nobody is told who is there.
+      // OpenCode does not tell whether a TUI is attached.
       const message = `Stored as the session “${delivered.title}”`
       await tui.showToast({ title: "Handoff Ready", message, variant: "success", durationMs: TOAST_MS })
     }
@@ -111,7 +111,7 @@ type HandoffRequest = {
   readonly prompt: string
   /** As the model wrote them: paths, some with an `@` or a line range. */
   readonly files: readonly string[]
-  /** What the user typed behind /handoff; empty for none. */
+  /** The text the user typed after /handoff; empty for none. */
   readonly goal: string
 }
 
@@ -124,7 +124,6 @@ type HandoffSessionDeps = {
   records: HandoffRecords
   log: Log
   now: () => Date
-  /** A few random lower-case letters and digits. */
   random: () => string
 }
 
@@ -133,7 +132,7 @@ const HEADINGS: Readonly<Record<Role, string>> = { worker: "# Worker", planner: 
 
 const RANGE = /(?::\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)$/
 
-/** A path as the model gives it may carry the mark and the range of a reference; anything else is a plain path. */
+/** Parses a path as the model gave it: with or without the `@` and the line range of a reference. */
 const toReference = (given: string): FileReference => {
   const path = given.trim()
   if (path.startsWith("@")) return parseReferences(path)[0] ?? { path }
@@ -148,7 +147,7 @@ const firstLine = (text: string): string =>
     .map((line) => line.replace(/^[\s#>*-]+/, "").trim())
     .find((line) => line !== "") ?? "go on"
 
-/** @param isKept whether the record is on disk @throws Error for a draft that was not delivered, with where it is now */
+/** @param isKept whether the record is on disk @throws Error for a draft that was not delivered, saying where it is kept */
 const describeDelivery = (delivered: Delivered, record: HandoffRecord, isKept: boolean): string => {
   switch (delivered.kind) {
     case "draft":
@@ -183,11 +182,11 @@ const describeDelivery = (delivered: Delivered, record: HandoffRecord, isKept: b
   }
 }
 
-/** The tool handoff_session: makes the draft, brings it to a new session, and keeps a record of it. */
+/** The tool handoff_session: makes the draft, delivers it to a new session and keeps a record of it. */
 export const createHandoffSession = (deps: HandoffSessionDeps) => {
   const { gatherFacts, findTask, loadFiles, deliver, sessions, records, log, now, random } = deps
 
-  /** @throws Error with what was received and what to do, when there is nothing to hand over or nowhere to put it */
+  /** @throws Error for an empty prompt or a failed delivery; it says what to do next */
   return async ({ sessionID, prompt, files, goal }: HandoffRequest): Promise<string> => {
     if (prompt.trim() === "")
       throw new Error("`prompt` is empty: write what the next session has to know, and call again")
@@ -233,7 +232,7 @@ type HandoffTool = typeof HANDOFF_TOOL | typeof READ_TOOL
 const WANTS_HANDOFF = /\bhandoff_session\b|\bhand[- ]?(?:off|over|ing|ed)\b/i
 const WANTS_READING = /\bread_session\b|\bses_[A-Za-z0-9]{10,}/
 
-/** The tools that a user's words ask for: /handoff's template names one, a draft's first line the other. */
+/** Returns the tools that a user's text asks for: /handoff's template names one, a draft's first line the other. */
 export const toolsAskedFor = (text: string): HandoffTool[] => [
   ...(WANTS_HANDOFF.test(text) ? ([HANDOFF_TOOL] as const) : []),
   ...(WANTS_READING.test(text) ? ([READ_TOOL] as const) : []),
@@ -242,8 +241,8 @@ export const toolsAskedFor = (text: string): HandoffTool[] => [
 export type ToolOffers = ReturnType<typeof createToolOffers>
 
 /**
- * Takes the feature's tools out of a model's request unless the session has asked for them, so that a session that hands
- * nothing over sends what it would send without the bundle.
+ * Removes the feature's tools from a model's request until the session asks for them. A session that never hands over then sends
+ * the same request as without the bundle.
  */
 export const createToolOffers = () => {
   const asked = createLruMap<Set<HandoffTool>>()
@@ -256,15 +255,15 @@ export const createToolOffers = () => {
       for (const { info, parts } of messages) {
         if (info.role !== "user" || wanted.size === 2) continue
         for (const tool of toolsAskedFor(collectUserText(parts))) wanted.add(tool)
-        // The note about a task's last handoff names the tool, and the session that it can read.
+        // The note about a task's last handoff names the tool and the session to read.
         if (parts.some((part) => noteTextOf(part)?.includes(READ_TOOL))) wanted.add(READ_TOOL)
       }
       const hidden = [HANDOFF_TOOL, READ_TOOL].filter((tool) => !wanted.has(tool as HandoffTool))
       disableTools(messages, hidden)
     },
-    /** Whether the session's words were looked at before. */
+    /** Tells whether the session's messages were examined before. */
     isKnown: (sessionID: string): boolean => asked.has(sessionID),
-    /** For a session whose draft has been compacted away. */
+    /** For a session whose draft was removed by compaction. */
     enable: (sessionID: string): void => {
       asked.set(sessionID, new Set([READ_TOOL]))
     },
@@ -274,7 +273,7 @@ export const createToolOffers = () => {
   }
 }
 
-/** A person waits for a tool, and a page of a long session may take a while. */
+/** The user waits for the tool, and a page of a long session may take a while. */
 const CALL_DEADLINE_MS = 10_000
 const HISTORY_DEADLINE_MS = 10_000
 
@@ -284,11 +283,10 @@ export type HandoffFeature = {
   userMessage(message: UserMessage, parts: Part[]): Promise<Change | undefined>
   isPending(sessionID: string): boolean
   forget(sessionID: string): void
-  /** Whether a draft arrived in the session. */
+  /** Tells whether the session was started with a draft. */
   isHandedOver(sessionID: string): Promise<boolean>
 }
 
-/** Puts the feature together for one directory. */
 export const createHandoffFeature = (
   { input: { client, directory }, projectRoot, root }: Instance,
   { state, run, tasks, outbox }: Services,

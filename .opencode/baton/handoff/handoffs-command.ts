@@ -1,4 +1,4 @@
-/** `baton handoffs`. Exits 0 when the handoffs could be read, 1 when not, 2 for a wrong command line. */
+/** `baton handoffs`. Exits with 0 when the handoffs could be read, 1 when not, 2 for a wrong command line. */
 
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"

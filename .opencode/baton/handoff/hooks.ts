@@ -6,16 +6,16 @@ import { createLruMap, lazy } from "../host/async.ts"
 import type { HandoffSetup } from "./tools.ts"
 
 type Turn = {
-  /** What the user typed behind /handoff; empty for nothing. */
+  /** The text the user typed after /handoff; empty for none. */
   readonly goal: string
-  /** Its message has not arrived yet: OpenCode tells of the command before it tells of the message that comes of it. */
+  /** The command's message has not arrived yet: OpenCode reports the command before the message it creates. */
   readonly isComing: boolean
   readonly handoff?: Promise<string>
 }
 
 const NO_TURN: Turn = { goal: "", isComing: false }
 
-/** What belongs to the newest user message of a session, and ends with the next one. */
+/** State of a session's newest user message; it is dropped at the next message. */
 export const createUserTurns = () => {
   const turns = createLruMap<Turn>()
   return {
@@ -26,7 +26,7 @@ export const createUserTurns = () => {
       else turns.delete(sessionID)
     },
     goalOf: (sessionID: string): string => turns.get(sessionID)?.goal ?? "",
-    /** A model that calls twice makes one handoff; after a failed one it may try again. */
+    /** Makes one handoff per turn, however often the model calls; after a failed one it may try again. */
     oncePerTurn: async (sessionID: string, handOver: () => Promise<string>): Promise<string> => {
       const turn = turns.get(sessionID) ?? NO_TURN
       if (turn.handoff) return `This was handed over before, and not a second time.\n\n${await turn.handoff}`
@@ -48,13 +48,10 @@ export type UserTurns = ReturnType<typeof createUserTurns>
 const MESSAGE_DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
 const OWN_COMMAND = /^(?:baton-)?handoff$/
-/**
- * What every draft begins with, as draft.ts has it, which is loaded with the feature alone: a message without it costs a look
- * at its text and nothing else.
- */
+/** The start of every draft. It repeats draft.ts, so that the feature is loaded only for a message that contains it. */
 const MARKER = "Continuing work from session "
 
-/** The handoff's hooks; the feature is loaded when one of them is wanted. */
+/** The handoff's hooks. They load the feature when they first need it. */
 export const createHandoffHooks = (core: Core): Hooks => {
   const { projectRoot } = core
   const feature = core.feature("handoff")
@@ -99,7 +96,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
         const sessionID = messages[0]?.info.sessionID
         if (!setup || sessionID === undefined) return undefined
         const { offers } = setup
-        // Only what was compacted away cannot be seen in the messages themselves.
+        // The messages show everything except what was compacted away.
         const isCompacted = messages.some(({ parts }) => parts.some(({ type }) => type === "compaction"))
         if (
           isCompacted &&

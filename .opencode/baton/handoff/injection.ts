@@ -19,18 +19,18 @@ const STAMP_LIMIT = 1n << 48n
 const randomText = (): string =>
   [...randomBytes(RANDOM_CHARACTERS)].map((byte) => ALPHABET[byte % ALPHABET.length]).join("")
 
-/** OpenCode's stamp of a moment: milliseconds times 4,096, in 48 bits. */
+/** OpenCode's time stamp: milliseconds times 4,096, in 48 bits. */
 const stampOf = (ms: number): bigint => (BigInt(ms) * 4_096n) % STAMP_LIMIT
 
 /**
- * Ids for parts that come after the given ones in the same message. OpenCode orders a message's parts by id and refuses
- * one that is used already: `prt_`, 12 hex digits that grow with time, 14 random characters.
+ * Makes ids for parts added at the end of a message. OpenCode orders a message's parts by id and refuses an id in use: `prt_`, 12
+ * hex digits that grow with time, 14 random characters.
  *
- * @param existing ids of the parts that are there
- * @param now epoch ms, for a message whose parts have none of that form
+ * @param existing ids of the message's parts
+ * @param now epoch ms; used when no existing id has that form
  */
 export const nextPartIDs = (existing: readonly string[], count: number, now: number): string[] => {
-  // Hex digits of one length sort as the numbers they stand for.
+  // Hex digits of one length sort as their numbers.
   const last = existing
     .flatMap((id) => STAMP.exec(id)?.[1] ?? [])
     .sort()
@@ -54,26 +54,23 @@ type InjectionDeps = {
 type Draft = {
   readonly from: string
   readonly references: readonly FileReference[]
-  /** Ends when record and ledger have the arrival, or cannot. */
+  /** Settles when the record and the ledger have the arrival, or have failed to store it. */
   readonly noted: Promise<void>
 }
 
-/** Of the second that the hook of a message has; it goes on behind that. */
+/** Part of the message hook's second; the work goes on after it. */
 const NOTE_DEADLINE_MS = 500
 
-/** Enough to tell whether a session has a message besides the one that is arriving. */
+/** Enough to tell whether a session has a message besides the arriving one. */
 const FIRST_MESSAGES = 2
 
 const goalLine = (goal: string): string => goal.replaceAll(/\s+/g, " ").trim()
 
-/**
- * Puts the files that a draft names into the very message that brings it, so that they are there when the model first
- * looks, and are there once.
- */
+/** Adds the files that a draft names to the message that contains it, so that the model sees them at its first step, once. */
 export const createInjection = ({ sessions, records, loadFiles, outbox, log, now }: InjectionDeps) => {
   const pending = new Map<string, Draft>()
 
-  /** A draft begins a session; the same words later on are a quotation. A reverted message is gone by now. */
+  /** A draft begins a session; later on its text is a quotation. Reverted messages are already deleted here. */
   const isFirstMessage = async (sessionID: string, messageID: string): Promise<boolean> => {
     const answer = await sessions.messages(sessionID, FIRST_MESSAGES)
     if (answer.kind === "failed") {
@@ -87,8 +84,8 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
   }
 
   /**
-   * The handoff that this message brings; undefined when it was brought elsewhere and is only quoted here. One whose draft
-   * was edited before it was sent is told by its session alone.
+   * Finds the handoff of this message; undefined when the draft was sent elsewhere and is only quoted here. A draft that the user
+   * edited is recognised by its session only.
    */
   const findRecord = (
     all: readonly HandoffRecord[],
@@ -120,7 +117,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     }
   }
 
-  /** What a draft in this message, which is noted as arrived, or one whose files did not make it in time, wants loaded. */
+  /** Returns the draft whose files this message should load: its own, whose arrival is noted, or one that is still pending. */
   const findWanted = async (message: UserMessage, text: string): Promise<Draft | undefined> => {
     const { sessionID } = message
     const marker = findMarker(text)
@@ -142,7 +139,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     if (!wanted) return undefined
     pending.set(sessionID, wanted)
     const { blocks, leftOut } = await loadFiles(wanted.references)
-    // `run` may end right behind the message, without telling its plugins on 1.2.15.
+    // On 1.2.15 `run` may end right after the message, without notifying its plugins.
     await withDeadline(wanted.noted, NOTE_DEADLINE_MS)
     const texts = blocks.flatMap(({ header, content }) => [header, content])
     if (leftOut.length > 0)
@@ -164,9 +161,9 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
   }
 
   return {
-    /** @returns the change that adds the files, or nothing for a message that brings no draft */
+    /** @returns the change that adds the files; undefined for a message without a draft */
     userMessage,
-    /** Whether a draft arrived whose files could not be added in time: the next message gets them. */
+    /** Tells whether files of a draft could not be added in time; the next message gets them. */
     isPending: (sessionID: string): boolean => pending.has(sessionID),
     forget: (sessionID: string): void => {
       pending.delete(sessionID)

@@ -13,13 +13,13 @@ type ParsedSearch =
 
 const SLASHED = /^\/(.+)\/([imsu]*)$/s
 const MAX_PATTERN_CHARACTERS = 500
-/** A line is cut to this before it is searched by a pattern. */
+/** A pattern searches at most this much of a line. */
 const MAX_SEARCHED_LINE = 2_000
-/** A repetition inside a repeated group, or a reference back: what can take a regular expression for ever. */
+/** A repetition inside a repeated group, or a back-reference: with either, a regular expression may run without end. */
 const RUNAWAY =
   /\([^()]*(?:[+*]|\{\d+,\d*\})[^()]*\)\s*(?:[+*]|\{\d+,?\d*\})|\([^()]*\|[^()]*\)\s*(?:[+*]|\{\d+,)|\\[1-9]|\\k</
 
-/** `/pattern/i` is a regular expression, anything else a text, whose case does not matter. */
+/** `/pattern/i` is a regular expression; anything else is plain text, matched regardless of case. */
 export const parseSearch = (search: string): ParsedSearch => {
   const [, pattern, flags = ""] = SLASHED.exec(search) ?? []
   if (pattern === undefined) {
@@ -56,7 +56,7 @@ const SEARCH_PAGE_MESSAGES = 100
 const cutLine = (line: string, at: number): string => {
   if (line.length <= LINE_CHARACTERS) return line
   const start = Math.max(0, at - LINE_CHARACTERS / 2)
-  // Half a character stands at neither end.
+  // Neither end of the cut is half a surrogate pair.
   const shown = truncate(line.slice(start).replace(/^[\uDC00-\uDFFF]/, ""), LINE_CHARACTERS)
   return `${start > 0 ? "…" : ""}${shown}…`
 }
@@ -85,7 +85,7 @@ const matchesIn = (message: StoredMessage, find: LineSearch, detail: ToolDetail)
   return matches
 }
 
-/** As many of the newest as a tool's answer may hold, the oldest of them first. @param matches newest first */
+/** Returns as many of the newest matches as fit into a tool's answer, oldest first. @param matches newest first */
 const newestThatFit = (matches: readonly Match[]): string[] => {
   const texts: string[] = []
   let bytes = 0
@@ -145,10 +145,9 @@ export type ReadResult = { readonly title: string; readonly output: string }
 type ReadSessionDeps = {
   sessions: Pick<Sessions, "info" | "messages">
   records: ChainDeps["records"]
-  /** Whether two sessions work on the same task. */
   isSameTask: (sessionID: string, other: string) => Promise<boolean>
   log: Pick<Log, "info">
-  /** Whether the time for one call is over. */
+  /** Starts the deadline of one call. @returns a function that tells whether it has passed */
   startDeadline: () => () => boolean
 }
 
@@ -166,13 +165,13 @@ const unwrap = <T>(answer: Answer<T>): T => {
   throw new UnreadableSession(answer.missing ? "there is no session with this id" : answer.reason)
 }
 
-/** The newest `limit`, and whether there are older ones: one more is asked for than is shown. */
+/** Reads the newest `limit` messages. Asks for one more, to learn whether there are older ones. */
 const readNewest = async (sessions: ReadSessionDeps["sessions"], sessionID: string, limit: number): Promise<Page> => {
   const { messages } = unwrap(await sessions.messages(sessionID, limit + 1))
   return { messages: messages.slice(-limit), hasOlder: messages.length > limit }
 }
 
-/** The newest `limit` of those before a message. */
+/** Reads the newest `limit` messages before the given one. */
 const readBefore = async (
   sessions: ReadSessionDeps["sessions"],
   request: { sessionID: string; before: string; limit: number },
@@ -202,7 +201,7 @@ const isSameProject = (own: SessionInfo, other: SessionInfo): boolean =>
 const clampLimit = (limit: number | undefined): number =>
   Math.min(Math.max(Math.trunc(limit ?? DEFAULT_LIMIT) || DEFAULT_LIMIT, 1), MAX_LIMIT)
 
-/** The tool read_session. What cannot be read is said in the answer, as the document has it; nothing is thrown. */
+/** The tool read_session. It does not throw when a session cannot be read: the answer gives the reason. */
 export const createReadSession = ({ sessions, records, isSameTask, log, startDeadline }: ReadSessionDeps) => {
   const read = async (reader: string, request: ReadRequest): Promise<ReadResult> => {
     const { sessionID, before, search, tools: detail = "titles" } = request
@@ -215,7 +214,7 @@ export const createReadSession = ({ sessions, records, isSameTask, log, startDea
       throw new UnreadableSession(
         "it is not in this session's chain of handoffs and subagents, nor on its task; any: true reads it nevertheless",
       )
-    // On 1.2.15 a tool's answer has no title of its own, so that what matters stands in the text as well.
+    // On 1.2.15 a tool's answer has no title, so the text repeats what matters.
     const title = isOwn ? info.title : `${info.title} (not in this session's chain)`
     const notice = isOwn ? "" : `(Session ${sessionID} “${info.title}” is not in this session's chain.)\n\n`
     const isOver = startDeadline()
@@ -236,7 +235,7 @@ export const createReadSession = ({ sessions, records, isSameTask, log, startDea
     return { title, output: `${notice}${output}` }
   }
 
-  /** @param reader the session that asks */
+  /** @param reader the session that calls the tool */
   return async (reader: string, request: ReadRequest): Promise<ReadResult> => {
     try {
       return await read(reader, request)

@@ -6,21 +6,21 @@ import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { findMarker } from "./draft.ts"
 
-/** One handoff, from the draft on; a file of its own under `.opencode/state/handoffs/`. */
+/** One handoff, from the draft on; one file each under `.opencode/state/handoffs/`. */
 export type HandoffRecord = {
   version: 1
   id: string
   /** ISO 8601, UTC. */
   createdAt: string
-  /** The session that was handed over. */
+  /** The session that handed over. */
   from: string
   goal: string
-  /** The whole draft as it was made. */
+  /** The draft as it was made, before the user's edits. */
   draft: string
   files: readonly string[]
   leftOut: readonly { path: string; reason: string }[]
   taskID?: string | undefined
-  /** Sessions in which the draft arrived; the first is the one that goes on. */
+  /** Sessions in which the draft arrived; the first of them continues the work. */
   arrivals: readonly { sessionID: string; at: string }[]
 }
 
@@ -40,7 +40,7 @@ const handoffRecordSchema = (z: Zod): ZodType<HandoffRecord> =>
     arrivals: z.array(z.object({ sessionID: z.string(), at: z.string() })),
   })
 
-/** The handoffs of a project. No call throws; what cannot be read or written is logged. */
+/** The handoffs of a project. No call throws; read and write errors are logged. */
 export type HandoffRecords = {
   /** Oldest first. */
   list(): Promise<HandoffRecord[]>
@@ -66,7 +66,7 @@ export const createHandoffRecords = ({
   }
 }
 
-/** An id that sorts by time. @param random lower-case letters and digits */
+/** Makes an id that sorts by time. @param random lower-case letters and digits */
 export const handoffID = (at: Date, random: string): string => `${at.toISOString().replaceAll(/[^0-9]/g, "")}-${random}`
 
 type Edge = { readonly from: string; readonly to: string }
@@ -80,12 +80,12 @@ const reach = (
   step: (edge: Edge, at: string) => string | undefined,
 ): Set<string> => {
   const found = new Set([start])
-  // A set may grow while it is gone through, and visits what was added; each session once, so that a cycle ends.
+  // A set visits elements added during the iteration, each once, so that a cycle ends.
   for (const at of found) for (const edge of edges) found.add(step(edge, at) ?? at)
   return found
 }
 
-/** The handoffs that a session came from and those that came from it, oldest first: the chain from end to end. */
+/** Returns the whole chain of a session, oldest first: the handoffs it came from and those that came from it. */
 export const findChain = (records: readonly HandoffRecord[], sessionID: string): HandoffRecord[] => {
   const edges = edgesOf(records)
   const origins = reach(sessionID, edges, ({ from, to }, at) => (to === at ? from : undefined))
@@ -95,14 +95,14 @@ export const findChain = (records: readonly HandoffRecord[], sessionID: string):
   )
 }
 
-/** One handoff in one line: when, from where to where, which task, and the goal. */
+/** Renders a handoff in one line: time, from and to, task, goal. */
 export const renderHandoffLine = ({ createdAt, from, arrivals, taskID, goal }: HandoffRecord): string => {
   const to = arrivals.length === 0 ? "(not sent yet)" : arrivals.map(({ sessionID }) => sessionID).join(", ")
   const at = createdAt.slice(0, 16).replace("T", " ")
   return [at, `${from} → ${to}`, ...(taskID === undefined ? [] : [taskID]), goal.replaceAll(/\s+/g, " ")].join("  ")
 }
 
-/** Longer than any honest chain; a cycle in damaged data ends here. */
+/** Longer than any real chain; it ends a cycle in damaged data. */
 const MAX_STEPS = 64
 
 export type ChainDeps = {
@@ -111,9 +111,9 @@ export type ChainDeps = {
 }
 
 /**
- * The sessions that one came from: whoever handed over to it or started it as a subagent, and so on back.
+ * Finds the sessions that one came from, by handoff or as a subagent, and their ancestors. Stops at the session wanted.
  *
- * The search ends at the session that is wanted. A record that is lost is made up for by the marker, which stands in the session's first message: a draft that is quoted later is none.
+ * When a record is lost, the marker in the session's first message replaces it; a draft quoted later does not count.
  */
 const ancestorsOf = async (
   deps: ChainDeps,
@@ -141,7 +141,7 @@ const ancestorsOf = async (
 }
 
 const PAGE_MESSAGES = 100
-/** A marker further back is not looked for. */
+/** A marker further back is not found. */
 const MAX_PAGES = 20
 
 const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<string | undefined> => {
@@ -159,7 +159,7 @@ const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<s
   return undefined
 }
 
-/** Whether two sessions belong together: one came from the other, or both from a third, over handoffs and subagents. */
+/** Tells whether two sessions are related, over handoffs and subagents: one came from the other, or both from a third. */
 export const isRelated = async (deps: ChainDeps, sessionID: string, other: string): Promise<boolean> => {
   if (sessionID === other) return true
   const handoffs = await deps.records()

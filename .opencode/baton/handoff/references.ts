@@ -1,18 +1,18 @@
-/** A stretch of a text, `end` not included. */
+/** A range of a text, `end` not included. */
 type Region = { readonly start: number; readonly end: number }
 
-/** `indent` is the column at which the text of the list item around the fence begins, 0 outside lists. */
+/** `indent` is the column where the text of the enclosing list item begins; 0 outside lists. */
 type Fence = { readonly start: number; readonly mark: string; readonly indent: number }
 
-/** How every line begins that is more than the text of a paragraph. */
+/** First characters of the lines that may be more than plain paragraph text. */
 const SPECIAL = new Set("-*+#`~0123456789")
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/s
 const HEADING = /^ {0,3}#{1,6}(?:\s|$)/
-/** Marks of nested lists may follow one another on a line. */
+/** Marks of nested lists may follow one another on one line. */
 const LIST_MARKS = /^(?: *(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)){1,8}/
 const TAB_COLUMNS = 4
 
-/** What follows three backticks on their line may be a language, but no more backticks: that is a code span. */
+/** Returns the mark of the fence that a line opens. Backticks after the opening ones make it a code span instead. */
 const openedBy = (line: string): string | undefined => {
   const found = FENCE.exec(line)
   return found?.[1]?.startsWith("`") && found[2]?.includes("`") ? undefined : found?.[1]
@@ -21,7 +21,7 @@ const openedBy = (line: string): string | undefined => {
 const MAX_FENCE_INDENT = 3
 const MIN_FENCE_MARKS = 3
 
-/** The run of marks that a line begins with, told without a pattern: hostile texts consist of them. */
+/** Reads the run of marks at the start of a line; without a pattern, since hostile texts consist of such runs. */
 const readMarks = (text: string, { start, end }: Region): { mark: string; rest: string } => {
   let at = start
   while (at < end && text[at] === text[start]) at++
@@ -34,10 +34,10 @@ const isEscaped = (text: string, at: number): boolean => {
   return backslashes % 2 === 1
 }
 
-/** Code spans of one paragraph: a run of backticks up to the next run of the same length. */
+/** Adds the code spans of one paragraph: from a run of backticks to the next run of the same length. */
 const addSpans = (regions: Region[], text: string, { start, end }: Region): void => {
   const paragraph = text.slice(start, end)
-  // Two lists of numbers, since objects would triple the time for a text of backticks.
+  // Two lists of numbers: objects would triple the time for a text of backticks.
   const starts: number[] = []
   const ends: number[] = []
   for (let at = paragraph.indexOf("`"); at >= 0; at = paragraph.indexOf("`", at)) {
@@ -62,7 +62,7 @@ const addSpans = (regions: Region[], text: string, { start, end }: Region): void
   }
 }
 
-/** Where the first character of a line stands that is no blank; `at` is the line's end for a line without one. */
+/** Finds the first non-blank character of a line; `at` is the line's end when there is none. */
 const findFirst = (text: string, { start, end }: Region): { at: number; column: number } => {
   let column = 0
   for (let at = start; at < end; at++) {
@@ -94,7 +94,7 @@ const scan = (text: string): { regions: Region[]; open: Fence | undefined } => {
       endParagraph()
       continue
     }
-    // A fence ends with the list item that it stands in.
+    // A fence ends with its list item.
     if (fence && column < fence.indent) endFence(start)
     if (!fence) indent = Math.min(indent, column)
     if (!SPECIAL.has(text[at] ?? "")) {
@@ -115,7 +115,7 @@ const scan = (text: string): { regions: Region[]; open: Fence | undefined } => {
       continue
     }
     if (fence) continue
-    /** The line from where its list item's text begins. */
+    /** The line from the start of its list item's text. */
     const content = " ".repeat(column - indent) + text.slice(at, end)
     const marks = LIST_MARKS.exec(content)?.[0].length ?? 0
     indent += marks
@@ -133,8 +133,8 @@ const scan = (text: string): { regions: Region[]; open: Fence | undefined } => {
 const mayHaveCode = (text: string): boolean => text.includes("`") || text.includes("~~~")
 
 /**
- * The code fences and code spans of a Markdown text, in order, as CommonMark has them: a fence that is not closed
- * reaches to the end of its list item or of the text, a span ends with its paragraph. Linear in the length of the text.
+ * Finds the code fences and code spans of a Markdown text, in order, by CommonMark's rules: an unclosed fence reaches to the end
+ * of its list item or of the text, a span ends with its paragraph. Linear in the length of the text.
  */
 export const findCode = (text: string): Region[] => {
   if (!mayHaveCode(text)) return []
@@ -142,28 +142,28 @@ export const findCode = (text: string): Region[] => {
   return open ? [...regions, { start: open.start, end: text.length }] : regions
 }
 
-/** The text, with the code fence closed that it may have left open. */
+/** Closes the code fence that the text may have left open. */
 export const closeFence = (text: string): string => {
   const { open } = scan(text)
   return open ? `${text}\n${" ".repeat(open.indent)}${open.mark}` : text
 }
 
-/** Lines of a file, counted from 1, both included; without `last`, the one line. */
+/** Lines of a file, counted from 1, both ends included; one line without `last`. */
 export type LineRange = { readonly first: number; readonly last?: number }
 
 /** A file that a text names with `@`. */
 export type FileReference = {
-  /** As written, without the `@`, quotes, closing punctuation and line range; not resolved. */
+  /** As written, not resolved; without the `@`, quotes, closing punctuation and line range. */
   readonly path: string
   readonly lines?: LineRange
 }
 
-/** Letters and digits before an `@` make an e-mail address, except in scripts that put no space between words. */
+/** Letters and digits before an `@` make an e-mail address, except in scripts without spaces between words. */
 const JOINS = /[\p{L}\p{Mn}\p{Mc}\p{N}_`]$/u
 const SPACELESS =
   /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{VS}]$/u
 
-/** The end of a reference in prose; two dots end a sentence, unless they are a path's: `../a`, `[...slug].tsx`. */
+/** The end of a reference in prose. Two dots end a sentence, unless they belong to a path: `../a`, `[...slug].tsx`. */
 const END_UNQUOTED = /[\s`,]|(?<![@./\\[(])\.(?=\.)/g
 const BRACKETS = "()[]{}<>（）【】「」『』《》"
 const PUNCTUATION = new Set(`"'*:;!?.,”’…。、，！？：；`)
@@ -173,7 +173,7 @@ const RANGE_AHEAD = /(?::(\d{1,9})(?:-(\d{1,9}))?|#L(\d{1,9})(?:-L?(\d{1,9}))?)/
 
 /** PATH_MAX of Linux. */
 const MAX_PATH_CHARACTERS = 4_096
-/** Far more than is ever loaded; a text of nothing but references ends here. */
+/** Far more than is ever loaded; it bounds a text that consists of references. */
 const MAX_REFERENCES = 1_000
 const MAX_READINGS = 10_000
 
@@ -191,7 +191,7 @@ const toReference = (path: string, lines: LineRange | undefined): FileReference 
 const openerOf = (closer: string): string | undefined =>
   BRACKETS.indexOf(closer) % 2 === 1 ? BRACKETS[BRACKETS.indexOf(closer) - 1] : undefined
 
-/** Takes off what belongs to the sentence: punctuation, and closing brackets that nothing in the path opened. */
+/** Removes what belongs to the sentence: punctuation, and closing brackets without an opening one in the path. */
 const trimSentence = (token: string): string => {
   const unopened = new Map<string, number>()
   let end = token.length
@@ -223,7 +223,7 @@ const readUnquoted = (text: string, start: number): Reading => {
 const ESCAPE = /\\(?:x([0-9a-f]{2})|([^\n]))/y
 const ESCAPED: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" }
 
-/** `start` is behind the opening quote. Without a closing quote on the same line there is no reference. */
+/** Reads from `start`, behind the opening quote. Without a closing quote on the same line there is no reference. */
 const readQuoted = (text: string, start: number): Reading => {
   let path = ""
   for (let at = start; at < text.length && path.length <= MAX_PATH_CHARACTERS; at++) {
@@ -244,18 +244,17 @@ const readQuoted = (text: string, start: number): Reading => {
 }
 
 const isReferenceStart = (text: string, at: number): boolean => {
-  // Two units, since one may be half a character.
+  // Two code units, since one may be half a character.
   const before = text.slice(Math.max(0, at - 2), at)
   return !JOINS.test(before) || SPACELESS.test(before)
 }
 
 /**
- * The files that a text names, in order, each spelling once.
+ * Returns the files that a text names, in order, each spelling once.
  *
- * `@src/a.ts`, `@./a.ts:10-20`, `@src/a.ts#L10-L20`, `(@src/a.ts)`, `@"a file.ts":3`. In quotes, `\"`, `\\`, `\n` and
- * `\x60` stand for characters. Nothing in code spans and fences counts, nor what is joined to a word (an e-mail address).
- * Linear in the length of the text; what comes after 1,000 references, or 10,000 with repetitions, is left out.
- * docs/handoff.md has the rules.
+ * `@src/a.ts`, `@./a.ts:10-20`, `@src/a.ts#L10-L20`, `(@src/a.ts)`, `@"a file.ts":3`. Quoted, `\"`, `\\`, `\n` and `\x60` are
+ * escapes. References in code spans and fences do not count, nor an `@` joined to a word (an e-mail address). Linear in the
+ * length of the text; stops after 1,000 references, or 10,000 with repetitions. Rules: docs/handoff.md.
  */
 export const parseReferences = (text: string): FileReference[] => {
   if (!text.includes("@")) return []
@@ -286,12 +285,12 @@ export const parseReferences = (text: string): FileReference[] => {
 }
 
 const PLAIN_PATH = /^(?!.*[^./]\.\.)[\p{L}\p{N}_/.+=~-]*[\p{L}\p{N}_/+=~-]$/u
-// What cannot stand in quotes on one line, and a backtick, which would make code of the references behind it.
+// Characters that cannot be in quotes on one line, and the backtick, which would turn the references behind it into code.
 const UNQUOTABLE = /[\\"`\p{Cc}]/gu
 const escapeCharacter = (character: string): string =>
   /["\\]/.test(character) ? `\\${character}` : `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`
 
-/** The text that `parseReferences` reads as this reference, whatever characters the path has. */
+/** Renders a reference so that `parseReferences` reads it back, with any characters in the path. */
 export const renderReference = ({ path, lines }: FileReference): string => {
   const range = lines ? `:${lines.first}${lines.last === undefined ? "" : `-${lines.last}`}` : ""
   return PLAIN_PATH.test(path) ? `@${path}${range}` : `@"${path.replaceAll(UNQUOTABLE, escapeCharacter)}"${range}`

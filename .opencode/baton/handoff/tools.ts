@@ -5,11 +5,11 @@ import { createPromptFiles, type PromptFile, type PromptFiles } from "../task/pr
 import { createToolOffers, HANDOFF_TOOL, type HandoffFeature, READ_TOOL, type ToolOffers } from "./handoff.ts"
 import type { UserTurns } from "./hooks.ts"
 
-/** How much of a tool call a transcript shows: nothing, its name and title, or its input and output too. */
+/** Detail of a tool call in a transcript: nothing; its name and title; its input and output too. */
 const TOOL_DETAILS = ["none", "titles", "full"] as const
 export type ToolDetail = (typeof TOOL_DETAILS)[number]
 
-/** The template of /handoff while prompts/handoff-command.md cannot be used. */
+/** The template of /handoff when prompts/handoff-command.md cannot be used. */
 const BUILT_IN_COMMAND = `Hand this work over to a new session, which starts with nothing but what you write now.
 
 1. Choose the files it must have in front of it at its start: 8 to 15, up to 20 for complex work.
@@ -25,15 +25,15 @@ Now call the tool handoff_session with \`prompt\` and \`files\`, at once. Then t
 `
 
 const COMMAND_NAME = "handoff"
-/** For a project or a user with a command of their own by the first name. */
+/** For a project or a user that already has a command named handoff. */
 const OTHER_COMMAND_NAME = "baton-handoff"
 
 const DESCRIPTION = "continue this work in a new session, with the right context and files [goal]"
 
 /**
- * Registers /handoff, unless there is such a command already: then /baton-handoff.
+ * Registers /handoff, or /baton-handoff when that name is taken.
  *
- * OpenCode reads `template` anew at each use (seen on 1.2.15 and 1.18.33), so that an edit of the file counts at once.
+ * OpenCode reads `template` at each use (seen on 1.2.15 and 1.18.33), so an edit of the file takes effect at once.
  */
 export const registerCommand = (config: Config, prompts: Pick<PromptFiles, "readNow">, log: Log): void => {
   config.command ??= {}
@@ -56,7 +56,7 @@ export const registerCommand = (config: Config, prompts: Pick<PromptFiles, "read
         told = undefined
         return file.text
       }
-      // OpenCode asks at each listing of the commands too; once is enough.
+      // OpenCode also reads it whenever it lists the commands; log once.
       const reason = file.kind === "foreign" ? "foreign" : file.reason
       if (told !== reason) tell(file)
       told = reason
@@ -96,7 +96,6 @@ const readArguments = (z: Zod) =>
     any: z.boolean().optional(),
   })
 
-/** The tools as OpenCode wants them. */
 export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<string, ToolDefinition> => ({
   [HANDOFF_TOOL]: {
     description: HANDOFF_DESCRIPTION,
@@ -134,7 +133,7 @@ export type HandoffSetup = {
   createTools(deps: HandoffToolDeps): Record<string, ToolDefinition>
 }
 
-/** What OpenCode needs to know of the feature at its start. */
+/** The parts of the feature that OpenCode needs at its start. */
 export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }): HandoffSetup => ({
   offers: createToolOffers(),
   registerCommand: (config) => registerCommand(config, createPromptFiles({ root: projectRoot }), log),

@@ -35,7 +35,7 @@ const renderTool = ({ tool, state }: ToolPart, detail: ToolDetail): string => {
 
 const renderText = (part: Part): string[] => [collectUserText([part]).trim()].filter((text) => text !== "")
 
-/** A file without a name is pasted data: its address may be megabytes of it. */
+/** A file without a name is pasted data: its URL may be megabytes long. */
 const renderAttachment = ({ filename, mime, url }: FilePart): string =>
   `[Attached: ${oneLine(filename || (url.startsWith("data:") ? mime : url))}]`
 
@@ -52,7 +52,7 @@ const renderUserPart = (part: Part): string[] => {
   return []
 }
 
-/** One message under its heading; undefined for one that says nothing (reasoning and synthetic parts are left out). */
+/** Renders one message under its heading; undefined when nothing is left without reasoning and synthetic parts. */
 export const renderMessage = ({ info, parts }: StoredMessage, detail: ToolDetail): string | undefined => {
   if (info.role === "user") {
     const texts = parts.flatMap(renderUserPart)
@@ -66,8 +66,8 @@ export const renderMessage = ({ info, parts }: StoredMessage, detail: ToolDetail
 }
 
 /**
- * OpenCode cuts a tool's output at 50 KB and 2,000 lines and hides the rest in a file; a transcript stays below both, so
- * that what is left out is left out between messages and named.
+ * OpenCode cuts a tool's output at 50 KB and 2,000 lines and puts the rest into a file. A transcript stays below both, so that it
+ * is cut between messages and says what is missing.
  */
 export const MAX_TRANSCRIPT_BYTES = 48_000
 export const MAX_TRANSCRIPT_LINES = 1_900
@@ -75,12 +75,11 @@ export const MAX_TRANSCRIPT_LINES = 1_900
 export type TranscriptPage = {
   /** Oldest first. */
   readonly messages: readonly StoredMessage[]
-  /** Whether the session has older messages than these. */
   readonly hasOlder: boolean
   readonly detail: ToolDetail
   readonly limit: number
   readonly maxLimit: number
-  /** Given when the page ends before this message and not at the session's end. */
+  /** Set when the page ends before this message instead of at the session's end. */
   readonly before?: string
 }
 
@@ -92,7 +91,7 @@ const footer = (page: TranscriptPage, shown: number, firstID: string | undefined
       : `(Start of session - ${shown} messages before ${page.before})`
   }
   const what = page.before === undefined ? `${shown} most recent messages` : `${shown} messages before ${page.before}`
-  // Where the size has cut, a higher limit shows no more.
+  // When the size limit cut the page, a higher `limit` shows no more.
   const advice = isAll && page.limit < page.maxLimit ? " Use a higher 'limit' to see more." : ""
   const older = firstID === undefined ? "" : `\n(Older ones: read_session with before: "${firstID}".)`
   return `(Showing ${what}.${advice})${older}`
@@ -100,7 +99,7 @@ const footer = (page: TranscriptPage, shown: number, firstID: string | undefined
 
 const lineCount = (text: string): number => text.split("\n").length
 
-/** For the one message that alone is longer than a transcript may be. */
+/** Shortens a single message that is longer than a transcript may be. */
 const shortenMessage = (text: string): string => {
   const bytes = Buffer.from(text.split("\n", MAX_TRANSCRIPT_LINES).join("\n"))
   let end = Math.min(bytes.length, MAX_TRANSCRIPT_BYTES)
@@ -109,7 +108,7 @@ const shortenMessage = (text: string): string => {
   return `${bytes.toString("utf8", 0, end)}\n[cut: this message alone is longer than a transcript may be; search finds the rest of it]`
 }
 
-/** The messages, oldest first, as many of the newest as fit, and a line that says what is not shown and how to get it. */
+/** Renders the newest messages that fit, oldest first, and a line that says what is missing and how to read it. */
 export const renderTranscript = (page: TranscriptPage): string => {
   const texts: string[] = []
   let bytes = 0
