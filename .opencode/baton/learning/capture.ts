@@ -19,13 +19,13 @@ import {
 import { findSecret, holdsPrivateKey } from "./secrets.ts"
 import { contradicts, learningKey } from "./words.ts"
 
-/** What was done around a user's message. */
+/** Work done before and after a user's message. */
 type Surroundings = {
-  /** What the agent had done before, in a few words; `""` for nothing that can be told. */
+  /** The agent's work before the message, in a few words; `""` when there is none to report. */
   readonly answered: string
-  /** Files changed before and after it, up to the user's next message, the newest first; relative to the worktree. */
+  /** Files changed before and after it, up to the user's next message, newest first; relative to the worktree. */
   readonly files: readonly string[]
-  /** Whether the agent then changed files, and the user's next message is no objection. */
+  /** The agent then changed files, and the user's next message does not object. */
   readonly confirmed: boolean
 }
 
@@ -33,7 +33,7 @@ const SHOWN_FILES = 5
 const SHOWN_CHARACTERS = 160
 const COMMAND_CHARACTERS = 60
 
-/** The bundle's own records are in the first snapshots of a project that has no .gitignore for them yet. */
+/** A project's first snapshots contain the bundle's own records while its .gitignore lacks them. */
 const STATE_FOLDER = ".opencode/state/"
 
 const isUsers = ({ info, parts }: StoredMessage): boolean =>
@@ -82,7 +82,7 @@ const describeWork = (messages: readonly StoredMessage[], root: string): string 
 }
 
 /**
- * Looks around one message of a session. Pure.
+ * Collects the work around one message of a session. Pure.
  *
  * @param messages oldest first
  * @param root the worktree's folder
@@ -116,39 +116,38 @@ type CaptureDeps = {
   readonly outbox: Pick<Outbox, "add">
   readonly sessions: Pick<Sessions, "messages">
   readonly project: LearningProject
-  /** The task that the session works on. */
   readonly findTask: (sessionID: string) => Promise<string | undefined>
   /** The worktree's folder. */
   readonly root: string
   readonly log: Log
 }
 
-/** A user's message on its way into a session. */
+/** A user's message before it is stored in the session. */
 export type Message = {
   readonly sessionID: string
   readonly messageID: string
   readonly at: Date
   readonly text: string
-  /** Whether the session is a person's or a child is not known yet. */
+  /** It is not known yet whether the session is the user's or a child. */
   readonly isUnverified?: boolean
 }
 
 type Capture = {
-  /** Keeps what the message teaches on disk, before the model is asked. Each message once. */
+  /** Stores what the message teaches on disk, before the model is asked. Each message once. */
   capture(message: Message): Promise<void>
-  /** Adds what was done around it. Asks OpenCode. @param isMeant default: all that waits */
+  /** Adds the work around the statements. Calls OpenCode. @param isMeant default: all waiting ones */
   addContext(sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void>
-  /** Puts what was kept into the outbox. Asks nobody but the ledger. @param isMeant default: all that waits */
+  /** Puts the stored statements into the outbox. Reads only the ledger. @param isMeant default: all waiting ones */
   enqueue(sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void>
 }
 
 const isAny = (): boolean => true
 
-/** As many of the newest messages as hold a turn and the one before it. */
+/** Enough messages to hold a turn and the one before it. */
 const NEWEST_MESSAGES = 100
 const KNOWN_DEADLINE_MS = 2_500
 
-/** The older learnings that a saying takes back. */
+/** The older learnings that a statement contradicts. */
 const contradictedBy = (saying: Statement, known: readonly KnownLearning[]): KnownLearning[] =>
   known.filter(
     (one) =>
@@ -219,7 +218,7 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       }
       const taskID = await findTask(sessionID)
       await records.update(sessionID, (record) => {
-        // It may be gone meanwhile.
+        // The statement may have been removed meanwhile.
         if (!record.sayings.some(isWanted)) return record
         const sayings = record.sayings.map((saying): Statement => {
           const around = isWanted(saying) && workAround(page.value.messages, saying.messageID, root)
@@ -239,7 +238,7 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       for (const saying of waiting) await storeSaying(record, saying, knownLearnings)
       await records.update(sessionID, (current) => ({
         ...current,
-        // One that changed meanwhile goes again.
+        // One that changed meanwhile is sent again.
         sayings: current.sayings.map((saying) =>
           waiting.some((one) => isDeepStrictEqual(one, saying)) ? { ...saying, state: "stored" } : saying,
         ),

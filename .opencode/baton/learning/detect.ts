@@ -4,7 +4,7 @@ import type { LearningType } from "./known.ts"
 import { EXCLUSIONS, SIGNALS } from "./signals.ts"
 import { contentWords } from "./words.ts"
 
-/** The commonest small words. One that two of the languages share says nothing and is in none of the lists. */
+/** The most common small words. Words that two of the languages share are in none of the lists. */
 const ENGLISH =
   "the and is are was it this that these those with for from not but you we they i my our your be been should would will can't don't of to in on at by as or if when what which how there here its it's that's i'm let's has have had an every any all only never always also than then them their so because before after into out up over instead use rather prefer make keep want new same"
 const OTHERS =
@@ -21,14 +21,14 @@ const ENGLISH_WORDS = new Set(ENGLISH.split(" "))
 const OTHER_WORDS = new Set(OTHERS.split(" "))
 for (const word of ENGLISH_WORDS) if (OTHER_WORDS.delete(word)) ENGLISH_WORDS.delete(word)
 
-/** Letters that English words do not have; loan words and names have one at most. */
+/** Letters that English words do not have; loan words and names have at most one. */
 const FOREIGN_LETTERS = /[^\p{Script=Latin}\P{L}]|[ñãõßąćęłńśźżåæøœ¿¡]|[àâäçèéêëìíîïòóôöùúûü]/giu
 const FOREIGN_SHARE = 0.04
 
 /**
- * Whether the patterns for English may look at a text. They misfire on others: "no, use" is Spanish as well.
+ * Tells whether the English patterns may be applied to a text. They misfire on others: "no, use" is Spanish as well.
  *
- * @param text a whole message of a user's own words, in any case
+ * @param text a user's whole message, in any case
  */
 const isEnglish = (text: string): boolean => {
   const lower = text.toLowerCase().replaceAll("’", "'")
@@ -42,7 +42,7 @@ const isEnglish = (text: string): boolean => {
   return other < 2 ? other <= english : other * 2 < english
 }
 
-/** One sentence: as it was written, and with everything in quotes or code marks blotted out, of the same length. */
+/** One sentence: as written, and with quotations and code masked at the same length. */
 type Sentence = { readonly text: string; readonly masked: string }
 
 const QUOTED =
@@ -50,7 +50,7 @@ const QUOTED =
 const BLOT = "¤"
 
 const BULLET = /^\s*(?:[-*+•]|\d{1,2}[.)])\s+/
-/** A line that is shorter was ended by hand, not by a window's width. */
+/** A shorter line was ended by the user, not by the window's width. */
 const WRAPPED_CHARACTERS = 60
 
 const ABBREVIATION = /(?:\b(?:e\.g|i\.e|vs|etc|approx|cf|resp|incl|mr|mrs|dr|fig)|\b\p{Lu})\.$/iu
@@ -60,7 +60,7 @@ const OPENER =
 const mask = (text: string): string =>
   text.replace(QUOTED, (quoted) => quoted[0] + BLOT.repeat(quoted.length - 2) + quoted.at(-1))
 
-/** Lines that belong together: a hard-wrapped line goes on in the next, a bullet begins anew. */
+/** Joins hard-wrapped lines; a bullet begins a new one. */
 const joinLines = (lines: readonly string[]): string[] => {
   const joined: string[] = []
   let open = false
@@ -96,7 +96,7 @@ const split = (text: string): Sentence[] => {
     .filter(({ text: one }) => one !== "")
 }
 
-/** "No. Use tabs." is one thing said in two sentences. */
+/** Joins an opener with the next sentence: "No. Use tabs." is one statement. */
 const withOpeners = (sentences: readonly Sentence[]): Sentence[] => {
   const glued: Sentence[] = []
   let opener: Sentence | undefined
@@ -113,17 +113,17 @@ const withOpeners = (sentences: readonly Sentence[]): Sentence[] => {
   return opener ? [...glued, opener] : glued
 }
 
-/** @param lines as `ownWords` gives them */
+/** @param lines from `handwrittenLines` */
 const splitSentences = (lines: readonly string[]): Sentence[] =>
   joinLines(lines).flatMap((text) => withOpeners(split(text)))
 
-/** What a person types by hand is shorter; the rest of a longer message is a paste that no rule below recognised. */
+/** Messages typed by hand are shorter; beyond this the rest is a paste that no rule below recognised. */
 const HAND_TYPED_CHARACTERS = 6_000
 
-/** A paragraph typed by hand is shorter; it also bounds what the patterns below have to look at. */
+/** Paragraphs typed by hand are shorter; it also bounds the input of the patterns below. */
 const LINE_CHARACTERS = 2_000
 
-/** A program, a diff, a shell or a chat log wrote the line. */
+/** Lines written by a program, a diff, a shell or a chat log. */
 const MACHINE_LINES: readonly RegExp[] = [
   /^\s*>/,
   /^\s*\|.*\|\s*$/,
@@ -152,14 +152,14 @@ const MACHINE_LINES: readonly RegExp[] = [
   /^\s*[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{1,20})?: \S/,
   /^#{1,6} /,
 ]
-/** What people write before a colon, against the chat log's `Tom: …` above. */
+/** Words that users write before a colon, unlike the chat log's `Tom: …` above. */
 const OWN_LABELS =
   /^\s*(?:Decision|Note|Important|Remember|Thanks|Ok|Okay|Also|One thing|Two things|PS|FYI|Please|Heads up|Reminder|Correction|Rule)\b/i
 
-/** Everything from here on is somebody else's. */
+/** Starts of forwarded text: everything after it is skipped. */
 const FORWARDED =
   /^\s*(?:-{3,} ?(?:original|forwarded)|on .{5,80} wrote:|from: \S+@|continuing work from session ses_)|\b(?:e-?mail|ticket|prompt|transcript|conversation|article|issue|spec|readme|\S+\.md)\b[^.!?]{0,60}:\s*$/i
-/** The block that follows is mostly somebody else's, unless the line announces a list of one's own. */
+/** Announces a block that is mostly quoted, unless the line announces a list of the user's own. */
 const QUOTING = /:\s*$/
 const OWN_LISTS = /\b(?:things?|points?|changes|requests?|wishes|rules?|notes?|please|also|reminders?)\s*:\s*$/i
 const OPENING_TAG = /^\s*<([a-z][\w-]*)(?:\s[^>]*)?>/i
@@ -169,17 +169,17 @@ const closingTag = (line: string): string | undefined => {
   return name === undefined ? undefined : `</${name}`
 }
 
-/** What is skipped: the next block of lines, or all up to a closing tag. */
+/** The part to skip: the next block of lines, or everything up to a closing tag. */
 type Skipping = { readonly kind: "block"; readonly begun: boolean } | { readonly kind: "tag"; readonly closing: string }
 
-/** @returns what is skipped after a line that is itself skipped */
+/** @returns what is still to be skipped after a skipped line */
 const skipLine = (line: string, skipping: Skipping): Skipping | undefined => {
   if (skipping.kind === "tag") return line.includes(skipping.closing) ? undefined : skipping
   if (line.trim() !== "") return { kind: "block", begun: true }
   return skipping.begun ? undefined : skipping
 }
 
-/** @returns what is skipped behind a line that is looked at */
+/** @returns what is to be skipped after a line that was kept */
 const introducedBy = (line: string): Skipping | undefined => {
   const closing = closingTag(line)
   if (closing !== undefined && !line.includes(closing)) return { kind: "tag", closing }
@@ -191,7 +191,7 @@ const isShort = (line: string): boolean => line.length <= LINE_CHARACTERS
 const isMachineLine = (line: string): boolean =>
   !isShort(line) || (MACHINE_LINES.some((pattern) => pattern.test(line)) && !OWN_LABELS.test(line))
 
-/** Mostly signs: code, a table, a hash, base64. */
+/** False for lines that are mostly symbols: code, a table, a hash, base64. */
 const isProse = (line: string): boolean => {
   const bare = line.replace(/`[^`]*`/g, "")
   const letters = bare.match(/[\p{L}\s,.'’!?-]/gu)?.length ?? 0
@@ -199,12 +199,12 @@ const isProse = (line: string): boolean => {
 }
 
 /**
- * The lines of a message that its user wrote by hand, blank lines kept as they part paragraphs: without role prompts, code
- * fences, quotations, pasted logs, diffs, e-mails, chats and tagged blocks. Linear in the length of the text.
+ * Returns the lines of a message that the user typed, and the blank lines between paragraphs: without role prompts, code fences,
+ * quotations, pasted logs, diffs, e-mails, chats and tagged blocks. Linear in the length of the text.
  *
- * What is left out by mistake is a learning less; what is kept by mistake is somebody else's rule. So it errs on the first.
+ * When in doubt a line is dropped: dropping one loses a learning, keeping one may learn another author's rule.
  *
- * @param text user-authored text, as `collectUserText` gives it
+ * @param text user-authored text from `collectUserText`
  */
 const handwrittenLines = (text: string): string[] => {
   const kept: string[] = []
@@ -231,13 +231,13 @@ const handwrittenLines = (text: string): string[] => {
   return kept
 }
 
-/** A sentence of the user's that something can be learned from. */
+/** A sentence of the user that can be learned from. */
 type Detected = { readonly type: LearningType; readonly sentence: string }
 
 type Detection = {
   /** In the order of the message. */
   readonly learnings: readonly Detected[]
-  /** Whether the user objects to what was done, be it in words that teach nothing ("That's wrong."). */
+  /** The user objects to the work done, perhaps in words that teach nothing ("That's wrong."). */
   readonly objects: boolean
 }
 
@@ -248,7 +248,7 @@ const MAX_WORDS = 60
 const FILLERS =
   /^(?:(?:ok|okay|k|well|so|and|but|oh|hm+|um+|uh|hey|hi|hello|yes|yeah|yep|sure|right|great|good|nice|thanks|thank you|thx|perfect|cool|sorry|wait|please|pls|plz|also|btw|almost|looks good|one (?:more )?thing|that'?s better|@\S+|then)(?:[\s,.!:…–—-]+|$))+/
 
-/** Lower case, one kind of apostrophe, no fillers, common slips mended. */
+/** Lower case, one kind of apostrophe, no fillers, common typos corrected. */
 const normalise = (masked: string): string => {
   const text = masked
     .toLowerCase()
@@ -277,12 +277,12 @@ const judge = ({ text, masked }: Sentence): { type: LearningType; teaches: boole
 }
 
 /**
- * What one message of a user teaches. Pure; linear in the length of the text.
+ * Detects what one user message teaches. Pure; linear in the length of the text.
  *
- * @param text user-authored text of one message, as `collectUserText` gives it
+ * @param text user-authored text of one message, from `collectUserText`
  */
 export const detect = (text: string): Detection => {
-  // What sets a task is kept with the task, and is often written by a program.
+  // A message that sets a task is stored with the task, and is often written by a program.
   if (parseTask(text) !== undefined) return NOTHING
   const lines = handwrittenLines(text)
   if (!isEnglish(lines.join("\n"))) return NOTHING
@@ -295,10 +295,10 @@ export const detect = (text: string): Detection => {
   }
 }
 
-/** Whether a user's message teaches something, without the rest of the feature. */
+/** Tells whether a user's message teaches something, without loading the rest of the feature. */
 export const isTeaching = (parts: readonly Part[]): boolean => {
   const text = collectUserText(parts)
-  // What sets a task teaches nothing.
+  // A message that sets a task teaches nothing.
   if (parseTask(text) !== undefined) return false
   return detect(text).learnings.length > 0
 }

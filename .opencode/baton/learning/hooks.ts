@@ -10,14 +10,14 @@ export const LEARNED_TOOL = "learned"
 export const FORGET_TOOL = "forget"
 export const LEARNING_TOOLS = [LEARNED_TOOL, FORGET_TOOL] as const
 
-/** Words with which a user asks for what was learned, or names one. */
+/** Phrases with which a user asks for the learnings, or names one. */
 const ASKS =
   /\blrn-[0-9a-f]{6}\b|\blearnings\b|\b(?:have|did) you (?:learn|learned|learnt)\b|\bforget (?:the|that|this|your) (?:learning|correction|preference|rule)\b/i
 
 export const asksForLearnings = (text: string): boolean => ASKS.test(text)
 
 const DEADLINE_MS = 1_000
-/** Within that, so that the tools are hidden in time when the learnings are not there in time. */
+/** Shorter than the deadline, so that the tools can still be hidden when the learnings are late. */
 const REMINDER_DEADLINE_MS = 950
 
 type ToolModule = typeof import("./tools.ts")
@@ -30,10 +30,10 @@ const sharesText = (some: readonly Part[], others: readonly Part[]): boolean => 
   return textsOf(others).some((text) => texts.includes(text))
 }
 
-/** A name of the user's for the project, in the settings. */
+/** The user's own name for the project, in the settings. */
 const NAMED_PROJECT = /"project"\s*:/
 
-/** Session learning's hooks; the feature is loaded where something is learned. */
+/** Session learning's hooks; they load the feature when there is something to learn or recall. */
 export const createLearningHooks = (core: Core): Hooks => {
   const {
     projectRoot,
@@ -41,9 +41,9 @@ export const createLearningHooks = (core: Core): Hooks => {
   } = core
   const feature = core.feature("learning")
   const { log } = feature
-  /** Parents of the sessions that this process saw begin; null for none. */
+  /** Parents of the sessions that this process saw created; null for none. */
   const parents = createLruMap<string | null>()
-  /** What a session's newest command became: the parts of its next message, unless the command fails before that. */
+  /** The parts of the message that a session's newest command expands to; the message does not come if the command fails. */
   const expanded = createLruMap<readonly Part[]>()
 
   const load = lazy(async () => {
@@ -56,7 +56,7 @@ export const createLearningHooks = (core: Core): Hooks => {
     const settings = inProject("baton.json")
     return existsSync(settings) && NAMED_PROJECT.test(readFileSync(settings, "utf8"))
   }
-  /** Whether something was learned here, or may have been elsewhere: in the main worktree, or under a name of the user's. */
+  /** Something was learned here, in the main worktree, or under the user's own name for the project. */
   const mayHaveLearnings = (): boolean =>
     load.current !== undefined ||
     existsSync(inProject("state", "learning")) ||
@@ -87,7 +87,7 @@ export const createLearningHooks = (core: Core): Hooks => {
       const template = expanded.get(sessionID)
       expanded.delete(sessionID)
       if (template && sharesText(template, parts)) return undefined
-      // The rest is loaded for a message that teaches something, or asks for it.
+      // The feature is loaded for a message that teaches something or asks for learnings.
       const concerns = mayHaveLearnings() || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
       if (concerns) await (await load())?.userMessage(message, parts)
       return undefined

@@ -14,7 +14,7 @@ import type { LearningProject } from "./learning.ts"
 import type { SessionRecord, Statement } from "./records.ts"
 import { contentWords } from "./words.ts"
 
-/** What kind of thing was learned, the most important first. */
+/** Kinds of learning, the most important first. */
 export const LEARNING_TYPES = ["correction", "decision", "preference", "anti_pattern", "pattern", "insight"] as const
 
 export type LearningType = (typeof LEARNING_TYPES)[number]
@@ -22,9 +22,9 @@ export type LearningType = (typeof LEARNING_TYPES)[number]
 export const isLearningType = (name: string): name is LearningType =>
   (LEARNING_TYPES as readonly string[]).includes(name)
 
-/** A learning as it is looked up: only what ranking and showing it takes. */
+/** A learning in the index: only the fields that ranking and display need. */
 export type KnownLearning = {
-  /** The ledger's; absent while it waits in the outbox. */
+  /** The ledger's id; absent while the learning waits in the outbox. */
   readonly id?: string | undefined
   readonly key: string
   readonly folder: string
@@ -32,17 +32,17 @@ export type KnownLearning = {
   readonly sentence: string
   /** Content words of the sentence, each between blanks. */
   readonly words: string
-  /** The user said it for all work that is to come: it fits any, behind what fits this one. */
+  /** The user said it for all future work: it fits any text, after the learnings that match it. */
   readonly isStanding: boolean
   readonly files: readonly string[]
-  /** When it was said last; ISO 8601. */
+  /** The last time it was said; ISO 8601. */
   readonly at: string
   readonly times: number
   readonly confirmed: boolean
   readonly status: "active" | "replaced" | "forgotten"
 }
 
-/** As it is copied to disk. */
+/** The schema of the copy on disk. */
 const knownLearningSchema = (z: Zod): ZodType<KnownLearning> =>
   z.object({
     id: z.string().optional(),
@@ -62,13 +62,13 @@ const knownLearningSchema = (z: Zod): ZodType<KnownLearning> =>
 const STANDING =
   /\b(?:always|never|from now on|going forward|every time|whenever)\b|\bin this (?:repo|project|code ?base)/i
 
-/** By what a sentence is looked up. */
+/** The fields that a sentence is looked up by. */
 export const lookUpBy = (sentence: string): Pick<KnownLearning, "words" | "isStanding"> => ({
   words: ` ${contentWords(sentence).join(" ")} `,
   isStanding: STANDING.test(sentence),
 })
 
-/** @returns undefined for a learning of somebody else's making, and for one of another folder */
+/** @returns undefined for a learning that this feature did not make, and for one of another folder */
 export const fromLedger = (learning: LedgerLearning, folder: string | undefined): KnownLearning | undefined => {
   const detail = parseDetail(learning.detail)
   const type = learning.concepts.find(isLearningType)
@@ -85,12 +85,12 @@ export const fromLedger = (learning: LedgerLearning, folder: string | undefined)
     at: detail.sources.at(-1)?.at ?? learning.createdAt,
     times: detail.times,
     confirmed: detail.confirmed,
-    // Whoever ran `prog learn stale` meant it.
+    // Retired with `prog learn stale`, so the user meant it.
     status: isActive ? "active" : detail.superseded !== undefined ? "replaced" : "forgotten",
   }
 }
 
-/** What was said and is not in the ledger yet. */
+/** Converts an outbox entry, which is not in the ledger yet. */
 const fromEntry = (entry: Omit<LearningEntry, "kind">): KnownLearning | undefined => {
   const type = entry.concepts.find(isLearningType)
   if (!type) return undefined
@@ -109,7 +109,7 @@ const fromEntry = (entry: Omit<LearningEntry, "kind">): KnownLearning | undefine
   }
 }
 
-/** The ledger's learnings with what waits to reach it, in the order in which it will. Pure. */
+/** Applies the waiting entries to the ledger's learnings, in the order in which they will reach it. Pure. */
 const withWaiting = (
   known: readonly KnownLearning[],
   waiting: readonly (LearningEntry | RetireEntry)[],
@@ -128,7 +128,7 @@ const withWaiting = (
   return list
 }
 
-/** All learnings of the project, what is on its way to the ledger included. Never rejects. */
+/** All learnings of the project, including those still waiting for the ledger. Never rejects. */
 export type LearningIndex = { read(): Promise<KnownLearning[]> }
 
 type KnownLearningsDeps = {
@@ -138,7 +138,7 @@ type KnownLearningsDeps = {
   readonly waitingRecords: () => Promise<readonly SessionRecord[]>
   readonly state: Pick<StateFolder, "path" | "write">
   readonly log: Log
-  /** Of the ledger's database; by default where prog keeps it. */
+  /** Path of the ledger's database; prog's default when absent. */
   readonly database?: string
 }
 
@@ -146,11 +146,11 @@ type Copy = { readonly version: 1; readonly stamp: string; readonly learnings: r
 
 const COPY_FILE = "known.json"
 
-/** `$PROG_DB`, or where prog keeps it. */
+/** `$PROG_DB`, or prog's default path. */
 const ledgerDatabase = (env: NodeJS.ProcessEnv = process.env): string =>
   env.PROG_DB || join(homedir(), ".prog", "prog.db")
 
-/** Changes whenever somebody writes to the database; undefined when there is none. */
+/** Changes with each write to the database; undefined when there is none. */
 const stampOf = async (database: string): Promise<string | undefined> => {
   const sizes = await Promise.all(
     [database, `${database}-wal`].map((path) =>
@@ -171,13 +171,13 @@ const copySchema = (z: Zod): ZodType<Copy> =>
 
 const MAX_TOPICS = 2
 
-/** The first words that the sentence is about; a concept's name is one word that any shell can type. */
+/** The first content words of the sentence that are valid concept names: one word that any shell can type. */
 const topicsOf = (sentence: string): string[] =>
   [...new Set(contentWords(sentence))]
     .filter((word) => /^[\p{L}\p{N}][\p{L}\p{N}._/-]{1,39}$/u.test(word))
     .slice(0, MAX_TOPICS)
 
-/** A saying as the outbox takes it. */
+/** Converts a statement to an outbox entry. */
 export const toEntry = (
   { sessionID }: Pick<SessionRecord, "sessionID">,
   saying: Statement,
@@ -196,8 +196,7 @@ export const toEntry = (
 })
 
 /**
- * Reading the ledger starts a program, so that a copy of what it said is kept in `.opencode/state/learning/` for as long as
- * nobody writes to the database.
+ * Reading the ledger starts a program. So a copy of its answer is kept in `.opencode/state/learning/` until the database changes.
  */
 export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => {
   const { project, ledger, outbox, waitingRecords, state, log, database = ledgerDatabase() } = deps
@@ -214,7 +213,10 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
     }
   }
 
-  /** A project that has learned nothing costs no program's start; one that the user named may have learned elsewhere. */
+  /**
+   * Avoids starting a program for a project that has learned nothing. A project that the user named may have learnings from other
+   * folders.
+   */
   const hasLearned = (): boolean =>
     project.onlyFolder === undefined ||
     [state.path("learning"), join(project.folder, ".opencode", "state", "learning")].some((folder) =>
@@ -244,7 +246,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
   return {
     read: async () => {
       try {
-        // In this order: what leaves the outbox meanwhile is in the ledger when that is read.
+        // In this order: an entry that leaves the outbox meanwhile is in the ledger when that is read.
         const sayings = (await waitingRecords()).flatMap((record) =>
           record.sayings.filter(({ state: how }) => how === "waiting").map((one) => toEntry(record, one, project)),
         )

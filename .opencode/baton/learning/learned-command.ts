@@ -1,6 +1,6 @@
 /**
- * `baton learned`, started by the launcher. Exits 0, or 1 when the ledger does not answer or there is no such learning, or 2
- * for a wrong command line.
+ * `baton learned`, started by the launcher. Exits with 0, with 1 when the ledger does not answer or the learning does not exist,
+ * with 2 for a wrong command line.
  */
 
 import { statSync } from "node:fs"
@@ -40,7 +40,7 @@ const ACTIONS: ReadonlySet<string> = new Set(["list", "show", "forget", "export"
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Reads `[list | show ID | forget ID | export] [DIR] [OPTIONS]`. @throws Error for anything else, in words for a person */
+/** Parses `[list | show ID | forget ID | export] [DIR] [OPTIONS]`. @throws Error for anything else, in words for the user */
 const readArguments = (args: readonly string[]): Request => {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -53,7 +53,7 @@ const readArguments = (args: readonly string[]): Request => {
   })
   const { json, all, reason } = values
   const [first = "list", ...others] = positionals
-  // A folder alone is listed.
+  // A folder alone means `list`.
   const [action, ...rest] = ACTIONS.has(first) || !isFolder(first) ? [first, ...others] : ["list", ...positionals]
   const checked = (words: readonly string[]): string | undefined => {
     if (words.length > 1) throw new Error(`expected one project folder, received ${words.length}`)
@@ -70,7 +70,7 @@ const readArguments = (args: readonly string[]): Request => {
   return { action, id, reason, directory, json }
 }
 
-/** A learning as a person sees it; also what `--json` prints. */
+/** A learning as shown to the user and printed by `--json`. */
 type ReportedLearning = {
   readonly id: string
   readonly type: LearningType
@@ -78,9 +78,8 @@ type ReportedLearning = {
   readonly status: "active" | "stale"
   readonly files: readonly string[]
   readonly concepts: readonly string[]
-  /** Where it came from, and what became of it. */
   readonly origin: LearningDetail
-  /** When it was given to a model, the newest first; of sessions that still exist. */
+  /** The times it was given to a model, newest first; only of sessions that still exist. */
   readonly used: readonly { readonly at: string; readonly sessionID: string }[]
 }
 
@@ -143,7 +142,7 @@ const TITLES: Record<LearningType, string> = {
   insight: "Good to know",
 }
 
-/** Markdown for people, of the active learnings; nothing reads it back. */
+/** Renders the active learnings as Markdown for people; no program reads it back. */
 const renderExport = (learnings: readonly ReportedLearning[], { name }: LearningProject): string => {
   const sections = LEARNING_TYPES.flatMap((type) => {
     const found = learnings.filter((one) => one.type === type && one.status === "active")

@@ -19,13 +19,13 @@ import { createLearningIndex, type KnownLearning } from "./known.ts"
 import { chooseLearnings, createRecall, renderLearning } from "./recall.ts"
 import { createSessionRecords, type SessionRecord, type Statement } from "./records.ts"
 
-/** Whose learnings these are. */
+/** The project that learnings belong to. */
 export type LearningProject = {
-  /** What prog calls it. */
+  /** Its name in prog. */
   readonly name: string
-  /** What tells it from others of that name; the same for all worktrees of a repository. */
+  /** Distinguishes it from others of that name; the same for all worktrees of a repository. */
   readonly folder: string
-  /** Learnings of other folders are left alone, unless the user named the project. */
+  /** Learnings of other folders are ignored, unless the user named the project. */
   readonly onlyFolder: string | undefined
 }
 
@@ -37,11 +37,11 @@ export const findLearningProject = async (projectRoot: string, named: string | u
 
 const REASON_CHARACTERS = 200
 
-/** The learning with this id of the ledger's, or this key. */
+/** Finds a learning by the ledger's id or by its key. */
 const findByID = (known: readonly KnownLearning[], id: string): KnownLearning | undefined =>
   known.find((learning) => learning.id === id.trim() || learning.key === id.trim())
 
-/** The end of a learning, as the outbox takes it. @param by who says so, in a few words */
+/** Makes the outbox entry that ends a learning. @param by the one who ended it, in a few words */
 export const retireEntry = (
   { key, folder }: KnownLearning,
   { name }: LearningProject,
@@ -56,20 +56,20 @@ export const retireEntry = (
 })
 
 const CAPTURE_DELAY_MS = 2_000
-/** `opencode run` waits for dispose on newer versions; it must end no later than 1 s after it would have. */
+/** `opencode run` waits for dispose on newer versions; it may end at most 1 s later than without. */
 const STORE_DEADLINE_MS = 350
-/** What a living process has left for longer was left by a namesake of its id. */
+/** A running process stores its own records sooner. An older record is from an earlier process with the same pid. */
 const OWNED_MS = 10 * 60_000
 const LISTED = 30
 
 export type LearningFeature = {
-  /** What the message teaches is on disk when this resolves. */
+  /** Resolves when what the message teaches is on disk. */
   userMessage(message: UserMessage, parts: readonly Part[]): Promise<void>
   beforeRequest(messages: StoredMessage[]): Promise<Change>
   idle(sessionID: string): void
   busy(sessionID: string): void
   compacting(sessionID: string): void
-  /** For the tools. */
+  /** The answer of the tool that lists learnings. */
   list(query: string | undefined): Promise<string>
   take(id: string, reason: string, sessionID: string): Promise<string>
   forget(sessionID: string): Promise<void>
@@ -78,14 +78,14 @@ export type LearningFeature = {
 
 type LearningContext = {
   readonly log: Log
-  /** Parents of the sessions that this process saw begin; null for none, undefined for others. */
+  /** Parents of the sessions that this process saw created; null for none, undefined for others. */
   readonly parents: Pick<LruMap<string | null>, "get">
 }
 
 const isOwnedByLiveProcess = ({ pid, sayings }: SessionRecord, now: number): boolean =>
   pid !== process.pid && isAlive(pid) && now - Date.parse(sayings.at(-1)?.at ?? "") < OWNED_MS
 
-/** Puts the feature together for one directory. @returns nothing where the user switched it off */
+/** Creates the feature for one directory. @returns undefined when the user switched it off */
 export const createLearningFeature = async (
   { projectRoot, root }: Instance,
   { state, sessions, ledger, outbox, tasks }: Services,
@@ -113,7 +113,7 @@ export const createLearningFeature = async (
   const roots = createLruMap<boolean>()
   const knownIsRoot = (sessionID: string): boolean | undefined =>
     parents.get(sessionID) === undefined ? roots.get(sessionID) : parents.get(sessionID) === null
-  /** @returns undefined when OpenCode does not tell */
+  /** @returns undefined when OpenCode does not answer */
   const findIsRoot = async (sessionID: string): Promise<boolean | undefined> => {
     const seen = knownIsRoot(sessionID)
     if (seen !== undefined) return seen
@@ -142,7 +142,7 @@ export const createLearningFeature = async (
     gathering.set(sessionID, work)
     return work
   }
-  /** What was said in a child session goes: its author is a model. @returns whether a person said it, as far as is known */
+  /** Drops the statements of a child session, whose author is a model. @returns whether it is known to be the user's session */
   const verify = async (sessionID: string): Promise<boolean> => {
     const { isUnverified } = await records.read(sessionID)
     if (!isUnverified) return true
@@ -154,7 +154,7 @@ export const createLearningFeature = async (
   const settle = async (sessionID: string): Promise<void> => {
     await verify(sessionID)
   }
-  /** One behind the other: what one has stored the next finds stored. */
+  /** Runs one at a time: each finds what the one before has stored. */
   const store = (sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void> =>
     storing.add(sessionID, async () => {
       if (await verify(sessionID)) await capture.enqueue(sessionID, isMeant)
@@ -164,9 +164,11 @@ export const createLearningFeature = async (
     timers.delete(sessionID)
   }
 
-  /** What earlier processes could not store, as it is before a message of this one adds to it. */
+  /** Records left by earlier processes, read before a message of this process adds to them. */
   const left = records.waiting()
-  /** In a session that goes on here as well: what was said in a turn of this process is stored when that turn is over. */
+  /**
+   * Stores the statements left in a session. When it continues in this process, new statements wait for the end of their turn.
+   */
   const replayMessages = async (sessionID: string, messageIDs: readonly string[]): Promise<void> => {
     const isLeft = ({ messageID }: Statement): boolean => messageIDs.includes(messageID)
     await capture.addContext(sessionID, isLeft)
@@ -184,7 +186,7 @@ export const createLearningFeature = async (
   }
   const replayed = inBackground("", replay())
 
-  /** A session that is deleted has taught what it taught: the record goes once that is stored, and stays when that fails. */
+  /** Stores a deleted session's statements, then removes its record; the record stays when storing fails. */
   const forgetStored = async (sessionID: string): Promise<void> => {
     await Promise.all([gathering.get(sessionID), replayed])
     await store(sessionID)
@@ -202,11 +204,11 @@ export const createLearningFeature = async (
       if (isUsers === false) return
       touched.add(sessionID)
       await left
-      // On disk before the model is asked, also where OpenCode has still to tell whose session it is.
+      // On disk before the model is asked, even while OpenCode has not told whether the session is a child.
       const isUnverified = isUsers === undefined
       await capture.capture({ sessionID, messageID, at: new Date(message.time.created), text, isUnverified })
       if (isUnverified) void inBackground(sessionID, settle(sessionID))
-      // An exit has no time for what only memory has; the sentence is worth more than what will be done around it.
+      // At exit there is no time to store what only memory holds, so it is stored at once, without the work that follows.
       if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
     },
     beforeRequest: async (messages) => {

@@ -6,7 +6,7 @@ import type { Zod } from "../host/schema.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { LEARNING_TYPES, type LearningType } from "./known.ts"
 
-/** One thing a user said in a session that is to be learned. */
+/** A statement of the user that is to be learned. */
 export type Statement = {
   readonly key: string
   readonly type: LearningType
@@ -17,13 +17,13 @@ export type Statement = {
   readonly taskID?: string | undefined
   /** `waiting`: not in the outbox yet, or changed since. */
   readonly state: "waiting" | "stored"
-  /** What the agent had done before, in a few words; absent as long as nobody looked. */
+  /** The agent's work before the message, in a few words; absent until it has been looked up. */
   readonly answered?: string | undefined
   readonly files: readonly string[]
   readonly confirmed: boolean
 }
 
-/** What the model was given beside one message. */
+/** The learnings given to the model with one message. */
 export type Injected = {
   /** The first user message, or the compaction request. */
   readonly messageID: string
@@ -33,20 +33,20 @@ export type Injected = {
   readonly keys: readonly string[]
 }
 
-/** `.opencode/state/learning/sessions/<sessionID>.json`; only for sessions that taught or were given something. */
+/** `.opencode/state/learning/sessions/<sessionID>.json`; only for sessions with statements or given learnings. */
 export type SessionRecord = {
   readonly version: 1
   readonly sessionID: string
-  /** The process that looks after it. */
+  /** The process responsible for the record. */
   readonly pid: number
-  /** OpenCode has still to tell whether a person speaks in this session, or a model to its child. */
+  /** OpenCode has not told yet whether the user writes in this session, or a model to its child. */
   readonly isUnverified?: boolean | undefined
   readonly sayings: readonly Statement[]
   readonly given: readonly Injected[]
 }
 
 export const MAX_LEARNINGS = 10
-/** A session's compactions are many, and only the newest is ever asked for again. */
+/** A session may have many compactions; only the newest entries are read again. */
 const KEPT_GIVEN = 5
 
 const sessionRecordSchema = (z: Zod): ZodType<SessionRecord> =>
@@ -82,7 +82,7 @@ const emptyRecord = (sessionID: string, pid: number): SessionRecord => ({
 
 const isWaiting = ({ sayings }: SessionRecord): boolean => sayings.some(({ state }) => state === "waiting")
 
-/** Adds what a message taught; a session teaches ten different things at most. @returns the record and what was left out */
+/** Adds what a message taught; at most ten different statements per session. @returns the record and the number left out */
 export const withSayings = (
   record: SessionRecord,
   sayings: readonly Statement[],
@@ -96,7 +96,7 @@ export const withSayings = (
   return { record: { ...record, sayings: [...record.sayings, ...added] }, leftOut: sayings.length - added.length }
 }
 
-/** The user objects to the work that followed the newest message that taught something: it is confirmed no more. */
+/** Withdraws the confirmation of the newest statement's message, because the user objects to the work that followed it. */
 export const withObjection = (record: SessionRecord): SessionRecord => {
   const messageID = record.sayings.at(-1)?.messageID
   const sayings = record.sayings.map((saying): Statement => {
@@ -112,29 +112,29 @@ export const withGiven = (record: SessionRecord, given: Injected): SessionRecord
 })
 
 /**
- * The records of a project's sessions. No call throws; what the disk refuses is kept in memory. Another process may work on
- * the same session (`opencode run --session` beside a TUI), so that the disk is asked each time.
+ * The records of a project's sessions. No call throws; what cannot be written is kept in memory. Another process may work on the
+ * same session (`opencode run --session` beside a TUI), so each call reads the disk.
  */
 export type SessionRecords = {
   read(sessionID: string): Promise<SessionRecord>
-  /** One change after the other, on disk when it resolves; the same record is no change. @returns the record as it is then */
+  /** Changes are serialised and on disk when this resolves; returning the same record changes nothing. @returns the new record */
   update(sessionID: string, change: (record: SessionRecord) => SessionRecord): Promise<SessionRecord>
-  /** Whether memory alone has it as it is. */
+  /** True when the current record is in memory only. */
   isUnsaved(sessionID: string): boolean
-  /** Those with something that did not reach the outbox, of this process or of an earlier one. */
+  /** Records with statements that did not reach the outbox, of this process or an earlier one. */
   waiting(): Promise<SessionRecord[]>
   all(): Promise<SessionRecord[]>
   forget(sessionID: string): Promise<void>
 }
 
 const FOLDER = "learning/sessions"
-/** A file for each session with something that waits, so that a start need not look into all of them. */
+/** One file per session with waiting statements, so that a start need not read all records. */
 const MARKERS = "learning/waiting"
 
 export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: number }): SessionRecords => {
   const { state, log, pid } = deps
   const store = createJsonStore({ state, folder: FOLDER, schema: sessionRecordSchema, log })
-  /** Each session's changes, one behind the other. */
+  /** Serialises the changes of each session. */
   const changes = createKeyedQueue()
   const marker = (sessionID: string) => state.path(MARKERS, sessionID)
 

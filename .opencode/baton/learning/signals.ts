@@ -1,25 +1,25 @@
 import type { LearningType } from "./known.ts"
 
 /**
- * What a user's sentence has to look like to be learned from. The patterns see one sentence in lower case, without
- * fillers in front, with everything quoted blotted out. The first that fits decides; none is a guess about meaning.
+ * Patterns of a user's sentence that can be learned from. They see one sentence in lower case, without leading fillers and with
+ * quotations masked. The first match decides; none guesses at a meaning.
  *
- * The correction patterns of the design document are the floor: each is here with the word boundaries and the beginnings
- * of clauses that keep "framework", "no problem" and "actually works" out.
+ * The design document's correction patterns are the minimum: all are here, with the word boundaries and clause starts that
+ * exclude "framework", "no problem" and "actually works".
  */
 type Signal = { readonly type: LearningType; readonly pattern: RegExp }
 
-/** Base forms with which people tell somebody what to do in code. */
+/** Base forms of the verbs in instructions about code. */
 const DO =
   "use|run|write|add|put|commit|ask|check|keep|make|format|name|return|import|test|create|push|squash|rebase|log|throw|handle|validate|wrap|mock|touch|edit|change|modify|delete|remove|start|read|show|explain|include|leave|call|do|go|pin|update|bump|generate|quote|escape|store|hardcode|hard-code|assume|guess|invent|skip|disable|ignore|swallow|catch|print|open|force|amend|merge|deploy|install|rename|document|cover|type|annotate|sort|group|indent|close|await|export|declare|define|reply|answer|respond|let|give|tell|rewrite|reformat|refactor|introduce|rely|trust|copy|reuse|prefer|avoid|move|revert|try|stick|set|pass|render|fetch|load|query|inline|extract|split|sign|round|convert|cast|lock|share|post|send|inject|index|nest|cache"
-/** Those of them that change how a thing is done; "No, run it again" is an order and teaches nothing. */
+/** The verbs of these that change how something is done; "No, run it again" is an order and teaches nothing. */
 const CHANGE =
   "use|do|make|try|keep|put|call|name|return|throw|store|move|write|add|remove|rename|set|pass|render|leave|wrap|import|extract|validate|handle|log|cache|sort|convert|generate|create|avoid|inline|split|mock|prefer|type|round|quote|escape|inject|nest|delete|replace"
 const CHOICE =
   "(?!option\\b|the (?:first|second|third|last|other|latter|former)\\b|it\\b|that\\b|this\\b|your\\b|to know|not to say|\\d)"
 const NOT = "(?:don'?t|do not|never)"
 const BE = "(?:'s| is| was|s)"
-/** Where a clause may begin inside a sentence. */
+/** A place inside a sentence where a clause may begin. */
 const CLAUSE = "(?:^|[,;:—–(-] ?|\\bbut |\\band |\\bso |\\bbecause )"
 const HERE =
   "(?:in this (?:repo|repository|project|code ?base|team|monorepo|package|app|service)|(?:around )?here|everywhere)"
@@ -121,7 +121,7 @@ const PATTERNS = make(
   `^(?:this|that|here)(?:'s| is) (?:exactly |also )?(?:how|the way) we \\S+ \\S+`,
 )
 
-/** What somebody did a moment ago, or how things stand at the moment. */
+/** Excludes what was done a moment ago, and states that hold at the moment. */
 const PASSING =
   "(?!.*\\b(?:is|are) (?:still )?(?:red|green|down|broken|up|failing|flaky|done|ready|back|merged|away|out|missing|wrong|the same|on vacation)\\b)(?!.*\\bi(?:'ll|'m| will| am)\\b)(?!.*\\b(?:i|i've|we)(?: have| just| already| also)* (?:pushed|merged|committed|deployed|updated|fixed|added|changed|restarted|ran|tried|opened|created|renamed|installed|rebased)\\b)"
 
@@ -134,7 +134,7 @@ const INSIGHTS = make(
   `\\b(?:is|are) (?:auto-?generated|generated|vendored|read-?only|deprecated|frozen|legacy|code-?generated)\\b.*\\b(?:so |never|${NOT}|only|by)\\b`,
 )
 
-/** In this order: a sentence that corrects and states a rule is a correction. */
+/** Checked in this order: a sentence that both corrects and states a rule is a correction. */
 export const SIGNALS: readonly Signal[] = [
   ...CORRECTIONS,
   ...DECISIONS,
@@ -144,31 +144,31 @@ export const SIGNALS: readonly Signal[] = [
   ...PREFERENCES,
 ]
 
-/** What such a sentence must not look like, whatever else is in it. */
+/** Patterns of sentences that teach nothing, whatever else they contain. */
 export const EXCLUSIONS: readonly RegExp[] = [
-  // Asked, and not said.
+  // Questions.
   /\?["')\]]*$/,
   /^(?:can|could|would|should|do|does|did|is|are|was|were|have|has|had|what|which|who|why|how|where|when will|shall|may|might) (?:i|we|you|it|that|this|there|the|they|he|she|someone|people|users)\b(?! should)/,
   /^(?:what|which|who|how|where|why)(?:'s| is| are| does| do| did| not)\b/,
-  // On a condition, or somebody's guess.
+  // Conditions and guesses.
   /^(?:(?:and|but|also|so),? )?(?:if|unless|whether|suppose|assuming|in case)\b/,
   /\b(?:maybe|perhaps|i guess|i suppose|not sure|i wonder|up to you|whatever|if you (?:want|like|think|prefer)|i don'?t (?:know|care|mind)|either (?:way|is fine)|should (?:i|we)\b(?! not)|i think something|might want|don'?t (?:worry|bother|mind|forget)|let me know|tell me)\b/,
-  // For a while.
+  // Temporary instructions.
   /\b(?:for now|until|till|temporar\w+|this time|just this once|for today|today|tomorrow|tonight|this (?:once|week|morning|sprint|afternoon)|for the moment|right now|at the moment|next (?:week|sprint)|later today|this one time|while i(?:'m| am))\b/,
-  // Somebody else's words.
+  // Quoted statements of others.
   /^(?!i\b|we\b|you\b)(?:\S+ ){1,3}?(?:says?|said|told|wrote|writes|recommends?|suggests?|claims?)\b/,
   /\baccording to\b/,
   /\b(?:he|she|they|someone|somebody|colleague|boss|manager|(?:the|my|our|a|your) (?:reviewers?|customers?|clients?|users?|linter|compiler|docs?|documentation|errors?|readme|ticket|issue|spec|logs?|server|tool|bot|model|warnings?|page|article|author|book|manual|colleague|boss|manager|lead|message|comment|guide|tutorial|website|internet|ai|plugin|rule)|it) (?:said|says?|told|wrote|writes|asked|suggests?|suggested|recommends?|recommended|thinks?|claims?|complains?|reads?)\b/,
-  // What a program's users want is what is to be built.
+  // A wish of a program's users is a requirement to be built.
   /\b(?:users?|customers?|people|visitors?|admins?|readers?|as an? \w+(?: \w+)?) (?:can |may |could |should |might |would |actually |who |i )?(?:prefers?|want|wants|decides?|likes?|chooses?|actually)\b/,
-  // What a program is to do at its own time.
+  // A program's behaviour at a given time.
   /^(?:the|an?|it|this|that|they|these|those|every|each|all|our|my) (?!rule|convention|style|way|reason|team)[^,]*\b(?:should|must|shall|has to|have to|needs? to|can|will|may)\b.*\b(?:always|never)\b/,
   /^(?:when|once|after|before|on|as soon as|in the|while|during) (?!you\b|we\b|(?:this|future)\b|\w+ing\b).*\b(?:always|never)\b/,
-  // Work to be done, with the words in it.
+  // Work to be done whose description contains such words.
   /^(?:please )?(?:implement|build|create|refactor|migrate|translate|convert|fix|document|review|proofread|explain|list|compare|compute|count|find|grep|search|summari[sz]e|extract|generate|draft|design|describe|investigate|analy[sz]e|write (?:a|an|tests?|some|the|me|code)|add (?:a|an|the|some|support)|change the (?:text|label|title|wording)|rename|set the|handle the case|make sure the|remember to|show me)\b(?!.*\b(?:from now on|going forward)\b)/,
   /^(?:no+[,. ]+)(?:thanks|thank you|problem|worries|need|rush|idea|hurry)\b(?!.*[,;] ?(?:no|but|use))/,
   /^(?:no+[,. ]+)(?:go ahead|do (?:whatever|as you|what you|it (?:again|yourself))|keep going|try (?:it )?(?:again|once more)|continue|(?:do|leave|keep|use|try) (?:it|that|this)[.!]*$|that's (?:all|fine|ok|it))/,
-  // An order to repair, and not what is right.
+  // An order to repair something, without what is right.
   /^(?:no,? )?(?:that|this|it)(?:'s| is| was) (?:\w+ )?(?:wrong|incorrect|not (?:right|correct|true))[.!,;:–— -]+(?:please )?(?:fix|check|look|revert|undo|redo|try|retry|run|correct|see|can|could|why|what|how|again|sorry|thanks)\b/,
   // Examples of such sentences.
   /\b(?:such as|for example|e\.g\.|called|labelled|labeled|says|reads|text|string|phrase|regex|pattern) ?:? ?["'`“«]¤/,

@@ -15,7 +15,6 @@ const OFF = "Learning is switched off in this project."
 const learnedArguments = (z: Zod) => z.object({ query: z.string().optional() })
 const forgetArguments = (z: Zod) => z.object({ id: z.string(), reason: z.string() })
 
-/** The tools as OpenCode wants them. */
 export const createTools = (load: () => Promise<LearningFeature | undefined>): Record<string, ToolDefinition> => ({
   [LEARNED_TOOL]: {
     description: LEARNED_DESCRIPTION,
@@ -32,5 +31,5 @@ export const createTools = (load: () => Promise<LearningFeature | undefined>): R
   },
 })
 
-/** Takes them out of a request. */
+/** Removes the tools from a request. */
 export const disableLearningTools = (messages: readonly StoredMessage[]): void => disableTools(messages, LEARNING_TOOLS)

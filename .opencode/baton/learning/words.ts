@@ -15,7 +15,7 @@ const SMALL = new Set(
 
 const WORD = /[\p{L}\p{N}_$@][\p{L}\p{N}_$.+#/@-]*/gu
 
-/** Plural and tense off, so that "tests" and "testing" meet "test". Names with signs in them stay as they are. */
+/** Removes plural and tense endings, so that "tests" and "testing" match "test". Words with other characters stay unchanged. */
 const stem = (word: string): string => {
   if (!/^[a-z]{4,}$/.test(word)) return word
   const base = word.replace(/(?:ies)$/, "y").replace(/(?:(?<=[^aeious])s|(?<=(?:ss|sh|ch|x))es)$/, "")
@@ -24,7 +24,7 @@ const stem = (word: string): string => {
 
 const unquoted = (word: string): string => word.replace(/^[@$]+(?=\w)|[./-]+$/g, "")
 
-/** The words of a text that carry what it is about, in their order, lower case and stemmed. */
+/** Returns the words that carry a text's meaning, in order, lower case and stemmed. */
 export const contentWords = (text: string): string[] =>
   (text.toLowerCase().replaceAll(/[’']/g, " ").match(WORD) ?? [])
     .map(unquoted)
@@ -35,8 +35,8 @@ const OPENER = /^(?:(?:no+|nope|nah|wait|ok|okay|hmm*|sorry|please|thanks|actual
 const NEGATION = /\b(?:not|never|no|avoid|stop|without)\b|n['’]?t\b|\binstead of\b|\brather than\b|\bover\b/gi
 
 /**
- * Names what a sentence says, so that saying it again in another spelling gives the same name: its content words in their
- * order, and where it says no. Pure.
+ * Names a sentence by its content: its content words in order, and the position of its negations. The same statement in another
+ * spelling has the same key. Pure.
  *
  * @returns 12 hex digits
  */
@@ -46,10 +46,10 @@ export const learningKey = (sentence: string): string => {
   return createHash("sha256").update(words).digest("hex").slice(0, 12)
 }
 
-/** What a sentence asks for and what it rules out, in content words. */
+/** The content words of what a sentence asks for and of what it rules out. */
 type Claim = { readonly wanted: readonly string[]; readonly unwanted: readonly string[] }
 
-/** What follows is ruled out, up to the end of its clause. */
+/** Words that rule out what follows them, up to the end of the clause. */
 const AGAINST =
   /\b(?:instead of|rather than|over|not|never|avoid|stop|without)\b|\b(?:do|does|should|must|wo|ca)n['’]?t\b/i
 const CLAUSE_END = /[,;:.!—–]|\b(?:use|but|instead|prefer)\b/i
@@ -75,7 +75,7 @@ const isWithin = (some: readonly string[], others: readonly string[]): boolean =
   some.length > 0 && some.every((word) => others.includes(word))
 
 const NUMBER = /\b\d+\b/g
-/** "4 spaces" and "2 spaces": the same words, another number. */
+/** True for "4 spaces" and "2 spaces": the same words, another number. */
 const differsInNumber = (one: string, other: string): boolean => {
   const [first, second] = [contentWords(one).join(" "), contentWords(other).join(" ")]
   const words = contentWords(one.replaceAll(NUMBER, "")).length
@@ -83,8 +83,8 @@ const differsInNumber = (one: string, other: string): boolean => {
 }
 
 /**
- * Whether a newer sentence takes back what an older one asked for. Sure cases alone: one wants what the other rules out
- * and the other way round, one rules out just what the other wants, or they differ in a number and nothing else. Pure.
+ * Tells whether a newer sentence revokes an older one. Certain cases only: each wants what the other rules out, one rules out
+ * exactly what the other wants, or they differ in nothing but a number. Pure.
  */
 export const contradicts = (newer: string, older: string): boolean => {
   const [now, before] = [readClaim(newer), readClaim(older)]
