@@ -1,6 +1,6 @@
-/** Baton adds at most this many characters to a request … */
+/** Limit of what Baton adds to a request. */
 export const MAX_ADDED_CHARACTERS = 12_000
-/** … and at most this share of the model's context, so that no addition can start a compaction loop. */
+/** The same as a share of the model's context, so that no addition can start a compaction loop. */
 const MAX_CONTEXT_SHARE = 0.1
 /** Assumed while a model's context is unknown: small enough for any model that can do agent work. */
 export const UNKNOWN_CONTEXT_TOKENS = 32_000
@@ -8,7 +8,7 @@ export const UNKNOWN_CONTEXT_TOKENS = 32_000
 /** OpenCode's own estimate for Latin text. */
 const CHARACTERS_PER_TOKEN = 4
 
-/** What a text costs, as a share of everything that may be added: 1 is the whole budget. */
+/** Cost of a text as a share of all that may be added: 1 is the whole budget. */
 export type Budget = {
   cost(text: string): number
   head(text: string, share: number): string
@@ -18,7 +18,7 @@ export type Budget = {
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
 
 /**
- * A meter for a model with `contextTokens` of context.
+ * The budget for a model with `contextTokens` of context.
  *
  * Latin text counts four characters a token, anything else one character a token, which is never less than what
  * tokenizers make of it.
@@ -58,64 +58,63 @@ export const createBudget = (contextTokens: number): Budget => {
   }
 }
 
-/** A piece of what Baton adds. Pieces stand in the order given; room goes to the lowest `rank` first. */
+/** One section of an addition. Sections stand in the given order; room goes to the lowest `priority` first. */
 export type Section = {
   name: string
   text: string
-  rank: number
-  /** The largest share of the budget this piece may take while others still wait for room. */
-  share: number
-  /** Where the whole of it can be read, for the notice that names a cut. */
+  priority: number
+  /** Largest share of the budget that it may take while others still need room. */
+  maxShare: number
+  /** Place of the whole text, for the notice about a cut. */
   source: string
 }
 
 const NOTICE_ROOM = 120
 
-const cutNotice = (piece: Section, kept: number): string =>
-  `[${piece.name} cut to ${kept} of ${piece.text.length} characters; the whole is in ${piece.source}]`
+const cutNotice = (section: Section, kept: number): string =>
+  `[${section.name} cut to ${kept} of ${section.text.length} characters; the whole is in ${section.source}]`
 
-const shorten = (piece: Section, share: number, meter: Budget): string => {
-  const room = share - meter.cost("x".repeat(NOTICE_ROOM))
-  const head = meter.head(piece.text, Math.max(room, 0) * 0.7)
-  const tail = meter.tail(piece.text.slice(head.length), Math.max(room, 0) * 0.3)
+const shorten = (section: Section, share: number, budget: Budget): string => {
+  const room = share - budget.cost("x".repeat(NOTICE_ROOM))
+  const head = budget.head(section.text, Math.max(room, 0) * 0.7)
+  const tail = budget.tail(section.text.slice(head.length), Math.max(room, 0) * 0.3)
   const kept = head.length + tail.length
   if (kept === 0) return ""
-  return tail === "" ? `${head}\n${cutNotice(piece, kept)}` : `${head}\n${cutNotice(piece, kept)}\n${tail}`
+  return tail === "" ? `${head}\n${cutNotice(section, kept)}` : `${head}\n${cutNotice(section, kept)}\n${tail}`
 }
 
 /**
- * Joins pieces within the budget. What had to be cut says so in place; what found no room at all is named in a last
- * line.
+ * Joins sections within the budget. A cut is noted in place; sections without room are named in a last line.
  *
  * @returns text whose cost is at most 1
  */
-export const fitSections = (pieces: readonly Section[], meter: Budget): string => {
-  const present = pieces.filter((piece) => piece.text.trim() !== "")
-  const separator = meter.cost("\n\n")
+export const fitSections = (sections: readonly Section[], budget: Budget): string => {
+  const present = sections.filter((section) => section.text.trim() !== "")
+  const separator = budget.cost("\n\n")
   let left = 1 - separator * present.length
-  if (present.length > 0) left -= meter.cost("x".repeat(Math.min(NOTICE_ROOM * 2, 240)))
-  const ranked = present.toSorted((a, b) => a.rank - b.rank)
+  if (present.length > 0) left -= budget.cost("x".repeat(Math.min(NOTICE_ROOM * 2, 240)))
+  const ranked = present.toSorted((a, b) => a.priority - b.priority)
   const granted = new Map<Section, number>()
-  for (const piece of ranked) {
-    const grant = Math.max(0, Math.min(meter.cost(piece.text), piece.share, left))
-    granted.set(piece, grant)
+  for (const section of ranked) {
+    const grant = Math.max(0, Math.min(budget.cost(section.text), section.maxShare, left))
+    granted.set(section, grant)
     left -= grant
   }
-  for (const piece of ranked) {
-    const grant = granted.get(piece) ?? 0
-    const more = Math.max(0, Math.min(meter.cost(piece.text) - grant, left))
-    granted.set(piece, grant + more)
+  for (const section of ranked) {
+    const grant = granted.get(section) ?? 0
+    const more = Math.max(0, Math.min(budget.cost(section.text) - grant, left))
+    granted.set(section, grant + more)
     left -= more
   }
   const leftOut: string[] = []
-  const texts = present.flatMap((piece) => {
-    const grant = granted.get(piece) ?? 0
-    if (meter.cost(piece.text) <= grant + Number.EPSILON * 1_000) return [piece.text]
-    const short = shorten(piece, grant, meter)
-    if (short === "") leftOut.push(`${piece.name} (${piece.source})`)
+  const texts = present.flatMap((section) => {
+    const grant = granted.get(section) ?? 0
+    if (budget.cost(section.text) <= grant + Number.EPSILON * 1_000) return [section.text]
+    const short = shorten(section, grant, budget)
+    if (short === "") leftOut.push(`${section.name} (${section.source})`)
     return short === "" ? [] : [short]
   })
   if (leftOut.length > 0)
-    texts.push(meter.head(`[left out for want of room: ${leftOut.join(", ")}]`, meter.cost("x".repeat(240))))
+    texts.push(budget.head(`[left out for want of room: ${leftOut.join(", ")}]`, budget.cost("x".repeat(240))))
   return texts.join("\n\n")
 }

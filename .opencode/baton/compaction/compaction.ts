@@ -13,16 +13,16 @@ import { originalSpecification, type SessionState, type SessionStates, withoutOw
 import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
 
-/** Everything for the prompt but the prior summary, which only the hook itself can tell. */
+/** Everything for the prompt but the previous summary, which only the hook can find. */
 type Prepared = { readonly binding: SessionTask; readonly found: CompactionContext; readonly instructions: string }
 
-/** What was prepared longer ago belongs to a compaction that did not come. */
+/** Older preparations belong to a compaction that never came. */
 export const PREPARATION_MS = 5_000
 
 type Preparations = {
-  /** OpenCode has stored the request for a compaction; what it does until it calls the hook takes longer than reading. */
+  /** Starts reading when OpenCode stores the request for a compaction, some time before it calls the hook. */
   begin(sessionID: string): void
-  /** What was begun, or, when nothing fresh was, the same now. @returns undefined for a session without a task */
+  /** Gives what was started recently, else reads now. @returns undefined for a session without a task */
   take(sessionID: string): Promise<Prepared | undefined>
   forget(sessionID: string): void
 }
@@ -32,7 +32,7 @@ export const createPreparations = (
     tasks: Pick<TaskRegistry, "find">
     journals: Pick<SessionStates, "load">
     log: Log
-    /** Milliseconds that only ever grow. */
+    /** Monotonic, in milliseconds. */
     clock: () => number
   },
 ): Preparations => {
@@ -71,19 +71,19 @@ export const createPreparations = (
 
 type PreviousSummaries = {
   /**
-   * Begins the search that `find` would have to wait for, and ends it as soon as it is no longer needed.
+   * Starts the search that `find` would have to wait for.
    *
    * @param isOver asked before each page
    */
   prepare(sessionID: string, isOver: () => boolean): void
   /**
-   * The summary that the new one must carry over: the newest with a text, in full. Called from the compacting hook.
+   * Finds the summary that the new one must carry over: the newest with a text, in full. Called from the compacting hook.
    *
-   * @param turnSeen whether this process has seen a turn of the session: a turn shows every summary there is, so that
-   *   only a session resumed right into its compaction has to be searched
-   * @param isBehindAnother whether no turn has come since the last compaction, whose summary need not be recorded yet
-   *   (1.14 often compacts twice in a row)
-   * @returns undefined when there is none, or when this OpenCode shows the very same one to the summariser itself
+   * @param turnSeen a turn of the session ran in this process: it showed every summary, so that only a session resumed right
+   *   into its compaction has to be searched
+   * @param isBehindAnother no turn has run since the last compaction, whose summary may not be recorded yet (1.14 often
+   *   compacts twice in a row)
+   * @returns undefined when there is none, or when this OpenCode shows the same one to the summariser itself
    */
   find(
     sessionID: string,
@@ -94,7 +94,7 @@ type PreviousSummaries = {
 }
 
 const PAGE_MESSAGES = 50
-/** Between two compactions in a row there are the summary, a message to go on, and the next request. */
+/** Two compactions in a row have the summary, a continue message and the next request between them. */
 const BEHIND_MESSAGES = 10
 const MAX_PAGES = 10
 const SEARCH_DEADLINE_MS = 700
@@ -178,16 +178,16 @@ type CompactionDeps = ContextDeps & {
   now: () => Date
 }
 
-/** As many of the newest messages as surely hold a compaction that has just ended. */
+/** Enough of the newest messages to hold a compaction that has just ended. */
 const NEWEST_MESSAGES = 20
 
-/** Prepares the summariser's prompt and records what came of it. */
+/** Prepares the summariser's prompt and records the summary. */
 export type Compaction = Recorder & {
-  /** OpenCode has stored the request for a compaction: what the hook will need is read now. */
+  /** Starts reading for the hook when OpenCode stores the request for a compaction. */
   begin(sessionID: string): Promise<void>
   /** @returns the change to the compacting hook's output, or nothing for a session without a task */
   preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
-  /** For a compaction that no turn follows, such as a manual one. */
+  /** Records a compaction that no turn follows, such as a manual one. */
   recordNewest(sessionID: string): Promise<void>
   forget(sessionID: string): void
 }
@@ -231,7 +231,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       see(sessionID, { gathered: found, isSummaryExpected: true, hasCompacted: true, isUncompacted: false })
       const specification = originalSpecification(journal, binding.taskID, taskInLedger(found.identity)?.specification)
       await journals.update(sessionID, (current) => ({ ...current, specification }))
-      // Nothing waits for the disk here: what was gathered is in memory, and the record that follows is saved in turn.
+      // Not awaited: the context is in memory, and the record that follows is saved in turn.
       void journals.save(sessionID)
       return () => {
         const { prompt, block } = renderCompactionPrompt({
@@ -240,7 +240,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           facts: found.facts,
           ...(priorSummary === undefined ? {} : { priorSummary }),
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
-          meter: createBudget(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
+          budget: createBudget(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
         })
         output.prompt = prompt
         output.context.push(block)

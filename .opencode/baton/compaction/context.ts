@@ -63,18 +63,18 @@ export type ContextDeps = {
   log: Log
 }
 
-/** All that a compaction's texts are made from. Each part falls back on its own; none can fail the whole. */
+/** The material for a compaction's texts. Each part has a fallback of its own. */
 export type CompactionContext = {
   identity: TaskIdentity
   facts: Facts
   /** The handoff section that stands in the task's description. */
   handoff?: string
-  /** This process prepared the compaction itself, so that no other can have recorded it. */
+  /** Loaded by this process before the compaction, so that no other process can have recorded it. */
   wasPrefetched?: true
 }
 
 const LEDGER_DEADLINE_MS = 2_000
-/** Beside the ledger's: on a busy machine half a second passes before a small file is read. */
+/** Runs beside the ledger's: a busy machine takes half a second to read a small file. */
 const PROMPT_FILE_DEADLINE_MS = 1_500
 const NOT_READ_IN_TIME = `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
 
@@ -92,7 +92,7 @@ const readLedgerTask = async (
   return read
 }
 
-/** The protocol comes with the role's heading, and not otherwise. */
+/** Only a role's heading brings its protocol. */
 const readProtocol = async (deps: IdentityDeps, binding: SessionTask): Promise<string> => {
   const { taskID, role, hasRoleHeading, sessionID } = binding
   if (!hasRoleHeading) return ""
@@ -173,7 +173,7 @@ export const loadContext = async (
   }
 }
 
-/** prompts/handoff.md as it is now, or the built-in text with one log line that names the file and the reason. */
+/** Reads prompts/handoff.md, or gives the built-in text and logs the file and the reason. */
 export const readInstructions = async (deps: ContextDeps, sessionID: string): Promise<string> => {
   const read = await withDeadline(deps.prompts.read("handoff"), PROMPT_FILE_DEADLINE_MS)
   const file =

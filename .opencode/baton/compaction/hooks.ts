@@ -5,16 +5,16 @@ import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import { bundleRoot } from "../host/project.ts"
 
-/** In every task line and in much else: a cheap look that never misses one (docs/adr/0003). */
+/** Part of every task line: a cheap test that never misses one (docs/adr/0003). */
 const TASK_MARK = "Task:"
 const MAX_NEW_SESSIONS = 1_000
 
-/** In all, for the hook that OpenCode waits on before it asks for a summary. */
+/** For the hook that OpenCode waits for before it asks for a summary. */
 const COMPACTING_DEADLINE_MS = 3_000
 const MESSAGES_DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
 
-/** The events the feature wants; all others, a token delta above all, end at this set. */
+/** The events that the feature needs. All others, token deltas among them, cost one look-up. */
 const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "message.part.updated",
   "session.created",
@@ -25,26 +25,23 @@ const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
 
 type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 
-/** OpenCode's own helpers run on models of their own; their limits say nothing about the session's. */
+/** OpenCode's helper agents run on models of their own, whose limits say nothing about the session's model. */
 const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compaction"])
 
-/** The context of the session's own model; undefined when it is unknown, or the request a helper's. */
+/** Context size of the session's model in tokens; undefined when unknown or for a helper's request. */
 const contextTokensOf = ({ agent, model }: ModelRequest): number | undefined => {
   const name: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
   const contextTokens = model.limit.context
   return contextTokens > 0 && !HELPER_AGENTS.has(String(name)) ? contextTokens : undefined
 }
 
-/**
- * The compaction handoff's hooks. What is behind them is loaded at the first event or message that wants it, so that
- * OpenCode's start does not wait for it (docs/adr/0003).
- */
+/** The compaction handoff's hooks. The feature is loaded at the first event or message that needs it (docs/adr/0003). */
 export const createCompactionHooks = (core: Core): Hooks => {
   const feature = core.feature("compaction-handoff")
   const { log, hook } = feature
   /**
-   * When the sessions that began in this process and work on no task were created, as most of a person's sessions and their
-   * children: nothing about them has to be loaded or looked up. One that falls out is looked up like any other.
+   * Creation times of the sessions that began in this process without a task: nothing has to be loaded or looked up for
+   * them. An evicted one is looked up like any other.
    */
   const taskless = createLruMap<number>({ limit: MAX_NEW_SESSIONS })
   const load = lazy(async () => {
@@ -96,7 +93,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
       "experimental.session.compacting",
       COMPACTING_DEADLINE_MS,
       async ({ sessionID }, output) => {
-        // A fork may be compacted before its first request; a compaction is rare, so that its session is always looked up.
+        // A fork may be compacted before its first request. Compactions are rare: their sessions are always looked up.
         taskless.delete(sessionID)
         return (await load()).preparePrompt(sessionID, output)
       },
@@ -108,7 +105,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
         const sessionID = messages[0]?.info.sessionID ?? ""
         const createdAt = taskless.get(sessionID)
         if (createdAt !== undefined && messages.every(({ info }) => info.time.created >= createdAt)) return undefined
-        // A fork begins with copies of messages that are older than itself.
+        // A fork starts with copies of messages older than itself.
         taskless.delete(sessionID)
         return (await load()).addNote(messages)
       },

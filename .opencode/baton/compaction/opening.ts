@@ -20,18 +20,18 @@ export type EarlierHandoff = {
 }
 
 export type OpeningInput = {
-  /** `brief` is all that the message says beside which this stands, so that nothing is said twice. */
+  /** `brief` is the text of the message beside it, so that nothing is said twice. */
   identity: TaskIdentity
   /** Why the ledger could not be asked. */
   failure?: string
-  /** Of the ids that the ledger has, those most like an unknown one; absent when they could not be listed. */
+  /** Ids in the ledger that are most like an unknown one; absent when they could not be listed. */
   nearest?: readonly TaskSummary[]
   logs: LedgerTask["logs"]
   earlier?: EarlierHandoff
-  meter: Budget
+  budget: Budget
 }
 
-/** A notice for the user before the agent begins; two with the same `key` are the same. */
+/** A notice for the user before the agent starts; shown once for each `key`. */
 type OpeningProblem = { key: string; title: string; message: string }
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
@@ -45,7 +45,7 @@ const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
   return nearest.length === 0 ? " It has no tasks at all." : ` Nearest there: ${nearest.map(shownTask).join("; ")}.`
 }
 
-/** The task's fault; undefined when there is something to work on, or when the ledger could not be asked. */
+/** Reports an unknown or finished task; undefined for one to work on, or when the ledger could not be asked. */
 export const openingProblem = ({ identity, nearest }: OpeningInput): OpeningProblem | undefined => {
   const { taskID, ledger } = identity
   if (ledger === "unknown")
@@ -81,7 +81,7 @@ const leadText = (input: OpeningInput): string => {
     : `${about} ${binding}`
 }
 
-/** As people read it, to the minute; the zone is said. */
+/** Date and time to the minute, with the zone. */
 const shownTime = (time: string): string => `${time.slice(0, 16).replace("T", " ")} UTC`
 
 const handoffText = ({ title, text }: EarlierHandoff): string =>
@@ -114,33 +114,33 @@ const logText = (logs: LedgerTask["logs"]): string => {
 
 const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Section[] => {
   const source = `prog show ${identity.taskID}`
-  const log: Section = { name: "log", text: logText(logs), rank: 3.6, share: 0.12, source }
+  const log: Section = { name: "log", text: logText(logs), priority: 3.6, maxShare: 0.12, source }
   if (!earlier) return [log]
   const { brief = "" } = earlier
   const isNews = brief.trim() !== "" && !identity.brief.includes(brief.trim())
   return [
-    { name: "last handoff", text: handoffText(earlier), rank: 3.2, share: 0.35, source },
-    { name: "git", text: gitText(earlier), rank: 2.5, share: 0.05, source: "git log" },
+    { name: "last handoff", text: handoffText(earlier), priority: 3.2, maxShare: 0.35, source },
+    { name: "git", text: gitText(earlier), priority: 2.5, maxShare: 0.05, source: "git log" },
     {
       name: "earlier brief",
       text: isNews ? `## What the user asked that session for, word for word\n${brief.trim()}` : "",
-      rank: 3.1,
-      share: 0.2,
+      priority: 3.1,
+      maxShare: 0.2,
       source: `session ${earlier.title.sessionID}`,
     },
     log,
   ]
 }
 
-/** The text beside the message that names the task, in each request until the first compaction; within the budget. */
+/** Renders the text beside the message that names the task, for each request until the first compaction. */
 export const renderOpening = (input: OpeningInput): string => {
-  const { identity, meter } = input
-  const lead: Section = { name: "notice", text: leadText(input), rank: -1, share: 1, source: "the ledger" }
-  if (taskInLedger(identity) === undefined) return fitSections([lead], meter)
-  const pieces = [
+  const { identity, budget } = input
+  const lead: Section = { name: "notice", text: leadText(input), priority: -1, maxShare: 1, source: "the ledger" }
+  if (taskInLedger(identity) === undefined) return fitSections([lead], budget)
+  const sections = [
     lead,
     ...taskPieces(identity, { isBriefShown: true }),
     ...(identity.isChild ? [] : earlierPieces(input)),
   ]
-  return fitSections(pieces, meter)
+  return fitSections(sections, budget)
 }

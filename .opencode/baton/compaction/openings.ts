@@ -26,18 +26,18 @@ type OpeningDeps = Pick<ContextDeps, "prompts" | "run" | "root" | "log"> & {
 }
 
 export type Openings = {
-  /** A user's message arrived: what its request needs is read beside what OpenCode does until then. */
+  /** Starts reading when a user's message arrives, beside OpenCode's own preparation of the request. */
   begin(binding: SessionTask, model: ModelName): Promise<void>
   /**
-   * The text for a request, the same each time once the ledger has given the task.
+   * Gives the text for a request: the same each time once the ledger has given the task.
    *
-   * @param beside all that the message says beside which it stands
+   * @param beside the text of the message beside it
    */
   find(binding: SessionTask, model: ModelName, beside: string): Promise<Opening>
   forget(sessionID: string): void
 }
 
-/** How long a request waits, from its message on; what comes later is there for the next request. */
+/** A request waits this long from its message on. A later answer is in the next request. */
 const REQUEST_DEADLINE_MS = 1_500
 const LEDGER_DEADLINE_MS = 5_000
 const TOAST_MS = 10_000
@@ -50,10 +50,10 @@ type Material = {
 
 type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
 
-/** The text beside the message that names a session's task: made once, kept with the session. */
+/** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
   const { ledger, journals, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
-  /** The reading for the next request of a session, and when it began. */
+  /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
 
   const findNearest = async (taskID: string): Promise<readonly TaskSummary[] | undefined> => {
@@ -66,7 +66,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     return ids.flatMap((id) => all.find((task) => task.id === id) ?? [])
   }
 
-  /** @param written the handoff that the ledger has, and those that a killed process left in the outbox */
+  /** @param written the handoffs in the ledger and in the outbox, where a killed process may have left one */
   const readEarlier = async (
     { sessionID, taskID }: SessionTask,
     written: readonly string[],
@@ -96,7 +96,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     (await journals.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
   const read = async (binding: SessionTask): Promise<Material> => {
-    // Before the ledger is asked: what is delivered meanwhile stands in one of the two.
+    // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const inOutbox = (await outbox.pending(binding.taskID)).flatMap((entry) =>
       entry.kind === "handoff" ? [entry.section] : [],
     )
@@ -118,7 +118,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     return begun
   }
 
-  /** The material, if the ledger and the rest gave it in time. */
+  /** The material, unless it is late. */
   const inTime = async ({ material, startedAt }: Reading): Promise<Material | undefined> => {
     const left = REQUEST_DEADLINE_MS - (performance.now() - startedAt)
     const outcome = await withDeadline(material, Math.max(0, left))
@@ -168,14 +168,14 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
         identity: { ...identity, brief: beside },
         logs,
         ...(nearest ? { nearest } : {}),
-        meter: createBudget(contextTokens),
+        budget: createBudget(contextTokens),
         ...(failure === undefined ? {} : { failure }),
         ...(earlier ? { earlier } : {}),
       }
       const isComplete = typeof identity.ledger === "object"
       const opening: Opening = { taskID, role, text: renderOpening(input), isComplete, problem: tell(input, before) }
       const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
-      // What this session is told at its beginning must not be lost at its first compaction.
+      // Kept for the first compaction, which must not lose it.
       await journals.update(sessionID, (journal) => ({
         ...journal,
         opening,

@@ -18,11 +18,11 @@ import {
 } from "./session-state.ts"
 import { parseHandoffTitle, renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
 
-/** The note for the next turns, and when the record reached the ledger, or is left to the outbox. */
+/** `delivered` resolves when the record reached the ledger or was left to the outbox. */
 type Recorded = { note: string; delivered: Promise<void> }
 
 export type Recorder = {
-  /** Records a compaction once, however often and from wherever it is reported. It is on disk when this resolves. */
+  /** Records a compaction once, however often it is reported. On disk when this resolves. */
   record(binding: SessionTask, compaction: CompletedCompaction): Promise<Recorded>
 }
 
@@ -35,7 +35,7 @@ type RecorderDeps = {
   now: () => Date
 }
 
-/** How long a delivery is tried at once; what is not there in time comes from the outbox later. */
+/** A delivery that takes longer is left to the outbox. */
 const DELIVERY_WAIT_MS = 1_000
 const NOTHING_TO_DELIVER = Promise.resolve()
 
@@ -53,8 +53,8 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
   const running = new Map<string, Promise<Recorded>>()
 
   /**
-   * What the journal does not know: it never reached the disk, is damaged, or another process went on with the session
-   * meanwhile. The session's newest handoff says it.
+   * Takes the count from the session's newest handoff where the stored state lacks it: it never reached the disk, is damaged,
+   * or another process went on with the session.
    */
   const recoverCount = async (
     { sessionID, taskID }: SessionTask,
@@ -74,7 +74,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     }))
   }
 
-  /** A fork begins with copies of its original's messages, summaries among them, which the original recorded. */
+  /** A fork starts with copies of its original's messages; their summaries are recorded already. */
   const isForkedCopy = async (
     { sessionID }: SessionTask,
     { createdAt, summaryID }: CompletedCompaction,
@@ -108,7 +108,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
       summary: compaction.summary,
       ...(lastHandoff ? { earlierHandoff: lastHandoff.text } : {}),
       isInherited: !hasOwnHandoff(journal),
-      meter: createBudget(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
+      budget: createBudget(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
     const note: ResumeNote = { requestID, taskID, role, text }
     if (isRecorded) {
@@ -119,7 +119,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     const wasCutOff = journal.recording === compaction.summaryID
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await journals.save(sessionID)
-    // Another process may have made and recorded it, and the ledger cannot be asked now.
+    // Another process may have recorded it, and the ledger cannot be asked now.
     const isUnsure = identity.ledger === undefined && !gathered.wasPrefetched
     const add = wasCutOff || isUnsure ? outbox.addIfMissing : outbox.add
     await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })

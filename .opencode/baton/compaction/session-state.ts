@@ -5,23 +5,23 @@ import type { JsonStore } from "../host/state.ts"
 import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
 import { ROLES, type Role } from "../task/parse.ts"
 
-/** What Baton remembers of one session's compactions, across restarts. */
+/** State of one session's compactions, kept across restarts. */
 export type SessionState = {
   version: 1
   /** Compactions recorded so far. */
   count: number
-  /** Ids of the summary messages that are recorded, or were by the session this one is a fork of; newest last. */
+  /** Ids of the recorded summary messages, those of the original of a fork included; newest last. */
   recorded: readonly string[]
-  /** The summary whose recording has begun: still there at the next start, it was cut off by a kill. */
+  /** The summary that is being recorded; still set at the next start after a kill. */
   recording?: string | undefined
   /** The newest summary that has a text. */
   lastHandoff?: { summaryID: string; text: string } | undefined
   /**
-   * The note for the turns after the newest compaction: the same text until the next one or another task, so that prompts
-   * stay cached.
+   * The note for the turns after the newest compaction: the same text until the next compaction or task, so that prompts stay
+   * cached.
    */
   note?: ResumeNote | undefined
-  /** The text beside the message that names the task, until the first compaction; kept, so that prompts stay cached. */
+  /** The text beside the message that names the task, until the first compaction; the same, so that prompts stay cached. */
   opening?: Opening | undefined
   /** The task's specification as first read from prog, for a description that loses it. */
   specification?: { taskID: string; text: string } | undefined
@@ -31,12 +31,12 @@ export type SessionState = {
 }
 
 /**
- * The text, and what it speaks of. `isComplete`: the ledger has the task, so that nothing is looked up again. `problem`: the
- * key of what the user was told.
+ * The text and its subject. `isComplete`: the ledger has given the task, so that it is not read again. `problem`: the key of
+ * the notice that the user has seen.
  */
 export type Opening = { taskID: string; role: Role; text: string; isComplete: boolean; problem?: string | undefined }
 
-/** A note, and what it speaks of: the compaction's request, and the task and role that the session had then. */
+/** A note and its subject: the compaction's request, and the session's task and role at that time. */
 export type ResumeNote = { requestID: string; taskID: string; role: Role; text: string }
 
 const REMEMBERED_SUMMARIES = 100
@@ -50,7 +50,7 @@ export const sessionStateSchema = (z: Zod): ZodType<SessionState> =>
     recorded: z.array(z.string()),
     recording: z.string().optional(),
     lastHandoff: z.object({ summaryID: z.string(), text: z.string() }).optional(),
-    // What another version wrote in another shape can be read from prog again.
+    // In the shape of another version: prog has the content.
     note: z
       .object({ requestID: z.string(), taskID: z.string(), role: z.enum(ROLES), text: z.string() })
       .optional()
@@ -75,14 +75,14 @@ export const sessionStateSchema = (z: Zod): ZodType<SessionState> =>
     }),
   })
 
-/** Journals by session: memory in front of the disk. */
+/** The states of all sessions: memory in front of the disk. */
 export type SessionStates = {
   load(sessionID: string): Promise<SessionState>
-  /** Changes the journal in memory and marks it for `save`. */
+  /** Changes the state in memory and marks it for `save`. */
   update(sessionID: string, change: (journal: SessionState) => SessionState): Promise<SessionState>
   /** Writes what changed. @returns whether the disk has the newest state */
   save(sessionID: string): Promise<boolean>
-  /** Resolves when everything is written that can be. */
+  /** Writes all changes that the disk takes. */
   saveAll(): Promise<void>
   forget(sessionID: string): Promise<void>
 }
@@ -90,7 +90,7 @@ export type SessionStates = {
 export const createSessionStates = (
   store: Pick<JsonStore<SessionState>, "read" | "write" | "remove">,
 ): SessionStates => {
-  /** The journals that are not on disk as they are. */
+  /** States with changes that are not on disk. */
   const unsaved = new Map<string, Promise<SessionState>>()
   const writing = createKeyedQueue()
   const recent = createLruMap<Promise<SessionState>>({ release: (sessionID) => void save(sessionID) })
@@ -133,7 +133,7 @@ export const createSessionStates = (
 
 type RecordedCompaction = { summaryID: string; summary: string }
 
-/** The journal with the note for the turns after this compaction. */
+/** Adds the note for the turns after this compaction. */
 export const withResumeNote = (
   journal: SessionState,
   { summaryID, summary }: RecordedCompaction,
@@ -144,7 +144,7 @@ export const withResumeNote = (
   note,
 })
 
-/** The journal with this summary among those that need no record. */
+/** Marks a summary as one that needs no record. */
 export const withKnown = (
   journal: SessionState,
   { summaryID }: Pick<RecordedCompaction, "summaryID">,
@@ -153,15 +153,15 @@ export const withKnown = (
   recorded: [...journal.recorded.filter((known) => known !== summaryID), summaryID].slice(-REMEMBERED_SUMMARIES),
 })
 
-/** Whether the newest handoff is of a compaction of the session's own. */
+/** Tells whether the newest handoff is of one of the session's own compactions. */
 export const hasOwnHandoff = ({ lastHandoff, recorded }: SessionState): boolean =>
   lastHandoff !== undefined && recorded.includes(lastHandoff.summaryID)
 
-/** The journal as it is to a conversation that shows no compaction. */
+/** The state for a conversation that shows no compaction. */
 export const withoutOwnHandoff = (journal: SessionState): SessionState =>
   hasOwnHandoff(journal) ? { ...journal, lastHandoff: undefined } : journal
 
-/** The journal after the compaction with this summary was recorded. */
+/** Marks the compaction with this summary as recorded. */
 export const withRecorded = (
   journal: SessionState,
   compaction: RecordedCompaction,
@@ -172,7 +172,7 @@ export const withRecorded = (
   recording: undefined,
 })
 
-/** The specification of this task as the session first read it, or as it was read now. */
+/** The specification of this task as first read in this session. */
 export const originalSpecification = (
   { specification }: SessionState,
   taskID: string,

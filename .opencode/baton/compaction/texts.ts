@@ -5,7 +5,7 @@ import { type Budget, fitSections, type Section } from "./budget.ts"
 
 type TaskInLedger = { title: string; status: string; definitionOfDone?: string; specification: string }
 
-/** What the task block is made of. `ledger` is absent when prog could not be asked, "unknown" when it has no such task. */
+/** Content of the task block. `ledger` is absent when prog could not be asked, "unknown" when it has no such task. */
 export type TaskIdentity = {
   taskID: string
   role: Role
@@ -60,10 +60,9 @@ const section = (heading: string, text: string | undefined): string =>
   text?.trim() ? `### ${heading}\n${text.trim()}` : ""
 
 /**
- * The task block in pieces, most needed first in rank. Nothing stands in it twice: a specification or protocol that the
- * brief already holds is left to the brief.
+ * The sections of the task block. A specification or protocol that the brief already holds is left out.
  *
- * @param options `isBriefShown`: the brief stands right beside the block already
+ * @param options `isBriefShown`: the brief stands beside the block
  */
 export const taskPieces = (identity: TaskIdentity, { isBriefShown = false } = {}): Section[] => {
   const { taskID, role } = identity
@@ -78,53 +77,53 @@ export const taskPieces = (identity: TaskIdentity, { isBriefShown = false } = {}
       ? `${brief.slice(0, SHOWN_BRIEF_CHARACTERS)}\n[brief cut to ${SHOWN_BRIEF_CHARACTERS} of ${brief.length} characters]`
       : brief
   return [
-    { name: "identity", text: identityText(identity), rank: 0, share: 0.3, source: inProg },
+    { name: "identity", text: identityText(identity), priority: 0, maxShare: 0.3, source: inProg },
     {
       name: "definition of done",
       text: section("Definition of done", ledger?.definitionOfDone),
-      rank: 1,
-      share: 0.2,
+      priority: 1,
+      maxShare: 0.2,
       source: inProg,
     },
-    { name: "key commands", text: commandsText(identity), rank: 2, share: 0.2, source: `prompts/${role}.md` },
+    { name: "key commands", text: commandsText(identity), priority: 2, maxShare: 0.2, source: `prompts/${role}.md` },
     {
       name: "brief",
       text: isBriefShown ? "" : section("Brief, in the user's own words", shownBrief),
-      rank: 3,
-      share: 0.35,
+      priority: 3,
+      maxShare: 0.35,
       source: "the session's first message",
     },
     {
       name: "specification",
       text: section("Specification", once(specification)),
-      rank: 4,
-      share: 0.25,
+      priority: 4,
+      maxShare: 0.25,
       source: inProg,
     },
     {
       name: "protocol",
       text: section("How to work", once(protocol)),
-      rank: 5,
-      share: 0.12,
+      priority: 5,
+      maxShare: 0.12,
       source: `prompts/${role}.md`,
     },
   ]
 }
 
-/** Which compaction a handoff section is of, as its title says. */
+/** The compaction of a handoff section, from its title. */
 export type HandoffTitle = {
   /** The session's compactions so far, this one included. */
   readonly number: number
   readonly sessionID: string
   /** Id of the message that holds the summary. */
   readonly summaryID: string
-  /** When it was written: ISO 8601, UTC. */
+  /** Time of writing: ISO 8601, UTC. */
   readonly at: string
 }
 
 const TITLE = /^# Handoff after compaction (\d+) \(session (\w+), summary (\w+), ([0-9T:.-]+Z)\)/
 
-/** The compaction that a section is of; undefined for text that does not begin with such a title. */
+/** Reads the title of a section; undefined for text without one. */
 export const parseHandoffTitle = (section: string): HandoffTitle | undefined => {
   const [, number, sessionID, summaryID, at] = TITLE.exec(section) ?? []
   if (number === undefined || sessionID === undefined || summaryID === undefined || at === undefined) return undefined
@@ -132,7 +131,7 @@ export const parseHandoffTitle = (section: string): HandoffTitle | undefined => 
 }
 
 /**
- * What `prog show` shows of a compaction.
+ * Renders the section that `prog show` shows of a compaction.
  *
  * @param earlier the newest handoff that has a text, for a summary that has none
  */
@@ -156,32 +155,32 @@ type CompactionPromptInput = {
   facts: Facts
   /** The summary to carry over, unless the conversation still shows it. */
   priorSummary?: string
-  /** What other plugins had put into output.context, which a replaced prompt would drop. */
+  /** Additions of other plugins in output.context, which a replaced prompt would drop. */
   otherContext: readonly string[]
-  meter: Budget
+  budget: Budget
 }
 
-/** The facts as a piece: least in rank, since git and prog can tell most of them again. */
+/** The facts come last in priority: git and prog can give most of them again. */
 const factsPiece = (facts: Facts): Section => ({
   name: "facts",
   text: renderFacts(facts),
-  rank: 6,
-  share: 0.25,
+  priority: 6,
+  maxShare: 0.25,
   source: "git and the session's own messages",
 })
 
 /** Task block and facts within the budget; the same text goes to the prompt and to output.context. */
-const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, meter: Budget): string =>
-  fitSections([...taskPieces(identity), factsPiece(facts)], meter)
+const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, budget: Budget): string =>
+  fitSections([...taskPieces(identity), factsPiece(facts)], budget)
 
 /**
  * The whole text that replaces OpenCode's compaction prompt.
  *
- * The prior summary is carried in full and outside the budget: OpenCode's own prompt carries it too, and dropping it is
- * what makes agents forget.
+ * The previous summary is carried in full, outside the budget: OpenCode's own prompt carries it too, and without it agents
+ * forget.
  */
 export const renderCompactionPrompt = (input: CompactionPromptInput): { prompt: string; block: string } => {
-  const block = renderTaskAndFacts(input.identity, input.facts, input.meter)
+  const block = renderTaskAndFacts(input.identity, input.facts, input.budget)
   const prior = input.priorSummary?.trim()
   const parts = [
     input.instructions.trim(),
@@ -200,15 +199,15 @@ export const renderCompactionPrompt = (input: CompactionPromptInput): { prompt: 
 type ResumeNoteInput = {
   identity: TaskIdentity
   facts: Facts
-  /** Which compaction of this session this was, from 1; 0 for one of the session that it is a fork of. */
+  /** Number of the compaction in this session, from 1; 0 for one made before the session was forked. */
   number: number
-  /** What the summariser wrote, trimmed; empty when it wrote nothing. */
+  /** The summary, trimmed; empty when the summariser wrote nothing. */
   summary: string
   /** The newest handoff with a text before this one; stands in for an empty summary. */
   earlierHandoff?: string
-  /** Another session wrote that one, so that this summary is the first to carry it on: it may have left it out. */
+  /** Another session wrote that one: this summary is the first that could carry it on, and may not. */
   isInherited?: boolean
-  meter: Budget
+  budget: Budget
 }
 
 const recordText = ({ identity: { taskID, ledger }, summary }: ResumeNoteInput): string => {
@@ -240,16 +239,16 @@ const earlierText = ({ summary, earlierHandoff = "", isInherited = false }: Resu
   return `## ${heading}\n${text}`
 }
 
-/** What the agent reads next to the summary in the turns after a compaction: at most the budget, all of it included. */
+/** Renders the note beside the summary for the turns after a compaction, within the budget. */
 export const renderNote = (input: ResumeNoteInput): string => {
-  const { identity, facts, meter } = input
+  const { identity, facts, budget } = input
   const show = `prog show ${identity.taskID}`
-  const pieces: Section[] = [
-    { name: "notice", text: leadText(input), rank: -2, share: 1, source: show },
+  const sections: Section[] = [
+    { name: "notice", text: leadText(input), priority: -2, maxShare: 1, source: show },
     ...taskPieces(identity),
-    { name: "earlier handoff", text: earlierText(input), rank: 3.5, share: 0.35, source: show },
+    { name: "earlier handoff", text: earlierText(input), priority: 3.5, maxShare: 0.35, source: show },
     factsPiece(facts),
-    { name: "next", text: nextText(input), rank: -1, share: 1, source: show },
+    { name: "next", text: nextText(input), priority: -1, maxShare: 1, source: show },
   ]
-  return fitSections(pieces, meter)
+  return fitSections(sections, budget)
 }

@@ -12,11 +12,11 @@ import type { CompactionContext } from "./context.ts"
 import type { Openings } from "./openings.ts"
 import type { SessionStates } from "./session-state.ts"
 
-/** What is under way for each session, so that a deleted one is forgotten after the last of it and not before. */
+/** Work in progress by session: a deleted session is forgotten after the last of it. */
 type SessionWork = {
   /** @returns `work` itself */
   begin<T>(sessionID: string, work: Promise<T>): Promise<T>
-  /** Resolves when nothing is under way for the session; what failed is over as well. */
+  /** Resolves when no work is in progress for the session; failed work counts as done. */
   over(sessionID: string): Promise<void>
 }
 
@@ -31,22 +31,22 @@ export const createSessionWork = (): SessionWork => {
       return work
     },
     over: async (sessionID) => {
-      // More may begin while the rest ends.
+      // More may start while the rest ends.
       for (let all = underWay.get(sessionID); all; all = underWay.get(sessionID)) await all
     },
   }
 }
 
-/** Tool calls come in bursts; the journal is written once a burst is over. */
+/** Tool calls come in bursts: the state is written once after each burst. */
 const SAVE_DELAY_MS = 500
 
-/** Keeps the activity of sessions that have a task; sees nothing of the others. */
+/** Tracks the activity of sessions with a task. */
 type ActivityTracker = {
   toolUsed(sessionID: string, use: ToolUse): void
-  /** @param files paths that a step's snapshot saw change */
+  /** @param files paths that changed between a step's snapshots */
   snapshotTaken(sessionID: string, files: readonly string[]): void
   forget(sessionID: string): void
-  /** Stops the timers; what they would have saved stays in memory only. */
+  /** Stops the timers; unsaved activity stays in memory. */
   stop(): void
 }
 
@@ -73,7 +73,7 @@ const createActivityTracker = ({
   }
 
   const update = async (sessionID: string, change: (activity: Activity) => Activity): Promise<void> => {
-    // The task of a session that goes on may still be searched for in its history.
+    // The search for a resumed session's task may still be running.
     if (!tasks.cached(sessionID) && !(await tasks.find(sessionID))) return
     void journals.update(sessionID, (journal) => ({ ...journal, activity: change(journal.activity) }))
     saveSoon(sessionID)
@@ -93,17 +93,17 @@ const createActivityTracker = ({
   }
 }
 
-/** What this process saw of one session. */
+/** Knowledge of one session that this process alone has. */
 export type SeenSession = {
-  /** What the compacting hook gathered, for the record that follows within seconds. */
+  /** Loaded by the compacting hook, for the record that follows within seconds. */
   gathered?: CompactionContext | undefined
-  /** Its turns pass through this process: what its conversation shows is known. */
+  /** A turn of the session ran in this process, so that its conversation is known. */
   isTurnSeen?: boolean
-  /** From 1.14 on the messages on their way to the summariser pass through here as well, without any summary. */
+  /** From 1.14 on, the transform hook also sees the messages for the summariser, which hold no summary. */
   isSummaryExpected?: boolean
-  /** No turn has passed since the compacting hook: what it led to is in no conversation that was seen. */
+  /** No turn has run since the compacting hook: its summary is in no conversation seen so far. */
   hasCompacted?: boolean
-  /** Its newest turn showed no compaction: there was none, or the user reverted it. */
+  /** The newest turn showed no compaction: there was none, or the user reverted it. */
   isUncompacted?: boolean
 }
 
@@ -111,7 +111,7 @@ export type TurnsDeps = {
   tasks: TaskRegistry
   journals: SessionStates
   openings: Openings
-  /** Loads what a compaction needs: a session that is not compacted does without. */
+  /** Loads the code for compactions, at the first one. */
   loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
@@ -122,12 +122,12 @@ export type TurnsDeps = {
 const NOTE_READY_MS = 2_500
 const TASK_DEADLINE_MS = 1_000
 
-/** The tool that an earlier session can be read with. */
+/** The tool that reads an earlier session. */
 const READ_TOOL = "read_session"
 
-/** Follows the sessions of a process turn by turn: their task, what was done in them, their compactions. */
+/** Follows the sessions turn by turn: their task, their activity, their compactions. */
 export type Turns = {
-  /** A user's message arrived and its task is known: what its request needs is asked for now. */
+  /** A user's message arrived: reading the task for its request starts now. */
   userArrived(sessionID: string, model: ModelName): void
   modelUsed(sessionID: string, contextTokens: number): void
   toolUsed(sessionID: string, use: ToolUse): undefined
@@ -151,7 +151,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
   }
 
   const forget = async (sessionID: string): Promise<void> => {
-    // A record that is being made would be kept again after it was forgotten.
+    // A record in progress would store the session again after it was forgotten.
     await work.over(sessionID)
     activity.forget(sessionID)
     seen.delete(sessionID)
@@ -168,8 +168,8 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
   }
 
   /**
-   * The user's message that names the session's task, else the first. A message that is changed breaks the provider's cache
-   * from there on, so that it is the same one in each request.
+   * The user's message that names the session's task, else the first. It is the same one in each request, since a changed
+   * message breaks the provider's cache from there on.
    */
   const findAnchor = (messages: readonly StoredMessage[], { taskID }: SessionTask): StoredMessage | undefined => {
     const users = messages.filter(({ info }) => info.role === "user")
@@ -193,7 +193,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
 
   return {
     userArrived: (sessionID, model) => {
-      // Before 1.14 no summary passes through here, so that what comes next is a turn.
+      // Before 1.14 the transform hook sees no summary request: the next call is a turn.
       see(sessionID, { isSummaryExpected: false })
       inBackground(sessionID, work.begin(sessionID, beginOpening(sessionID, model)))
     },
@@ -222,8 +222,8 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
       if (!binding) return undefined
       const recorded = compaction().then((loaded) => loaded.record(binding, completed))
       const { note, delivered } = await work.begin(sessionID, recorded)
-      // OpenCode may exit right after the next turn without telling its plugins (1.2.15 does), and observers look now; but
-      // the note must not come too late for its request.
+      // OpenCode may exit right after the next turn without telling its plugins (1.2.15), and observers look now; but the note
+      // must not be late for its request.
       await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
       return () => appendNote(messages, completed.requestID, note)
     },

@@ -22,7 +22,7 @@ const INPUT: OpeningInput = {
     ledger: LEDGER,
   },
   logs: [],
-  meter: createBudget(200_000),
+  budget: createBudget(200_000),
 }
 const without = (ledger: "unknown" | undefined): OpeningInput => {
   const { ledger: _, ...identity } = INPUT.identity
@@ -47,9 +47,9 @@ describe("the text of the first request", () => {
         text: long,
         brief: `${long}!`,
       },
-      meter: createBudget(20_000),
+      budget: createBudget(20_000),
     }
-    expect(input.meter.cost(renderOpening(input))).toBeLessThanOrEqual(1)
+    expect(input.budget.cost(renderOpening(input))).toBeLessThanOrEqual(1)
     expect(renderOpening(input)).toMatch(/last handoff cut to \d+ of \d+ characters/)
   })
 

@@ -19,7 +19,7 @@ const IDENTITY: TaskIdentity = {
   ledger: { title: "Teach CRLF", status: "in_progress", definitionOfDone: "tests pass", specification: "CRLF counts." },
 }
 const FACTS: Facts = { compactions: 2, activity: EMPTY_ACTIVITY, todos: [] }
-const meter = createBudget(200_000)
+const budget = createBudget(200_000)
 const count = (text: string, part: string): number => text.split(part).length - 1
 
 describe("the task block", () => {
@@ -65,7 +65,7 @@ describe("the task block", () => {
     () => {
       const identity: TaskIdentity = { ...IDENTITY, ledger: "unknown" }
       expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
-      const note = renderNote({ identity, facts: FACTS, number: 1, summary: "S.", meter })
+      const note = renderNote({ identity, facts: FACTS, number: 1, summary: "S.", budget })
       expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
       expect(note).not.toMatch(/already recorded|could not be asked/)
     },
@@ -85,7 +85,7 @@ describe("the compaction prompt", () => {
       identity: IDENTITY,
       facts: FACTS,
       otherContext: [],
-      meter,
+      budget,
       ...extra,
     })
 
@@ -116,7 +116,7 @@ describe("the note of the next turn", () => {
       number: 3,
       summary,
       earlierHandoff: "THE EARLIER HANDOFF",
-      meter: createBudget(contextTokens),
+      budget: createBudget(contextTokens),
     })
 
   test(promised("compaction.C6", "it says that a compaction happened and that the summary is recorded"), () => {
