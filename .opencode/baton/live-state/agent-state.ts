@@ -1,6 +1,6 @@
 import type { Extensions, LiveState, PendingQuestion, PermissionDetails } from "./protocol.ts"
 
-/** What OpenCode's events say of one root session, and nothing else of them. */
+/** The facts about one root session that are read from OpenCode's events. */
 export type Observation =
   | { readonly kind: "created" }
   | { readonly kind: "busy" }
@@ -16,7 +16,7 @@ export type Observation =
   | { readonly kind: "task-known"; readonly task: Extensions["task"] }
   | { readonly kind: "ended" }
 
-/** One root session's part of the published state, with what has to be remembered beside it. */
+/** One root session's part of the published state, and the values needed to update it. */
 export type AgentState = {
   readonly agent: LiveState["agent"]
   readonly focus: LiveState["tui_focus"]
@@ -30,11 +30,11 @@ export type AgentState = {
   readonly contextTokens: number | null
   /** The newest message whose tokens were counted. Ids ascend. */
   readonly countedMessageID: string
-  /** The newest message of a user's. */
+  /** The newest message of the user. */
   readonly spokenMessageID: string
 }
 
-/** More than any person keeps waiting. */
+/** More than a user leaves waiting. */
 const MAX_WAITING = 100
 
 export const NEW_AGENT: AgentState = {
@@ -51,7 +51,7 @@ export const NEW_AGENT: AgentState = {
   spokenMessageID: "",
 }
 
-/** Where a person's attention is: a permission first, since it holds the tool; then a question; else the prompt. */
+/** Sets what the user has to look at: a permission first, since it blocks the tool; then a question; else the prompt. */
 const withFocus = (state: AgentState): AgentState => {
   const [permission] = state.permissions
   const [question] = state.questions
@@ -81,10 +81,10 @@ const closed = (observation: never): never => {
 }
 
 /**
- * The rules of the protocol (docs/live-state.md) for one root session. Counters: `turn_count` on idle alone, once for each; `step_count` on
- * created, idle and the two permission events.
+ * Applies the rules of the protocol (docs/live-state.md) for one root session. Counters: `turn_count` grows only at idle, once
+ * per turn; `step_count` at created, idle and the two permission events.
  *
- * @param at when it was observed, ISO 8601 with milliseconds
+ * @param at time of the observation, ISO 8601 with milliseconds
  */
 export const observe = (state: AgentState, sessionID: string, at: string, seen: Observation): AgentState => {
   const details = { session_id: sessionID }
@@ -94,9 +94,9 @@ export const observe = (state: AgentState, sessionID: string, at: string, seen: 
     case "busy":
       return withIdle(state, false)
     case "idle": {
-      // OpenCode may say so twice; only work in between makes it another turn.
+      // OpenCode may report idle twice; it is a new turn only after work in between.
       if (state.agent.is_idle === true) return state
-      // Nothing waits for a person once the turn is over: what was not answered timed out or was given up.
+      // After the turn nothing waits for the user: an unanswered request timed out or was cancelled.
       const ended = withFocus({ ...withIdle(state, true), questions: [], permissions: [] })
       const idle = withStep(ended, "session.idle", at, details)
       return { ...idle, hasText: false, agent: { ...idle.agent, turn_count: idle.agent.turn_count + 1 } }
@@ -124,7 +124,7 @@ export const observe = (state: AgentState, sessionID: string, at: string, seen: 
         agent: { ...state.agent, is_idle: false, provider_id: seen.providerID, model_id: seen.modelID },
       }
     case "message-finished":
-      // A message is reported again at each change of it; its tokens count once.
+      // Each change of a message is reported; its tokens count once.
       if (seen.messageID <= state.countedMessageID) return state
       return { ...state, contextTokens: seen.contextTokens, countedMessageID: seen.messageID }
     case "compacted":

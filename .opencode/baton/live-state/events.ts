@@ -1,13 +1,13 @@
 import type { Observation } from "./agent-state.ts"
 import type { PendingQuestion, PermissionDetails } from "./protocol.ts"
 
-/** An event as it comes: which fields it has differs between versions, so that nothing of it is taken for granted. */
+/** A raw event. Its fields differ between versions, so each is checked before use. */
 export type RawEvent = { readonly type: string; readonly properties?: unknown }
 
 export type Observed =
   | { readonly kind: "session"; readonly sessionID: string; readonly seen: Observation }
   | { readonly kind: "born"; readonly sessionID: string; readonly parentID: string | undefined }
-  /** A user's message, or a change of one: OpenCode adds what the turn changed to it while the turn runs. */
+  /** A user's message, or a change of one: OpenCode adds the turn's file changes to it while the turn runs. */
   | { readonly kind: "spoken-to"; readonly sessionID: string; readonly messageID: string }
   | { readonly kind: "deleted"; readonly sessionID: string }
 
@@ -26,7 +26,7 @@ const count = (value: unknown): number =>
 const shortened = (value: string): string =>
   value.length > TEXT_CHARACTERS ? `${value.slice(0, TEXT_CHARACTERS - 1)}…` : value
 
-/** 1.18 says `permission`, others `type` and `title`. */
+/** 1.18 has `permission`, others `type` and `title`. */
 const permissionOf = (properties: unknown): PermissionDetails | undefined => {
   const id = text(field(properties, "id"))
   const type = text(field(properties, "permission")) ?? text(field(properties, "type")) ?? "unknown"
@@ -109,10 +109,10 @@ const questionEnded = (properties: unknown, sessionID: string): Observed[] => {
   return id === undefined ? [] : session(sessionID, { kind: "question-ended", id })
 }
 
-/** Every type of event that says something here; hooks.ts lists the same ones without loading this file. */
+/** The event types that are used here; hooks.ts repeats them, so that it need not load this file. */
 export const READ_EVENTS: readonly string[] = Object.keys(READ_BY_TYPE)
 
-/** What an event says. An event of another shape than any version has says nothing. */
+/** Reads the observations from an event; none from an event of an unknown shape. */
 export const readEvent = ({ type, properties }: RawEvent): readonly Observed[] => {
   const read = READ_BY_TYPE[type]
   if (!read) return []

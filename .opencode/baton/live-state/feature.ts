@@ -14,21 +14,21 @@ import { createPublisher, type Publisher } from "./publisher.ts"
 import { chooseWriter, createStreamWriter, type StreamWriter, WRITER_VARIABLE } from "./stream-writer.ts"
 
 const HEARTBEAT_MS = 10_000
-/** Together within what dispose may take of a run's end: for what is still to be published, and for the writer. */
+/** The two add up to less than the time dispose has: for the last events to be published, and for the writer to end. */
 const LAST_EVENTS_MS = 300
 const STOP_GRACE_MS = 500
-/** Behind a message: the task that it sets is noted by then. */
+/** After a message; by then the task that it sets has been stored. */
 const NOTED_MS = DEFERRED_AT_MOST_MS + 200
 
 export type LiveStateFeature = {
-  /** In the order in which OpenCode sends them. @param at when it came */
+  /** Events in OpenCode's order. @param at time of arrival */
   receive(event: RawEvent, at: Date): void
   stop(): Promise<void>
 }
 
 type Running = { readonly publisher: Publisher; readonly writer: StreamWriter; readonly heartbeat: NodeJS.Timeout }
 
-/** Puts the feature together for one directory: the only place where its parts meet the host. */
+/** Creates the feature for one directory and connects its parts to the host. */
 export const createLiveStateFeature = (
   { input: { client, directory }, projectRoot }: Instance,
   { log, startedAt }: { log: Log; startedAt: Date },
@@ -37,11 +37,11 @@ export const createLiveStateFeature = (
   const sessions = createSessions(client)
   const state = createStateFolder(projectRoot)
   const bindings = createSessionTasks({ state, log })
-  /** Sessions whose parent OpenCode did not tell: not asked about again before a user's next message. */
+  /** Sessions whose parent OpenCode did not tell; asked again at the user's next message. */
   const unanswered = new Set<string>()
-  /** The session of the newest message, while its binding is not there: it reaches the disk when the request is on its way. */
+  /** The newest message's session while it has no task binding; that is written when the request is being prepared. */
   let unbound: string | undefined
-  /** Until the task of a message is looked for again. */
+  /** Timers of repeated look-ups of a message's task. */
   const looking = new Set<ReturnType<typeof setTimeout>>()
   let running: Running | undefined
   let isStopped = false
@@ -58,7 +58,7 @@ export const createLiveStateFeature = (
       directory: projectRoot,
     })
     if (chosen.kind === "none") return log.warn("no state writer", { reason: chosen.reason })
-    // The folder of the embedded writer is ignored by git like all the state; the writer says itself when it cannot write.
+    // Git ignores the embedded writer's folder like all state. The writer itself reports when it cannot write.
     if (chosen.kind === "embedded")
       await state
         .prepare("live")
@@ -92,12 +92,12 @@ export const createLiveStateFeature = (
     if (line && !isStopped) running?.writer.publish(line)
   }
 
-  /** A session that began before the plugin did: whether it is a child decides what its events mean. */
+  /** Learns the parent of a session created before the plugin was loaded: a child's events mean something else. */
   const learn = async (publisher: Publisher, sessionID: string): Promise<void> => {
     if (unanswered.has(sessionID)) return
     const parent = await sessions.parent(sessionID)
     if (parent.kind === "answer") return publisher.learn(sessionID, parent.value)
-    // 1.14.41 tells of a session's messages behind its end.
+    // 1.14.41 reports messages of a session after its deletion.
     if (parent.missing) return
     unanswered.add(sessionID)
     log.warn("not published: whether this session is a child is unknown", { sessionID, reason: parent.reason })
@@ -121,7 +121,7 @@ export const createLiveStateFeature = (
     const mayBind = observed.kind === "spoken-to" || seen === "idle" || (seen === "model-used" && unbound === sessionID)
     if (!mayBind || publisher.kindOf(sessionID) !== "root") return
     await learnTask(publisher, sessionID)
-    // The message may set a task, or another one, and the model may think about its answer for long.
+    // The message may set or change a task, and the model's answer may take long.
     if (observed.kind === "spoken-to") learnTaskLater(publisher, sessionID)
   }
 
@@ -141,7 +141,7 @@ export const createLiveStateFeature = (
   let queue: Promise<void> = begun.catch((error: unknown) =>
     log.error("live state could not be set up", { error: describeError(error) }),
   )
-  /** One after the other. */
+  /** Runs jobs one after the other. */
   const inTurn = (failure: string, about: LogExtra, work: () => Promise<void>): void => {
     queue = queue.then(work).catch((error: unknown) => log.error(failure, { ...about, error: describeError(error) }))
   }

@@ -4,7 +4,7 @@ import { describeError } from "../host/log.ts"
 import type { RawEvent } from "./events.ts"
 import type { LiveStateFeature } from "./feature.ts"
 
-/** The events that say something about the published state; all others, a token delta above all, end at this set. */
+/** The events that may change the published state. All others, token deltas above all, are dropped by this set. */
 export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "session.created",
   "session.deleted",
@@ -14,7 +14,7 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "command.executed",
   "message.updated",
   "permission.asked",
-  // Other versions' name for the same.
+  // The same event in other versions.
   "permission.updated",
   "permission.replied",
   "question.asked",
@@ -23,16 +23,15 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * OpenCode's start is left alone: what happens in a session's first seconds is kept and published then. A process that
- * ends sooner was nobody's to watch.
+ * Keeps OpenCode's start fast: events of the first seconds are kept and published later. A process that ends sooner is not
+ * published.
  */
 const START_DELAY_MS = 3_000
 /** After a failure to load the feature. */
 const RETRY_MS = 60_000
-/** Far more than that brings, for a feature that cannot be loaded. */
+/** Far more than arrive in that time; bounds memory when the feature cannot be loaded. */
 const MAX_EARLY_EVENTS = 1_000
 
-/** The live state's hooks. */
 export const createLiveStateHooks = (core: Core): Hooks => {
   const served = core.feature("live-state")
   const { log } = served
@@ -66,8 +65,8 @@ export const createLiveStateHooks = (core: Core): Hooks => {
         return undefined
       }
       if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
-      // 1.18.33 loads the plugins of a folder whose instance has just ended once more and tells them of one message; a log line
-      // from there would start the instance again. Where a session works, its status follows at once.
+      // 1.18.33 loads the plugins again for a folder whose instance has just ended and sends them one message. A log line from
+      // here would start the instance again. In a session at work a status event follows at once.
       if (raw.type === "message.updated") return undefined
       timer ??= setTimeout(() => {
         loading = begin()

@@ -1,6 +1,6 @@
 /**
- * `baton observe`. On a terminal it stays and draws anew each second until q or Ctrl-C; elsewhere it prints once. With --web it
- * serves a page until it is ended. Exits 0, or 1 when the page's port cannot be had, or 2 for a wrong command line.
+ * `baton observe`. On a terminal it redraws every second until q or Ctrl-C; elsewhere it prints once. With --web it serves a page
+ * until it is stopped. Exits with 0, with 1 when the page's port is not available, with 2 for a wrong command line.
  */
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
@@ -29,7 +29,7 @@ const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<
     const { servePageUntilSignal } = await import("./web/server.ts")
     return servePageUntilSignal({ roots, port: webPort })
   }
-  // A terminal that is drawn on is no place for complaints; each comes once, at the end.
+  // Messages would disturb the drawing; each is printed once, at the end.
   const problems = new Set<string>()
   const observe = createObserver(roots, (problem) => problems.add(problem))
   if (json) process.stdout.write(`${JSON.stringify(await observe(), null, 2)}\n`)

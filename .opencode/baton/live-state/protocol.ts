@@ -1,7 +1,7 @@
 import type { ZodType } from "zod"
 import type { Zod } from "../host/schema.ts"
 
-/** What stands behind an event, compact: never a prompt, never a raw payload. */
+/** Details of an event, compact: never a prompt, never a raw payload. */
 type SessionDetails = { readonly session_id: string }
 export type PermissionDetails = { readonly id: string; readonly title: string; readonly type: string }
 type QuestionDetails = { readonly id: string }
@@ -24,7 +24,7 @@ export type PendingQuestion = {
   readonly options: readonly string[]
 }
 
-/** What version 1 does not have; absent when the settings say strict. */
+/** Fields beyond version 1; absent when the settings say strict. */
 export type Extensions = {
   readonly task: { readonly id: string; readonly role: string } | null
   readonly compactions: number
@@ -56,7 +56,7 @@ export type LiveState = {
   readonly extensions?: Extensions | undefined
 }
 
-/** A part of the state: what is left out is unchanged, null clears, an array replaces. */
+/** A part of the state: missing keys are unchanged, null clears, an array replaces. */
 type StatePatch = { readonly [key: string]: JSONValue }
 export type JSONValue = string | number | boolean | null | readonly JSONValue[] | { readonly [key: string]: JSONValue }
 
@@ -108,7 +108,7 @@ const stateShape = (z: Zod) => {
   }
 }
 
-/** Version 1 of the protocol, every field and nothing else; `extensions` may be there or not. */
+/** Version 1 of the protocol: every field and nothing else; `extensions` is optional. */
 const liveStateSchema = (z: Zod): ZodType<LiveState> => {
   const { fields, agent, focus, prompt, extensions } = stateShape(z)
   return z.strictObject({
@@ -140,21 +140,21 @@ export const streamLineSchema = (z: Zod) => {
 
 type JSONObject = { readonly [key: string]: JSONValue }
 
-/** A patch may come from anywhere; deeper than this it is refused rather than followed. */
+/** A patch may come from any program; a deeper one is refused. */
 const MAX_DEPTH = 64
 
 export const isObject = (value: unknown): value is JSONObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * The protocol's deep merge: objects merge, scalars and arrays replace, null clears to null, what is left out stays.
- * Neither argument is changed.
+ * The protocol's deep merge: objects merge, scalars and arrays replace, null clears, missing keys stay. Neither argument is
+ * changed.
  *
  * @throws RangeError when the patch is nested more than 64 deep
  */
 export const mergePatch = (state: JSONObject, patch: JSONObject, depth = 0): JSONObject => {
   if (depth > MAX_DEPTH) throw new RangeError(`the patch is nested more than ${MAX_DEPTH} deep`)
-  // Without a prototype a key such as __proto__ is a key like any other.
+  // Without a prototype, `__proto__` is an ordinary key.
   const merged: Record<string, JSONValue> = Object.assign(Object.create(null), state)
   for (const [key, value] of Object.entries(patch)) {
     const before = merged[key]
@@ -168,13 +168,13 @@ const NO_KEYS: ReadonlySet<string> = new Set()
 type Difference =
   | { readonly kind: "none" }
   | { readonly kind: "patch"; readonly patch: JSONObject }
-  /** A merge cannot take a key away: only the whole state says it. */
+  /** A merge cannot remove a key: the whole state has to be sent. */
   | { readonly kind: "replaced" }
 
 /**
- * The smallest patch that `mergePatch` makes the second state of the first with.
+ * Computes the smallest patch that `mergePatch` needs to turn the first state into the second.
  *
- * @param whole keys whose value is given as a whole when anything in it changes: its fields mean nothing on their own
+ * @param whole keys whose value is sent as a whole when anything in it changes: its fields mean nothing on their own
  */
 export const diffStates = (before: JSONObject, after: JSONObject, whole: ReadonlySet<string> = NO_KEYS): Difference => {
   if (Object.keys(before).some((key) => !Object.hasOwn(after, key))) return { kind: "replaced" }

@@ -6,28 +6,27 @@ type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" 
 
 export type Publisher = {
   /**
-   * @param at when it was observed; now when absent
-   * @returns the line that has to be published, or nothing when the event changes nothing that is
+   * @param at time of the observation; now when absent
+   * @returns the line to publish; undefined when nothing published changes
    */
   receive(observed: Observed, at?: Date): StreamLine | undefined
-  /** A whole state, for a writer that has just started or has missed something. */
+  /** The whole state, for a writer that has just started or missed lines. */
   snapshot(): StreamLine
-  /** The sign of life that comes when nothing else does; nothing in strict mode. */
+  /** The line sent when there is no other change; undefined in strict mode. */
   heartbeat(): StreamLine | undefined
-  /** Whether a session is known to be a root, a child, or neither. */
   kindOf(sessionID: string): "root" | "child" | "unknown"
-  /** For a session that began before the plugin did. */
+  /** For a session created before the plugin was loaded. */
   learn(sessionID: string, parentID: string | undefined): void
 }
 
 const WHOLE_FIELDS: ReadonlySet<string> = new Set(["tui_focus", "last_step", "task"])
 
-/** A server may meet very many sessions in its life. */
+/** A long-running server may see very many sessions. */
 const MAX_KNOWN_SESSIONS = 5_000
 
 /**
- * Keeps the state that is published. It is the state of one root session: the first that is seen, until a user speaks to
- * another root session of the same process; each keeps its own counters (docs/adr/0008). Child sessions never touch it.
+ * Holds the published state: that of one root session, the first that is seen, until the user writes to another root session of
+ * the process. Each keeps its own counters (docs/adr/0008). Child sessions never change it.
  */
 export const createPublisher = ({
   identity,
@@ -55,7 +54,7 @@ export const createPublisher = ({
     }
   }
 
-  /** The root that was deleted is shown until another one takes its place. */
+  /** A deleted root is shown until another one replaces it. */
   const setRoot = (sessionID: string): void => {
     if (rootID !== undefined && rootID !== sessionID && !parents.has(rootID)) agents.delete(rootID)
     rootID = sessionID
@@ -89,7 +88,7 @@ export const createPublisher = ({
     return { event: "state.snapshot", ts: at, state: published }
   }
 
-  /** A pending question comes and goes with a snapshot, as the protocol has it; all else is a patch where one can say it. */
+  /** A pending question is published and cleared by a snapshot, as the protocol says; other changes by a patch if possible. */
   const lineAt = (at: string): StreamLine | undefined => {
     if (!published) return snapshotAt(at)
     const before = published
@@ -120,7 +119,7 @@ export const createPublisher = ({
       case "spoken-to": {
         if (kindOf(sessionID) !== "root") return
         const agent = agents.get(sessionID) ?? NEW_AGENT
-        // Who has a person's attention is told by a new message, not by a change of an older one.
+        // Only a new message moves the user's attention, not a change of an older one.
         if (observed.messageID <= agent.spokenMessageID) return
         agents.set(sessionID, { ...agent, spokenMessageID: observed.messageID })
         setRoot(sessionID)
@@ -148,7 +147,7 @@ export const createPublisher = ({
     receive: (observed, observedAt = now()) => {
       const at = observedAt.toISOString()
       apply(observed, at)
-      // What was kept for a while is published after what is newer; the stream's own time never goes back.
+      // An event that was held back may be older than what was published; the stream's time never goes back.
       const before = published?.state_last_updated_at
       return lineAt(before !== undefined && before > at ? before : at)
     },

@@ -1,4 +1,4 @@
-/** `baton state`. Exits 0, or 1 when the folder cannot be read, or 2 for a wrong command line. */
+/** `baton state`. Exits with 0, with 1 when the folder cannot be read, with 2 for a wrong command line. */
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"

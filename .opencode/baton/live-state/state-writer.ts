@@ -1,6 +1,6 @@
 /**
- * `baton state-writer [FOLDER]`: reads the stream of snapshots and patches on stdin and keeps a statefile in FOLDER
- * (default: .opencode/state/live here). Ends when stdin ends. Says on stderr what it could not do.
+ * `baton state-writer [FOLDER]`: reads the stream of snapshots and patches on stdin and keeps a statefile in FOLDER (default:
+ * .opencode/state/live here). Ends when stdin ends; reports failures on stderr.
  */
 import { join, resolve } from "node:path"
 import { describeError } from "../host/log.ts"
@@ -13,7 +13,7 @@ import {
   type Statefile,
 } from "./statefile.ts"
 
-/** Writes are at least this far apart while lines keep coming. */
+/** Minimum time between writes. */
 const WRITE_INTERVAL_MS = 50
 const RETRY_MS = 1_000
 
@@ -51,7 +51,7 @@ const keepStatefile = (folder: string) => {
     }
   }
 
-  /** One write at a time; what comes while it lasts is in the next one. */
+  /** One write at a time; lines that arrive meanwhile are in the next one. */
   const schedule = (): void => {
     if (!isChanged || writing || timer) return
     const waitMs = lastFailure === "" ? Math.max(0, lastWriteAt + WRITE_INTERVAL_MS - performance.now()) : RETRY_MS
@@ -92,7 +92,7 @@ const main = async (folder: string): Promise<void> => {
   await keeper.end()
 }
 
-// The terminal's Ctrl-C is for OpenCode; this process ends when its stdin does.
+// The terminal's Ctrl-C is meant for OpenCode; this process ends when its stdin does.
 process.on("SIGINT", () => {})
 const [, , here = process.cwd(), folder] = process.argv
 await main(folder === undefined ? join(here, ".opencode", "state", "live") : resolve(here, folder))

@@ -4,13 +4,13 @@ import { createFileLock } from "../host/file-lock.ts"
 import { replaceFile } from "../host/state.ts"
 import { isObject, type JSONValue, mergePatch } from "./protocol.ts"
 
-/** A line of at most this many bytes is read; a longer one is skipped as a whole. */
+/** Longest line that is read, in bytes; a longer one is skipped as a whole. */
 const MAX_LINE_BYTES = 1024 * 1024
 
 type LineReader = {
-  /** @returns the lines that this chunk ends, without their line ends; undefined stands for one that cannot be read */
+  /** @returns the lines completed by this chunk, without line ends; undefined for one that cannot be read */
   push(chunk: Uint8Array): (string | undefined)[]
-  /** What stands behind the last line end. */
+  /** Returns the text after the last line end. */
   end(): (string | undefined)[]
 }
 
@@ -56,7 +56,7 @@ export const createLineReader = (maxBytes = MAX_LINE_BYTES): LineReader => {
         lines.push(finish())
         start = at + 1
       }
-      // A chunk may be reused by whoever reads.
+      // The caller may reuse the chunk's memory.
       keep(chunk.slice(start))
       return lines.filter((line) => line === undefined || line.trim() !== "")
     },
@@ -66,12 +66,12 @@ export const createLineReader = (maxBytes = MAX_LINE_BYTES): LineReader => {
 
 type JSONObject = { readonly [key: string]: JSONValue }
 
-/** What the statefile holds: the last line's event and time, and the whole state. */
+/** The statefile's content: event and time of the last line, and the whole state. */
 type Envelope = { readonly event: string; readonly ts: string; readonly state: JSONObject }
 
 export type Reduction = {
   readonly envelope?: Envelope
-  /** Lines that could not be used. */
+  /** Number of lines that could not be used. */
   readonly skipped: number
 }
 
@@ -89,12 +89,12 @@ const parse = (line: string): JSONObject | undefined => {
   }
 }
 
-/** Never back: two lines may carry one time, and a clock may be set. */
+/** Never goes back: two lines may have the same time, and a clock may be set. */
 const later = (ts: string, before: string | undefined): string => (before !== undefined && before > ts ? before : ts)
 
 /**
- * Takes one line of the stream in. Skipped and counted: what is not JSON or not an object, an unknown event, a patch before
- * any snapshot, one that is nested too deep, and a line that could not be read at all (undefined).
+ * Applies one line of the stream. Skips and counts: anything but a JSON object, an unknown event, a patch before any snapshot,
+ * one nested too deep, and a line that could not be read (undefined).
  */
 export const reduceLine = (reduction: Reduction, line: string | undefined): Reduction => {
   const skip: Reduction = { ...reduction, skipped: reduction.skipped + 1 }
@@ -116,10 +116,10 @@ export const reduceLine = (reduction: Reduction, line: string | undefined): Redu
 
 const MAX_NAME = 100
 export const STATEFILE_ENDING = ".json"
-/** Beside a statefile for as long as its writer lives. */
+/** Exists beside a statefile while its writer runs. */
 export const LOCK_ENDING = ".lock"
 
-/** A name that is a file's and nothing else: letters, digits, `.`, `_`, `-`; never hidden, never empty. */
+/** A safe file name: letters, digits, `.`, `_`, `-`; never hidden, never empty. */
 export const statefileName = (sessionID: string): string => {
   const safe = sessionID
     .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
@@ -130,17 +130,17 @@ export const statefileName = (sessionID: string): string => {
 
 export type Statefile = {
   readonly path: string
-  /** A reader sees the old state or the new one, never a half; nobody else can read it. @throws the file system's own error */
+  /** A reader sees the old state or the new one, and only its owner can read it. @throws the file system's own error */
   write(text: string): Promise<void>
   release(): Promise<void>
 }
 
 /**
- * The file of one agent. Who comes second while the first writer lives gets a file of its own, so that two processes with
- * one id never write over each other.
+ * Claims the file of one agent. A second writer with the same id gets another file while the first runs, so that two processes
+ * never overwrite each other.
  *
- * @param pid of the process that the state tells of
- * @throws the file system's own error, or when both names are taken
+ * @param pid the process that the state describes
+ * @throws the file system's own error, or an error when both names are taken
  */
 export const claimStatefile = async (folder: string, sessionID: string, pid: number): Promise<Statefile> => {
   await mkdir(folder, { recursive: true, mode: 0o700 })

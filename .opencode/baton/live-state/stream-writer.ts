@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { describeError, type Log } from "../host/log.ts"
 import type { StreamLine } from "./protocol.ts"
 
-/** A JSON array of program and arguments; it comes before the settings. */
+/** A JSON array of program and arguments; it overrides the settings. */
 export const WRITER_VARIABLE = "BATON_STATE_WRITER"
 
 type ChosenWriter =
@@ -22,7 +22,7 @@ const parseArgv = (text: string): readonly [string, ...string[]] | undefined => 
 }
 
 /**
- * Which program keeps the statefile: the variable's, the settings', c2c where it is on PATH, else the embedded one on
+ * Chooses the program that writes the statefile: from the variable, the settings, c2c on PATH, else the embedded one run by
  * OpenCode's own binary, so that no Bun is needed.
  */
 export const chooseWriter = ({
@@ -37,11 +37,11 @@ export const chooseWriter = ({
   setting: readonly string[] | undefined
   /** Absolute path of c2c on PATH. */
   c2c: string | undefined
-  /** OpenCode's binary where it can act as Bun; undefined on Desktop. */
+  /** OpenCode's binary if it can act as Bun; undefined on Desktop. */
   runtime: string | undefined
   /** Absolute path of state-writer.ts. */
   script: string
-  /** The folder whose `.opencode/state/live` the statefile goes to. */
+  /** The statefile goes to this folder's `.opencode/state/live`. */
   directory: string
 }): ChosenWriter => {
   if (variable) {
@@ -65,23 +65,23 @@ export type WriterCommand = {
 }
 
 export type StreamWriter = {
-  /** Never throws and never waits. What the writer cannot take now is made up for by a snapshot later. */
+  /** Never throws and never waits. When the writer cannot take the line now, a later snapshot replaces it. */
   publish(line: StreamLine): void
-  /** Ends the writer's stdin, and the writer itself when it has not read or not ended after `graceMs`. */
+  /** Closes the writer's stdin, and ends the writer when it has not read or not exited after `graceMs`. */
   stop(graceMs: number): Promise<void>
 }
 
 type StreamWriterDeps = {
   command: WriterCommand
   directory: string
-  /** The state as a whole, for a writer that starts or has missed something. */
+  /** The whole state, for a writer that starts or has missed lines. */
   snapshot: () => StreamLine
   log: Log
-  /** Whether it surely ends when its stdin does, so that nobody has to wait and see. */
+  /** The writer is known to exit when its stdin ends, so stopping need not wait for that. */
   endsByItself?: boolean
   firstRestartMs?: number
   longestRestartMs?: number
-  /** A writer that lived this long had no trouble starting. */
+  /** A writer that ran this long had no trouble starting. */
   settledMs?: number
 }
 
@@ -92,8 +92,8 @@ const SHOWN_COMPLAINTS = 5
 const COMPLAINT_CHARACTERS = 500
 
 /**
- * One long-lived child that is fed JSON lines. Each of its lives begins with a snapshot. While it does not read, nothing
- * is kept but the fact: the newest state goes to it as a snapshot once it reads again.
+ * Runs a long-lived child process that reads JSON lines. Each start of it begins with a snapshot. While it does not read, no
+ * lines are kept: it gets the newest state as a snapshot once it reads again.
  */
 export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
   const { command, directory, snapshot, log, endsByItself = false } = deps
@@ -161,7 +161,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
     child = started
     isFull = false
     hasMissed = false
-    // A broken pipe arrives here, later; without a listener it would end OpenCode.
+    // A broken pipe is reported here, later; without a listener it would end OpenCode.
     started.stdin?.on("error", (error) =>
       log.debug("the state writer's stdin failed", { reason: describeError(error) }),
     )
@@ -172,7 +172,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
       ended(started, describeError(error), (error as NodeJS.ErrnoException).code !== "ENOENT"),
     )
     started.on("exit", (code, signal) => ended(started, `exit ${code ?? signal}`, true))
-    // OpenCode ends without waiting for it.
+    // OpenCode exits without waiting for it.
     started.unref()
     for (const stream of [started.stdin, started.stderr]) (stream as { unref?: () => void } | null)?.unref?.()
     write(snapshot())

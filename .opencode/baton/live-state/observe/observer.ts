@@ -3,10 +3,10 @@ import { describeError } from "../../host/log.ts"
 import { type FoundState, listStates, type ReportUnreadable } from "./state-files.ts"
 import { type AgentView, createTaskReader, type Doing, type TaskNews, taskOf, toAgentView } from "./view.ts"
 
-/** The ledger is a program; it is asked less often than the statefiles are read. */
+/** Asking the ledger starts a program, so it is asked less often than the statefiles are read. */
 const NEWS_MS = 5_000
 
-/** What the ledger says of tasks, asked anew when it was last asked some seconds ago. */
+/** Caches the ledger's news of tasks for some seconds. */
 const createNews = (root: string) => {
   const read = createTaskReader(root)
   const known = new Map<string, { at: number; news: TaskNews | undefined }>()
@@ -20,7 +20,7 @@ const createNews = (root: string) => {
   }
 }
 
-/** A state tells when a turn ended, not when one began; who watches on sees that. */
+/** A state tells when a turn ended, not when one began; the observer remembers when it first saw it busy. */
 const createBusySince = () => {
   const seen = new Map<string, { kind: Doing["kind"]; since: string }>()
   return (root: string, view: AgentView, { file, ts }: FoundState): AgentView => {
@@ -35,8 +35,8 @@ const createBusySince = () => {
 
 /**
  * @param roots absolute paths of the projects
- * @param report takes what could not be read, at each look; the rest is shown all the same
- * @returns a look at all their agents at this moment
+ * @param report receives read errors, at each look; the rest is shown
+ * @returns a function that reads the current state of all their agents
  */
 export const createObserver = (roots: readonly string[], report: ReportUnreadable) => {
   const projects = roots.map((root) => ({ root, name: basename(root), news: createNews(root) }))

@@ -1,9 +1,9 @@
 const MAX_PORT = 65_535
 
 /**
- * Which port the page is asked for on: undefined for no page, 0 for any that is free.
+ * Reads the page's port from the options: undefined for no page, 0 for any free one.
  *
- * @throws what was expected and what was received
+ * @throws Error with what was expected and received
  */
 export const readWebPort = ({
   web,

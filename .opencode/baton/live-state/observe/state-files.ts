@@ -6,29 +6,29 @@ import { isAlive } from "../../host/process.ts"
 import { isObject } from "../protocol.ts"
 import { LOCK_ENDING, STATEFILE_ENDING } from "../statefile.ts"
 
-/** A statefile as somebody who watches sees it. */
+/** A statefile as read by an observer. */
 export type FoundState = {
   readonly file: string
-  /** Of the envelope, ISO 8601. */
+  /** Time of the envelope, ISO 8601. */
   readonly ts: string
   readonly state: { readonly [key: string]: unknown }
-  /** Whether the process that it tells of is still there. */
+  /** True while the process that it describes runs. */
   readonly alive: boolean
 }
 
-/** Takes what could not be read and why, for a person. */
+/** Receives a read error, in words for the user. */
 export type ReportUnreadable = (problem: string) => void
 
 const lockOf = (folder: string, file: string): string =>
   join(folder, `${file.slice(0, -STATEFILE_ENDING.length)}${LOCK_ENDING}`)
 
-/** A pid says nothing from inside another container, where a lock that is kept still says that its writer lives. */
+/** A pid means nothing inside another container; there a held lock still shows that the writer runs. */
 export const isAgentAlive = async (folder: string, file: string, pid: unknown): Promise<boolean> =>
   (typeof pid === "number" && isAlive(pid)) || createFileLock({ path: lockOf(folder, file) }).isTaken()
 
 /**
- * One statefile; undefined when it is gone, half a file of somebody else, not one of ours, or cannot be read, which is
- * reported: the others are there to be seen.
+ * Reads one statefile; undefined when it is gone, incomplete, not a statefile, or cannot be read. Only the last is reported, so
+ * that the other files are still shown.
  */
 export const readState = async (
   folder: string,
@@ -41,14 +41,14 @@ export const readState = async (
     const { opencode_pid: pid } = envelope.state
     return { file, ts: envelope.ts, state: envelope.state, alive: await isAgentAlive(folder, file, pid) }
   } catch (error) {
-    // Neither one that was pruned meanwhile nor one that is not ours is worth a word.
+    // A file that was pruned meanwhile or is not a statefile is not reported.
     if (!isNotFound(error) && !(error instanceof SyntaxError)) report(`${join(folder, file)}: ${describeError(error)}`)
     return undefined
   }
 }
 
 /**
- * Every readable statefile of a folder, the newest last. A folder that is not there holds none.
+ * Reads every readable statefile of a folder, the newest last. A missing folder has none.
  *
  * @throws the file system's own error when the folder itself cannot be read
  */
@@ -66,7 +66,7 @@ export const listStates = async (folder: string, report: ReportUnreadable): Prom
   return states.filter((found) => found !== undefined).sort((a, b) => (a.ts < b.ts ? -1 : 1))
 }
 
-/** Removes the statefiles of processes that are gone. @returns their names */
+/** Removes the statefiles of ended processes. @returns their names */
 export const pruneStates = async (folder: string, report: ReportUnreadable): Promise<string[]> => {
   const gone = (await listStates(folder, report)).filter(({ alive }) => !alive)
   for (const { file } of gone) {

@@ -8,7 +8,7 @@ const MINUTES = 60 * SECONDS
 const HOURS = 60 * MINUTES
 const SHOWN_LOG_LINES = 3
 
-/** What an agent or a ledger wrote must not steer the terminal, and is one line here. */
+/** Removes control sequences from an agent's or the ledger's text and puts it on one line. */
 const plain = (text: string): string =>
   stripVTControlCharacters(text)
     .replaceAll(/[\p{Cc}\s]+/gu, " ")
@@ -19,7 +19,7 @@ const cut = (text: string, width: number): string => {
   return characters.length > width ? `${characters.slice(0, Math.max(width - 1, 0)).join("")}…` : text
 }
 
-/** "5 s", "12 min", "3 h": how long ago. */
+/** Renders how long ago a time was: "5 s", "12 min", "3 h". */
 export const renderAge = (since: string, now: Date): string => {
   const ms = Math.max(0, now.getTime() - Date.parse(since))
   if (Number.isNaN(ms)) return "?"
@@ -63,7 +63,7 @@ const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): s
   ]
 }
 
-/** Everything an observer sees at one moment, by project; who waits for a person comes first. */
+/** Renders all agents by project; those that wait for the user come first. */
 export const renderObservation = (
   views: readonly AgentView[],
   { now, width, paint }: { now: Date; width: number; paint: Paint },

@@ -15,15 +15,15 @@ const toNews = ({ title, status, logs, description }: LedgerTask): TaskNews => {
 
 export type TaskReading =
   | { readonly kind: "read"; readonly news: TaskNews | undefined }
-  /** The ledger could not be asked now; what was known still holds. */
+  /** The ledger could not be asked now; earlier news still hold. */
   | { readonly kind: "failed" }
 
-/** What the ledger of a project says of a task; no news of one that it does not have. */
+/** Creates a reader of the ledger's news of a task; none for a task the ledger does not have. */
 export const createTaskReader = (root: string): ((taskID: string) => Promise<TaskReading>) => {
   const ledger = createLedger({
     run: createProcessRunner({ shell: undefined }),
     directory: root,
-    // An observer has no log of its own: what it cannot read it shows as not there.
+    // An observer has no log; what it cannot read is shown as missing.
     log: SILENT,
     state: createStateFolder(root),
   })
@@ -34,14 +34,14 @@ export const createTaskReader = (root: string): ((taskID: string) => Promise<Tas
   }
 }
 
-/** A compaction's own title: its number is for people, its ids are for programs. */
+/** The title of a compaction handoff: the number is shown, the ids are for programs. */
 const TITLE = /^Handoff (after compaction \d+) \(.*\)$/
 
 /**
- * A handoff in one line: what it is of, and what its text begins with.
+ * Renders a handoff in one line: its title and the start of its text.
  *
  * @param section the handoff section of a description, Markdown, without its marks
- * @returns undefined when there is nothing in it
+ * @returns undefined when it is empty
  */
 export const renderHandoffHeading = (section: string): string | undefined => {
   const [title, text] = section
@@ -52,13 +52,13 @@ export const renderHandoffHeading = (section: string): string | undefined => {
   return compaction === undefined || text === undefined ? title : `${compaction}: ${text}`
 }
 
-/** What the ledger says of an agent's task. */
+/** The ledger's news of an agent's task. */
 export type TaskNews = {
   readonly title: string
   readonly status: string
   /** Newest last. */
   readonly log: readonly { readonly message: string; readonly createdAt: string }[]
-  /** The handoff that stands in the description, in one line. */
+  /** The handoff in the task's description, in one line. */
   readonly handoff?: string
 }
 
@@ -66,7 +66,6 @@ export type Doing =
   | { readonly kind: "gone" | "idle" | "busy" | "started" }
   | { readonly kind: "permission" | "question"; readonly text: string }
 
-/** One agent as an observer sees it. */
 export type AgentView = {
   readonly project: string
   readonly name: string
@@ -74,7 +73,7 @@ export type AgentView = {
   readonly task?: { readonly id: string; readonly role: string }
   readonly news?: TaskNews
   readonly doing: Doing
-  /** When its last step was, ISO 8601. */
+  /** Time of its last step, ISO 8601. */
   readonly since?: string
   readonly turns: number
   readonly compactions: number
@@ -99,7 +98,7 @@ const doingOf = ({ state, alive }: FoundState): Doing => {
   return { kind: isIdle === true ? "idle" : isIdle === false ? "busy" : "started" }
 }
 
-/** The task that a state tells of; undefined in strict mode and for a session without one. */
+/** Returns the task in a state; undefined in strict mode and for a session without one. */
 export const taskOf = ({ state }: FoundState): { id: string; role: string } | undefined => {
   const id = text(at(state, "extensions", "task", "id"))
   return id === undefined ? undefined : { id, role: text(at(state, "extensions", "task", "role")) ?? "" }
@@ -129,7 +128,7 @@ export const toAgentView = (project: string, found: FoundState, news: TaskNews |
   }
 }
 
-/** What an agent does, in words; web/page/words.js, which a browser reads, has the same. */
+/** Words for the kinds of work; web/page/words.js repeats them for the browser. */
 export const DOING_WORDS: Readonly<Record<Doing["kind"], string>> = {
   gone: "gone",
   idle: "idle",
@@ -142,7 +141,7 @@ export const DOING_WORDS: Readonly<Record<Doing["kind"], string>> = {
 export const describeDoing = (doing: Doing): string =>
   "text" in doing && doing.text !== "" ? `${DOING_WORDS[doing.kind]}: ${doing.text}` : DOING_WORDS[doing.kind]
 
-/** One agent in one line: alive or gone, when something last changed, its session, its task, what it does. */
+/** Renders one agent in one line: running or gone, last change, session, task, kind of work. */
 export const renderState = (found: FoundState): string => {
   const { ts, state, alive } = found
   const task = taskOf(found)

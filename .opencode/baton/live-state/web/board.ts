@@ -2,33 +2,33 @@ import type { FoundState } from "../observe/state-files.ts"
 import { type AgentView, type Doing, type TaskNews, toAgentView } from "../observe/view.ts"
 import { isObject } from "../protocol.ts"
 
-/** What a page is told of one agent. */
+/** The data of one agent that a page receives. */
 export type AgentUpdate = PageAgent & {
-  /** When it began what it does, ms since the epoch. */
+  /** Start of what it does now, ms since the epoch. */
   readonly since: number
-  /** False when the observer came later: it has done so at least since then. */
+  /** False when the observer started later: `since` is then the latest possible start. */
   readonly isSinceKnown: boolean
-  /** History that the page has not got yet, oldest first. */
+  /** History that the page does not have yet, oldest first. */
   readonly points: readonly HistoryPoint[]
-  /** The points are all there are, and take the place of those that the page has. */
+  /** The points are the whole history and replace those of the page. */
   readonly isWhole: boolean
 }
 
 export type BoardUpdate = {
-  /** The board's state that this leads to; what a page has when it comes again. */
+  /** The board's state after this update; the page sends it when it reconnects. */
   readonly sequence: number
   readonly agents: readonly AgentUpdate[]
-  /** Every agent there is: those that are not named are no more. */
+  /** Keys of all agents; those not listed are gone. */
   readonly keys: readonly string[]
 }
 
 export type AgentBoard = {
   sequence(): number
-  /** Takes a look at a statefile in; nothing happens when it shows nothing new. */
+  /** Takes in a statefile that was read; no effect when it shows nothing new. */
   see(key: string, project: string, found: FoundState, news: TaskNews | undefined, lookedAt: number): void
-  /** The statefile is no more. */
+  /** The statefile was removed. */
   drop(key: string): void
-  /** What changed since then; everything for a page that has nothing yet or whose state is not of this board. */
+  /** The changes since a sequence; everything for a new page, or for a sequence that is not of this board. */
   changesSince(sequence: number | undefined): BoardUpdate
 }
 
@@ -36,7 +36,7 @@ type Entry = {
   agent: PageAgent
   sighting: Sighting
   points: { readonly sequence: number; readonly point: HistoryPoint }[]
-  /** The board's sequence of the newest point that was let go. */
+  /** The board's sequence of the newest point that was dropped. */
   droppedUpTo: number
   /** The board's sequence of the newest change. */
   changedIn: number
@@ -44,7 +44,7 @@ type Entry = {
   isSinceKnown: boolean
 }
 
-/** What the observer has seen of every agent, in bounded memory, and what has changed since any earlier moment. */
+/** Keeps each agent's state and history in bounded memory, and the changes since any earlier sequence. */
 export const createAgentBoard = (): AgentBoard => {
   const entries = new Map<string, Entry>()
   let sequence = 0
@@ -99,36 +99,36 @@ export const createAgentBoard = (): AgentBoard => {
   }
 }
 
-/** What is drawn as a stretch of time; it lasts until the next of them. */
+/** Drawn as a stretch of time, up to the next stretch. */
 type StretchKind = Doing["kind"]
-/** What is drawn as a mark at one moment. */
+/** Drawn as a mark at one moment. */
 type MarkKind = "turn" | "compaction" | "handoff" | "session"
 
 /** One thing that an observer has seen. Times are milliseconds since the epoch. */
 export type HistoryPoint = {
   readonly at: number
   readonly kind: StretchKind | MarkKind
-  /** What a permission or question is about. */
+  /** Text of a permission or question. */
   readonly text?: string
-  /** How many at once, when there was more than one between two looks. */
+  /** Number of events, when there was more than one between two looks. */
   readonly count?: number
 }
 
-/** What one look at a statefile shows of an agent, as far as its history is concerned. */
+/** The parts of a statefile that an agent's history is made from. */
 export type Sighting = {
-  /** When the state was published; when it was looked at for an agent that is gone. */
+  /** Time of publication; time of the look for an agent that is gone. */
   readonly at: number
   readonly doing: Doing
-  /** When the doing began, where the state itself says so. */
+  /** Start of the present stretch, if the state gives it. */
   readonly beganAt?: number
-  /** Another process or session begins its counters anew. */
+  /** Changes with the process or session, whose counters start anew. */
   readonly identity: string
   readonly turns: number
   readonly compactions: number
   readonly handoffs: number
 }
 
-/** Points kept for one agent; the oldest go. */
+/** Points kept per agent; the oldest are dropped. */
 export const MAX_POINTS = 500
 
 const STRETCHES: ReadonlySet<string> = new Set<StretchKind>([
@@ -154,9 +154,9 @@ const grown = (kind: MarkKind, at: number, before: number, after: number): Histo
 }
 
 /**
- * What is new since the look before, oldest first. The first look gives the stretch that the agent is in.
+ * Returns the points that are new since the last look, oldest first. The first look gives the agent's present stretch.
  *
- * @param lastAt of the newest point so far: history never goes back, whatever clocks do
+ * @param lastAt time of the newest point so far: history never goes back, even if a clock does
  */
 export const pointsBetween = (
   before: Sighting | undefined,
@@ -181,14 +181,14 @@ export const pointsBetween = (
   return [...session, ...marks, stretch].sort((a, b) => a.at - b.at)
 }
 
-/** What an agent waits for a person to say. */
+/** A request that waits for the user's answer. */
 type Wait =
   | { readonly kind: "permission"; readonly title: string; readonly type: string }
   | { readonly kind: "question"; readonly header: string; readonly text: string; readonly options: readonly string[] }
 
-/** One agent as the page gets it: values and plain text, no markup. Times are milliseconds since the epoch. */
+/** One agent as sent to the page: values and plain text, no markup. Times are milliseconds since the epoch. */
 type PageAgent = {
-  /** Stable for as long as the statefile is there. */
+  /** Stable while the statefile exists. */
   readonly key: string
   readonly project: string
   readonly name: string
@@ -211,7 +211,7 @@ type PageNews = Pick<TaskNews, "title" | "status" | "handoff"> & {
   readonly log: readonly { readonly at: number; readonly message: string }[]
 }
 
-/** The log of a task may be long; what is older is in the ledger. */
+/** A task's log may be long; older entries are in the ledger. */
 const SHOWN_LOG_ENTRIES = 5
 const MAX_LOG_CHARACTERS = 600
 
@@ -274,14 +274,14 @@ export const toPageAgent = (key: string, project: string, found: FoundState, new
   }
 }
 
-/** A step after which the agent is in the stretch that the step began. */
+/** Steps that begin a stretch. */
 const BEGINS: Readonly<Record<string, string>> = {
   "session.idle": "idle",
   "permission.asked": "permission",
   "permission.updated": "permission",
 }
 
-/** An agent's end is in no statefile: it was soon after it was last heard of where there is a heartbeat, else when it was noticed. */
+/** No statefile records an agent's end. With a heartbeat it was soon after the last state, else the time it was noticed. */
 const goneAt = ({ state, ts }: FoundState, lookedAt: number): number =>
   fields(state.extensions).heartbeat_at === undefined ? lookedAt : time(ts)
 

@@ -7,28 +7,28 @@ import { type AgentBoard, createAgentBoard } from "./board.ts"
 import { type LedgerWatch, ledgerVersion, type SeenStates, watchLedger, watchStatefiles } from "./watch.ts"
 
 export type EventStream = {
-  /** Answers with the stream: what the page does not have yet, then every change. */
+  /** Answers with the stream: first what the page does not have yet, then every change. */
   add(response: ServerResponse, lastEventID: string | undefined): void
-  /** Tells every page what has changed. */
+  /** Sends the changes to every page. */
   publish(): void
   close(): void
 }
 
-/** More pages than a person opens; each holds a connection. */
+/** More pages than a user opens; each holds a connection. */
 const MAX_PAGES = 32
-/** Longer than a sleeping laptop's network needs; a page that is dropped comes again by itself. */
+/** Longer than the network of a waking laptop needs; a dropped page reconnects by itself. */
 const STALLED_MS = 30_000
-/** The page takes three of them missing for a lost connection. */
+/** The page treats three missing beats as a lost connection. */
 const BEAT_MS = 5_000
 const RETRY_MS = 1_000
 
 type Page = { response: ServerResponse; socket: Socket; sequence: number | undefined; blockedAt: number | undefined }
 
 /**
- * Server-sent events. Nothing is kept for a page: it is told what differs from what it has when it can take it, so that a
- * page that reads slowly, or not at all, costs one message.
+ * Server-sent events. Nothing is queued per page: each is sent the difference to its own state when it can take it. So a page
+ * that reads slowly or not at all costs one message.
  *
- * @param instance tells this observer's sequence numbers from those of one before it
+ * @param instance distinguishes this observer's sequence numbers from those of an earlier one
  */
 export const createEventStream = ({
   board,
@@ -42,7 +42,7 @@ export const createEventStream = ({
   const pages = new Set<Page>()
   let kept: { key: string; text: string } | undefined
 
-  /** Pages that are up to date ask for the same. */
+  /** Cached, since all up-to-date pages ask for the same. */
   const changesText = (since: number | undefined): string => {
     const key = `${since} ${board.sequence()}`
     if (kept?.key !== key) {
@@ -90,15 +90,15 @@ export const createEventStream = ({
       }
       const { socket } = response
       if (!socket) return
-      // What is small must not wait for more.
+      // Small messages must not be delayed.
       socket.setNoDelay(true)
       response.writeHead(200, { "Content-Type": "text/event-stream; charset=utf-8" })
       const page: Page = { response, socket, sequence: board.sequence(), blockedAt: undefined }
       pages.add(page)
-      // The socket's end, since Bun's response does not tell of it.
+      // The socket's end, since Bun's response does not report it.
       socket.once("close", () => pages.delete(page))
       response.write(`retry: ${RETRY_MS}\nevent: hello\ndata: ${JSON.stringify({ now: now(), instance })}\n\n`)
-      // Also to a page that has missed nothing: it learns that it is up to date.
+      // Also sent to a page that has missed nothing, to tell it that it is up to date.
       send(page, changesText(sequenceOf(lastEventID)))
     },
     publish: () => {
@@ -121,11 +121,11 @@ type Project = {
 }
 
 /**
- * Watches the agents of projects: their statefiles and what the ledger says of their tasks.
+ * Watches the agents of projects: their statefiles and the ledger's news of their tasks.
  *
  * @param roots absolute paths of the projects
- * @param onChange after each change of the board
- * @param report takes what could not be read, at each look; it is tried again
+ * @param onChange called after each change of the board
+ * @param report receives read errors, at each look; reading is tried again
  */
 export const watchAgents = (
   roots: readonly string[],

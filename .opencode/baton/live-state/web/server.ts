@@ -33,7 +33,7 @@ const asset = (name: string, ending: keyof typeof TYPES): [string, Asset] => {
 const SCRIPTS = ["agent-list", "agent-row", "element", "keyboard", "page", "stream", "timeline", "words"]
 const STYLES = ["bar", "base", "density", "notices", "row-parts", "rows"]
 
-/** Everything there is, by path. */
+/** All files that are served, by path. */
 export const ASSETS: Readonly<Record<string, Asset>> = {
   "/": { file: "index.html", type: TYPES.html },
   ...Object.fromEntries([
@@ -47,15 +47,15 @@ const EVENTS_PATH = "/events"
 const MAX_EVENT_ID = 100
 
 /**
- * A page somewhere on the web can have its own name resolve to 127.0.0.1 and read what answers there (DNS rebinding): its
- * name is then in Host. Only names that mean this machine are let through.
+ * Checks the Host header against DNS rebinding: a web page can have its own name resolve to 127.0.0.1 and read what answers
+ * there. Only names that mean this machine pass.
  */
 export const isOwnHost = (host: string | undefined, port: number): boolean =>
   ["127.0.0.1", "localhost"].some((name) => host?.toLowerCase() === `${name}:${port}` || (port === 80 && host === name))
 
 const header = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
 
-/** What a request gets. Pure: the whole of what this server may ever give away is decided here. */
+/** Decides the answer to a request. Pure; every answer that this server gives is decided here. */
 export const answerTo = (
   request: {
     readonly method?: string | undefined
@@ -67,7 +67,7 @@ export const answerTo = (
   const { method, url = "", headers } = request
   const refuse = (status: 400 | 403 | 404 | 405 | 421, reason: string): Answer => ({ kind: "refused", status, reason })
   if (!isOwnHost(headers.host, port)) return refuse(421, `expected the host 127.0.0.1:${port} or localhost:${port}`)
-  // A browser tells what made it ask: another site may link here and no more. What is no browser does not say.
+  // A browser tells what caused the request: another site may only link here. Other programs do not send the header.
   const site = header(headers["sec-fetch-site"]) ?? "none"
   const isLink = headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
   if (site !== "same-origin" && site !== "none" && !isLink) return refuse(403, "not for other sites")
@@ -82,8 +82,8 @@ export const answerTo = (
 }
 
 /**
- * Nothing from anywhere else, nothing inline, no markup made from text (Trusted Types without any policy): what an agent
- * wrote can only ever be text.
+ * Only this server's own files, nothing inline, no markup from text (Trusted Types without a policy): an agent's text can only
+ * ever be shown as text.
  */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "Content-Security-Policy": [
@@ -113,7 +113,7 @@ type PageServer = {
 }
 
 const ADDRESS = "127.0.0.1"
-/** A request is a line and some headers: whoever takes longer is not asking. */
+/** A request is one line and some headers; a slower client is dropped. */
 const REQUEST_DEADLINE_MS = 5_000
 const MAX_HEADER_BYTES = 16_384
 const MAX_CONNECTIONS = 100
@@ -138,10 +138,10 @@ const listen = (server: Server, port: number): Promise<number> =>
   })
 
 /**
- * The page and its stream of events on 127.0.0.1.
+ * Serves the page and its stream of events on 127.0.0.1.
  *
- * @param port 0 for any that is free
- * @throws the system's own error (EADDRINUSE, EACCES, …) when the port cannot be had
+ * @param port 0 for any free one
+ * @throws the system's own error (EADDRINUSE, EACCES, …) when the port is not available
  */
 const startPageServer = async ({
   port,
@@ -155,7 +155,7 @@ const startPageServer = async ({
 
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
-    // A client that goes away is no fault of ours.
+    // A client that disconnects is not an error.
     response.on("error", () => {})
     const answer = answerTo(request, boundPort)
     const asset = answer.kind === "asset" ? assets.get(answer.name) : undefined
@@ -163,7 +163,7 @@ const startPageServer = async ({
     else if (asset) response.writeHead(200, { "Content-Type": asset.type }).end(asset.content)
     else if (answer.kind === "refused") {
       const allow = answer.status === 405 ? { Allow: "GET" } : {}
-      // What a refused request still sends is not read.
+      // The body of a refused request is not read.
       response.writeHead(answer.status, { "Content-Type": "text/plain; charset=utf-8", Connection: "close", ...allow })
       response.end(`${answer.reason}\n`)
     }
@@ -198,9 +198,9 @@ type ServedPage = { readonly url: string; close(): Promise<void> }
  * Serves the page of the agents of some projects on 127.0.0.1.
  *
  * @param roots absolute paths of the projects
- * @param port 0 for any that is free
- * @param say what the person who started it should know
- * @throws an error in a person's words when the port cannot be had
+ * @param port 0 for any free one
+ * @param say receives messages for the user
+ * @throws Error in words for the user when the port is not available
  */
 export const servePage = async ({
   roots,
@@ -242,7 +242,7 @@ export const servePage = async ({
 /**
  * Serves until SIGINT, SIGTERM or SIGHUP. The address goes to stdout, everything else to stderr.
  *
- * @returns the exit code: 1 when the port cannot be had
+ * @returns the exit code: 1 when the port is not available
  */
 export const servePageUntilSignal = async (options: { roots: readonly string[]; port: number }): Promise<number> => {
   const say = (text: string): void => void process.stderr.write(`observe: ${text}\n`)
@@ -256,7 +256,7 @@ export const servePageUntilSignal = async (options: { roots: readonly string[]; 
     say(error instanceof Error ? error.message : String(error))
     return 1
   }
-  // Whoever read the address may have gone.
+  // The program that reads stdout may have ended.
   process.stdout.on("error", () => {})
   process.stdout.write(`The agents are on ${page.url}\nCtrl-C ends it.\n`)
   await ended

@@ -7,31 +7,30 @@ import type { TaskNews, TaskReading } from "../observe/view.ts"
 import { STATEFILE_ENDING } from "../statefile.ts"
 
 export type SeenStates = {
-  /** The folder that was looked into. */
   readonly folder: string
-  /** Statefiles that changed since the look before, and those whose process has ended. */
+  /** Statefiles that changed since the last look, and those whose process has ended. */
   readonly changed: readonly FoundState[]
-  /** Names of the files that are no more. */
+  /** Names of removed files. */
   readonly removed: readonly string[]
 }
 
 type StatefileWatch = { close(): void }
 
-/** A change that comes alone is seen this soon. */
+/** A single change is seen this soon. */
 const POLL_MS = 100
-/** Changes in quick succession are looked at no more often than this, nor than leaves the processor to others. */
+/** Minimum time between looks during quick changes; the factor keeps the processor mostly free. */
 const LOOK_INTERVAL_MS = 250
 const REST_FACTOR = 25
-/** Without any sign from the folder: for processes that have ended, and files that are written in place. */
+/** Interval of looks without a change of the folder: for ended processes and files written in place. */
 const SWEEP_MS = 2_000
-/** More than any file system's clock is coarse. */
+/** Coarser than any file system's clock. */
 const UNSETTLED_MS = 50
 
 type Known = { readonly stamp: string; found: FoundState | undefined }
 
 const stampOf = async (path: string): Promise<string | undefined> => {
   try {
-    // The time of the last change of rights too: a file that could not be read may have become one that can.
+    // ctime also covers a change of permissions, after which a file may become readable.
     const { ino, size, ctimeMs } = await stat(path)
     return `${ino} ${size} ${ctimeMs}`
   } catch (error) {
@@ -49,7 +48,7 @@ const namesIn = async (folder: string): Promise<string[]> => {
   }
 }
 
-/** Looks into one folder of statefiles and reads what has changed since it last did. */
+/** Reads the statefiles of a folder that changed since the last look. */
 const createLook = (folder: string, report: ReportUnreadable) => {
   const known = new Map<string, Known>()
   const lookAt = async (name: string): Promise<FoundState | undefined> => {
@@ -77,8 +76,8 @@ const createLook = (folder: string, report: ReportUnreadable) => {
 }
 
 /**
- * When a folder itself last changed: each rename into it and each removal changes it. Undefined when that is so lately that
- * another change may leave the same time.
+ * Returns the time of a folder's last change: each rename into it and each removal changes it. Undefined for a change so recent
+ * that another one may leave the same time.
  */
 const folderStamp = async (folder: string): Promise<number | "absent" | undefined> => {
   try {
@@ -91,11 +90,11 @@ const folderStamp = async (folder: string): Promise<number | "absent" | undefine
 }
 
 /**
- * Watches folders of statefiles, by one `stat` of each folder a tenth of a second: the writers put every state there by a
- * rename. The system's watchers cost more under load (docs/opencode-notes.md).
+ * Watches folders of statefiles by one `stat` per folder every 100 ms: writers replace every file by a rename. The system's
+ * watchers cost more under load (docs/opencode-notes.md).
  *
- * @param onSeen after each look that found anything
- * @param report takes what could not be read, at each look; it is tried again, and the rest is seen all the same
+ * @param onSeen called after each look that found anything
+ * @param report receives read errors, at each look; reading is tried again, and the rest is still seen
  */
 export const watchStatefiles = (
   folders: readonly string[],
@@ -146,7 +145,7 @@ export const watchStatefiles = (
 }
 
 export type LedgerWatch = {
-  /** The tasks that are looked at now; they are read when they have not been, and again when the ledger has changed. */
+  /** Sets the watched tasks. Each is read once, and again when the ledger has changed. */
   want(taskIDs: Iterable<string>): void
   newsOf(taskID: string): TaskNews | undefined
   close(): void
@@ -155,20 +154,20 @@ export type LedgerWatch = {
 type KnownTask = { readonly news: TaskNews | undefined; readonly version: string; readonly readAt: number }
 
 /**
- * Reading a task starts a program. After the first reading of each task this watch rests fifty times as long as a reading
- * took, so that however many tasks there are and however often they change, it takes a fiftieth of one processor.
+ * Reading a task starts a program. After each task's first reading the watch pauses fifty times as long as a reading took: it
+ * uses a fiftieth of one processor, however many tasks there are and however often they change.
  */
 const LEDGER_REST_FACTOR = 50
 const LOOK_MS = 1_000
 const FAILED = "failed"
 
-/** The database and its write-ahead log as far as `stat` can tell them apart from what they were. */
+/** The version of the database and its write-ahead log, as far as `stat` shows it. */
 export const ledgerVersion = async (env: Readonly<Record<string, string | undefined>>): Promise<string> => {
   const path = env.PROG_DB || join(env.HOME || homedir(), ".prog", "prog.db")
   const stamps = await Promise.all(
     [path, `${path}-wal`].map((file) =>
       stat(file).then(
-        // An empty one comes and goes with each reader.
+        // An empty log appears and disappears with each reader.
         ({ size, mtimeMs }) => (size === 0 ? "" : `${size} ${mtimeMs}`),
         () => "",
       ),
@@ -177,7 +176,7 @@ export const ledgerVersion = async (env: Readonly<Record<string, string | undefi
   return stamps.join(" ")
 }
 
-/** The task to read next: one that never was, else the one whose news are the oldest and may be out of date. Pure. */
+/** Returns the task to read next: one never read, else the one with the oldest news that may be outdated. Pure. */
 export const nextTask = (
   wanted: Iterable<string>,
   known: ReadonlyMap<string, KnownTask>,
@@ -195,7 +194,7 @@ export const nextTask = (
   return next
 }
 
-/** Keeps what the ledger says of the wanted tasks. @param onNews after each reading that brought something new */
+/** Keeps the ledger's news of the wanted tasks. @param onNews called after each reading that brought something new */
 export const watchLedger = ({
   read,
   readVersion,
@@ -220,7 +219,7 @@ export const watchLedger = ({
     const reading = await read(id)
     const tookMs = performance.now() - startedAt
     const news = reading.kind === "read" ? reading.news : last?.news
-    // No ledger has this version: what failed is tried again.
+    // No ledger has this version, so a failed reading is tried again.
     const version = reading.kind === "read" ? before : FAILED
     known.set(id, { news, version, readAt: startedAt })
     if (!isClosed && JSON.stringify(news) !== JSON.stringify(last?.news)) onNews(id)
