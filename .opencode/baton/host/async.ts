@@ -1,9 +1,9 @@
 type Timed<T> = { kind: "done"; value: T } | { kind: "late" } | { kind: "failed"; error: unknown }
 
 /**
- * Waits for `work` no longer than `deadlineMs` and never rejects.
+ * Waits for `work` at most `deadlineMs`. Never rejects.
  *
- * The work itself is not stopped: whoever needs that passes it an AbortSignal or a deadline of its own.
+ * The work is not stopped: a caller that needs that passes it an AbortSignal or a deadline.
  */
 export const withDeadline = async <T>(work: Promise<T>, deadlineMs: number): Promise<Timed<T>> => {
   const settled: Promise<Timed<T>> = work.then(
@@ -32,9 +32,9 @@ export const createDeferred = <T>(): Deferred<T> => {
   return { promise, resolve }
 }
 
-/** Loads at first use, and once; what failed is tried again at the next use. */
+/** Loads once, at the first use. After a failure the next use tries again. */
 export type Lazy<T> = (() => Promise<T>) & {
-  /** What is loaded or being loaded, without loading it; nothing when that failed. */
+  /** The loaded or loading value, without starting the load; undefined after a failure. */
   readonly current: Promise<T | undefined> | undefined
 }
 
@@ -54,28 +54,28 @@ export const lazy = <T>(load: () => Promise<T>): Lazy<T> => {
   return Object.defineProperty(get, "current", { get: () => current }) as Lazy<T>
 }
 
-/** Between the parameters of a session's request, or of the title's before it, and the moment when OpenCode waits for the answer. */
+/** Milliseconds from the parameters of a session's request (or of its title's) until OpenCode waits for the answer. */
 const ON_ITS_WAY_MS = 20
-/** No request may follow, or one that is long in coming: by then the work has begun. */
+/** Milliseconds after which deferred work starts even without a request. */
 export const DEFERRED_AT_MOST_MS = 1_000
 
 /**
- * Work that a user's message asks for and that its request does not need: OpenCode and its plugins share one thread, so that
- * all that is done before the request makes the user wait.
+ * Queue for work that a user's message causes but its request does not need. OpenCode and its plugins share one thread, so
+ * any work before the request makes the user wait.
  *
- * What must not be lost has to be found again by the next process: OpenCode 1.2.15 ends `opencode run` without a word to its
- * plugins, and a request that is refused at once leaves no time.
+ * Work that must not be lost has to be recoverable by the next process: OpenCode 1.2.15 ends `opencode run` without telling
+ * its plugins, and a request that is refused at once leaves no time.
  */
 export type DeferredQueue = {
   /** @param work never rejects */
   add(work: () => Promise<void>): void
-  /** A request will be on its way in a moment. */
+  /** Tells the queue that a request is about to be sent. */
   requestStarting(): void
-  /** Ends when all that was added is done, in its order. Never rejects. */
+  /** Runs all added work in order and resolves when it is done. Never rejects. */
   flush(): Promise<void>
 }
 
-/** @param options `onItsWayMs`: how long after its parameters a request is taken to be on its way (default 20) */
+/** @param options `onItsWayMs`: milliseconds from a request's parameters until it counts as sent (default 20) */
 export const createDeferredQueue = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs?: number } = {}): DeferredQueue => {
   let waiting: (() => Promise<void>)[] = []
   let last: Promise<void> = Promise.resolve()
@@ -104,11 +104,11 @@ export const createDeferredQueue = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs
   }
 }
 
-/** Work of one key in its order; different keys side by side. */
+/** Runs the work of one key in order, and different keys in parallel. */
 export type KeyedQueue = {
-  /** @returns what the work gives; its failure holds up nothing */
+  /** @returns the result of the work; a failure does not block the work after it */
   add<T>(key: string, work: () => Promise<T>): Promise<T>
-  /** Resolves when all that was added for the key is over, failed or not. */
+  /** Resolves when all work added for the key has ended, failed or not. */
   idle(key: string): Promise<void>
 }
 
@@ -128,13 +128,13 @@ export const createKeyedQueue = (): KeyedQueue => {
       return mine
     },
     idle: async (key) => {
-      // More may be added while the rest ends.
+      // More work may be added while this waits.
       for (let all = last.get(key); all; all = last.get(key)) await all
     },
   }
 }
 
-/** So many sessions at once is more than a person or a server has at work; what falls out is found again on disk. */
+/** More sessions than one server works on at once; dropped entries are read again from disk. */
 const MAX_SESSIONS = 500
 
 export type LruMap<Value> = {
@@ -145,10 +145,10 @@ export type LruMap<Value> = {
 }
 
 /**
- * What is remembered by session, so that a server's memory does not grow with every session it ever had: past `limit`
- * the one that was not asked for or set for longest falls out.
+ * A map with a size limit, so that a server's memory does not grow with every session. Past `limit` the entry that was read
+ * or set least recently is dropped.
  *
- * @param release is told of what falls out; not of what is deleted
+ * @param release called for dropped entries, not for deleted ones
  */
 export const createLruMap = <Value>({
   limit = MAX_SESSIONS,

@@ -10,7 +10,7 @@ import {
   unexpectedShape,
 } from "./sessions.ts"
 
-/** A rule of OpenCode's permissions; of several that match, the last one decides. */
+/** A permission rule of OpenCode. If several match, the last one wins. */
 export type PermissionRule = {
   readonly permission: string
   readonly pattern: string
@@ -20,7 +20,7 @@ export type PermissionRule = {
 export type AgentInfo = {
   readonly name: string
   readonly description: string
-  /** What makes the agent what it is; empty for one without a prompt of its own. */
+  /** The system prompt; empty if the agent has none of its own. */
   readonly prompt: string
   readonly mode: "subagent" | "primary" | "all"
   readonly isHidden: boolean
@@ -28,33 +28,32 @@ export type AgentInfo = {
   readonly model?: AgentAndModel["model"] | undefined
 }
 
-/** Below which session one stands (undefined for a root), and its own rules, without its agent's. */
+/** A session's parent (undefined for a root session) and its own permission rules, without those of its agent. */
 type SessionStanding = { readonly parentID: string | undefined; readonly permission: readonly PermissionRule[] }
 
 export type Prompt = {
-  /** What the agent is to do; plugins read it as a user's words. */
+  /** The agent's instructions; plugins treat them as a user's text. */
   readonly text?: string | undefined
-  /** What is nobody's words: files, earlier messages, a result. */
+  /** Text that is not the user's: files, earlier messages, a result. */
   readonly context?: string | undefined
   readonly agent: string
   readonly model?: AgentAndModel["model"] | undefined
 }
 
-/** Sessions that work for another one. No call throws; all but `prompt` have a deadline. */
+/** Manages child sessions. No call throws; all but `prompt` have a deadline. */
 export type ChildSessions = {
-  /** @param permission stands above the rules of the agent that works there. @returns the session's id */
+  /** @param permission takes precedence over the rules of the session's agent. @returns the session's id */
   create(child: { parentID: string; title: string; permission: readonly PermissionRule[] }): Promise<Answer<string>>
-  /** Ends when the model has ended its turn: its last message, which may carry an error. */
+  /** Resolves at the end of the turn with its last message, which may carry an error. */
   prompt(sessionID: string, prompt: Prompt): Promise<Answer<StoredMessage>>
-  /** Starts a turn and does not wait for it. */
+  /** Starts a turn without waiting for it. */
   start(sessionID: string, prompt: Prompt): Promise<Answer<undefined>>
   abort(sessionID: string): Promise<Answer<undefined>>
   children(sessionID: string): Promise<Answer<string[]>>
-  /** Whether a model works in it. */
   isBusy(sessionID: string): Promise<Answer<boolean>>
   standing(sessionID: string): Promise<Answer<SessionStanding>>
   agents(): Promise<Answer<AgentInfo[]>>
-  /** Refuses what OpenCode asks the user for a session. */
+  /** Rejects a permission request of a session. */
   refuse(sessionID: string, permissionID: string): Promise<Answer<undefined>>
 }
 
@@ -105,7 +104,7 @@ const toBody = ({ text, context, agent, model }: Prompt) => ({
   ],
 })
 
-/** @param client OpenCode's; `deadlineMs` for each call but `prompt` */
+/** @param options `deadlineMs` applies to each call but `prompt` */
 export const createChildSessions = (
   client: Pick<PluginInput["client"], "session" | "app" | "postSessionIdPermissionsPermissionId">,
   { deadlineMs }: { deadlineMs: number },

@@ -3,9 +3,8 @@ import { describeError } from "./log.ts"
 const USAGE_EXIT_CODE = 2
 
 /**
- * Ends the process once its output has left it. A terminal takes all at once; on Bun an exit cuts off what a pipe's reader has
- * not taken yet, even from a write's own callback, so that the process ends by itself there. A reader that went away (`| head`)
- * is no fault of ours.
+ * Ends the process after its output is written. On Bun an exit cuts off output that a pipe's reader has not taken yet, even
+ * in the write's own callback, so with a pipe the process ends by itself. A reader may close early (`| head`).
  */
 const finish = (stream: NodeJS.WriteStream, text: string, exitCode: number): void => {
   stream.on("error", () => process.exit(exitCode))
@@ -15,7 +14,7 @@ const finish = (stream: NodeJS.WriteStream, text: string, exitCode: number): voi
 }
 
 type Command<Request> = {
-  /** What a person types behind `baton`. */
+  /** The subcommand, typed after `baton`. */
   readonly name: string
   /** @throws an Error whose message says what was expected and what was received */
   readonly parse: (args: readonly string[], here: string) => Request
@@ -24,8 +23,8 @@ type Command<Request> = {
 }
 
 /**
- * A command of `bin/baton` as a process of its own: argument 1 is the folder the user is in, the user's own arguments
- * follow. Ends the process: with 2 and one line for a wrong command line, else with what the command gives.
+ * Runs a command of `bin/baton` in its own process. Argument 1 is the user's folder; the user's arguments follow.
+ * Ends the process with 2 and one line for a wrong command line, else with the command's exit code.
  */
 export const runCommand = async <Request>({ name, parse, run }: Command<Request>): Promise<void> => {
   const [, , here = process.cwd(), ...args] = process.argv

@@ -5,24 +5,24 @@ import { errorCode } from "./log.ts"
 import { isAlive } from "./process.ts"
 import { removeTemporary, TEMPORARY } from "./state.ts"
 
-/** How often a holder says that it is there, and after how long a silent one is taken for dead. */
+/** Milliseconds between two heartbeats of a holder, and from the last one until its lock is stale. */
 const HEARTBEAT_MS = 5000
 const STALE_AFTER_MS = 60_000
-/** Taking over takes microseconds: a claim of this age is one whose maker was killed in them. */
+/** A claim of this age was left by a killed process: a takeover takes microseconds. */
 const CLAIM_MS = 5000
-/** Between a file's time stamp and the clock. */
+/** Allowed difference between a file's time stamp and the clock. */
 const CLOCK_SLACK_MS = 2000
 
 export type HeldLock = {
-  /** Whether it is still ours: a process that was suspended for long may have lost it. */
+  /** False once the lock is lost, as after a long suspension of the process. */
   isHeld(): Promise<boolean>
-  /** Never rejects: a lock whose file cannot be removed now is free to whoever took it, and to others once it is silent. */
+  /** Never rejects. If the file cannot be removed, this process can lock again at once, others when the lock is stale. */
   release(): Promise<void>
 }
 
 type FileLock = {
   tryAcquire(): Promise<HeldLock | undefined>
-  /** Whether somebody who is still there holds it. Only looks. */
+  /** Tells whether a live process holds the lock, without taking it. */
   isTaken(): Promise<boolean>
 }
 
@@ -35,7 +35,7 @@ type FileLockDeps = {
   readonly staleAfterMs?: number
 }
 
-/** A pid means something only where it was given: containers share folders, not process ids. */
+/** The host with its pid namespace: containers share folders, not process ids. */
 const readHost = (): string => {
   try {
     return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`
@@ -50,7 +50,7 @@ const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefine
     const text = readFileSync(path, "utf8")
     const { mtimeMs } = statSync(path)
     const [token = "", pid = "", host = ""] = text.split("\n")
-    // Cut short by a crash in the middle of its creation: known by its age alone.
+    // A crash cut its creation short: only its age is known.
     const owner = host === "" ? { token: `cut-${mtimeMs}`, pid: 0, host: "" } : { token, pid: Number(pid), host }
     return { owner, touchedAt: mtimeMs }
   } catch (error) {
@@ -59,7 +59,7 @@ const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefine
   }
 }
 
-/** File systems that know no hard links say one of these. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"])
 
 const writeExclusively = (path: string, text: string): boolean => {
@@ -68,13 +68,13 @@ const writeExclusively = (path: string, text: string): boolean => {
     return true
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false
-    // Created, then not filled: on a full disk it would stand in everybody's way.
+    // On a full disk the file is created but stays empty, and would block every process.
     if (errorCode(error) === "ENOSPC") removeTemporary(path)
     throw error
   }
 }
 
-/** The file is there with its whole text or not at all, also when this process is killed in the middle. */
+/** Creates the file with its whole text or not at all, even if this process is killed meanwhile. */
 const createExclusively = (path: string, text: string): boolean => {
   const whole = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
   try {
@@ -91,29 +91,30 @@ const createExclusively = (path: string, text: string): boolean => {
 }
 
 /**
- * A lock between processes, as a file. A holder that died is found at once by its pid; one whose pid belongs to another process
- * by now, or that lives in another container, by its silence. Taking over needs a claim on the dead holder's token, so that of
- * two who try, one succeeds, and neither removes a lock that is newer than the one it judged. Its few bytes are read and
- * written without waiting, like a small file's (state.ts).
+ * A lock between processes, as a file. A dead holder is detected by its pid, or by missing heartbeats if the pid was reused
+ * or the holder runs in another container.
+ *
+ * A takeover needs a claim on the dead holder's token: only one process succeeds, and a newer lock is never removed. The file
+ * is small, so it is read and written synchronously (see state.ts).
  */
 export const createFileLock = (deps: FileLockDeps): FileLock => {
   const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
   const host = readHost()
-  /** The token of a lock that was released while its file could not be removed: the folder may have been away. */
+  /** Token of a released lock whose file could not be removed, for example because the folder was unavailable. */
   let released: string | undefined
 
   const isStale = ({ owner, touchedAt }: { owner: Owner; touchedAt: number }): boolean => {
     if (owner.token === released) return true
     if (now() - touchedAt > staleAfterMs) return true
     if (owner.host !== host) return false
-    // In a container a restarted process often has the pid of the one before.
+    // In a container a restarted process often has the same pid as before.
     const startedAt = now() - process.uptime() * 1000
     return owner.pid === process.pid ? touchedAt < startedAt - CLOCK_SLACK_MS : !isAlive(owner.pid)
   }
 
-  /** Of several who judge the same holder dead, one takes its place. */
+  /** Replaces a dead holder. If several processes try, one succeeds. */
   const takeOver = (dead: Owner, text: string): boolean => {
-    // Named like a half-written file, so that one which a kill left behind is swept with those.
+    // Named like a temporary file, so that a claim left by a killed process is swept with them.
     const claim = `${path}.${dead.token}.claim${TEMPORARY}`
     if (!createExclusively(claim, text)) {
       const claimed = readOwner(claim)
@@ -142,7 +143,7 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
       try {
         if (isHeld()) utimesSync(path, time, time)
       } catch {
-        // A beat that fails makes the lock look older than it is, and `isHeld` tells when that has cost it.
+        // A failed heartbeat makes the lock look older; `isHeld` tells if the lock was lost.
       }
     }
     const timer = setInterval(beat, heartbeatMs)
@@ -155,7 +156,7 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
         try {
           if (isHeld()) rmSync(path, { force: true })
         } catch {
-          // The folder is away, or nothing in it may be changed.
+          // The folder is unavailable or read-only.
         }
       },
     }

@@ -2,10 +2,10 @@ import { readFile, stat } from "node:fs/promises"
 import { basename, dirname, join, resolve } from "node:path"
 import type { RunProcess } from "./process.ts"
 
-// Branch and HEAD out of a repository's own files, as gitrepository-layout(5) describes them. Starting git costs ten times
-// as much, and OpenCode waits for it.
+// Reads branch and HEAD from a repository's own files (gitrepository-layout(5)). Starting git takes ten times as long, and
+// OpenCode waits for it.
 
-/** Where a worktree stands; `branch` is "(detached)" when it is on none. */
+/** Branch and HEAD of a worktree; `branch` is "(detached)" if it is on none. */
 export type GitState = { branch: string; head: string }
 
 const HASH = /^[0-9a-f]{40,64}$/
@@ -14,12 +14,12 @@ const readText = async (path: string): Promise<string | undefined> => {
   try {
     return (await readFile(path, "utf8")).trim()
   } catch {
-    // A file that is not there is an answer of its own: each caller has a next place to look.
+    // A missing file is not an error: each caller has another place to look.
     return undefined
   }
 }
 
-/** `.git` is a folder, or in a linked worktree or submodule a file that names one. */
+/** Finds the git folder: `.git`, or the folder named by the file `.git` in a linked worktree or submodule. */
 const findGitFolder = async (root: string): Promise<string | undefined> => {
   const path = join(root, ".git")
   const found = await stat(path).catch(() => undefined)
@@ -56,7 +56,7 @@ export const readGitFiles = async (root: string): Promise<GitState | undefined> 
 }
 
 /**
- * The folder that a repository was cloned or made in, the same for all of its linked worktrees.
+ * Finds the folder that the repository was cloned or created in, the same for all its linked worktrees.
  *
  * @param start absolute path of a folder inside a worktree
  * @returns undefined outside a repository
@@ -73,7 +73,7 @@ export const findMainWorktree = async (start: string): Promise<string | undefine
 }
 
 const GIT_DEADLINE_MS = 1_000
-/** It looks at every file of the worktree. */
+/** Longer, since `git status` looks at every file of the worktree. */
 const STATUS_DEADLINE_MS = 5_000
 
 type GitRead = { kind: "found"; git: GitState } | { kind: "unknown"; reason: string }
@@ -92,8 +92,7 @@ const askGit = async (run: RunProcess, directory: string): Promise<GitRead> => {
 }
 
 /**
- * Branch and HEAD of a worktree, from its files where they tell and from git where not; unknown outside a repository,
- * and before its first commit.
+ * Reads branch and HEAD from the repository's files, else from git. Unknown outside a repository and before its first commit.
  *
  * @param root absolute path of the worktree's top folder
  */
@@ -103,9 +102,9 @@ export const readGitState = async (run: RunProcess, root: string): Promise<GitRe
 }
 
 /**
- * How many commits HEAD has that `commit` has not; undefined where the commit is not in the repository, or git does not answer.
+ * Counts the commits of HEAD that `commit` does not have; undefined if the commit is not in the repository or git fails.
  *
- * @param commit a hash, in full or its beginning
+ * @param commit a full or abbreviated hash
  */
 export const countCommitsSince = async (run: RunProcess, root: string, commit: string): Promise<number | undefined> => {
   const argv = ["git", "rev-list", "--count", `${commit}..HEAD`] as const
@@ -114,7 +113,7 @@ export const countCommitsSince = async (run: RunProcess, root: string, commit: s
   return Number.isInteger(count) ? count : undefined
 }
 
-/** The paths of `git status --porcelain=v1 -z`: of a rename, where it went to. */
+/** Reads the paths from `git status --porcelain=v1 -z`; for a rename the new path. */
 export const parseDirtyFiles = (output: string): string[] => {
   const fields = output.split("\0")
   const files: string[] = []
@@ -122,14 +121,14 @@ export const parseDirtyFiles = (output: string): string[] => {
     const field = fields[at] ?? ""
     if (field.length < 4) continue
     files.push(field.slice(3))
-    // The field after a rename or a copy is where it came from.
+    // The next field is the old path of the rename or copy.
     if (/^[RC]|^.[RC]/.test(field)) at++
   }
   return files
 }
 
 /**
- * The paths that git calls changed and not committed, relative to the worktree; undefined where there is no git.
+ * Lists changed and uncommitted paths, relative to the worktree; undefined if git is missing or fails.
  *
  * @param root absolute path of the worktree's top folder
  */

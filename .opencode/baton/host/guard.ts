@@ -2,12 +2,12 @@ import type { Config, ToolDefinition } from "@opencode-ai/plugin"
 import { withDeadline } from "./async.ts"
 import { describeError, type Log, type LogExtra } from "./log.ts"
 
-/** What a hook decided to change, put off until it is known to be in time. */
+/** A change that a hook decided on; applied only if the decision was in time. */
 export type Change = () => void
 
 type Decide<Input, Output> = (input: Input, output: Output) => Promise<Change | undefined>
 
-/** The session that a hook is called for, from its input or from the messages of a request. */
+/** The session of a hook call, from its input or from the messages of a request. */
 const sessionOf = (input: unknown, output: unknown): LogExtra => {
   const given: unknown = Reflect.get(Object(input), "sessionID")
   const messages: unknown = Reflect.get(Object(output), "messages")
@@ -18,13 +18,12 @@ const sessionOf = (input: unknown, output: unknown): LogExtra => {
 /**
  * Wraps a hook so that OpenCode never sees it fail or wait.
  *
- * A hook that throws ends the user's turn and one that never resolves hangs it (measured on 1.18.33). So the hook only
- * decides; its change is applied here, and not at all when the decision came too late or failed.
+ * A hook that throws ends the user's turn, and one that never resolves hangs it (measured on 1.18.33). So the hook only
+ * decides; its change is applied here, unless the decision failed or came too late.
  *
- * @param name the hook's name as OpenCode calls it, for the log
- * @param decide reads input and output and returns the change to make, or nothing
- * @param fallback is done when the decision came too late or failed: what makes OpenCode as it is without the bundle, where
- *   doing nothing does not
+ * @param name OpenCode's name of the hook, for the log
+ * @param decide reads input and output and returns the change to make, or undefined
+ * @param fallback runs after a late or failed decision, if doing nothing would differ from OpenCode without the bundle
  */
 export const guardHook =
   <Input, Output>(
@@ -50,7 +49,7 @@ export const guardHook =
     }
   }
 
-/** The same for a hook that only takes note of something: nothing to apply, nothing to wait for. */
+/** Wraps a hook that only observes: there is no change to apply and nothing to wait for. */
 export const guardObserver =
   <Input>(log: Log, name: string, observe: (input: Input) => Promise<void> | undefined) =>
   async (input: Input): Promise<void> => {
@@ -63,9 +62,9 @@ export const guardObserver =
   }
 
 /**
- * The same for the config hook, which changes the configuration as it goes along.
+ * Wraps the config hook, which changes the configuration while it runs.
  *
- * @param what is missing from OpenCode when it fails, for the log
+ * @param what the part that OpenCode lacks after a failure, for the log
  */
 export const guardConfig =
   (log: Log, what: string, setUp: (config: Config) => Promise<void>) =>
@@ -80,8 +79,8 @@ export const guardConfig =
 type Tools = Record<string, ToolDefinition>
 
 /**
- * A feature's tools, made when OpenCode asks for them, which is right before the first request and long after the config
- * hook; none as long as they cannot be made.
+ * Creates a feature's tools when OpenCode asks for them, right before the first request and long after the config hook.
+ * Returns none while they cannot be created.
  *
  * @param names for the log
  */

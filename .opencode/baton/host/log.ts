@@ -1,29 +1,29 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 
-/** The system's code of a failed file operation, such as ENOENT; undefined for any other error. */
+/** The system's error code, such as ENOENT; undefined for other errors. */
 export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
 
-/** The file, or a folder above it, is not there. */
+/** True if the file or a parent folder does not exist. */
 export const isNotFound = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
 
-/** The text's beginning. Half a character at the cut would make the request one that providers refuse. */
+/** Cuts a text without splitting a surrogate pair: providers refuse a request with half a character. */
 export const truncate = (text: string, maxCharacters: number): string =>
   text.slice(0, maxCharacters).replace(/[\uD800-\uDBFF]$/, "")
 
 export type LogExtra = Record<string, unknown>
 
-/** Where every branch of the bundle says what it did. Never throws, never waits. */
+/** The log of a feature. Never throws, never waits. */
 export type Log = Record<"debug" | "info" | "warn" | "error", (message: string, extra?: LogExtra) => void>
 
-/** For what has nowhere to log to, or says all it has to say itself. */
+/** Drops everything: for code without a log, or code that reports by itself. */
 export const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 const DESCRIPTION_CHARACTERS = 500
 
 /**
- * Plain values for `extra`: an Error does not survive JSON on its own. One line, since zod's messages have many and
- * OpenCode before 1.18 writes them as they are, so that most of the entry stands outside its own line.
+ * Describes an error for `extra`, since an Error does not survive JSON. On one line, since OpenCode before 1.18 writes the
+ * line breaks of zod's messages unchanged, and the rest of the entry would leave its log line.
  */
 export const describeError = (error: unknown): string => {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
@@ -31,10 +31,10 @@ export const describeError = (error: unknown): string => {
 }
 
 /**
- * A logger that goes to OpenCode's own log file as service `baton.<feature>`.
+ * Creates a logger that writes to OpenCode's own log file as service `baton.<feature>`.
  *
- * A log call is not awaited: during init an awaited client call deadlocks OpenCode, and a slow log must not hold a
- * hook. A failed one is dropped, since there is nowhere left to report it.
+ * Calls are not awaited: an awaited client call during init deadlocks OpenCode, and a slow log must not block a hook.
+ * Failed calls are dropped, since there is nowhere else to report them.
  */
 export const createLog = (client: Pick<PluginInput["client"], "app">, feature: string): Log => {
   const service = `baton.${feature}`
@@ -42,14 +42,14 @@ export const createLog = (client: Pick<PluginInput["client"], "app">, feature: s
     (level: keyof Log) =>
     (message: string, extra: LogExtra = {}) => {
       try {
-        // 1.18 writes no service to its log file, so that the message itself says who speaks.
+        // 1.18 does not write the service to its log file, so the message carries it.
         const body = { service, level, message: `[${service}] ${message}`, extra }
         client.app.log({ body }).then(
           () => {},
           () => {},
         )
       } catch {
-        // A client that throws synchronously is a client that cannot log.
+        // A client that throws synchronously cannot log.
       }
     }
   return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") }

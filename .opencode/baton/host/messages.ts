@@ -2,21 +2,21 @@ import { randomBytes } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
 import type { StoredMessage } from "./sessions.ts"
 
-/** A compaction that left a summary, as the conversation shows it. */
+/** A compaction with its summary, as the conversation shows it. */
 export type CompletedCompaction = {
   /** The user message with the `compaction` part, which the model reads as "What did we do so far?". */
   requestID: string
   summaryID: string
-  /** When the summary was begun, in epoch ms; a copy in a fork keeps it. */
+  /** Start of the summary in epoch ms; a copy in a fork keeps it. */
   createdAt: number
-  /** The summary's text, trimmed; empty when the summariser wrote nothing. */
+  /** The trimmed text; empty if the summariser wrote nothing. */
   summary: string
 }
 
 const isRequest = (message: StoredMessage): boolean =>
   message.info.role === "user" && message.parts.some((part) => part.type === "compaction")
 
-/** OpenCode's own rule for a summary that counts: finished, and without error. */
+/** OpenCode's own rule for a valid summary: finished and without error. */
 export const isSummary = ({ info }: StoredMessage): boolean =>
   info.role === "assistant" && info.summary === true && info.finish !== undefined && info.error === undefined
 
@@ -27,8 +27,8 @@ const textOf = (message: StoredMessage): string =>
     .join("\n\n")
 
 /**
- * By id, which grows with time: the newest turns may stand behind a summary verbatim, and with them an older compaction
- * (seen on 1.14.41).
+ * Compares ids, which grow with time. The order is no guide: the newest turns, and with them an older compaction, may follow
+ * a summary verbatim (seen on 1.14.41).
  */
 const findNewest = (
   messages: readonly StoredMessage[],
@@ -41,7 +41,7 @@ const findNewest = (
       undefined,
     )
 
-/** The newest compaction that has its summary among `messages`. */
+/** The newest compaction whose summary is among `messages`. */
 export const latestCompaction = (messages: readonly StoredMessage[]): CompletedCompaction | undefined => {
   const summary = findNewest(messages, isSummary)
   if (summary?.info.role !== "assistant") return undefined
@@ -50,8 +50,8 @@ export const latestCompaction = (messages: readonly StoredMessage[]): CompletedC
 }
 
 /**
- * Whether these messages are on their way to the summariser: the newest compaction request has no summary yet. The summary
- * of a request that failed before and is repeated belongs to the user's message that followed.
+ * Tells whether these messages go to the summariser: the newest compaction request has no summary yet. If a failed request is
+ * repeated, its summary belongs to the user's message that followed.
  */
 export const isSummaryRequest = (messages: readonly StoredMessage[]): boolean => {
   const request = findNewest(messages, isRequest)?.info
@@ -62,12 +62,12 @@ export const isSummaryRequest = (messages: readonly StoredMessage[]): boolean =>
 }
 
 /**
- * Whether this OpenCode shows the summariser its prior summary by itself, as seen from the compacting hook.
+ * Tells whether this OpenCode version shows the summariser the previous summary by itself. For the compacting hook.
  *
- * Until 1.3.x the summary message is created before the compacting hook runs and the prior summary stays in the
- * conversation; from 1.14 on the message is created after the hook and the prior summary is left out of a replaced
- * prompt. So whether the newest message is an unfinished summary tells the two apart (seen on 1.2.15 and 1.18.33, read in
- * 1.3.2, 1.14.41 and 1.18.10). An older one was cut off by a kill and tells nothing.
+ * Up to 1.3.x the summary message is created before that hook, and the previous summary stays in the conversation. From 1.14
+ * on it is created after the hook, and a replaced prompt lacks the previous summary. So an unfinished summary as the newest
+ * message means the older behaviour (seen on 1.2.15 and 1.18.33, read in the code of 1.3.2, 1.14.41 and 1.18.10).
+ * An unfinished summary further back was cut off by a kill and means nothing.
  *
  * @param messages the newest of the session, the newest last
  */
@@ -78,7 +78,7 @@ export const showsPreviousSummary = (messages: readonly StoredMessage[]): boolea
 
 const ONE_LINE_CHARACTERS = 200
 
-/** The summary in one line for the log: its first sentence-like line without markdown, at most 200 characters. */
+/** The summary in one line for the log: its first line that is no heading, without markdown, at most 200 characters. */
 export const summaryLine = (summary: string): string => {
   const lines = summary.split(/\r\n|\r|\n/).map((line) => ({
     text: line.replace(/^[\s#>*+-]+/, "").trim(),
@@ -91,14 +91,11 @@ export const summaryLine = (summary: string): string => {
 
 const NOTE_ID = "prt_baton"
 
-/** The text of a note that Baton put into this request; undefined for any other part. */
+/** The text of a note that Baton added to this request; undefined for any other part. */
 export const noteTextOf = (part: Part): string | undefined =>
   part.type === "text" && part.synthetic === true && part.id.startsWith(NOTE_ID) ? part.text : undefined
 
-/**
- * Adds the note to one of the messages of one model request. Only this request sees it: what OpenCode has stored stays as
- * it is.
- */
+/** Adds the note to a message of one model request. The stored message does not change. */
 export const appendNote = (messages: StoredMessage[], messageID: string, note: string): void => {
   const message = messages.find(({ info }) => info.id === messageID)
   if (!message || message.parts.some((part) => part.type === "text" && part.text === note)) return
@@ -107,7 +104,7 @@ export const appendNote = (messages: StoredMessage[], messageID: string, note: s
   message.parts.push({ id, sessionID, messageID, type: "text", synthetic: true, text: note })
 }
 
-/** Takes back what `hideTools` did to one tool of this request. */
+/** Undoes `disableTools` for one tool of this request. */
 export const enableTool = (messages: readonly StoredMessage[], name: string): void => {
   const newest = messages.findLast(({ info }) => info.role === "user")?.info
   if (newest?.role !== "user" || newest.tools?.[name] !== false) return
@@ -116,8 +113,8 @@ export const enableTool = (messages: readonly StoredMessage[], name: string): vo
 }
 
 /**
- * Leaves tools out of one request. OpenCode drops a tool that the newest user message's `tools` says false to; changing
- * the message on its way into the request changes nothing that is stored (docs/adr/0005).
+ * Leaves tools out of one request. OpenCode drops a tool that is false in `tools` of the newest user message; changing the
+ * outgoing message does not change the stored one (docs/adr/0005).
  */
 export const disableTools = (messages: readonly StoredMessage[], names: readonly string[]): void => {
   const newest = messages.findLast(({ info }) => info.role === "user")?.info

@@ -13,15 +13,15 @@ export const isExecutableFile = async (path: string): Promise<boolean> => {
     await access(path, constants.X_OK)
     return (await stat(path)).isFile()
   } catch {
-    // Absent or not permitted: for a search along PATH both mean "not this one".
+    // Missing or not permitted: in both cases the search along PATH goes on.
     return false
   }
 }
 
 /**
  * @param path the value of PATH
- * @returns every executable file of that name, in PATH's order; relative folders are left out, since they would run whatever
- *   the project holds
+ * @returns all executable files of that name, in PATH's order; relative folders are skipped, since they would run files of
+ *   the project
  */
 export const findExecutables = async (name: string, path: string | undefined): Promise<readonly string[]> => {
   const folders = (path ?? "").split(delimiter).filter(isAbsolute)
@@ -30,37 +30,34 @@ export const findExecutables = async (name: string, path: string | undefined): P
   return candidates.filter((_, index) => usable[index])
 }
 
-/** A program and its arguments; each one arrives at the program byte for byte, whatever it holds. */
+/** A program and its arguments, which are passed on byte for byte. */
 export type Argv = readonly [string, ...string[]]
 
 export type RunOptions = {
   /** Absolute path the program runs in. */
   readonly cwd: string
-  /** Milliseconds from the call until the program and what it started are ended. */
+  /** Milliseconds from the call until the program and its children are killed. */
   readonly deadlineMs: number
-  /** What the program reads; nothing at all (an empty stdin) when absent. Never the host's own stdin. */
+  /** The program's stdin, empty by default. The host's own stdin is never passed on. */
   readonly stdin?: string
   /** Added to the host's environment for this child alone; `undefined` removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Bytes kept of stdout and of stderr, each; a program that writes more is cut off there. */
+  /** Bytes kept of stdout and of stderr, each; a program that writes more is cut off. */
   readonly maxOutputBytes?: number
 }
 
 export type ProcessOutcome =
-  /** A program that a signal ended has the exit code 128 + signal, as in a shell. */
+  /** A program ended by a signal has the exit code 128 + signal, as in a shell. */
   | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  /**
-   * The deadline passed and the program has been killed; it may have done its work before. `leftBehind` says why it
-   * could not be killed.
-   */
+  /** The program was killed at the deadline; its work may be done. `leftBehind` says why it could not be killed. */
   | { readonly kind: "timed-out"; readonly deadlineMs: number; readonly leftBehind?: string }
-  /** The program never ran: not found, not executable, a bad working directory, arguments the system refuses. */
+  /** The program did not run: not found, not executable, a bad working directory, arguments the system refuses. */
   | { readonly kind: "not-started"; readonly cause: string }
 
 /** Runs one program to its end. Never throws, never prints, never inherits stdio. */
 export type RunProcess = (argv: Argv, options: RunOptions) => Promise<ProcessOutcome>
 
-/** 4 MB of each stream: far above what a ledger prints for one task, far below what hurts the host. */
+/** 4 MB per stream: far more than a ledger prints for one task, and harmless for the host. */
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 
 /** The environment of a child: the host's own with these changes. */
@@ -69,7 +66,7 @@ const childEnvironment = (changes: RunOptions["env"]): Record<string, string> =>
   return Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
 }
 
-/** Whether there is a process with this id, whoever it belongs to. */
+/** Tells whether a process with this id exists, of any user. */
 export const isAlive = (pid: number): boolean => {
   if (!Number.isInteger(pid) || pid <= 0) return false
   try {
@@ -80,7 +77,11 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
-/** To a process, or, with a negative id, a process group. One that is gone is fine. @throws EPERM and the like */
+/**
+ * Sends a signal to a process, or with a negative id to a process group. A missing one is no error.
+ *
+ * @throws EPERM and the like
+ */
 export const signalIfThere = (pid: number, signal: "SIGKILL"): void => {
   try {
     process.kill(pid, signal)
@@ -89,7 +90,7 @@ export const signalIfThere = (pid: number, signal: "SIGKILL"): void => {
   }
 }
 
-/** A signal's exit code as a shell reports it; a null code is never taken for success. */
+/** The exit code; for a signal that of a shell. A null code never counts as success. */
 const exitCodeOf = (code: number | null, signal: NodeJS.Signals | null): number =>
   code ?? 128 + (signal ? system.signals[signal] : 0)
 
@@ -107,14 +108,14 @@ const collect = (stream: Readable, limit: number): (() => string) => {
 
 type Child = ChildProcessByStdio<Writable | null, Readable, Readable>
 
-/** Gives why the program could not be ended, or nothing when it was. */
+/** Kills the program. @returns the reason if that fails */
 const kill = (child: Child, platform: NodeJS.Platform): string | undefined => {
-  // Once it has been waited for, its pid may belong to somebody else.
+  // After the exit was collected, its pid may belong to another process.
   const waitedFor = child.exitCode !== null || child.signalCode !== null
   try {
     if (waitedFor || child.pid === undefined) return undefined
     if (platform === "win32") child.kill("SIGKILL")
-    // Its own process group: what it started ends with it.
+    // It has its own process group, so its children end with it.
     else signalIfThere(-child.pid, "SIGKILL")
     return undefined
   } catch (error) {
@@ -157,7 +158,7 @@ const createNodeRunner =
           clearTimeout(timer)
           resolve({ kind: "exited", exitCode: exitCodeOf(code, signal), stdout: stdout(), stderr: stderr() })
         })
-        // A program that ends without reading is no error of ours.
+        // A program that ends without reading its stdin is no error.
         child.stdin?.on("error", () => {})
         child.stdin?.end(stdin)
       } catch (error) {
@@ -170,11 +171,11 @@ type Shell = PluginInput["$"]
 const NOT_STARTED = "baton: not started"
 
 /**
- * Runs its arguments after the first two and bounds what they print, since `$` keeps all of it in memory.
+ * Runs its arguments after the first two and limits their output, since `$` keeps all of it in memory.
  *
- * `timeout` ends the program and its process group, since `$` cannot, also when the host is gone. The program's own exit code
- * comes back through descriptor 5; stdout leaves through 3 and stderr through 4, each behind a `head`. Arguments arrive with a
- * leading `=`, because Bun 1.3.10 drops empty ones.
+ * `timeout` kills the program and its process group, even after the host has ended; `$` cannot. The exit code comes back
+ * through descriptor 5; stdout uses 3 and stderr 4, each behind a `head`. Arguments start with `=`, because Bun 1.3.10 drops
+ * empty ones.
  */
 const BOUNDED_RUN = [
   "bytes=${1#=}; seconds=${2#=}; shift 2;",
@@ -199,11 +200,11 @@ const readOutcome = (argv: Argv, output: { exitCode: number; stdout: Buffer; std
   return { kind: "exited", exitCode: output.exitCode, stdout: output.stdout.toString(), stderr }
 }
 
-/** The runner on Bun's `$`, where there is `timeout`. One argument may be 131,070 bytes long on Linux. */
+/** The runner on Bun's `$`, for systems with `timeout`. One argument may be 131,070 bytes long on Linux. */
 const createShellRunner =
   (shell: Shell): RunProcess =>
   async (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) => {
-    // A second more than this process waits, so that it is the one to say that the program took too long.
+    // One second longer than this process waits, so that this process reports the timeout.
     const numbers = [maxOutputBytes, Math.ceil(deadlineMs / 1000) + 1].map(String)
     const command = ["/bin/sh", "-c", BOUNDED_RUN, NOT_STARTED, ...[...numbers, ...argv].map((text) => `=${text}`)]
     const call = async (): Promise<ProcessOutcome> => {
@@ -227,10 +228,7 @@ type ProcessRunnerDeps = {
   readonly platform?: NodeJS.Platform
 }
 
-/**
- * The process runner for this host: Bun's `$` where there is one and `timeout` to end a program with, otherwise
- * node:child_process, which both runtimes have.
- */
+/** Creates the process runner for this host: Bun's `$` if it and `timeout` exist, else node:child_process. */
 export const createProcessRunner = ({ shell, platform = process.platform }: ProcessRunnerDeps): RunProcess => {
   const node = createNodeRunner({ platform })
   const choose = async (): Promise<RunProcess> => {

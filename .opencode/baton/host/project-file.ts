@@ -3,9 +3,9 @@ import { type FileHandle, open, realpath, stat } from "node:fs/promises"
 import { extname, isAbsolute, relative, resolve, sep } from "node:path"
 import { errorCode, isNotFound } from "./log.ts"
 
-/** `*.env` and `*.env.*`: not `env.ts`, but a folder `.env.d` too. */
+/** Matches `*.env` and `*.env.*`: not `env.ts`, but also a folder `.env.d`. */
 const ENV_FILE = /\.env(?:\.|$)/i
-/** Examples are meant to be read, as OpenCode's own read permission has it. */
+/** Examples may be read, as in OpenCode's own read permission. */
 const ENV_EXAMPLE = /\.(?:example|sample|template|dist)$/i
 const KEY_FILE = /\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)$|^id_(?:rsa|dsa|ecdsa|ed25519)$/i
 const CREDENTIAL_FILES: ReadonlySet<string> = new Set([
@@ -21,8 +21,8 @@ const CREDENTIAL_FILES: ReadonlySet<string> = new Set([
 const SECRET_FOLDERS: ReadonlySet<string> = new Set([".git", ".ssh", ".gnupg", ".aws"])
 
 /**
- * Whether a file by its name holds secrets: what OpenCode's own read permission guards (`*.env`, `*.env.*` but the
- * examples), private keys, programs' credential files, and everything in `.git` and folders for keys.
+ * Tells by its path whether a file may hold secrets: files that OpenCode's own read permission guards (`*.env`, `*.env.*`
+ * except examples), private keys, credential files of programs, and everything in `.git` and key folders.
  *
  * @param path with `/` or `\` between its segments
  */
@@ -44,20 +44,20 @@ const MAX_UNPRINTABLE_SHARE = 0.3
 type Encoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1"
 
 const decode = (bytes: Uint8Array, encoding: Encoding, fatal = false): string =>
-  // Bun's types name fewer encodings than the standard that both runtimes keep.
+  // Bun's types list fewer encodings than the standard, which both runtimes support.
   new TextDecoder(encoding as "utf-8", { fatal }).decode(bytes)
 
 const tryDecode = (bytes: Uint8Array): string | undefined => {
   try {
     return decode(bytes, "utf-8", true)
   } catch (error) {
-    // What a fatal decoder throws for a malformed sequence.
+    // A fatal decoder throws a TypeError for a malformed sequence.
     if (error instanceof TypeError) return undefined
     throw error
   }
 }
 
-/** The rule of OpenCode's Read tool: a null byte, or more than 30 % of the first 4,096 bytes not printable. */
+/** The rule of OpenCode's Read tool: a null byte, or more than 30 % unprintable bytes in the first 4,096. */
 const isBinary = (bytes: Uint8Array): boolean => {
   if (bytes.includes(0)) return true
   const sample = bytes.subarray(0, SAMPLE_BYTES)
@@ -65,12 +65,12 @@ const isBinary = (bytes: Uint8Array): boolean => {
   return unprintable > sample.length * MAX_UNPRINTABLE_SHARE
 }
 
-/** A file's bytes as text, without a byte order mark. What is neither UTF-16 (by its mark) nor UTF-8 is Latin-1. */
+/** Decodes a file without its byte order mark. Bytes that are neither UTF-16 (by the mark) nor UTF-8 are read as Latin-1. */
 export const decodeText = (bytes: Uint8Array): Decoded => {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff
   if (isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe)) {
     const text = decode(bytes, isBigEndian ? "utf-16be" : "utf-16le")
-    // The rule for bytes, by way of UTF-8; UTF-32 begins with the same mark and is full of null characters.
+    // Checked as UTF-8 bytes. UTF-32 starts with the same mark and is full of null characters.
     if (isBinary(new TextEncoder().encode(text))) return { kind: "binary" }
     return { kind: "text", text, encoding: "UTF-16" }
   }
@@ -91,7 +91,7 @@ export type ProjectFile = {
 
 type UnreadableFile = {
   readonly kind: "missing" | "refused"
-  /** As it was asked for. */
+  /** The path as requested. */
   readonly path: string
   readonly reason: string
 }
@@ -128,7 +128,7 @@ const isInside = (root: string, path: string): boolean => {
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
-/** Up to `limit` bytes and one more, to what the file holds now: it may shrink or grow meanwhile. */
+/** Reads to the end of the file or until `limit` is exceeded; the file may shrink or grow meanwhile. */
 const readUpTo = async (file: FileHandle, limit: number): Promise<Uint8Array> => {
   const chunks: Uint8Array[] = []
   let total = 0
@@ -142,11 +142,11 @@ const readUpTo = async (file: FileHandle, limit: number): Promise<Uint8Array> =>
 }
 
 /**
- * Reads a text file of the project, and nothing else: no folder, device or named pipe, nothing outside the root by way
- * of `..` or a link, no secret, nothing over 2 MB, nothing binary.
+ * Reads a text file of the project. Refuses folders, devices, named pipes, files outside the root (by `..` or a link),
+ * secrets, files over 2 MB and binary files.
  *
- * @param root real path of the folder that files must lie in
- * @param base real path of the folder that relative paths are taken from
+ * @param root real path of the folder that files must be in
+ * @param base real path of the folder that relative paths start from
  * @param path as a model or a user wrote it
  */
 export const readProjectFile = async (
@@ -161,7 +161,7 @@ export const readProjectFile = async (
     if (!isInside(root, real)) return refused("it lies outside the project")
     const shown = relative(base, real).split(sep).join("/")
     if ([named, real].some((each) => isSecretPath(relative(root, each)))) return refused("it may hold secrets")
-    // Opening a device or a pipe may already do something, so the kind is asked for first.
+    // Checked before opening, since opening a device or a pipe may already have an effect.
     const before = await stat(real)
     if (before.isDirectory()) return refused("it is a folder")
     if (!before.isFile()) return refused("it is no regular file")

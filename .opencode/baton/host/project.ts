@@ -9,9 +9,9 @@ const SETTINGS_FOLDER = ".opencode"
 const BUNDLE = join(SETTINGS_FOLDER, "baton")
 
 type Search = {
-  /** The last folder that is looked at. */
+  /** The last folder to look in. */
   readonly top: string
-  /** A copy of the bundle there serves all of a person's projects and is none of them. */
+  /** The home folder: a bundle there serves all projects of the user and is no project itself. */
   readonly home: string
 }
 
@@ -24,8 +24,8 @@ const nearestWith = (mark: string, start: string, { top, home }: Search): string
 }
 
 /**
- * The project an OpenCode directory belongs to: the nearest folder from it up to the worktree that has the bundle, since
- * OpenCode loads every `.opencode` on that way; without one, as for a global copy, the nearest that has `.opencode`.
+ * Finds the project of an OpenCode directory: the nearest folder up to the worktree that has the bundle, since OpenCode loads
+ * every `.opencode` on that way. Without one, as with a global copy, the nearest folder that has `.opencode`.
  *
  * @param worktree OpenCode's; "/" outside git
  */
@@ -36,13 +36,13 @@ export const findProjectRoot = (directory: string, worktree: string, home = home
   return worktree === "/" ? directory : (nearestWith(SETTINGS_FOLDER, directory, search) ?? directory)
 }
 
-/** The project a person is in, as from a sub-folder of it; else the folder itself. Agrees with `findProjectRoot`. */
+/** Finds the project of a folder, also from a sub-folder; else the folder itself. Agrees with `findProjectRoot`. */
 export const nearestProject = (start: string, home = homedir()): string => {
   const search = { top: "/", home }
   return nearestWith(BUNDLE, start, search) ?? nearestWith(SETTINGS_FOLDER, start, search) ?? start
 }
 
-/** Makes git, and OpenCode's snapshots with it, ignore a folder that is there. @throws the file system's own error */
+/** Makes git, and with it OpenCode's snapshots, ignore an existing folder. @throws the file system's own error */
 export const ignoreAll = (folder: string): void => {
   const file = join(folder, ".gitignore")
   if (!existsSync(file)) writeFileSync(file, "*\n")

@@ -8,7 +8,7 @@ export type Zod = typeof tool.schema
 let loading: Promise<Zod> | undefined
 
 /**
- * Loads zod at its first use: importing it takes about 25 ms, which init cannot spend (see docs/benchmarks.md).
+ * Loads zod at its first use: importing it takes about 25 ms, too long for init (see docs/benchmarks.md).
  *
  * @throws when `.opencode/node_modules` is missing (OpenCode installs it at its first start)
  */
@@ -34,10 +34,11 @@ type JSONSchema = {
 }
 
 /**
- * An argument as OpenCode's zod wants it, without zod: OpenCode asks for a plugin's tools before the first request of every
- * session, and loading zod's core for that took 15 ms of each start on 1.2.15 (docs/benchmarks.md).
- * zod takes what carries these traits for its own, since several copies of it often meet in one program, and asks it for its
- * JSON Schema. This one lets any value through: `withCheckedArguments` checks what a model writes.
+ * Builds a tool argument for OpenCode's zod without loading zod. OpenCode asks for a plugin's tools before the first request
+ * of every session, and loading zod's core took 15 ms of each start on 1.2.15 (docs/benchmarks.md).
+ *
+ * zod accepts any object with these traits, since a program may load several copies of zod, and asks it for its JSON Schema.
+ * This object accepts any value: `validated` checks the model's arguments.
  */
 const argument = (schema: JSONSchema, description: string, way?: "optional"): Argument => {
   const zod = {
@@ -51,7 +52,7 @@ const argument = (schema: JSONSchema, description: string, way?: "optional"): Ar
   return { _zod: zod, description } as unknown as Argument
 }
 
-/** The kinds of arguments that a tool may have, each with what it is for; what the model is told of them. */
+/** The argument types of tools. The model sees each description. */
 export const ARGUMENT_TYPES = {
   string: (description: string) => argument({ type: "string" }, description),
   optionalString: (description: string) => argument({ type: "string" }, description, "optional"),
@@ -64,8 +65,8 @@ export const ARGUMENT_TYPES = {
 } as const
 
 /**
- * A tool's `execute` that runs only with arguments of the right shape; the model is told what was wrong with others.
- * OpenCode tells the model the types and hands over what the model wrote, unchecked (seen on 1.2.15 and 1.18.33).
+ * Wraps a tool's `execute`, so that it runs only with valid arguments; otherwise the model is told the error.
+ * OpenCode tells the model the types but does not check its arguments (seen on 1.2.15 and 1.18.33).
  */
 export const validated =
   <Arguments>(

@@ -1,9 +1,9 @@
-/** How a private key begins; the lines behind it look like any other base64. */
+/** The first line of a private key; the lines after it look like any other base64. */
 export const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/
 
 /**
- * What published secrets look like, by their issuers' own documents: a fixed prefix and an alphabet. Kept in the order of
- * the issuers' names; a new one is a line here and a line in the test.
+ * Patterns of secrets from their issuers' documentation: a fixed prefix and an alphabet. Sorted by issuer; a new one needs a
+ * line here and a line in the test.
  */
 export const SECRET_RULES: readonly { readonly id: string; readonly pattern: RegExp }[] = [
   { id: "1password-service-token", pattern: /\bops_eyJ[\w+/=-]{50,}/ },
@@ -54,6 +54,6 @@ export const SECRET_RULES: readonly { readonly id: string; readonly pattern: Reg
   { id: "url-with-password", pattern: /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@]*:[^\s/@]{3,}@/i },
 ]
 
-/** A name that says what stands behind it, as in `password: hunter2` or "the password is hunter2". */
+/** Matches a value with a telling name, as in `password: hunter2` or "the password is hunter2". */
 export const NAMED_SECRET =
   /\b(?:[\w-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|credentials?|client[_-]?secret|private[_-]?key)|pwd|pin|pass)["'`]?\s*(?:=>?|:=?|\bis(?: now)?\b(?! (?:not|an?|the|in|on|for|from|wrong|invalid|required|missing|too|used|stored|never|always|only|read|set|ok|fine)\b))\s*["'`]?(?=\S*[\d!@#$%^&*_+=-])(?!\$\{|\$\(|<|process\.|env\.|os\.)[^\s"'`,;]{4,}/i

@@ -3,12 +3,12 @@ import type { Message, Part, Todo, UserMessage } from "@opencode-ai/sdk"
 import { withDeadline } from "./async.ts"
 import { describeError } from "./log.ts"
 
-/** `missing`: OpenCode answered that there is no such thing. */
+/** `missing`: OpenCode answered that it does not exist. */
 export type Answer<T> = { kind: "answer"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
 
 type Read<T> = (data: unknown, response: Response | undefined) => Answer<T>
 
-/** Makes one call to OpenCode and reads what comes back; never throws. */
+/** Makes one call to OpenCode and reads the answer. Never throws. */
 type ClientCall = <T>(
   what: string,
   work: () => Promise<{ data?: unknown; error?: unknown; response?: Response }>,
@@ -40,7 +40,7 @@ const readRaw = <T>(what: string, raw: unknown, read: Read<T>): Answer<T> => {
 export const createClientCall =
   (deadlineMs: number): ClientCall =>
   async (what, work, read) => {
-    // A client that throws at once fails like one that rejects.
+    // Turns an error that the client throws synchronously into a rejection.
     const started = Promise.resolve().then(() => work())
     if (deadlineMs === Number.POSITIVE_INFINITY) {
       try {
@@ -57,10 +57,10 @@ export const createClientCall =
 
 export type StoredMessage = { info: Message; parts: Part[] }
 
-/** One page of a session's messages, oldest first; `older` is the cursor of the page before it, where there is one. */
+/** One page of a session's messages, oldest first; `older` is the cursor of the previous page, if there is one. */
 export type MessagePage = { messages: StoredMessage[]; older?: string }
 
-/** `projectID` is "global" outside git, whatever the folder; `time.created` is in epoch ms. */
+/** `projectID` is "global" for every folder outside git; `time.created` is in epoch ms. */
 export type SessionInfo = {
   id: string
   title: string
@@ -70,17 +70,16 @@ export type SessionInfo = {
   time?: { created?: number }
 }
 
-/** Which agent and model a message was for. */
 export type AgentAndModel = { agent: string; model: { providerID: string; modelID: string } }
 
-/** OpenCode's sessions as the features see them. No call throws; each has its deadline. */
+/** Access to OpenCode's sessions. No call throws; each has a deadline. */
 export type Sessions = {
   /** The newest `limit` messages (or the newest before `cursor`), oldest first. */
   messages(sessionID: string, limit: number, cursor?: string): Promise<Answer<MessagePage>>
   info(sessionID: string): Promise<Answer<SessionInfo>>
   /** Creates a root session. @returns its id */
   create(title: string): Promise<Answer<string>>
-  /** Stores a user's message and starts no model. Plugins see it as they see any other. */
+  /** Stores a user's message without starting a model. Plugins see it like any other. */
   store(sessionID: string, text: string, target: AgentAndModel | undefined): Promise<Answer<undefined>>
   /** The parent's id, or undefined for a root session. */
   parent(sessionID: string): Promise<Answer<string | undefined>>
@@ -104,9 +103,7 @@ export const isSessionInfo = (value: unknown): value is SessionInfo =>
 const isTodo = (value: unknown): value is Todo =>
   isRecord(value) && typeof value.content === "string" && typeof value.status === "string"
 
-/**
- * Wraps the client's session calls: checks the shape of what came back, and gives each call `deadlineMs` (default 1,000).
- */
+/** Wraps the client's session calls: checks the shape of each answer, and gives each call `deadlineMs` (default 1,000). */
 export const createSessions = (
   client: Pick<PluginInput["client"], "session">,
   { deadlineMs = CALL_DEADLINE_MS }: { deadlineMs?: number } = {},
@@ -169,18 +166,18 @@ export const createSessions = (
   }
 }
 
-/** Older than the page before it; in itself oldest first. */
+/** A page older than the one before; its messages are oldest first. */
 type PageBack = { readonly messages: readonly StoredMessage[]; readonly isOldest: boolean }
 
-/** How much more is asked for where there are no cursors. */
+/** The factor by which the limit grows if there are no cursors. */
 const WIDENING = 10
 
 /**
- * A session's messages, page by page from the newest back. It ends after the oldest page, after a failure, and as soon as
- * `isOver` says so, which is asked before each page.
+ * Reads a session's messages page by page, the newest page first. Ends after the oldest page, after a failure, or when
+ * `isOver` returns true, which is called before each page.
  *
- * OpenCode without cursors (1.2.15) can only be asked for more of the newest: each page is then ten times as large, and what
- * was given before is left out of it.
+ * OpenCode without cursors (1.2.15) returns only the newest messages: each page then asks for ten times as many and leaves
+ * out those of the pages before.
  */
 export async function* messagePages(
   sessions: Pick<Sessions, "messages">,
@@ -210,7 +207,7 @@ export async function* messagePages(
 const NEWEST_MESSAGES = 50
 
 /**
- * Agent and model of a session's last real message: a prompt without both would switch the session's for good.
+ * Agent and model of a session's last real message. A prompt without both would change the session's own permanently.
  *
  * @returns undefined when the messages cannot be read, or there are none
  */
@@ -226,14 +223,14 @@ export const findAgentAndModel = async (
     const { providerID, modelID } = user.model
     return { agent: user.agent, model: { providerID, modelID } }
   }
-  // A turn of very many steps: its user message is further back, but each step tells the same.
+  // In a very long turn the user message is further back, but each step has the same agent and model.
   const step = infos.findLast((info) => info.role === "assistant")
   return step && { agent: step.mode, model: { providerID: step.providerID, modelID: step.modelID } }
 }
 
 export type ModelName = UserMessage["model"]
 
-/** OpenCode itself waits for the same before it makes a request. */
+/** OpenCode itself waits this long before it makes a request. */
 const CONFIG_DEADLINE_MS = 2_500
 
 const contextIn = (data: unknown, { providerID, modelID }: ModelName): number | undefined => {
@@ -246,8 +243,8 @@ const contextIn = (data: unknown, { providerID, modelID }: ModelName): number | 
 }
 
 /**
- * The context of a model in tokens, for a request whose parameters are not known yet; undefined when OpenCode does not say.
- * OpenCode has the models ready when it makes a request, so that this adds little.
+ * The context size of a model in tokens, for a request whose parameters are not known yet; undefined if OpenCode does not
+ * know it. OpenCode loads the models for each request anyway, so this adds little time.
  */
 export const createModelContext = (client: Pick<PluginInput["client"], "config">) => {
   const call = createClientCall(CONFIG_DEADLINE_MS)

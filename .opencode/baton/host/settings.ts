@@ -5,24 +5,24 @@ import { describeError, isNotFound, type Log } from "./log.ts"
 import { loadZod, type Zod } from "./schema.ts"
 import { isRecord } from "./sessions.ts"
 
-/** What a user may set in `.opencode/baton.json`; each with its default when absent. */
+/** The user's settings in `.opencode/baton.json`; each has a default. */
 export type Settings = {
   readonly handoff: {
-    /** Files that come with a draft at most. */
+    /** Maximum number of files added to a draft. */
     readonly maxFiles: number
-    /** Of all of them together. */
+    /** Maximum size of all these files together. */
     readonly maxKilobytes: number
   }
   readonly liveState: {
     readonly enabled: boolean
-    /** Whether the stream holds version 1 of the protocol and nothing more; by default only for a writer of the user's. */
+    /** Limits the stream to version 1 of the protocol; by default only for a user's own writer. */
     readonly strict?: boolean | undefined
     /** Program and arguments of the user's own writer. */
     readonly writer?: readonly string[] | undefined
   }
   readonly learning: {
     readonly enabled: boolean
-    /** prog's name of the project; by default that of its folder, and then two folders of one name are kept apart. */
+    /** prog's name of the project; by default that of its folder, and two folders of the same name are kept apart. */
     readonly project?: string | undefined
   }
 }
@@ -61,12 +61,12 @@ export const DEFAULT_SETTINGS: Settings = {
 
 type SettingsRead =
   | { readonly kind: "settings"; readonly settings: Settings; readonly isDefault: boolean }
-  /** `settings`: what is valid in the file, with the defaults for the rest. */
+  /** `settings`: the valid part of the file, with defaults for the rest. */
   | { readonly kind: "unusable"; readonly path: string; readonly reason: string; readonly settings: Settings }
 
 type Issue = { readonly path: readonly PropertyKey[]; readonly keys?: readonly string[] }
 
-/** The file's content without what is not valid in it, so that a typo in one place switches nothing else on. */
+/** Removes the invalid parts, so that a typo in one place does not change other settings. */
 const withoutInvalid = (content: unknown, issues: readonly Issue[]): unknown => {
   const kept: unknown = structuredClone(content)
   if (!isRecord(kept)) return {}
@@ -111,7 +111,7 @@ export const readSettings = async (projectRoot: string): Promise<SettingsRead> =
   }
 }
 
-/** The settings; of what is not valid, the defaults, with one warning that names the file, the place, and what was expected. */
+/** Reads the settings. Invalid ones get their default, with one warning that names the file, the place and the expected value. */
 export const settingsOrDefaults = async (projectRoot: string, log: Log): Promise<Settings> => {
   const read = await readSettings(projectRoot)
   if (read.kind === "unusable")

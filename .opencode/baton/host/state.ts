@@ -18,38 +18,41 @@ import { describeError, isNotFound, type Log } from "./log.ts"
 import { ignoreAll } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
 
-/** What the name of a half-written file ends in. */
+/** The file name ending of temporary files. */
 export const TEMPORARY = ".tmp"
 
 const flush = promisify(fsync)
 
-/** A new name outlives a power cut when its folder is on the disk. Where a folder cannot be opened, as on Windows, it is not. */
+/**
+ * Flushes a folder, so that a new name in it survives a power cut. Does nothing where folders cannot be opened, as on
+ * Windows.
+ */
 const flushFolder = async (folder: string): Promise<void> => {
   let file: number | undefined
   try {
     file = openSync(folder, "r")
     await flush(file)
   } catch {
-    // The text itself is on the disk.
+    // The text of the file itself is on disk.
   } finally {
     if (file !== undefined) closeSync(file)
   }
 }
 
-/** Never throws: the error that led here is the one to tell, and what stays is swept later. */
+/** Never throws: the caller reports the first error, and a file that stays is swept later. */
 export const removeTemporary = (path: string): void => {
   try {
     rmSync(path, { force: true })
   } catch {
-    // Where its folder went, it went too.
+    // If its folder is gone, the file is gone, too.
   }
 }
 
 /**
- * Writes by unique temporary file and rename: a reader sees the old text or the new one, never a half. Only the flush is waited
- * for: each step takes microseconds, and waiting for one costs a turn of OpenCode's event loop, milliseconds while it is busy.
+ * Writes a unique temporary file and renames it, so that a reader sees the old or the new text, never a part. Only the flush
+ * is awaited: the other steps take microseconds, but a turn of OpenCode's event loop takes milliseconds while it is busy.
  *
- * @param options `isDurable`: on the disk, not only in its cache, before the old text is gone (default true)
+ * @param options `isDurable`: flushes the new text to disk before it replaces the old one (default true)
  * @throws the file system's own error (EACCES, EROFS, ENOSPC, …); nothing is left behind then
  */
 export const replaceFile = async (
@@ -76,39 +79,39 @@ export const replaceFile = async (
 
 const OPENCODE_FOLDER = ".opencode"
 
-/** No write takes this long, so that a temporary file of this age is one whose process was killed. */
+/** A temporary file of this age belongs to a killed process: no write takes this long. */
 const ABANDONED_MS = 10 * 60_000
 
-/** Passes have folders of their own, and a server makes many; one that was forgotten is swept again. */
+/** Limit of remembered folders: passes have their own, and a server makes many. A forgotten one is swept again. */
 const MAX_SWEPT = 100
 
-/** Removes what killed processes left half-written in a folder. What cannot be removed stays. */
+/** Removes old temporary files of killed processes. Files that cannot be removed stay. */
 const sweep = (folder: string): void => {
   const removeIfOld = (path: string): void => {
     try {
       if (Date.now() - statSync(path).mtimeMs > ABANDONED_MS) rmSync(path, { force: true })
     } catch {
-      // It is gone by now, or nobody may remove it.
+      // Already removed, or not permitted.
     }
   }
   try {
     for (const name of readdirSync(folder)) if (name.endsWith(TEMPORARY)) removeIfOld(join(folder, name))
   } catch {
-    // A folder that cannot be listed can be written to all the same.
+    // A folder that cannot be listed may still be writable.
   }
 }
 
-/** Everything the bundle writes at run time lies here, ignored by git. */
+/** The folder for all files that the bundle writes at run time. Git ignores it. */
 export type StateFolder = {
   /** Absolute path of the folder. */
   readonly root: string
-  /** Absolute path of something inside it; creates nothing. */
+  /** Absolute path inside the folder; creates nothing. */
   path(...segments: string[]): string
-  /** Makes a folder inside it, for somebody else to write in: ignored by git like the rest. */
+  /** Creates a folder inside it for another program to write in. Git ignores it, too. */
   prepare(...segments: string[]): Promise<void>
   /**
-   * A reader sees the old text or the new one, never a half. On the disk when it resolves, unless `isDurable` is false: then it
-   * outlives this process, however that ends, and may be lost with the power.
+   * Replaces a file, so that a reader sees the old or the new text, never a part. The text is on disk when it resolves; with
+   * `isDurable: false` it survives any end of this process, but maybe not a power cut.
    */
   write(path: string, text: string, options?: { isDurable?: boolean }): Promise<void>
 }
@@ -139,16 +142,16 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
   }
 }
 
-/** One JSON file a key, under `.opencode/state/<folder>/<key>.json`. No call throws. */
+/** Stores one JSON file per key: `.opencode/state/<folder>/<key>.json`. No call throws. */
 export type JsonStore<T> = {
-  /** The newest value; undefined when there is none, or none that can be read (which is logged). */
+  /** The newest value; undefined if there is none or it cannot be read (which is logged). */
   read(key: string): Promise<T | undefined>
-  /** What the disk refuses is kept in memory. @returns whether it is on disk */
+  /** Keeps the value in memory if it cannot be written. @returns whether it is on disk */
   write(key: string, value: T): Promise<boolean>
   remove(key: string): Promise<void>
   /** The keys on disk and in memory, sorted. */
   keys(): Promise<string[]>
-  /** Whether memory alone has the newest value. */
+  /** True if the newest value is only in memory. */
   isUnsaved(key: string): boolean
 }
 
@@ -165,9 +168,9 @@ export const createJsonStore = <T>(deps: {
 }): JsonStore<T> => {
   const { state, folder, schema, log } = deps
   const unsaved = new Map<string, T>()
-  /** Files that are there and could not be read: what they hold may be worth more than what would replace it. */
+  /** Keys of existing files that could not be read: they are not overwritten, since their content may be worth more. */
   const unreadable = new Set<string>()
-  /** Files that hold nothing of this version: put aside before something takes their place. */
+  /** Keys of files without a value of this version: the file is renamed before it is replaced. */
   const unusable = new Set<string>()
   const pathOf = (key: string) => state.path(folder, `${key}${JSON_ENDING}`)
 
@@ -201,7 +204,7 @@ export const createJsonStore = <T>(deps: {
     },
     write: async (key, value) => {
       if (!isFileName(key)) return false
-      // It may be readable by now, and is then not this process's to replace either: what it holds is in no value here.
+      // The file may be readable again, but this process must not replace it: its content is not part of `value`.
       if (unreadable.has(key)) {
         unsaved.set(key, value)
         return false

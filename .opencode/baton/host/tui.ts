@@ -2,19 +2,19 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { withDeadline } from "./async.ts"
 import { describeError } from "./log.ts"
 
-/** Where a person sees this process's sessions. */
+/** The interface that shows this process's sessions. */
 export type Interface = "tui" | "run" | "server"
 
-/** Options of OpenCode that may stand before the command and have a value behind them. */
+/** Options of OpenCode that take a value and may stand before the command. */
 const VALUE_OPTIONS: ReadonlySet<string> = new Set(["--log-level"])
 
-/** The first argument that is no option: `opencode --print-logs run …` runs, too. */
+/** The first argument that is no option, such as `run` in `opencode --print-logs run …`. */
 const commandIn = (args: readonly string[]): string | undefined =>
   args.find((arg, at) => !arg.startsWith("-") && !VALUE_OPTIONS.has(args[at - 1] ?? ""))
 
 /**
- * Which interface a process of OpenCode has (seen on 1.2.15 and 1.18.33). A local TUI runs plugins in a worker whose
- * script is `…/tui/worker.js`. A TUI that is attached to `serve` cannot be told from none.
+ * Detects the interface of an OpenCode process (seen on 1.2.15 and 1.18.33). A local TUI runs plugins in a worker with the
+ * script `…/tui/worker.js`. A TUI that is attached to `serve` cannot be detected.
  */
 export const detectUi = ({ argv, isMainThread }: { argv: readonly string[]; isMainThread: boolean }): Interface => {
   if (!isMainThread && /[\\/]tui[\\/]worker\.[jt]s$/.test(argv[1] ?? "")) return "tui"
@@ -23,10 +23,10 @@ export const detectUi = ({ argv, isMainThread }: { argv: readonly string[]; isMa
 
 export type TuiAnswer = { kind: "done" } | { kind: "failed"; reason: string }
 
-/** The TUI's remote control. Every call answers true whether a TUI is there or not (docs/opencode-notes.md). */
+/** Controls the TUI. Every call answers true, with or without a TUI (docs/opencode-notes.md). */
 export type Tui = {
   openNewSession(): Promise<TuiAnswer>
-  /** Adds to what stands in the prompt. */
+  /** Appends to the text in the prompt. */
   appendPrompt(text: string): Promise<TuiAnswer>
   showToast(toast: {
     title: string
@@ -52,7 +52,7 @@ export const createTui = (client: Pick<PluginInput["client"], "tui">): Tui => {
     return { kind: "failed", reason: `${what} failed: ${JSON.stringify(error).slice(0, 200)}` }
   }
   return {
-    // Only names with an underscore are known; others answer true and do nothing.
+    // Only names with an underscore work; others answer true and do nothing.
     openNewSession: () =>
       call("tui.executeCommand", () => client.tui.executeCommand({ body: { command: "session_new" } })),
     appendPrompt: (text) => call("tui.appendPrompt", () => client.tui.appendPrompt({ body: { text } })),
