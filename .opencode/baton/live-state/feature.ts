@@ -1,6 +1,6 @@
 import { basename, join } from "node:path"
 import type { Instance } from "../core/core.ts"
-import { DEFERRED_AT_MOST_MS, withDeadline } from "../host/async.ts"
+import { withDeadline } from "../host/async.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
 import { findExecutables } from "../host/process.ts"
 import { bundleRoot } from "../host/project.ts"
@@ -17,8 +17,6 @@ const HEARTBEAT_MS = 10_000
 /** The two add up to less than the time dispose has: for the last events to be published, and for the writer to end. */
 const LAST_EVENTS_MS = 300
 const STOP_GRACE_MS = 500
-/** After a message; by then the task that it sets has been stored. */
-const NOTED_MS = DEFERRED_AT_MOST_MS + 200
 
 export type LiveStateFeature = {
   /** Events in OpenCode's order. @param at time of arrival */
@@ -39,10 +37,6 @@ export const createLiveStateFeature = (
   const bindings = createSessionTasks({ state, log })
   /** Sessions whose parent OpenCode did not tell; asked again at the user's next message. */
   const unanswered = new Set<string>()
-  /** The newest message's session while it has no task binding; that is written when the request is being prepared. */
-  let unbound: string | undefined
-  /** Timers of repeated look-ups of a message's task. */
-  const looking = new Set<ReturnType<typeof setTimeout>>()
   let running: Running | undefined
   let isStopped = false
 
@@ -105,7 +99,6 @@ export const createLiveStateFeature = (
 
   const learnTask = async (publisher: Publisher, sessionID: string): Promise<void> => {
     const binding = await bindings.read(sessionID)
-    unbound = binding ? undefined : sessionID
     const task = binding ? { id: binding.taskID, role: binding.role } : null
     if (task) publish(publisher.receive({ kind: "session", sessionID, seen: { kind: "task-known", task } }))
   }
@@ -118,23 +111,9 @@ export const createLiveStateFeature = (
     if (observed.kind !== "born" && publisher.kindOf(sessionID) === "unknown") await learn(publisher, sessionID)
     publish(publisher.receive(observed, at))
     const seen = observed.kind === "session" ? observed.seen.kind : undefined
-    const mayBind = observed.kind === "spoken-to" || seen === "idle" || (seen === "model-used" && unbound === sessionID)
-    if (!mayBind || publisher.kindOf(sessionID) !== "root") return
-    await learnTask(publisher, sessionID)
-    // The message may set or change a task, and the model's answer may take long.
-    if (observed.kind === "spoken-to") learnTaskLater(publisher, sessionID)
-  }
-
-  const learnTaskLater = (publisher: Publisher, sessionID: string): void => {
-    const learnAgain = async (): Promise<void> => {
-      if (!isStopped && publisher.kindOf(sessionID) === "root") await learnTask(publisher, sessionID)
-    }
-    const timer = setTimeout(() => {
-      looking.delete(timer)
-      inTurn("a task was not looked for", { sessionID }, learnAgain)
-    }, NOTED_MS)
-    timer.unref()
-    looking.add(timer)
+    // A user's message binds its session before OpenCode stores it.
+    const mayBind = observed.kind === "spoken-to" || seen === "idle"
+    if (mayBind && publisher.kindOf(sessionID) === "root") await learnTask(publisher, sessionID)
   }
 
   const begun = begin()
@@ -153,7 +132,6 @@ export const createLiveStateFeature = (
     stop: async () => {
       await withDeadline(queue, LAST_EVENTS_MS)
       isStopped = true
-      for (const timer of looking) clearTimeout(timer)
       clearInterval(running?.heartbeat)
       await running?.writer.stop(STOP_GRACE_MS)
     },
