@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { withDeadline } from "../host/async.ts"
 import { type Log, truncate } from "../host/log.ts"
+import { findSecret, holdsPrivateKey } from "../host/secrets.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { afterSnapshot, afterToolUse, EMPTY_ACTIVITY } from "../task/activity.ts"
@@ -16,7 +17,6 @@ import {
   withObjection,
   withSayings,
 } from "./records.ts"
-import { findSecret, holdsPrivateKey } from "./secrets.ts"
 import { contradicts, learningKey } from "./words.ts"
 
 /** Work done before and after a user's message. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { SECRET_RULES } from "../../../.opencode/baton/host/secrets.ts"
-import { findSecret } from "../../../.opencode/baton/learning/secrets.ts"
+import { findSecret, SECRET_RULES } from "../../../.opencode/baton/host/secrets.ts"
 import { promised } from "../../requirements.ts"
 
 const MIXED = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6dE9fG2hJ5kL8mN1pQ4rS7tU0vW3xY6zA9bC2dE5fG8hJ1kL4mN7pQ0rS"
