@@ -4,7 +4,7 @@ import type { Config } from "@opencode-ai/plugin"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { RETURN_TOOL } from "./contract.ts"
 
-/** A value of the little YAML that front matter of skills and agents is made of. */
+/** A value of the YAML subset in the front matter of skills and agents. */
 type FrontMatterValue = string | boolean | { readonly [key: string]: FrontMatterValue }
 
 type Markdown = { readonly data: Readonly<Record<string, FrontMatterValue>>; readonly body: string }
@@ -22,7 +22,7 @@ const scalar = (text: string): FrontMatterValue => {
 type Open = { readonly indent: number; readonly into: Record<string, FrontMatterValue> }
 
 /**
- * Front matter between `---` lines, as maps of texts and booleans; the rest is the body.
+ * Parses front matter between `---` lines into maps of texts and booleans; the rest is the body.
  *
  * @returns undefined for a text without front matter, and for YAML beyond maps and one-line values
  */
@@ -57,7 +57,7 @@ type SkillAgent = {
   readonly name: string
   readonly description: string
   readonly prompt: string
-  /** As it stands in the front matter; OpenCode checks it. */
+  /** As in the front matter; OpenCode validates it. */
   readonly permission: FrontMatterValue | undefined
 }
 
@@ -76,7 +76,7 @@ const read = async (path: string, log: Pick<Log, "warn">): Promise<string | unde
   try {
     return await readFile(path, "utf8")
   } catch (error) {
-    // A folder without SKILL.md, or a name in the folder that is no skill.
+    // A folder without SKILL.md, or an entry that is not a skill.
     if (!isNotFound(error)) log.warn("a skill cannot be read", { path, error: describeError(error) })
     return undefined
   }
@@ -87,7 +87,7 @@ const nameOf = (path: string): string => {
   return file === "SKILL" ? basename(dirname(path)) : file
 }
 
-/** @returns the agent that a skill asks to be, by `subagent: true` in its front matter */
+/** @returns the agent of a skill with `subagent: true` in its front matter */
 const toSkillAgent = (path: string, { data, body }: Markdown): SkillAgent | undefined => {
   if (data.subagent !== true || body === "") return undefined
   const name = typeof data.name === "string" ? data.name : nameOf(path)
@@ -95,7 +95,9 @@ const toSkillAgent = (path: string, { data, body }: Markdown): SkillAgent | unde
   return { name: `skill/${name}`, description, prompt: body, permission: data.permission }
 }
 
-/** The skills of a project that are subagents: `.opencode/skill/*.md` and `.opencode/skills/<name>/SKILL.md`, either folder. */
+/**
+ * Finds a project's skills that are subagents: `.opencode/skill/*.md` and `.opencode/skills/<name>/SKILL.md`, in either folder.
+ */
 export const findSkillAgents = async (projectRoot: string, log: Pick<Log, "warn">): Promise<SkillAgent[]> => {
   const found: SkillAgent[] = []
   for (const folder of FOLDERS.map((name) => join(projectRoot, ".opencode", name))) {
@@ -112,13 +114,13 @@ export const findSkillAgents = async (projectRoot: string, log: Pick<Log, "warn"
   return found
 }
 
-/** Asked before a result goes back, where the policy says so. */
+/** The permission to return a result, for policies that ask before it goes back. */
 export const RESULT_PERMISSION = "pass_over_result"
 
 type Action = "allow" | "ask" | "deny"
 type Rules = Record<string, Action | Record<string, Action>>
 
-/** OpenCode reads far more permissions than the SDK's types name. */
+/** OpenCode knows far more permissions than the SDK's types. */
 type Agent = { mode: "subagent"; description: string; prompt: string; permission: Rules }
 
 const READING: Rules = {
@@ -166,8 +168,8 @@ const withReturn = (permission: unknown): unknown =>
     : permission
 
 /**
- * Adds the skills that ask to be subagents and the ready-made agents to OpenCode's configuration; a name that the user has
- * keeps what the user has. An agent that is denied everything by `"*": "deny"` may still return.
+ * Adds the subagent skills and the ready-made agents to OpenCode's configuration; an agent of the user with the same name is
+ * kept. An agent denied everything by `"*": "deny"` may still return a result.
  */
 export const registerAgents = (
   config: Config,
@@ -192,11 +194,11 @@ export const registerAgents = (
   settings.permission = permissionWithResult(settings.permission)
 }
 
-/** The user's own rules, with those that the feature needs where the user has none. */
+/** The user's own rules, plus the rules that the feature needs where the user has none. */
 const permissionWithResult = (given: unknown): Record<string, unknown> => {
   const own =
     typeof given === "string" ? { "*": given } : typeof given === "object" && given !== null ? { ...given } : {}
-  // Who allows everything by a rule of their own wants no dialogs.
+  // A user who allows everything by an own rule wants no dialogs.
   const asks = RESULT_PERMISSION in own || "*" in own ? {} : { [RESULT_PERMISSION]: "ask" }
   return { ...own, ...asks, ...(RETURN_TOOL in own ? {} : { [RETURN_TOOL]: "allow" }) }
 }

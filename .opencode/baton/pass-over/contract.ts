@@ -8,7 +8,7 @@ export const APPLY_TOOL = "pass_over_apply"
 export const REJECT_TOOL = "pass_over_reject"
 export const STATUS_TOOL = "pass_over_status"
 
-/** The kinds of things that a pass leaves. What files became and what tools said is seen by program, never claimed. */
+/** Kinds of artifacts of a pass. File changes and tool results are recorded by program; an agent cannot claim them. */
 export const artifactSchemas = (z: Zod) => {
   const content = z.string().nullable()
   const mode = z
@@ -72,9 +72,8 @@ export const artifactSchemas = (z: Zod) => {
 export const WORK_STATUSES = ["completed", "failed", "aborted", "partial", "timeout"] as const
 
 /**
- * What goes into a pass and what comes out of it, as one set of schemas: the types below, docs/pass-over.schema.json and
- * every check are made from it. Names are the design document's, in snake_case as models see them; times are ISO 8601 in
- * UTC; paths are relative to the project's folder.
+ * All schemas of a pass's input and output: the types below, docs/pass-over.schema.json and every check come from them. Names are
+ * the design document's, in snake_case as models see them; times are ISO 8601 in UTC; paths are relative to the project's folder.
  */
 export const contractSchemas = (z: Zod) => {
   const { artifact, finding, claimedArtifact } = artifactSchemas(z)

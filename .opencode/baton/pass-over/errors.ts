@@ -4,14 +4,14 @@ export type PassOverError = NonNullable<WorkOutput["error"]>
 
 type ErrorKind = {
   readonly name: string
-  /** Whether the same pass may succeed when it is tried again. */
+  /** True when the same pass may succeed at another try. */
   readonly recoverable: boolean
   readonly meaning: string
-  /** What to do where nobody knows better. */
+  /** Default for errors that give no better step. */
   readonly next_step: string
 }
 
-/** The numbers are the design document's; those it does not have are marked. docs/pass-over-reference.md shows this table. */
+/** Numbers are the design document's; additions are marked. docs/pass-over-reference.md shows this table. */
 export const ERRORS = {
   E001: {
     name: "INVALID_SUBAGENT",
@@ -31,7 +31,7 @@ export const ERRORS = {
     meaning: "The subagent is at work in this chain already",
     next_step: "Return what you have with pass_over_return; the agent that waits for it goes on from there.",
   },
-  /** Not the document's: a limit on passes is no chain. */
+  /** An addition: a limit on the number of passes is not a chain error. */
   E004: {
     name: "PASS_LIMIT_REACHED",
     recoverable: false,
@@ -62,7 +62,7 @@ export const ERRORS = {
     meaning: "What the subagent returned is not a work output",
     next_step: "Read the child session for what it found.",
   },
-  /** Not the document's: the three ways in which a result cannot be applied or rejected. */
+  /** Additions: the three errors of applying or rejecting a result. */
   E022: {
     name: "APPLY_CONFLICT",
     recoverable: false,
@@ -92,11 +92,11 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 
 type ErrorDetails = {
-  /** What failed, one sentence. */
+  /** One sentence. */
   readonly message: string
-  /** What was received or found. */
+  /** The value received or found. */
   readonly cause: string
-  /** What to do now, where it is known better than the table knows it. */
+  /** Replaces the table's next step. */
   readonly nextStep?: string | undefined
 }
 
@@ -105,7 +105,7 @@ export const passOverError = (code: ErrorCode, { message, cause, nextStep }: Err
   return { code, name, recoverable, message, cause, next_step: nextStep ?? next_step }
 }
 
-/** Three lines that are enough to act on. */
+/** Renders an error in three lines: the error, its cause, the next step. */
 export const renderError = ({ code, name, message, cause, next_step }: PassOverError): string =>
   [`${code} ${name}: ${message}`, ...(cause === "" ? [] : [`Cause: ${cause}`]), `Next: ${next_step}`].join("\n")
 

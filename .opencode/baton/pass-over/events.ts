@@ -12,7 +12,7 @@ import type { PassStore } from "./store/store.ts"
 import { redirectText } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
-/** What an event of OpenCode means for passes. */
+/** The meaning of an OpenCode event for passes. */
 export type PassSignal =
   | { readonly kind: "created"; readonly sessionID: string; readonly parentID: string | undefined }
   | { readonly kind: "deleted" | "idle" | "aborted"; readonly sessionID: string }
@@ -29,7 +29,7 @@ type Fields = Readonly<Record<string, unknown>>
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {})
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** Events as 1.2.15 to 1.18.33 send them; the SDK's types know older ones. */
+/** Reads events of 1.2.15 to 1.18.33; the SDK's types cover older ones. */
 export const readPassSignal = (event: { type: string; properties?: unknown }): PassSignal | undefined => {
   const properties = fieldsOf(event.properties)
   const info = fieldsOf(properties.info)
@@ -64,22 +64,22 @@ type SessionHooksDeps = PassGateDeps & {
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
   readonly tasks: Pick<TaskRegistry, "sessionCreated" | "forget">
-  /** A child's request will be on its way in a moment. */
+  /** Called when a child's request is about to be sent. */
   readonly requestPrepared: PassWorktree["requestPrepared"]
   readonly hasUser: boolean
-  /** Ends when passes of earlier processes have been looked at. Never rejects. */
+  /** Settles when passes of earlier processes have been recovered. Never rejects. */
   readonly recovered: Promise<void>
   readonly store: Pick<PassStore, "idsOfSession">
   readonly log: Log
 }
 
-/** How long closing words wait for an originator that may not go on so soon. */
+/** Time that a child's closing words wait for the originator's next step, which may come later. */
 const ORIGINATOR_FIRST_MS = 300
 
-/** What the feature does in OpenCode's hooks, for sessions that pass work over and for those that work on it. */
+/** Creates the feature's part of OpenCode's hooks, for sessions that pass work on and those that do the work. */
 export const createSessionHooks = (deps: SessionHooksDeps) => {
   const { passSessions, live, announcer, permissions, hasUser, store, log } = deps
-  /** Whether a session has made passes, in an earlier process too; asked once. */
+  /** By session: whether it has made passes, also in earlier processes; read once. */
   const madePasses = new Map<string, Promise<boolean>>()
 
   const hasPasses = (sessionID: string): Promise<boolean> => {
@@ -121,12 +121,12 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         return stopBelow(signal.sessionID)
       case "idle":
         if (!hasUser) return
-        // What an earlier process left may be found only after the first turn has ended.
+        // Recovery may find earlier results only after the first turn has ended.
         await deps.recovered
         return announcer.idle(signal.sessionID)
       case "asked":
         permissions.asked(signal)
-        // On 1.2.15 `run` answers for its own session alone, and a subagent would wait for ever.
+        // On 1.2.15 `run` answers for its own session only; a subagent would wait forever.
         if (!hasUser && passSessions.find(signal.sessionID)) await permissions.refuse(signal)
         return
       case "answered":
@@ -135,7 +135,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
   }
 
   return {
-    /** @throws Error for the model, when a session of a pass may not use a tool so */
+    /** @throws Error for the model, when a session of a pass may not use a tool this way */
     beforeTool: createPassGate(deps),
 
     requestPrepared: (sessionID: string): void => {
@@ -147,9 +147,9 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
 
     offerTools: async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
       const own = passSessions.own(sessionID)
-      // A step begins when all that the one before has begun is over.
+      // A new step begins when every tool call of the previous one has ended.
       own?.begun.clear()
-      // Its closing words come after the originator's next step: the two share a thread.
+      // The closing words run after the originator's next step, since both share a thread.
       if (own?.hasReturned) await withDeadline(own.originatorWentOn.promise, ORIGINATOR_FIRST_MS)
       const hidden = hiddenTools({
         worksOnPass: own !== undefined,
@@ -159,12 +159,12 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       return hidden.length === 0 ? undefined : () => disableTools(messages, hidden)
     },
 
-    /** From its first pass on, a session is offered the tools for results. */
+    /** From its first pass on, a session is offered the result tools. */
     passMade: async (sessionID: string): Promise<void> => {
       madePasses.set(sessionID, Promise.resolve(true))
     },
 
-    /** The model is told the copy as its working directory. */
+    /** Names the copy as the working directory in the system prompt. */
     placeSystemPrompt: (sessionID: string, output: { system: string[] }): Change | undefined => {
       const place = passSessions.find(sessionID)?.place
       if (!place) return undefined
@@ -173,7 +173,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       }
     },
 
-    /** Of all events, a token's above all, most are none of a pass's and make no promise. */
+    /** Most events, token deltas above all, do not concern a pass; those create no promise. */
     receive: (event: { type: string; properties?: unknown }): Promise<void> | undefined => {
       const signal = readPassSignal(event)
       return signal && react(signal)

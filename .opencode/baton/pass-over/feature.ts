@@ -39,7 +39,7 @@ const STOP_DEADLINE_MS = 2_000
 
 export type PassOverFeature = ReturnType<typeof createPassOverFeature>
 
-/** Puts the feature together for one directory: the only place where its parts meet the host. */
+/** Creates the feature for one directory and connects its parts to the host. */
 export const createPassOverFeature = (
   { input: { client, directory, worktree }, projectRoot, root }: Instance,
   { state, ledger, outbox, tasks }: Services,
@@ -47,20 +47,20 @@ export const createPassOverFeature = (
 ) => {
   const now = () => new Date()
   const userInterface = detectUi({ argv: process.argv, isMainThread })
-  // `run` ends with its session's turn, and nobody is there to be asked.
+  // `run` ends with its session's turn, and there is no user to ask.
   const hasUser = userInterface !== "run"
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const store = createPassStore({ state, log })
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
-  // A pass waits for some ten calls of git, and each takes twice as long with Bun's `$` on a busy machine.
+  // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
   const files = createPassWorktree({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
   const owners = createPassOwners(state)
   const passSessions = createPassSessions()
   const permissions = createPermissionWatch(childSessions)
   const live = new Map<string, LivePass>()
   const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
-  /** Real paths of the worktree and of OpenCode's directory. */
+  /** Returns the real paths of the worktree and of OpenCode's directory. */
   const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 
   const announcer = createAnnouncer({
@@ -82,7 +82,7 @@ export const createPassOverFeature = (
     passSessions,
     passes,
     worktree: files,
-    // Outside git OpenCode names files by their way from the root of the file system.
+    // Outside git, OpenCode names files relative to the root of the file system.
     relativeCopy: (copy) => relative(worktree, copy),
     log,
     now,
@@ -93,7 +93,7 @@ export const createPassOverFeature = (
     return gatherContext(
       {
         sessions,
-        // An originator that works in a copy means the files as they are there.
+        // An originator that works in a copy means the files of the copy.
         places: async () => {
           const [realRoot, base] = await (place
             ? Promise.all([realpath(place.copy), realpath(redirectedDirectory(place))])
@@ -137,7 +137,7 @@ export const createPassOverFeature = (
     live,
     owners,
     startWork,
-    // `run` ends with the turn. In a pass nobody outlives its session's turn: the limits end with that, and so does the copy.
+    // `run` ends with the turn. A subagent inside a pass ends with its session's turn, since the limits and the copy end then.
     canGoOn: (sessionID) => hasUser && !passSessions.find(sessionID),
     onEnd: async (record, pass) => {
       const steps = [
@@ -188,7 +188,7 @@ export const createPassOverFeature = (
       await recovered
       const { sessionID, messageID, agent } = context
       await hooks.passMade(sessionID)
-      // What is passed on from within a pass lies in that one's copy.
+      // A pass made within a pass gets its files from the outer pass's copy.
       const above = passSessions.find(sessionID)
       if (above) await files.enter(above.passID)
       return passOver({ sessionID, messageID, agent, args }, context)
@@ -211,7 +211,7 @@ export const createPassOverFeature = (
     }),
     ...hooks,
     stop: async (): Promise<void> => {
-      // What they have done so far is kept as their result, and told at the next start: nobody is there to be given it.
+      // Their work so far is kept as the result and announced at the next start; no session can take it now.
       for (const pass of live.values()) {
         pass.isAwaited = false
         pass.stopping.abort()

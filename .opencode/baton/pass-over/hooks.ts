@@ -5,15 +5,12 @@ import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
 import type { PassOverFeature } from "./feature.ts"
 
-/** Of the project's root; apart, since each start looks for it and nothing else is loaded then. */
+/** Relative to the project's root. Defined here, so that a start without the file loads nothing else. */
 export const POLICY_FILE = ".opencode/pass-over.json"
 
 const TRANSFORM_DEADLINE_MS = 1_000
 
-/**
- * The hooks of passing work over. A project asks for the feature by its policy file; without one there are no hooks, no
- * agents and no tools.
- */
+/** The hooks of pass-over. A project enables it by its policy file; without one there are no hooks, agents or tools. */
 export const createPassOverHooks = (core: Core): Hooks => {
   const { projectRoot } = core
   if (!existsSync(join(projectRoot, POLICY_FILE))) return {}
@@ -34,11 +31,11 @@ export const createPassOverHooks = (core: Core): Hooks => {
       const { setUp } = await import("./tools.ts")
       tools = await setUp(config, { projectRoot, log, load })
     }),
-    // OpenCode asks right before the first request, long after the config hook.
+    // OpenCode reads this right before the first request, long after the config hook.
     get tool() {
       return tools
     },
-    // No guard: to refuse a tool is to throw, and an error in judging a session of a pass refuses as well.
+    // Unguarded: refusing a tool means throwing, and an error while judging must refuse it too.
     "tool.execute.before": async (call, output) => {
       await feature?.beforeTool(call, output)
     },

@@ -15,9 +15,9 @@ import type { Place } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
 /**
- * Lets work begin one after the other: the next begins when the one before says so, or has ended.
+ * Serialises the starts of jobs: the next starts when the one before calls `next` or ends.
  *
- * @returns what the work returns
+ * @returns the job's result
  */
 export const createTurns = () => {
   let last: Promise<void> = Promise.resolve()
@@ -42,22 +42,22 @@ type PassBeginningDeps = {
   readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete">
   readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
   readonly owners: Pick<PassOwners, "claim" | "release">
-  /** Notes a result where people look. */
+  /** Adds a result to the task's log and shows it on the screen. */
   readonly note: (record: PassRecord) => Promise<void>
   readonly now: () => Date
 }
 
-/** What stands between a pass that may be made and a child at work: its record, its owner, its files, or a stored answer. */
+/** Begins a pass that was allowed: record, owner, and files, or a stored answer. */
 const createPassBeginning = (deps: PassBeginningDeps) => {
   const { passes, store, worktree, owners, now } = deps
 
-  /** @returns the pass as the stored answer ends it, or why it cannot; undefined where there is none */
+  /** @returns the pass as answered from the store, or the reason why it cannot be; undefined without a stored answer */
   const answerAgain = async (prepared: Prepared): Promise<Advanced | undefined> => {
     const { cacheKey, request } = prepared
     const id = request.pass_over_id
     const known = cacheKey === null ? undefined : await store.findAnswer(cacheKey)
     if (!known?.output) return undefined
-    // Nobody may take it for a pass that was left.
+    // Claimed, so that no other process takes it for an abandoned pass.
     await owners.claim(id)
     try {
       await passes.begin(prepared)
@@ -85,20 +85,20 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
   }
 
   /**
-   * @param onRecorded called when the pass counts as made, before its files are there
-   * @returns the text of what is in the way of a beginning
+   * @param onRecorded called when the pass counts as made, before its files exist
+   * @returns the live pass, or the text of the error
    */
   const begin = async (prepared: Prepared, onRecorded: () => void): Promise<LivePass | string> => {
     const { request, policy } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
     const { parentPass } = prepared
-    // An agent that cannot change a file needs no copy, and must not get at a tool that could.
+    // An agent that cannot change files needs no copy, and must not get a tool that could change them.
     const canModify = can_modify_files && can_run_tools && !isReader(prepared.subagent.permission)
-    // Nobody may take it for a pass that was left.
+    // Claimed, so that no other process takes it for an abandoned pass.
     await owners.claim(id)
     const copying = worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
-    /** Nothing of it stays; only then may another process look at it. */
+    /** Removes the pass's files; only then may another process look at it. */
     const giveUp = async (error: PassOverError): Promise<void> => {
       try {
         if ((await copying).kind === "begun") await worktree.withhold(id)
@@ -140,19 +140,19 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
   return { answerAgain, begin }
 }
 
-/** How long the originator waits for a child that it has ended. */
+/** Time that the originator waits for a child that it has stopped. */
 const END_GRACE_MS = 10_000
 
 export type PassOverDeps = PassBeginningDeps & {
   readonly prepare: (call: PassCall) => Promise<Preparation>
   readonly passes: Passes
-  /** The passes of this process that are not at their end, by id. */
+  /** The running passes of this process, by id. */
   readonly live: Map<string, LivePass>
   /** Starts the child and sets `finished`. */
   readonly startWork: (pass: LivePass) => void
-  /** Whether a pass of this session may go on behind its turn, and the session be told of the result later. */
+  /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
   readonly canGoOn: (originatingSessionID: string) => boolean
-  /** Whatever is to happen once the child is at its end: ledger, notice, announcement. Never rejects. */
+  /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
   readonly onEnd: (record: PassRecord | undefined, pass: LivePass) => Promise<void>
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
   readonly log: Log
@@ -164,7 +164,7 @@ type Waited =
   | { readonly kind: "finished"; readonly record: PassRecord | undefined }
   | { readonly kind: "timeout" | "aborted" }
 
-/** Waits for the pass, the time or the abort, whichever is first. */
+/** Waits for the pass, the time-out or the abort, whichever is first. */
 const waitFor = async (pass: LivePass, timeoutMs: number, signal: AbortSignal): Promise<Waited> => {
   let timer: ReturnType<typeof setTimeout> | undefined
   let abort: (() => void) | undefined
@@ -216,14 +216,15 @@ export const createPassOver = (deps: PassOverDeps) => {
     const { output, request, state } = record
     if (!output) return `${request.pass_over_id} has no result.`
     const release = await deps.release(record, ask)
-    // Told here and now, so that nobody is told again; not before, since the user may let a minute pass and a crash come.
+    // Marked as announced here, so that it is not announced again; not earlier, since the user may take a minute to answer and
+    // the process may crash meanwhile.
     if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
     if (release.kind === "refused") return renderUnreleased(record)
     const text = renderResult(output, request.subagent_id, state)
     return release.note === undefined ? text : `${text}\n${release.note}`
   }
 
-  /** The originator goes on, and may change files then: the child's are what they are now. */
+  /** Completes the copy before the originator continues and may change files. */
   const letGoOn = async (pass: LivePass): Promise<void> => {
     pass.isAwaited = false
     await deps.worktree.complete(pass.id)
@@ -235,7 +236,7 @@ export const createPassOver = (deps: PassOverDeps) => {
       throw error
     })
     if (timedOut.kind === "refused") {
-      // It returned at the very last moment.
+      // It returned at the last moment.
       const record = await pass.finished
       return record ? giveBack(record, ask) : lostResult(pass)
     }
@@ -259,7 +260,7 @@ export const createPassOver = (deps: PassOverDeps) => {
     return ended.kind === "done" && ended.value ? giveBack(ended.value, ask) : lostResult(pass)
   }
 
-  /** Up to its record one pass is made after the other: those that count at the same time would all be the last allowed. */
+  /** Passes are counted and recorded one at a time; otherwise several could each count as the last allowed one. */
   const makeOne = createTurns()
 
   const make = async (call: PassCall, ask: ToolContext["ask"], onRecorded: () => void): Promise<LivePass | string> => {
@@ -272,7 +273,7 @@ export const createPassOver = (deps: PassOverDeps) => {
     }
     const { prepared } = preparation
     const known = await answerAgain(prepared)
-    // The user may be asked for a minute; nobody waits for that.
+    // The user may take a minute to answer; the next pass need not wait for that.
     if (known) onRecorded()
     if (known) return known.kind === "moved" ? giveBack(known.record, ask) : renderError(known.error)
     const pass = await begin(prepared, onRecorded)

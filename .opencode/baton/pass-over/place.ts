@@ -1,10 +1,10 @@
 import { type Place, redirectPath } from "./worktree/redirect.ts"
 
 /**
- * Where a pass's tools work.
+ * Returns the place where a pass's tools work.
  *
  * @param own OpenCode's directory and the worktree's top folder, in each spelling
- * @param above where the originator's tools work, when that works on a pass itself
+ * @param above place of the originator's tools, when it works on a pass itself
  */
 export const toPlace = (
   own: { readonly directory: string; readonly roots: readonly [string, ...string[]] },
@@ -13,7 +13,7 @@ export const toPlace = (
 ): Place => {
   const [worktree, ...spellings] = own.roots
   if (!above) return { directory: own.directory, worktree, spellings, copy }
-  // A subagent that may change nothing works where its originator does.
+  // A subagent that may not change files works in its originator's copy.
   if (above.copy === copy) return above
   return {
     directory: redirectPath(above.directory, above),

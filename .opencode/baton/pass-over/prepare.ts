@@ -11,7 +11,7 @@ import { type ResolvedPolicy, resolvePolicy } from "./policy/resolve.ts"
 import { type BeginPass, cacheKeyOf, type Question } from "./store/passes.ts"
 import type { PassOverArguments } from "./tools.ts"
 
-/** A call of pass_over: who, from where, and what. */
+/** A call of pass_over with its caller. */
 export type PassCall = {
   readonly sessionID: string
   readonly messageID: string
@@ -26,7 +26,7 @@ export type Prepared = {
   /** Rules of the calling agent, then of its session. */
   readonly originatorRules: readonly PermissionRule[]
   readonly model: AgentAndModel["model"] | undefined
-  /** null where the policy has no cache, or the files could not be read. */
+  /** null when the policy has no cache, or the files could not be read. */
   readonly cacheKey: string | null
   readonly audit: BeginPass["audit"]
   /** The pass that the originator itself works on. */
@@ -47,9 +47,9 @@ type PrepareDeps = {
   readonly readPolicy: () => ReturnType<typeof readPolicy>
   readonly countPasses: (rootSessionID: string) => Promise<number>
   readonly gather: (call: PassCall) => Promise<GatheredContext>
-  /** The pass that the caller itself works on, and what that allows. */
+  /** Returns the pass that the caller itself works on, and its limits. */
   readonly passOf: (sessionID: string) => { passID: string; limits: Limits } | undefined
-  /** The model of a session whose newest message says none. */
+  /** Returns the model of a session whose newest message names none. */
   readonly findModel: (sessionID: string) => Promise<AgentAndModel["model"] | undefined>
   readonly now: () => Date
   readonly createID: (at: Date) => string
@@ -62,7 +62,7 @@ const canReceive = ({ mode, isHidden }: AgentInfo): boolean => mode !== "primary
 const definitionOf = ({ name, description, prompt, permission, model }: AgentInfo): Question["definition"] =>
   JSON.stringify({ name, description, prompt, permission, model })
 
-/** What is read anew at each call. */
+/** Reads what every call needs anew. */
 const readSurroundings = async (
   { readPolicy, childSessions, sessions }: PrepareDeps,
   { sessionID, agent }: PassCall,
@@ -84,9 +84,9 @@ const readSurroundings = async (
 
 type Surroundings = Awaited<ReturnType<typeof readSurroundings>>
 
-/** Everything that is judged before anything is made: policy, subagent, chain, permissions. */
+/** Checks everything before anything is created: policy, subagent, chain, permissions. */
 export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Preparation> => {
-  // Most calls are good: what is passed on is read beside what is judged.
+  // Most calls are allowed, so the context is read in parallel with the checks.
   const gathering = deps.gather(call)
   gathering.catch(() => {})
   const around = await readSurroundings(deps, call)
@@ -103,7 +103,7 @@ export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Pr
     reason: call.args.reason,
     chain_depth: stack.length,
   }
-  // A policy that cannot be read has not switched the audit off.
+  // An unreadable policy does not switch the audit off.
   return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit.enabled }
 }
 
@@ -144,7 +144,7 @@ const judgePass = async (
   const subagent = known.find(({ name }) => name === args.subagent)
   const caller = agents.value.find(({ name }) => name === agent)
   if (!subagent || !caller) return refused(unreadableChain(`OpenCode does not list the agent ${agent}`))
-  // The user's rules about OpenCode's own subagents hold here too. A session of a pass is denied those, and may pass.
+  // The user's rules for OpenCode's own subagents apply here too. A session of a pass is denied those, yet may pass work on.
   const originatorRules = [...caller.permission, ...own.value.permission]
   const taskRules = above ? caller.permission : originatorRules
   if (evaluate(taskRules, "task", subagent.name) === "deny") {

@@ -7,7 +7,7 @@ import { APPLY_TOOL, contractSchemas, PASS_TOOL, REJECT_TOOL, RETURN_TOOL, STATU
 import type { PassOverFeature } from "./feature.ts"
 import { policyPartSchema } from "./policy/policy.ts"
 
-/** What the model gives to the feature's tools; pass_over_return's arguments are the contract's. */
+/** Schemas of the tools' arguments; those of pass_over_return are in the contract. */
 const toolArguments = (z: Zod) => {
   const text = z.string().trim().min(1)
   return {
@@ -71,7 +71,6 @@ const STATUS_DESCRIPTION = "Tells what became of the passes of this session, or 
 
 type ToolDeps = { readonly load: () => Promise<PassOverFeature> }
 
-/** The tools as OpenCode wants them. */
 const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition> => {
   const schemas = toolArguments(z)
   const define = <Arguments>(
@@ -91,7 +90,7 @@ const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition>
     [RETURN_TOOL]: {
       description: RETURN_DESCRIPTION,
       args: contractSchemas(z).returnArguments.shape,
-      // An invalid return is counted, so that it is checked where the pass is known.
+      // The pass counts invalid returns, so arguments are checked there.
       execute: async (args, context) => (await load()).return(args, context),
     },
     [APPLY_TOOL]: define(APPLY_DESCRIPTION, schemas.pass_over_apply, (feature, args, context) =>
@@ -107,7 +106,7 @@ const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition>
 }
 
 /**
- * What OpenCode needs to know of the feature at its start, in a project that asks for it.
+ * Registers the feature at OpenCode's start, in a project that enables it.
  *
  * @returns the tools
  * @throws when zod cannot be loaded

@@ -1,4 +1,4 @@
-/** `baton passes`. Exits 0 when all could be read (or restored), 1 when not, 2 for a wrong command line. */
+/** `baton passes`. Exits with 0 when all could be read (or restored), 1 when not, 2 for a wrong command line. */
 
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
@@ -25,7 +25,7 @@ const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const AGO = /^(\d{1,6})([mhd])$/
 const DATE = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?$/
 
-/** @returns epoch ms. @throws with what was expected */
+/** @returns epoch ms. @throws Error with what was expected */
 const parseSince = (text: string, now: number): number => {
   const [, count, unit] = AGO.exec(text) ?? []
   if (count !== undefined && (unit === "m" || unit === "h" || unit === "d")) return now - Number(count) * UNITS_MS[unit]
@@ -37,10 +37,10 @@ const parseSince = (text: string, now: number): number => {
 }
 
 /**
- * `[DIR] [--session ID] [--agent NAME] [--since WHEN] [--json]` or `restore ID [DIR] [--json]`.
+ * Parses `[DIR] [--session ID] [--agent NAME] [--since WHEN] [--json]` or `restore ID [DIR] [--json]`.
  *
  * @param now epoch ms
- * @throws with what was expected and received
+ * @throws Error with what was expected and received
  */
 const parsePassesArguments = (args: readonly string[], now: number): PassesRequest => {
   const { values, positionals } = parseArgs({
@@ -83,7 +83,7 @@ const outcome = ({ state, status, is_late }: AuditedPass): string =>
     ...(is_late ? ["late"] : []),
   ].join(", ")
 
-/** One pass in one line: when, which, from whom to whom, what became of it, how long, what for, and what was wrong. */
+/** Renders a pass in one line: time, id, agents, outcome, duration, reason, error. */
 const renderPass = (pass: AuditedPass): string => {
   const { started_at, pass_over_id, originating_agent, subagent, artifacts_count, attempts, task_id, error } = pass
   const reason = pass.reason.length > REASON_CHARACTERS ? `${pass.reason.slice(0, REASON_CHARACTERS)}…` : pass.reason

@@ -8,11 +8,11 @@ import { PASS_STATES, type PassRecord, type PassStateName } from "../store/recor
 
 export const REDACTED = "[redacted]"
 
-/** What stands for itself: whatever surrounds it, it is a secret. */
+/** Secrets recognised by their own form, in any surroundings. */
 const SECRETS: readonly RegExp[] = [
-  // To its end or the text's: what stands in between may have dashes of its own, as the header of an encrypted one.
+  // Up to its end or the end of the text: the part between may contain dashes, as the header of an encrypted key does.
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
-  // OpenAI, Anthropic, OpenRouter and whoever writes keys the same way.
+  // OpenAI, Anthropic, OpenRouter and others with the same form of key.
   /\bsk-[A-Za-z0-9_-]{16,}/g,
   /\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})/g,
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
@@ -23,18 +23,18 @@ const SECRETS: readonly RegExp[] = [
   /\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/g,
   /\bAGE-SECRET-KEY-1[A-Z0-9]{20,}/g,
   /\b(?:npm_|pypi-|hf_|dop_v1_|shpat_|[sr]k_live_|[sr]k_test_|whsec_)[A-Za-z0-9_-]{16,}/g,
-  // A JSON web token: three base64url parts, the first of which is `{"` when it is read.
+  // A JSON web token: three base64url parts; the first decodes to a text that begins with `{"`.
   /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?/g,
 ]
 
 const NAMES =
   "(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key|token)"
 
-/** What its surroundings tell to be a secret; the first group stays. */
+/** Secrets recognised by their surroundings; the first group is kept. */
 const SURROUNDED: readonly RegExp[] = [
   /(\b(?:bearer|basic) {1,4})[A-Za-z0-9._~+/=-]{8,}/gi,
   /(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,200}:)[^\s@/]{1,200}(?=@)/gi,
-  // In quotes a secret may have spaces, commas and quotes of the other kind.
+  // A quoted secret may contain spaces, commas and quotes of the other kind.
   new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}")[^"\n]{4,200}(?=")`, "gi"),
   new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}')[^'\n]{4,200}(?=')`, "gi"),
   new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}["']?)[^\s"',;]{4,}`, "gi"),
@@ -42,8 +42,8 @@ const SURROUNDED: readonly RegExp[] = [
 ]
 
 /**
- * A text without the secrets that can be told by their look: keys of known services, private keys, tokens, passwords in
- * addresses and assignments. What looks like any other word cannot be told.
+ * Removes secrets that have a recognisable form: keys of known services, private keys, tokens, passwords in URLs and assignments.
+ * A secret that looks like an ordinary word stays.
  */
 export const redact = (text: string): string => {
   const withoutKnown = SECRETS.reduce((found, pattern) => found.replace(pattern, REDACTED), text)
@@ -66,12 +66,14 @@ const EVENTS = [
 ] as const
 type AuditEvent = (typeof EVENTS)[number]
 
-/** One line of the audit: the document's entry, and what it takes to read the line alone. Times are ISO 8601, UTC. */
+/**
+ * One line of the audit: the design document's entry, and the fields that make the line readable alone. Times are ISO 8601, UTC.
+ */
 export type AuditEntry = {
   readonly version: 1
   readonly at: string
   readonly event: AuditEvent
-  /** What the pass is after it; `refused` for one that was never made. */
+  /** State of the pass after the event; `refused` for one that was never made. */
   readonly state: PassStateName | "refused"
   readonly pass_over_id: string
   readonly root_session_id: string
@@ -89,14 +91,14 @@ export type AuditEntry = {
   readonly artifacts_count: number
   readonly status: WorkStatus | null
   readonly is_late: boolean
-  /** Whether the result was used, in whole or in part. */
+  /** True when the result was used, in whole or in part. */
   readonly applied: boolean
   readonly error: { readonly code: string; readonly message: string } | null
 }
 
 const REASON_CHARACTERS = 500
 
-/** One line's worth, without secrets. */
+/** Cuts a text to one line, without secrets. */
 const shorten = (text: string): string => {
   const line = redact(text).replaceAll(/\s+/g, " ").trim()
   return line.length > REASON_CHARACTERS ? `${truncate(line, REASON_CHARACTERS)}…` : line
@@ -120,7 +122,7 @@ const aboutRequest = (request: PassOverRequest) => ({
 
 export type Happening = { readonly at: string; readonly event: AuditEvent; readonly error?: PassOverError | undefined }
 
-/** The line for what happened to a pass, taken from its record as it is afterwards. */
+/** Makes the audit line of an event, from the pass's record after it. */
 export const auditEntry = (record: PassRecord, { at, event, error }: Happening): AuditEntry => {
   const { request, state, output } = record
   return {
@@ -140,7 +142,7 @@ export const auditEntry = (record: PassRecord, { at, event, error }: Happening):
   }
 }
 
-/** What is known of a pass that was never made. */
+/** The known fields of a pass that was never made. */
 export type RefusedPass = Pick<
   AuditEntry,
   | "pass_over_id"
@@ -152,7 +154,7 @@ export type RefusedPass = Pick<
   | "chain_depth"
 >
 
-/** The line for a pass that was never made. */
+/** Makes the audit line of a pass that was never made. */
 export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: string): AuditEntry => ({
   version: 1,
   at,
@@ -199,8 +201,8 @@ const isShortError = (error: unknown): boolean =>
     typeof Reflect.get(error, "message") === "string")
 
 /**
- * Whether a parsed line is an entry of this version. Not a schema: one costs 5 µs a line and 70 ms to load, which is more than
- * a query over 100,000 lines may take (docs/benchmarks.md).
+ * Tells whether a parsed line is an entry of this version. Written by hand: a schema costs 5 µs per line and 70 ms to load, too
+ * much for a query over 100,000 lines (docs/benchmarks.md).
  */
 export const isAuditEntry = (value: unknown): value is AuditEntry => {
   if (typeof value !== "object" || value === null || Reflect.get(value, "version") !== 1) return false
@@ -222,19 +224,19 @@ export const AUDIT_MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/
 export const AUDIT_FILE = /^session-([A-Za-z0-9_-]{1,128})-passes\.jsonl$/
 
 const DAY_MS = 86_400_000
-/** What a pass is about is not everybody's to read. */
+/** Other users of the machine must not read the content of a pass. */
 const PRIVATE = 0o600
 const LINE_END = "\n".charCodeAt(0)
 
-/** The audit of a project: one file a month and root session, only ever appended to. No call throws. */
+/** The audit of a project: one append-only file per month and root session. No call throws. */
 export type AuditLog = {
-  /** @returns whether the line is in the file; it survives the end of this process, however that comes */
+  /** @returns whether the line is in the file; it survives any kind of end of this process */
   append(entry: AuditEntry): Promise<boolean>
   /** Removes files whose newest line is older than this. @param now epoch ms */
   prune(retentionDays: number, now: number): Promise<void>
 }
 
-/** A line in one write behind a whole line: a crash in the middle of an earlier one costs that one alone. */
+/** Appends a line in one write, after a complete line: a crash in the middle of an earlier write costs only that line. */
 const appendLine = (path: string, line: string): void => {
   const file = openSync(path, "a+", PRIVATE)
   try {
@@ -270,7 +272,7 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
     }
   }
 
-  /** Without waiting, so that lines stand in the order of the changes. */
+  /** Synchronous, so that lines are in the order of the changes. */
   const write = (entry: AuditEntry): boolean => {
     const month = entry.at.slice(0, 7)
     const name = `session-${entry.root_session_id}-passes.jsonl`

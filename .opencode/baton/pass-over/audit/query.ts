@@ -12,19 +12,19 @@ export type AuditFilter = {
   readonly session?: string | undefined
   /** Originator or subagent. */
   readonly agent?: string | undefined
-  /** Epoch ms; what happened before is left out. */
+  /** Epoch ms; earlier events are left out. */
   readonly since?: number | undefined
 }
 
-/** A pass as the audit knows it: its newest line, and what happened to it, oldest first. */
+/** A pass in the audit: its newest line, and its events, oldest first. */
 export type AuditedPass = AuditEntry & {
   readonly history: readonly Pick<AuditEntry, "at" | "event" | "state" | "error">[]
 }
 
 type AuditRead = {
-  /** In the order in which they began. */
+  /** In the order of their start. */
   readonly passes: readonly AuditedPass[]
-  /** Lines that are none of ours, or were cut off by a crash. */
+  /** Lines of an unknown form or cut off by a crash. */
   readonly unreadable: readonly { readonly path: string; readonly lines: number }[]
 }
 
@@ -37,7 +37,7 @@ const listFolder = async (folder: string): Promise<string[]> => {
   }
 }
 
-/** The files that may hold what happened since then, oldest month first. */
+/** Finds the files that may hold events since a time, oldest month first. */
 const findFiles = async (folder: string, since: number): Promise<string[]> => {
   const firstMonth = Number.isFinite(since) ? new Date(since).toISOString().slice(0, 7) : ""
   const months = (await listFolder(folder)).filter((month) => AUDIT_MONTH.test(month) && month >= firstMonth)
@@ -106,7 +106,7 @@ export const queryAudit = async (projectRoot: string, filter: AuditFilter = {}):
 }
 
 /**
- * Brings the files of a pass that was cut off into a state in which they can be applied or rejected, outside OpenCode.
+ * Restores the files of an interrupted pass, outside OpenCode, so that they can be applied or rejected.
  *
  * @param projectRoot absolute path of the folder that holds `.opencode`
  */

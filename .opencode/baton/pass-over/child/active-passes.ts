@@ -9,31 +9,31 @@ import type { Place } from "../worktree/redirect.ts"
 import type { Begun, LeftOut } from "../worktree/worktree.ts"
 import type { Limits } from "./permissions.ts"
 
-/** A pass that this process works on. */
+/** A pass that this process runs. */
 export type LivePass = {
   readonly id: string
   readonly prepared: Prepared
   readonly place: Place | undefined
-  /** What the child's copy does not have. */
+  /** Files that are missing in the child's copy. */
   readonly leftOut: readonly LeftOut[]
-  /** Ends when the child's copy is there, or cannot be made. Never rejects. */
+  /** Settles when the child's copy is made, or cannot be made. Never rejects. */
   readonly made: Begun["made"]
-  /** Why there is no copy to work in. */
+  /** The error of making the copy. */
   setUpError: PassOverError | undefined
   readonly limits: Limits
-  /** Ends the child and everything below it. */
+  /** Stops the child and everything below it. */
   readonly stopping: AbortController
   stopReason: StopReason | undefined
   childSessionID: string | null
-  /** Ends when the child has returned and does nothing any more; its turn goes on with words that nobody waits for. */
+  /** Resolves when the child has returned and runs no tools; the rest of its turn is not waited for. */
   readonly rest: Deferred<void>
-  /** What the child had said and done by then. */
+  /** The child's messages at that moment. */
   transcript: readonly StoredMessage[] | undefined
   returned: ReturnArguments | undefined
   returnError: PassOverError | undefined
-  /** Whether the originator still waits; once it has gone on it has to be told. */
+  /** The originator still waits; once it no longer does, the result has to be announced. */
   isAwaited: boolean
-  /** Ends with what is stored; undefined when it could not be. Never rejects. */
+  /** Resolves with the stored record; undefined when storing failed. Never rejects. */
   finished: Promise<PassRecord | undefined>
 }
 
@@ -42,29 +42,29 @@ export const stopPass = (pass: LivePass, reason: StopReason): void => {
   pass.stopping.abort()
 }
 
-/** What holds for the session that works on a pass, and for every session below it. */
+/** The limits and state of a session that works on a pass; they also hold for every session below it. */
 export type PassSession = {
   readonly passID: string
   readonly limits: Limits
-  /** Where its tools work; undefined for OpenCode's own directory. */
+  /** Place of its tools; undefined for OpenCode's own directory. */
   readonly place: Place | undefined
-  /** Whether it has returned, so that nothing is left to do. */
+  /** It has returned, so no work is left. */
   hasReturned: boolean
-  /** Whether its result is taken while its turn still goes on: nothing that it does now would belong to anything. */
+  /** Its result is collected while its turn still runs: any further work would belong to no result. */
   isOver: boolean
   /** Refused returns so far. */
   refusals: number
-  /** Calls of its own tools, by their ids, that began in the step it is at; its return is none of them. */
+  /** Ids of its own tool calls that began in the present step, without the return. */
   readonly begun: Set<string>
   /** The sessions from the root down to its originator. */
   readonly above: readonly string[]
-  /** Its originator has its result and has asked its model again. */
+  /** Resolves when its originator has the result and has asked its model again. */
   readonly originatorWentOn: Deferred<void>
   /** Ends its turn and everything below it. */
   readonly stop: () => void
 }
 
-/** Which sessions of this process work on a pass. */
+/** The sessions of this process that work on a pass. */
 export type PassSessions = ReturnType<typeof createPassSessions>
 
 export const createPassSessions = () => {
@@ -77,7 +77,7 @@ export const createPassSessions = () => {
     begin: (sessionID: string, pass: PassSession): void => {
       working.set(sessionID, pass)
     },
-    /** The result is taken. What holds for the session goes on to hold until its turn has ended. */
+    /** The result is collected; the session's limits hold until its turn has ended. */
     close: (sessionID: string): void => {
       const pass = working.get(sessionID)
       if (pass) pass.isOver = true
@@ -98,7 +98,7 @@ export const createPassSessions = () => {
       }
       return undefined
     },
-    /** Those whose result is taken while their turn still goes on. */
+    /** Sessions whose result is collected while their turn still runs. */
     closing: (): PassSession[] => [...working.values()].filter(({ isOver }) => isOver),
     deleted: (sessionID: string): void => {
       parents.delete(sessionID)

@@ -12,7 +12,7 @@ import type { LeftOut } from "../worktree/worktree.ts"
 
 const READ_DEADLINE_MS = 1_500
 
-/** What the ledger says of a task, for somebody who has never seen it; undefined when it cannot be read now. */
+/** Describes a task from the ledger for an agent new to it; undefined when it cannot be read now. */
 export const describeTask = async (ledger: Pick<Ledger, "readTask">, taskID: string): Promise<string | undefined> => {
   const read = await ledger.readTask(taskID, { deadlineMs: READ_DEADLINE_MS })
   if (read.kind !== "found") return undefined
@@ -27,12 +27,12 @@ const BLOCK_CHARACTERS = 6_000
 
 type GatherDeps = {
   readonly sessions: Pick<Sessions, "messages" | "todos">
-  /** Real paths: of the folder that files must lie in, and of the one that relative paths are taken from. */
+  /** Real paths: of the folder that files must be in, and of the base of relative paths. */
   readonly places: () => Promise<{ root: string; base: string }>
-  /** Where a path that was asked for lies, for an originator that works elsewhere than it seems. */
+  /** Maps a path to its real place, for an originator that works in a copy. */
   readonly locate: (path: string) => string
   readonly findTask: (sessionID: string) => Promise<SessionTask | undefined>
-  /** What the ledger has on a task; undefined when it cannot be read. */
+  /** Reads the ledger's description of a task; undefined when it cannot be read. */
   readonly readSpecification: (taskID: string) => Promise<string | undefined>
 }
 
@@ -43,10 +43,10 @@ const readFile = async (places: { root: string; base: string }, path: string): P
 }
 
 const messagesOf = (page: Answer<MessagePage>, messageID: string): StoredMessage[] =>
-  // The message that makes this very call says nothing that is finished.
+  // The message that makes this call is not finished.
   page.kind === "answer" ? page.value.messages.filter(({ info }) => info.id !== messageID) : []
 
-/** The work of a session as it is passed on, cut to a budget, and the model that works there. */
+/** A session's work to be passed on, cut to a budget, and the model in use there. */
 export type GatheredContext = {
   readonly toContext: (maxTokens: number) => WorkContext
   /** undefined when the call's own message cannot be read. */
@@ -58,7 +58,7 @@ const modelOf = (page: Answer<MessagePage>, messageID: string): AgentAndModel["m
   return own?.role === "assistant" ? { providerID: own.providerID, modelID: own.modelID } : undefined
 }
 
-/** Reads all that may be passed on; what cannot be read is named in it. */
+/** Reads everything that may be passed on; items that cannot be read are named in the result. */
 export const gatherContext = async (
   { sessions, places, locate, findTask, readSpecification }: GatherDeps,
   call: { readonly sessionID: string; readonly messageID: string; readonly args: PassOverArguments },
@@ -89,7 +89,7 @@ export const gatherContext = async (
   }
 }
 
-/** Roughly what a token is in English text and code. */
+/** Approximate value for English text and code. */
 const CHARACTERS_PER_TOKEN = 4
 const TOOL_OUTPUT_CHARACTERS = 2_000
 const MESSAGE_CHARACTERS = 4_000
@@ -107,7 +107,7 @@ type ContextParts = {
   readonly messages: readonly StoredMessage[]
   readonly todos: WorkContext["todos"]
   readonly task: WorkContext["task"]
-  /** A token is four characters here. */
+  /** At four characters per token. */
   readonly maxTokens: number
 }
 
@@ -118,7 +118,7 @@ const readMessage = ({ info, parts }: StoredMessage): Message[] => {
   return text === "" ? [] : [{ role: info.role, text: cut(text, MESSAGE_CHARACTERS) }]
 }
 
-/** @returns nothing for a part that is no finished tool call, and for this feature's own tools */
+/** @returns nothing for a part that is not a finished tool call, and for this feature's own tools */
 export const readToolResult = (part: Part): ToolResult[] => {
   if (part.type !== "tool" || part.tool.startsWith("pass_over")) return []
   const { tool, state } = part
@@ -126,7 +126,7 @@ export const readToolResult = (part: Part): ToolResult[] => {
   return state.status === "completed" ? [{ tool, title: state.title, status: "completed", output: state.output }] : []
 }
 
-/** Takes what fits, in order; what does not is named. */
+/** Takes what fits, in order; names the rest. */
 const createBudget = (characters: number) => {
   let left = characters
   const leftOut: string[] = []
@@ -140,8 +140,8 @@ const createBudget = (characters: number) => {
 }
 
 /**
- * The work as it is passed on. The named files come first, then the newest tool results and messages; what is beyond the
- * budget is left out and named, so that the subagent can read it for itself.
+ * Builds the work context. Named files come first, then the newest tool results and messages. Items beyond the budget are left
+ * out and named, so that the subagent can read them itself.
  */
 export const buildWorkContext = (parts: ContextParts): WorkContext => {
   const { objective, background, expected, todos, task } = parts
@@ -174,7 +174,7 @@ export const buildWorkContext = (parts: ContextParts): WorkContext => {
   }
 }
 
-/** A fence that nothing in the text can close. */
+/** Makes a code fence that the text cannot close. */
 const fence = (text: string): string => {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length))
   const mark = "`".repeat(longest + 1)
@@ -187,7 +187,7 @@ const section = (title: string, lines: readonly string[]): string[] =>
 const renderFile = ({ path, content, note }: WorkContext["files"][number]): string =>
   content === null ? `- ${path}: ${note ?? "not shown"}` : `### ${path}\n${fence(content)}`
 
-/** What the subagent reads as its order. */
+/** Renders the order for the subagent. */
 export const renderOrder = (request: PassOverRequest): string => {
   const { work_context: work, originating_agent_id: originator } = request
   return [
@@ -203,9 +203,9 @@ export const renderOrder = (request: PassOverRequest): string => {
 }
 
 /**
- * What goes with the order; undefined when there is nothing.
+ * Renders the context that accompanies the order; undefined when there is none.
  *
- * @param leftOut what the subagent's copy does not have
+ * @param leftOut files that are missing in the subagent's copy
  */
 export const renderContext = (
   { work_context: work }: PassOverRequest,

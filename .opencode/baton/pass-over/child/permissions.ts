@@ -3,12 +3,12 @@ import type { PermissionRule } from "../../host/child-sessions.ts"
 
 type Action = PermissionRule["action"]
 
-/** What changes files, by the names of OpenCode's permissions; `task` because its sessions start with fresh rules. */
+/** OpenCode's permissions that change files; `task` is one because its sessions start with fresh rules. */
 const CHANGING = ["edit", "write", "patch", "multiedit", "apply_patch", "bash", "task"] as const
-/** What a subagent may still do that may run no tools: read, and say that it is done. */
+/** The permissions of a subagent that may run no tools: it may read; pass_over_return is allowed separately. */
 const READING = ["read", "glob", "grep", "list", "lsp", "skill"] as const
 
-/** OpenCode's wildcards: `*` is any text, `?` any character; `ls *` also stands for `ls`. */
+/** OpenCode's wildcards: `*` is any text, `?` any character; `ls *` also matches `ls`. */
 const matches = (text: string, pattern: string): boolean => {
   const escaped = pattern
     .replaceAll(/[.+^${}()|[\]\\]/g, "\\$&")
@@ -18,13 +18,13 @@ const matches = (text: string, pattern: string): boolean => {
   return new RegExp(`^${source}$`, "s").test(text)
 }
 
-/** As OpenCode decides: the last rule that matches, and `ask` without any. */
+/** Decides like OpenCode: the last matching rule, and `ask` without any. */
 export const evaluate = (rules: readonly PermissionRule[], permission: string, value: string): Action =>
   rules.findLast((rule) => matches(permission, rule.permission) && matches(value, rule.pattern))?.action ?? "ask"
 
 const hasWildcard = (pattern: string): boolean => /[*?]/.test(pattern)
 
-/** Whether some text may match both; two patterns with wildcards are taken to have one. */
+/** Tells whether some text may match both patterns; two patterns with wildcards are assumed to overlap. */
 const mayMeet = (one: string, other: string): boolean => {
   if (hasWildcard(one) && hasWildcard(other)) return true
   return hasWildcard(one) ? matches(other, one) : matches(one, other)
@@ -40,8 +40,8 @@ const standsBehind = (rules: readonly PermissionRule[], rule: PermissionRule, at
   rules.findLastIndex((each) => isSame(each, rule)) > at
 
 /**
- * Whether the child could do unasked what the originator is asked for by the rule at this place: it is allowed something
- * there, and neither is the child asked behind it, nor the originator allowed the same.
+ * Tells whether the child could do without a question what this rule asks the originator for: some of it is allowed to the child
+ * with no later `ask`, and the originator is not allowed the same.
  */
 const needsAsking = (
   originator: readonly PermissionRule[],
@@ -58,9 +58,9 @@ const needsAsking = (
   )
 
 /**
- * What keeps a child from more rights than its originator: rules that go behind the child agent's own, where the last one
- * that matches decides. Nothing here allows anything, so that a child keeps what its own agent is denied. An exception
- * that the originator has from a denial of its own (`edit` only in `docs/`) is not passed on.
+ * Keeps a child from more rights than its originator: these rules follow the child agent's own, and the last match decides. None
+ * of them allows anything, so the child's own denials stay. An exception that the originator has from its own denial (`edit` only
+ * in `docs/`) is not passed on.
  *
  * @param originator the rules of the calling agent, then those of its session
  * @param child the rules of the subagent
@@ -70,9 +70,9 @@ export const inheritLimits = (
   child: readonly PermissionRule[],
 ): PermissionRule[] => {
   const asks = originator.filter((rule, at) => rule.action === "ask" && needsAsking(originator, at, rule, child))
-  // A question behind a denial would open it.
+  // An `ask` after a denial would open it.
   const closed = child.filter((rule) => rule.action === "deny" && asks.some((ask) => mayOverlap(ask, rule)))
-  // A denial that a later rule of the originator's lifts as a whole is none.
+  // A denial that a later rule of the originator lifts completely does not count.
   const denials = originator.filter(
     ({ action, permission, pattern }) => action === "deny" && evaluate(originator, permission, pattern) === "deny",
   )
@@ -81,41 +81,40 @@ export const inheritLimits = (
 
 const deny = (permission: string): PermissionRule => ({ permission, pattern: "*", action: "deny" })
 
-/** Whether a tool of this name is denied whatever it is used for, as OpenCode leaves tools out of a request. */
+/** Tells whether a tool is denied for every use, the condition by which OpenCode leaves it out of a request. */
 const isDenied = (rules: readonly PermissionRule[], permission: string): boolean => {
   const last = rules.findLast((rule) => matches(permission, rule.permission))
   return last?.action === "deny" && last.pattern === "*"
 }
 
-/** Whether an agent can change no file: all is denied that it is not expressly allowed, and so is all that changes files. */
+/** Tells whether an agent can change no file: everything that changes files and every unknown permission is denied. */
 export const isReader = (rules: readonly PermissionRule[]): boolean =>
   [...CHANGING, "a tool that nobody has named"].every((permission) => isDenied(rules, permission))
 
-/** What a pass may do, by its policy and its agent. */
+/** The rights of a pass, by its policy and its agent. */
 export type Limits = { readonly can_modify_files: boolean; readonly can_run_tools: boolean }
 
-/** The policy's limits as rules behind those of the subagent. */
+/** The policy's limits as rules that follow those of the subagent. */
 const limitRules = (
   { can_modify_files, can_run_tools }: Limits,
   child: readonly PermissionRule[],
 ): PermissionRule[] => {
   if (can_run_tools) return can_modify_files ? [] : CHANGING.map(deny)
-  // What the agent's own rules say of reading, behind a denial of everything.
+  // The agent's own rules for reading, after a denial of everything.
   const reading = child.flatMap((rule) =>
     READING.filter((permission) => matches(permission, rule.permission)).map((permission) => ({ ...rule, permission })),
   )
   return [deny("*"), ...reading]
 }
 
-/** Where the files of a child lie. */
 type CopyPlace = {
   /** The copy's path relative to the worktree, as OpenCode names its files. */
   readonly relative: string
-  /** What an absolute path of the worktree is in the copy; 1.2.15 asks for reading by absolute paths. */
+  /** Maps an absolute path of the worktree to the copy; 1.2.15 asks for reading by absolute paths. */
   readonly moved: (path: string) => string
 }
 
-/** The agent's rules about files, for files in a copy of the worktree: OpenCode names those by their place in the copy. */
+/** Translates the agent's file rules for a copy of the worktree: OpenCode names files there by their path in the copy. */
 const rulesInCopy = (rules: readonly PermissionRule[], { relative, moved }: CopyPlace): PermissionRule[] =>
   ["edit", "read"].flatMap((permission) => {
     const ofFiles = rules.filter((rule) => matches(permission, rule.permission))
@@ -127,7 +126,7 @@ const rulesInCopy = (rules: readonly PermissionRule[], { relative, moved }: Copy
     }))
   })
 
-/** Tools by which a session without the right to change files may still not be trusted: everything not known to read. */
+/** The tools known to be harmless without the right to change files; all others are refused. */
 const HARMLESS: ReadonlySet<string> = new Set([
   ...READING,
   "pass_over_return",
@@ -143,8 +142,8 @@ const HARMLESS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether a session under these limits may use a tool. OpenCode asks no permission for tools of plugins, and before 1.18 for
- * none of those that a session alone is denied, so that its rules are not enough.
+ * Tells whether a session under these limits may use a tool. Its rules are not enough: OpenCode asks no permission for plugin
+ * tools, and before 1.18 for none of the tools that only the session is denied.
  */
 export const mayUseTool = (tool: string, { can_modify_files, can_run_tools }: Limits): boolean => {
   if (!can_run_tools) return tool === "pass_over_return" || READING.some((name) => name === tool)
@@ -153,18 +152,18 @@ export const mayUseTool = (tool: string, { can_modify_files, can_run_tools }: Li
 
 const OTHER_TOOLS = ["webfetch", "websearch", "codesearch", "todowrite", "todoread"] as const
 
-/** Tools of OpenCode's own that a session of a pass is not even offered. */
+/** OpenCode's own tools that are not offered to a session of a pass. */
 export const refusedTools = (limits: Limits): string[] => [
   "question",
   ...[...CHANGING, ...OTHER_TOOLS].filter((tool) => !mayUseTool(tool, limits)),
 ]
 
 /**
- * The rules of a child session, which stand behind those of its agent.
+ * Builds the rules of a child session, which follow those of its agent.
  *
  * @param child the subagent's own rules
  * @param originator the rules of the calling agent, then those of its session
- * @param copy where the child's files are; undefined for the worktree itself
+ * @param copy the child's files; undefined for the worktree itself
  */
 export const childRules = (given: {
   readonly limits: Limits

@@ -16,13 +16,13 @@ import { childRules } from "./permissions.ts"
 
 export type RetryPolicy = Pick<Policy, "max_retries" | "retry_delay_ms" | "backoff_multiplier">
 
-/** No wait is longer, whatever the multiplier makes of it. */
+/** Upper bound of a wait, for any multiplier. */
 export const MAX_DELAY_MS = 600_000
-/** A delay is this much longer or shorter, so that many who failed at once do not come back at once. */
+/** Random share of a delay, so that attempts that failed together do not return together. */
 const JITTER = 0.2
 
 /**
- * How long to wait before each further attempt, in ms: the delay, growing by the multiplier, each with its jitter.
+ * Returns the wait before each further attempt, in ms: the delay times the growing multiplier, each with its jitter.
  *
  * @param random from 0 to below 1
  */
@@ -34,16 +34,16 @@ export const retryDelays = (policy: RetryPolicy, random: () => number): number[]
 
 type Retried<Outcome> =
   | { readonly kind: "ended"; readonly outcome: Outcome; readonly attempts: number }
-  /** Aborted before an attempt could end; `last` is what the one before ended with. */
+  /** Aborted before an attempt could end; `last` is the outcome of the one before. */
   | { readonly kind: "aborted"; readonly last: Outcome | undefined; readonly attempts: number }
 
 type RetryDeps<Outcome> = {
   readonly policy: RetryPolicy
-  /** @param number from 1. Rejects only for what no further attempt can help. */
+  /** @param number from 1. Rejects only when no further attempt can help. */
   readonly attempt: (number: number) => Promise<Outcome>
-  /** Whether another attempt may do better. */
+  /** Tells whether another attempt may succeed. */
   readonly isRecoverable: (outcome: Outcome) => boolean
-  /** Told before the wait, so that no attempt goes unrecorded. */
+  /** Called before the wait, so that every failure is recorded. */
   readonly onFailure?: (outcome: Outcome, about: { attempt: number; delayMs: number }) => Promise<void>
   readonly signal: AbortSignal
   readonly random?: () => number
@@ -62,7 +62,7 @@ const pause = (delayMs: number, signal: AbortSignal): Promise<void> =>
     if (signal.aborted) end()
   })
 
-/** Tries until an attempt ends well, ends in what no other can help, or there are no more; an abort ends it at once. */
+/** Repeats an attempt until it succeeds, fails for good, or none is left; an abort ends it at once. */
 export const runWithRetry = async <Outcome>(deps: RetryDeps<Outcome>): Promise<Retried<Outcome>> => {
   const { policy, attempt, isRecoverable, onFailure, signal, random = Math.random } = deps
   const delays = retryDelays(policy, random)
@@ -79,17 +79,17 @@ export const runWithRetry = async <Outcome>(deps: RetryDeps<Outcome>): Promise<R
   }
 }
 
-/** How long a child that was told to stop may take for it, and how often it is told. */
+/** Time that a stopped child may take to end, and the interval of repeated aborts. */
 const STOP_GRACE_MS = 5_000
 const STOP_AGAIN_MS = 250
-/** How long a child may speak on after its work is over. */
+/** Time that a child may continue its turn after its work is done. */
 const CLOSING_MS = 60_000
 
 export type ChildEnd =
-  /** Its work is over by itself. */
+  /** Its work is done. */
   | { readonly kind: "ended" }
   | { readonly kind: "crashed"; readonly error: PassOverError }
-  /** It was aborted, by the pass or by a person. */
+  /** It was aborted, by the pass or by the user. */
   | { readonly kind: "stopped" }
 
 type ChildOrder = {
@@ -97,13 +97,13 @@ type ChildOrder = {
   readonly title: string
   readonly permission: readonly PermissionRule[]
   readonly prompt: Prompt
-  /** Its work is over before its turn is: what it says from then on is not waited for. */
+  /** Resolves when its work is done, perhaps before its turn is; the rest of the turn is not waited for. */
   readonly atRest: Promise<unknown>
-  /** Ends the child and everything below it. */
+  /** Stops the child and everything below it. */
   readonly signal: AbortSignal
-  /** Called before the child begins to work; it works while what this stores is being stored. */
+  /** Called before the child's first step, which does not wait for what this stores. */
   readonly onSession: (sessionID: string) => Promise<void>
-  /** Called when the child's turn is over, which may be after this program has stopped waiting for it. */
+  /** Called when the child's turn is over, perhaps after this program has stopped waiting for it. */
   readonly onTurnOver: (sessionID: string) => void
 }
 
@@ -117,7 +117,7 @@ const describeModelError = (error: { name: string; data: Record<string, unknown>
   return `${error.name}${typeof message === "string" ? `: ${message}` : ""}`.slice(0, 500)
 }
 
-/** OpenCode forgets an abort that comes while a prompt is still being stored, so that it is said until the turn has ended. */
+/** Repeats the abort until the turn has ended: OpenCode drops an abort that comes while a prompt is being stored. */
 const endTurn = async (
   { sessions, log }: { sessions: ChildSessions; log: Log },
   sessionID: string,
@@ -132,7 +132,7 @@ const endTurn = async (
   log.warn("a child session did not end when it was told to", { sessionID })
 }
 
-/** Whatever comes first: one of these, or the abort. */
+/** Resolves with the first of these, or at the abort. */
 const firstOf = async <T>(promises: readonly Promise<T>[], signal: AbortSignal): Promise<T | { kind: "stopped" }> => {
   const stopped = createDeferred<{ kind: "stopped" }>()
   const stop = (): void => stopped.resolve({ kind: "stopped" })
@@ -145,7 +145,7 @@ const firstOf = async <T>(promises: readonly Promise<T>[], signal: AbortSignal):
   }
 }
 
-/** A child at rest ends its turn by itself, or is ended like one at work. */
+/** Lets a child whose work is done end its turn, or aborts it like a working one. */
 const letSpeak = async (
   deps: { sessions: ChildSessions; log: Log },
   { sessionID, turn, signal }: { sessionID: string; turn: Promise<unknown>; signal: AbortSignal },
@@ -159,7 +159,7 @@ const letSpeak = async (
   if (first.kind === "stopped") await endTurn(deps, sessionID, turn)
 }
 
-/** Creates a child session, lets its agent work, and waits for the end of its work. Never throws. */
+/** Creates a child session, runs its agent, and waits for the end of its work. Never throws. */
 const runChild = async (
   { sessions, log }: { sessions: ChildSessions; log: Log },
   order: ChildOrder,
@@ -174,7 +174,7 @@ const runChild = async (
   try {
     await noted
   } catch (error) {
-    // A child that nobody knows of must not work.
+    // A child that is not recorded must not work.
     await endTurn({ sessions, log }, sessionID, turn)
     throw error
   }
@@ -205,7 +205,7 @@ type PassWorkDeps = {
   readonly passSessions: PassSessions
   readonly passes: Passes
   readonly worktree: PassWorktree
-  /** The copy's place relative to the worktree, as rules about files name it. */
+  /** Returns the copy's path relative to the worktree, as file rules name it. */
   readonly relativeCopy: (copy: string) => string
   readonly log: Log
   readonly now: () => Date
@@ -218,7 +218,7 @@ const titleOf = ({ prepared }: LivePass): string => {
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
 
-/** Runs a pass's child to its end and stores what came of it. */
+/** Runs a pass's child to its end and stores the result. */
 export const createPassWork = (deps: PassWorkDeps) => {
   const { sessions, childSessions, passSessions, passes, worktree, log, now } = deps
 
@@ -281,7 +281,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
     return []
   }
 
-  /** Puts into the worktree what the policy wants there. */
+  /** Applies to the worktree what the policy allows. */
   const keepFiles = async (pass: LivePass, record: PassRecord): Promise<PassRecord> => {
     const kept = await worktree.keep(pass.id)
     if (kept.kind === "refused") {
@@ -320,14 +320,14 @@ export const createPassWork = (deps: PassWorkDeps) => {
     })
     const paths = changedPaths(output)
     if (pass.stopReason === "cancelled") {
-      // Refused where whoever cancelled it has said so already.
+      // Refused when the canceller has recorded it already.
       await passes.advance(pass.id, { type: "cancelled" })
       const rejected = changes.kind === "changes" ? await worktree.reject(pass.id) : changes
       if (rejected.kind === "refused" && rejected.code !== "unknown-pass")
         log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
       return undefined
     }
-    // Its originator has gone without having noted that, as at an exit: a late result, of which it is told.
+    // The originator left without recording it, as at an exit: a late result, to be announced.
     if (!pass.isAwaited && !request.async && request.return_required)
       await passes.advance(pass.id, { type: "timed_out" })
     const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
@@ -335,7 +335,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
       return undefined
     }
-    // What came late, or from a child that did not complete its work, is for the originator to decide.
+    // A late or incomplete result is left for the originator to decide.
     const isWhole = end.kind === "ended" && output.status === "completed"
     const isKept = policy.values.auto_apply && isWhole && paths.length > 0
     const { state } = returned.record
@@ -365,7 +365,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       return await finish(pass, end, retried.attempts)
     } catch (error) {
       log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
-      // The next start finds it open; until then nothing more may happen to its files.
+      // The next start finds it open; until then its files must not change.
       if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
       await worktree.withhold(pass.id)
       return undefined
@@ -374,7 +374,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
     }
   }
 
-  /** Starts the child; `pass.finished` ends with what is stored. */
+  /** Starts the child; `pass.finished` resolves with the stored record. */
   return (pass: LivePass): void => {
     pass.finished = work(pass)
   }

@@ -10,15 +10,15 @@ type ToolCall = { readonly sessionID: string; readonly tool: string; readonly ca
 
 export type PassGateDeps = {
   readonly passSessions: Pick<PassSessions, "find" | "own">
-  /** Ends when the files of a pass are there for its tools. */
+  /** Resolves when the files of a pass are ready for its tools. */
   readonly enterFiles: PassWorktree["enter"]
   readonly log: Pick<Log, "info">
 }
 
 /**
- * Stands before each tool of a session that works on a pass, or below one: refuses it, or moves it to where the pass works.
+ * Checks each tool call of a session that works on a pass, or below one: refuses it, or redirects it to the pass's place.
  *
- * @returns for OpenCode's `tool.execute.before`; throws an Error for the model when the tool may not be used so
+ * @returns a handler for OpenCode's `tool.execute.before`; it throws an Error for the model when the call is refused
  */
 export const createPassGate =
   ({ passSessions, enterFiles, log }: PassGateDeps) =>
@@ -33,33 +33,33 @@ export const createPassGate =
     const isOwn = passSessions.own(sessionID) === pass
     const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn })
     if (verdict.kind === "refused") return refuse(verdict.reason)
-    // It touches no file, and nobody waits for a copy to give something back.
+    // It touches no file, and returning needs no copy.
     if (tool === RETURN_TOOL) return
     if (isOwn) pass.begun.add(callID)
     const missing = await enterFiles(pass.passID)
     if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)
-    // While it waited.
+    // The pass may have ended during the wait.
     if (pass.isOver) return refuse(PASS_IS_OVER)
     const { place } = pass
     const out = pathsToWrite(tool, verdict.changes).find((path) => place && leadsOut(path, place.copy))
     if (out !== undefined)
       return refuse(`${out} is reached through a link that leads out of your copy of the project: nothing is written.`)
-    // OpenCode hands these very arguments to the tool.
+    // OpenCode passes this same object to the tool.
     Object.assign(args, verdict.changes)
   }
 
 type ToolVerdict =
-  /** With these of its arguments changed. */
+  /** With these arguments changed. */
   | { readonly kind: "go"; readonly changes: Readonly<Record<string, unknown>> }
   /** A sentence for the model. */
   | { readonly kind: "refused"; readonly reason: string }
 
 const PASS_IS_OVER = "Use no more tools and end your turn: the pass is over."
 
-/** Tools that wait for a person, whom a subagent must not keep. */
+/** Tools that wait for the user; a subagent must not use them. */
 const ASKING = "question"
 
-/** Whether and how a tool may be used in a session that works on a pass, or below one. Pure. */
+/** Decides whether a session that works on a pass, or is below one, may use a tool, and with which arguments. Pure. */
 export const judgeToolCall = (
   pass: PassSession,
   { tool, args, isOwn }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean },
@@ -84,7 +84,7 @@ export const judgeToolCall = (
   return { kind: "go", changes: redirection.kind === "redirected" ? redirection.args : {} }
 }
 
-/** What a session can use: only who works on a pass returns, and only who made one has results to decide on. */
+/** A session's part in passes: only one that works on a pass returns, only one that made a pass decides on results. */
 type SessionRole = {
   readonly worksOnPass: boolean
   readonly hasPasses: boolean

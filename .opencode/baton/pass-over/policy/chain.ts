@@ -4,33 +4,33 @@ import type { Sessions, StoredMessage } from "../../host/sessions.ts"
 import { nearestNames } from "../../task/nearest-names.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 
-/** An agent at work, in the session it works in. */
+/** An agent at work, in its session. */
 export type ChainLink = { readonly agent: string; readonly session_id: string }
 
 export type ChainQuestion = {
-  /** Who is at work from the root session to the caller, as the sessions' parents tell; at least the caller. */
+  /** Agents at work from the root session to the caller, by the sessions' parents; at least the caller. */
   readonly stack: readonly ChainLink[]
   readonly subagent: string
   /** Every agent that work can be passed to. */
   readonly knownAgents: readonly string[]
-  /** What the policy says of the subagent. */
+  /** The policy's `can_receive_passes` of the subagent. */
   readonly canReceivePasses: boolean
   /** Delegations allowed from the root session downwards. */
   readonly maxDepth: number
-  /** Passes that the root session and all sessions below it have made. */
+  /** Passes made by the root session and all sessions below it. */
   readonly passes: number
   readonly maxPasses: number
 }
 
 type ChainAnswer =
-  | { readonly kind: "allowed" /** Delegations with this one. */; readonly depth: number }
+  | { readonly kind: "allowed" /** Delegations including this one. */; readonly depth: number }
   | { readonly kind: "refused"; readonly error: PassOverError }
 
-/** Such as `build (ses_1) → scout (ses_2) → audit`. */
+/** Renders a chain such as `build (ses_1) → scout (ses_2) → audit`. */
 export const renderChain = (stack: readonly ChainLink[], subagent: string): string =>
   [...stack.map(({ agent, session_id }) => `${agent} (${session_id})`), subagent].join(" → ")
 
-/** For a chain that cannot be read: nobody knows how deep it is, so that nothing is passed. @param cause what was in the way */
+/** The error for a chain that cannot be read: its depth is unknown, so no work is passed. @param cause the obstacle */
 export const unreadableChain = (cause: string): PassOverError =>
   passOverError("E020", { message: "The chain of sessions above this one could not be read", cause })
 
@@ -80,8 +80,8 @@ const findLimit = ({ passes, maxPasses }: ChainQuestion): PassOverError | undefi
       })
 
 /**
- * Whether a pass may be made: the subagent is there, stands nowhere on the active stack, and neither depth nor number of
- * passes is used up. Depth counts delegations and is allowed up to the maximum; a return pops its agent from the stack.
+ * Tells whether a pass is allowed: the subagent exists, is not on the active stack, and neither depth nor number of passes is
+ * used up. Depth counts delegations, up to and including the maximum; a return removes its agent from the stack.
  */
 export const judgeChain = (question: ChainQuestion): ChainAnswer => {
   if (question.stack.length === 0) return { kind: "refused", error: unreadableChain("No session was found") }
@@ -94,10 +94,10 @@ export const judgeChain = (question: ChainQuestion): ChainAnswer => {
   return error ? { kind: "refused", error } : { kind: "allowed", depth: question.stack.length }
 }
 
-/** Deeper than any policy allows, so that damaged data ends somewhere. */
+/** Deeper than any policy allows; bounds damaged data. */
 const MAX_LEVELS = 64
 const NEWEST_MESSAGES = 10
-/** Agents by which OpenCode does its own work in a session. */
+/** Agents of OpenCode's internal work in a session. */
 const INTERNAL: ReadonlySet<string> = new Set(["compaction", "title", "summary"])
 
 const agentOf = ({ info }: StoredMessage): string => (info.role === "user" ? info.agent : info.mode)
@@ -107,8 +107,8 @@ type ChainRead =
   | { readonly kind: "unreadable"; readonly cause: string }
 
 /**
- * Who is at work from the root session down to the caller, by the sessions' stored parents: built-in subagents count, and
- * no agent can claim another place.
+ * Reads the chain from the root session to the caller by the sessions' stored parents: built-in subagents count, and no agent can
+ * claim another position.
  */
 export const readChain = async (
   sessions: Pick<Sessions, "parent" | "messages">,
@@ -131,7 +131,7 @@ export const readChain = async (
   return { kind: "unreadable", cause: "the sessions' parents lead in a circle" }
 }
 
-/** Ends a session's turn and those of every session below it, again until nothing new turns up. */
+/** Aborts the turns of a session and of every session below it, repeatedly until no new session appears. */
 export const abortTree = async (
   sessions: Pick<ChildSessions, "abort" | "children">,
   sessionID: string,

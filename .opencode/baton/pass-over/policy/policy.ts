@@ -12,15 +12,15 @@ type LocatedJSON =
   | {
       readonly kind: "value"
       readonly value: unknown
-      /** The line, from 1, on which what stands at a path begins; that of the nearest thing around it when it is not there. */
+      /** The line, from 1, where the value at a path begins; for a missing path that of its nearest parent. */
       readonly lineOf: (path: JSONPath) => number
     }
   | { readonly kind: "malformed"; readonly line: number; readonly reason: string }
 
-/** Deeper than any settings; a file that is nested deeper is refused rather than followed. */
+/** Deeper than any settings file; a deeper one is refused. */
 const MAX_DEPTH = 64
 const SHOWN_CHARACTERS = 20
-/** The pieces of JSON, each where the last one ended (RFC 8259); what a text may hold, `JSON.parse` knows. */
+/** The tokens of JSON, each matched at the end of the last one (RFC 8259); `JSON.parse` checks the content of texts. */
 const BLANK = /[ \t\r\n]*/y
 const TEXT = /"(?:[^"\\\n\r]|\\.)*"/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
@@ -51,7 +51,7 @@ const parse = (text: string, starts: Map<string, number>): unknown => {
   const refuse = (expected: string): never => {
     throw new Malformed(at, `expected ${expected}, received ${shown()}`)
   }
-  /** @returns whether it goes on */
+  /** @returns whether another element follows */
   const takeSeparator = (end: string): boolean => {
     skipBlanks()
     if (text[at] !== "," && text[at] !== end) return refuse(`"," or "${end}"`)
@@ -88,7 +88,7 @@ const parse = (text: string, starts: Map<string, number>): unknown => {
       at++
       entries.set(key, readValue([...path, key]))
     } while (takeSeparator("}"))
-    // A key such as __proto__ is a key like any other.
+    // A key such as __proto__ is treated like any other.
     return Object.fromEntries(entries)
   }
 
@@ -123,8 +123,8 @@ const parse = (text: string, starts: Map<string, number>): unknown => {
 }
 
 /**
- * Parses JSON and knows where each thing stands, which `JSON.parse` does not tell, and on Bun not even for its errors.
- * Stricter in one point: a key that is there twice is refused, since the last one would win unseen.
+ * Parses JSON with the position of each value; `JSON.parse` gives none, and on Bun not even one for errors. Stricter in one
+ * point: a duplicate key is refused, since the last one would silently win.
  */
 export const parseLocatedJSON = (text: string): LocatedJSON => {
   const lineAt = (offset: number): number => text.slice(0, offset).split("\n").length
@@ -145,15 +145,15 @@ export const parseLocatedJSON = (text: string): LocatedJSON => {
   }
 }
 
-/** What a policy may say, each key for itself; how it is come by is in resolve.ts. */
+/** The keys of a policy; resolve.ts tells where each value comes from. */
 export type Policy = {
-  /** Whether a result goes back without the user being asked. */
+  /** The result goes back without asking the user. */
   readonly auto_return: boolean
-  /** Whether the files that the subagent changed stay changed without `pass_over_apply`. */
+  /** The subagent's file changes are applied without `pass_over_apply`. */
   readonly auto_apply: boolean
-  /** How long the originator waits. */
+  /** Time that the originator waits. */
   readonly timeout_ms: number
-  /** What becomes of the subagent then. */
+  /** Applied to the subagent at the time-out. */
   readonly on_timeout: "stop" | "continue"
   /** Delegations from the root session downwards. */
   readonly max_chain_depth: number
@@ -161,17 +161,17 @@ export type Policy = {
   readonly can_receive_passes: boolean
   readonly can_modify_files: boolean
   readonly can_run_tools: boolean
-  /** How long the subagent may work at all, whoever waits for it. */
+  /** Longest total working time of the subagent. */
   readonly max_time_ms: number
-  /** Whether the same question is answered by the stored output. */
+  /** The same question is answered from the stored output. */
   readonly cache: boolean
   readonly max_retries: number
-  /** Before the first further attempt. */
+  /** Before the first retry. */
   readonly retry_delay_ms: number
   readonly backoff_multiplier: number
   /** Of a root session with all sessions below it. */
   readonly max_passes_per_session: number
-  /** Of the work context, a token being four characters. */
+  /** Of the work context, at four characters per token. */
   readonly max_context_tokens: number
 }
 
@@ -179,8 +179,8 @@ export type PolicyKey = keyof Policy
 export type PolicyPart = { readonly [Key in PolicyKey]?: Policy[Key] | undefined }
 
 /**
- * What holds where nobody says anything. All but two values are the design document's: it has a time-out of 30 s, which a
- * real model passes while it reads; and it names no longest time for a subagent that goes on.
+ * Values where no level sets one. All but two are the design document's: its time-out of 30 s is too short for a real model that
+ * reads files, and it has no maximum time for a subagent that continues.
  */
 export const BUILT_IN_POLICY: Policy = {
   auto_return: false,
@@ -203,7 +203,7 @@ export const BUILT_IN_POLICY: Policy = {
 
 const DAY_MS = 86_400_000
 
-/** Some of the keys of a policy, and no other keys. */
+/** Any of a policy's keys, and no other keys. */
 export const policyPartSchema = (z: Zod) => {
   const flag = (about: string) => z.boolean().optional().describe(about)
   const whole = (min: number, max: number, about: string) =>
@@ -230,7 +230,7 @@ export const policyPartSchema = (z: Zod) => {
 
 const DEFAULT_RETENTION_DAYS = 90
 
-/** The whole file; everything in it may be left out, nothing else may be in it. */
+/** The whole file: every key is optional, unknown keys are refused. */
 export const policyFileSchema = (z: Zod) => {
   const part = policyPartSchema(z)
   const agent = z.string().min(1)
@@ -257,7 +257,7 @@ export const policyFileSchema = (z: Zod) => {
 
 export type PolicyFile = Infer<ReturnType<typeof policyFileSchema>>
 
-/** What an empty file says; for one that is not there nothing has to be loaded. */
+/** The value of an empty file, also used for a missing one, without loading zod. */
 const NO_POLICY: PolicyFile = {
   defaults: {},
   pairs: {},
@@ -266,7 +266,7 @@ const NO_POLICY: PolicyFile = {
 }
 
 type PolicyRead =
-  | { readonly kind: "policy"; readonly file: PolicyFile /** Whether there is no file. */; readonly isAbsent: boolean }
+  | { readonly kind: "policy"; readonly file: PolicyFile /** There is no file. */; readonly isAbsent: boolean }
   | { readonly kind: "unusable"; readonly error: PassOverError }
 
 const unusable = (path: string, line: number | undefined, cause: string): PolicyRead => ({
@@ -279,7 +279,7 @@ const unusable = (path: string, line: number | undefined, cause: string): Policy
 
 type Located = Extract<LocatedJSON, { kind: "value" }>
 
-/** What one path in the file is, for a person: `pairs."a->b".timeout_ms`. */
+/** Renders a path in the file for the user: `pairs."a->b".timeout_ms`. */
 const renderPath = (path: readonly PropertyKey[]): string =>
   path.map((key) => (/^[\w$]+$/.test(String(key)) ? String(key) : JSON.stringify(String(key)))).join(".")
 
@@ -292,7 +292,7 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
 const shown = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 80)
 
 const describeIssue = ({ value, lineOf }: Located, issue: core.$ZodIssue): { line: number; cause: string } => {
-  // An unknown key is an issue of the object around it; the line wanted is the key's own.
+  // An unknown key is reported as an issue of its parent object; the line shown is the key's own.
   const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : []
   const path = [...issue.path, ...unknown]
   const line = lineOf(path.map((key) => (typeof key === "symbol" ? String(key) : key)))
@@ -302,7 +302,7 @@ const describeIssue = ({ value, lineOf }: Located, issue: core.$ZodIssue): { lin
   return { line, cause: `${path.length === 0 ? "" : `${renderPath(path)}: `}${expected}, received ${received}` }
 }
 
-/** @param path as it is shown to the user */
+/** @param path as shown to the user */
 export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): PolicyRead => {
   const located = parseLocatedJSON(text.replace(/^\uFEFF/, ""))
   if (located.kind === "malformed") return unusable(path, located.line, located.reason)
@@ -315,8 +315,8 @@ export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): P
 }
 
 /**
- * Reads the policy, anew at each pass. A file that is there and cannot be used is an error and never the defaults, which
- * could allow what it forbids.
+ * Reads the policy; called for each pass. A file that cannot be used is an error, never the defaults, which could allow what it
+ * forbids.
  *
  * @param projectRoot absolute path of the folder that holds `.opencode`
  * @throws when there is a file and zod cannot be loaded
@@ -327,7 +327,7 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
   try {
     text = await readFile(path, "utf8")
   } catch (error) {
-    // A link that leads nowhere is a policy that cannot be read, not one that nobody wrote.
+    // A dangling link is a policy that cannot be read, not a missing one.
     const isLink = await lstat(path).then(
       () => true,
       () => false,
@@ -339,8 +339,8 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
 }
 
 /**
- * Reads the policy of a project that passes work over. It asked for that by the file; one that is gone meanwhile, as between
- * two writes of an editor, is no policy that allows everything.
+ * Reads the policy of a project that had one at OpenCode's start. A file missing now, as between two writes of an editor, is an
+ * error: it must not become a policy that allows everything.
  *
  * @throws as `readPolicy`
  */

@@ -2,11 +2,11 @@ import { type PassOverError, passOverError } from "../errors.ts"
 import { POLICY_FILE } from "../hooks.ts"
 import { BUILT_IN_POLICY, type Policy, type PolicyFile, type PolicyKey, type PolicyPart } from "./policy.ts"
 
-/** Where a value came from, the first that has one; `originator` takes away what the originator itself may not do. */
+/** Sources of a value, the first with a value wins; `originator` removes rights that the originator itself lacks. */
 export const POLICY_LEVELS = ["originator", "override", "pair", "subagent", "global", "built-in"] as const
 type PolicyLevel = (typeof POLICY_LEVELS)[number]
 
-/** The policy of one pass, as it stays while the pass runs. */
+/** The policy of one pass, fixed while the pass runs. */
 export type ResolvedPolicy = {
   readonly name: string
   readonly values: Policy
@@ -21,14 +21,14 @@ export type ResolutionInput = {
   readonly file: Pick<PolicyFile, "defaults" | "pairs" | "subagents">
   readonly originator: string
   readonly subagent: string
-  /** What the originator asked for in its call, checked by its schema. */
+  /** The override of the originator's call, checked by its schema. */
   readonly override?: PolicyPart | undefined
-  /** What the originator itself works under, when it is a subagent. */
+  /** The limits of the originator, when it is a subagent itself. */
   readonly inherited?: Pick<Policy, "can_modify_files" | "can_run_tools"> | undefined
 }
 
 type Bound<Value> = {
-  /** Whose word an override cannot go beyond. */
+  /** The levels whose value an override cannot exceed. */
   readonly holds: "every level" | "pair and subagent"
   readonly isWider: (value: Value, limit: Value) => boolean
 }
@@ -37,8 +37,8 @@ const isAllowedInstead = (value: boolean, limit: boolean): boolean => value && !
 const isMore = (value: number, limit: number): boolean => value > limit
 
 /**
- * An override is written by a model. What a user limits holds for it everywhere; what a user merely presets it may change,
- * unless the pair or the subagent has a word of its own on it.
+ * An override is written by a model. It can never exceed the user's limits. The user's presets it may change, unless the pair or
+ * the subagent sets the key.
  */
 const BOUNDS: { readonly [Key in PolicyKey]?: Bound<Policy[Key]> } = {
   can_receive_passes: { holds: "every level", isWider: isAllowedInstead },
@@ -99,8 +99,8 @@ const refuseOverride = (key: PolicyKey, value: unknown, limit: unknown, layer: L
   })
 
 /**
- * The policy of a pass: for each key the first value of override, pair, subagent, global, built-in, and where it is from.
- * An override that goes beyond what it may is refused (E030), not cut down: the originator asked for something else.
+ * Resolves the policy of a pass: per key the first value of override, pair, subagent, global, built-in, with its source. An
+ * override beyond its bounds is refused (E030), not reduced: the originator asked for something else.
  */
 export const resolvePolicy = (input: ResolutionInput): Resolution => {
   const layers = layersOf(input)
@@ -132,7 +132,7 @@ export const resolvePolicy = (input: ResolutionInput): Resolution => {
   }
 }
 
-/** A pass's policy with the level that each value came from, the level with the last word first. */
+/** Renders a pass's policy by source level, the strongest level first. */
 export const renderPolicy = ({ name, values, levels }: ResolvedPolicy): string => {
   const lines = POLICY_LEVELS.flatMap((level) => {
     const said = POLICY_KEYS.filter((key) => levels[key] === level).map((key) => `${key} ${values[key]}`)

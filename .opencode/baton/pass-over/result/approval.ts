@@ -8,13 +8,13 @@ import type { PassSignal } from "../events.ts"
 import type { PassRecord } from "../store/record.ts"
 
 type Asked =
-  /** By the user, or by a rule of the user's. */
+  /** By the user, or by a rule of the user. */
   | { readonly kind: "granted" }
   | { readonly kind: "refused"; readonly reason: string }
-  /** OpenCode 1.4 to 1.15.4 gives a plugin an effect that only OpenCode itself could run, so that nobody is asked. */
+  /** OpenCode 1.4 to 1.15.4 gives plugins an effect that only OpenCode itself could run, so the question cannot be asked. */
   | { readonly kind: "unable" }
 
-/** Asks as OpenCode's own tools ask: by the user's rules, and the user where those say so. Never rejects. */
+/** Asks like OpenCode's own tools: by the user's rules, and the user where those say `ask`. Never rejects. */
 export const askUser = async (ask: ToolContext["ask"], question: Parameters<ToolContext["ask"]>[0]): Promise<Asked> => {
   try {
     const asked = ask(question)
@@ -32,9 +32,9 @@ type EditPermissionDeps = { readonly childSessions: Pick<ChildSessions, "agents"
 
 const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of yours allows it"
 
-/** Whether files may be written for an agent in a session. @param patterns paths relative to the worktree */
+/** Checks whether an agent may write files in a session. @param patterns paths relative to the worktree */
 export const createEditPermission = ({ childSessions }: EditPermissionDeps) => {
-  /** By the rules alone: nobody can be asked. */
+  /** Decides by the rules alone, when the user cannot be asked. */
   const judge = async (patterns: readonly string[], sessionID: string, agent: string): Promise<MayWrite> => {
     const [agents, own] = await Promise.all([childSessions.agents(), childSessions.standing(sessionID)])
     if (agents.kind === "failed") return { kind: "refused", reason: agents.reason }
@@ -59,7 +59,7 @@ export type EditPermission = ReturnType<typeof createEditPermission>
 
 type Question = Extract<PassSignal, { kind: "asked" }>
 
-/** The questions that OpenCode has put to the user and nobody has answered. */
+/** Tracks the permission questions that OpenCode shows and that have no answer yet. */
 export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) => {
   const open = new Map<string, Question>()
   return {
@@ -69,16 +69,16 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
     answered: (permissionID: string): void => {
       open.delete(permissionID)
     },
-    /** The session is gone, and its questions with it. */
+    /** The session was deleted, and its questions with it. */
     forget: (sessionID: string): void => {
       for (const question of open.values()) if (question.sessionID === sessionID) open.delete(question.permissionID)
     },
-    /** Answers no for a user who is not there. */
+    /** Answers no when there is no user. */
     refuse: async ({ sessionID, permissionID }: Question): Promise<void> => {
       open.delete(permissionID)
       await sessions.refuse(sessionID, permissionID)
     },
-    /** Takes back the question about a pass. */
+    /** Withdraws the question about a pass. */
     withdraw: async (passID: string): Promise<void> => {
       for (const question of open.values()) {
         if (question.passID !== passID) continue
@@ -89,37 +89,37 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
   }
 }
 
-/** Nobody may be there: a server has no way to tell. */
+/** A server cannot tell whether a user is present. */
 const ANSWER_DEADLINE_MS = 60_000
 
 export type Release =
   | { readonly kind: "released"; readonly note: string | undefined }
-  /** A person said no. */
+  /** By the user. */
   | { readonly kind: "refused" }
 
 type ReleaseDeps = {
   readonly ask: ToolContext["ask"]
-  /** Whether somebody can be asked at all. */
+  /** There is a user to ask. */
   readonly hasUser: boolean
   /** Stores that the result may go back. */
   readonly noteRelease: (passID: string) => Promise<unknown>
-  /** Takes back a question that nobody answered. */
+  /** Withdraws an unanswered question. */
   readonly withdraw: (passID: string) => Promise<void>
   readonly log: Log
   /** Default 60 s. */
   readonly answerDeadlineMs?: number
 }
 
-/** Whether a result goes back without a question: unless the user's own policy file, or the call, says otherwise. */
+/** Tells whether a result goes back without a question: it does, unless the user's policy file or the call says otherwise. */
 const isReleasedByPolicy = ({ policy }: PassRecord): boolean =>
   policy.values.auto_return || policy.levels.auto_return === "built-in"
 
-/** Whether a result may go back without a question, or because it did before. */
+/** Tells whether a result may go back without a question, by policy or because it was released before. */
 export const isReleased = (record: PassRecord): boolean => isReleasedByPolicy(record) || record.released_at !== null
 
 /**
- * Asks the user whether a result may go back, in OpenCode's own dialog; without an answer the result goes back, and says so.
- * Whoever gets a result by whatever tool gets it through here; after a yes nobody is asked again.
+ * Asks the user in OpenCode's dialog whether a result may go back; without an answer it goes back, with a note. Every tool that
+ * returns a result calls this; after a yes it does not ask again.
  *
  * @throws when the release cannot be stored
  */

@@ -14,8 +14,8 @@ const hasFiles = ({ undecided, applied, rejected }: Decisions): boolean =>
   [undecided, applied, rejected].some(({ length }) => length > 0)
 
 /**
- * Brings files into a result that could not be stored when it came: the disk was full, git did not answer. Their copy, or
- * what `baton passes restore` made of it, is still there.
+ * Adds files to a result that could not be stored when it arrived: the disk was full, or git did not answer. Their copy, or its
+ * restored changes (`baton passes restore`), still exists.
  */
 const createFilesCollector =
   ({ worktree, passes }: { worktree: Pick<PassWorktree, "restore" | "changes">; passes: Pick<Passes, "advance"> }) =>
@@ -25,7 +25,7 @@ const createFilesCollector =
     const id = request.pass_over_id
     const restored = await worktree.restore(id)
     const changes = restored.kind === "restored" ? await worktree.changes(id) : restored
-    // A pass that could change nothing.
+    // A pass without the right to change files.
     if (changes.kind === "refused") return changes.code === "unknown-pass" ? { kind: "collected", record } : changes
     const { modifications } = changes
     if (modifications.length === 0) return { kind: "collected", record }
@@ -39,7 +39,7 @@ type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
   readonly passes: Pick<Passes, "advance">
   readonly worktree: Pick<PassWorktree, "apply" | "reject" | "restore" | "changes">
-  /** Whether the originator may know the result, as far as the user has a say in it. */
+  /** Tells whether the user releases the result to the originator. */
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
   readonly mayWrite: EditPermission
   readonly log: Log
@@ -62,7 +62,7 @@ const wrongState = (record: PassRecord): PassOverError =>
 const refusedByFiles = (passID: string, { reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E024", { message: `Nothing was done with the files of ${passID}`, cause, nextStep })
 
-/** The files that renames among these remove. */
+/** The old paths of the renamed files among these. */
 const previousPaths = ({ output }: PassRecord, paths: readonly string[]): string[] =>
   (output?.artifacts ?? []).flatMap((artifact) =>
     artifact.type === "file_modification" && artifact.previous_path !== undefined && paths.includes(artifact.path)
@@ -83,7 +83,7 @@ const renderOne = ({ request, state, output, child_session_id: childSessionID }:
     childSessionID,
   })
 
-/** The tools by which an originator decides on what a pass left. */
+/** The tools with which an originator decides on the files of a result. */
 export const createDecisions = ({ store, passes, worktree, release, mayWrite, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
@@ -94,7 +94,7 @@ export const createDecisions = ({ store, passes, worktree, release, mayWrite, lo
 
   const collect = createFilesCollector({ worktree, passes })
 
-  /** A result that is not decided on in full, and which of its files are meant. */
+  /** Finds a result that is not fully decided, and its files that are meant. */
   const findHeld = async (passID: string, sessionID: string, wanted: readonly string[] | undefined) => {
     const found = await find(passID, sessionID)
     if (found.kind === "refused") return found
@@ -122,7 +122,7 @@ export const createDecisions = ({ store, passes, worktree, release, mayWrite, lo
     if (held.paths.length === 0) return renderError(wrongState(held.record))
     if ((await release(held.record, ask)).kind === "refused") return renderUnreleased(held.record)
     const { paths } = held
-    // Whoever may not write these files may not have them written by somebody else.
+    // An agent that may not write these files must not have a pass write them.
     const asked = await mayWrite([...paths, ...previousPaths(held.record, paths)], passID, context)
     if (asked.kind === "refused") {
       log.info("applying was not permitted", { sessionID, pass: passID, error: asked.reason })
@@ -157,7 +157,7 @@ export const createDecisions = ({ store, passes, worktree, release, mayWrite, lo
     const { pass_over_id: passID, artifacts, reason } = args
     const held = await findHeld(passID, sessionID, artifacts)
     if (held.kind === "refused") return renderError(held.error)
-    // A result without files can be rejected, too.
+    // A result without files can be rejected too.
     const none = { kind: "rejected" as const, paths: [], applied: [] }
     const rejected = held.paths.length === 0 ? none : await worktree.reject(passID, held.paths)
     if (rejected.kind === "refused") return renderError(refusedByFiles(passID, rejected))
@@ -176,7 +176,7 @@ export const createDecisions = ({ store, passes, worktree, release, mayWrite, lo
     return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`
   }
 
-  /** A pass in full: while it is open how far it is, then what came of it, when the user lets it go back. */
+  /** Renders a pass in full: its progress while it is open, then its result if the user releases it. */
   const statusOf = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
     if (!output || isOpen(state)) return renderOne(record)

@@ -8,14 +8,14 @@ import type { LivePass, PassSession } from "../child/active-passes.ts"
 import type { PassRecord } from "../store/record.ts"
 import { CHILD_MESSAGES, isAtRest } from "./work-output.ts"
 
-/** How long a child stands still at most while its result is taken. */
+/** Longest pause of a child while its result is collected. */
 const TAKING_MS = 300
 
 /**
- * A child has returned: where nothing that it began is at work any more, its pass need not wait for its closing words. Where
- * that cannot be told, the end of its turn tells it. Never rejects.
+ * Handles a child's return: when no other tool of it is running, its pass need not wait for its closing words. If that is
+ * unknown, the pass waits for the end of the turn. Never rejects.
  *
- * @returns when the result is taken, or the child may as well go on
+ * @returns when the result is collected, or the child may continue
  */
 export const noteRest = async (
   { sessions, log }: { sessions: Pick<Sessions, "messages">; log: Pick<Log, "debug"> },
@@ -37,7 +37,7 @@ export const noteRest = async (
 const TOAST_MS = 6_000
 const LINE_CHARACTERS = 200
 
-/** Whether a person should look: it did not go well, or something was found. */
+/** Tells whether the user should look at a result: it failed in part, or has findings. */
 const hasIssues = ({ output }: PassRecord): boolean =>
   output !== null &&
   (output.status !== "completed" || output.artifacts.some(({ type }) => type === "finding") || output.error !== null)
@@ -51,7 +51,7 @@ type ResultNotesDeps = {
   readonly log: Log
 }
 
-/** Notes a result where people look: in the log of its task, and on the screen where the policy says so. */
+/** Adds a result to its task's log, and shows it on the screen if the policy says so. */
 export const createResultNotes = ({ outbox, tui, hasUser, log }: ResultNotesDeps) => {
   const show = async (record: PassRecord): Promise<void> => {
     const { notify_on_return: notify } = record.policy.values
@@ -74,41 +74,43 @@ export const createResultNotes = ({ outbox, tui, hasUser, log }: ResultNotesDeps
       const message = line(`${what} (${request.pass_over_id}, ${childSessionID ?? "no session"}): ${request.reason}`)
       await outbox.add({ kind: "log", taskID: task.id, message })
     }
-    // Nobody waits for a notice on the screen.
+    // A notice on the screen is not waited for.
     void show(record)
   }
 }
 
-/** A result that its originator does not wait for any more. */
+/** A result that its originator no longer waits for. */
 export type Notice = { readonly passID: string; readonly text: string }
 
 type AnnouncerDeps = {
   readonly sessions: Pick<Sessions, "messages">
   readonly childSessions: Pick<ChildSessions, "isBusy" | "start">
-  /** What a session has not been told, oldest first, from disk. */
+  /** The notices that a session has not received, oldest first, from disk. */
   readonly notices: (sessionID: string) => Promise<readonly Notice[]>
   readonly told: (passID: string) => Promise<void>
   readonly log: Log
 }
 
 export type Announcer = {
-  /** Something is to be told: now when the session is idle, else as soon as it is. */
+  /** Something is to be announced: now when the session is idle, else as soon as it is. */
   due(sessionID: string): Promise<void>
-  /** Something of an earlier process is to be told when the session next falls idle: nobody is prompted out of the blue. */
+  /**
+   * A result of an earlier process is announced when the session next becomes idle, so that no session is prompted unexpectedly.
+   */
   expect(sessionID: string): void
-  /** The session has fallen idle. */
+  /** The session has become idle. */
   idle(sessionID: string): Promise<void>
   forget(sessionID: string): void
 }
 
 const NEWEST_MESSAGES = 100
 
-/** What stands in a message that tells of a pass, by which it is known again. */
+/** The mark that identifies a pass in an announcement. */
 const noticeMark = (passID: string): string => `[result of ${passID}]`
 
 /**
- * Tells originators of results that came after they had gone on. Each session is told when it is idle, one turn for all that
- * is due, and once: what stands in its messages is not said again, also after a crash between telling and noting it.
+ * Announces results that came after their originators had moved on. Each idle session gets one turn with all its notices, once: a
+ * notice already in its messages is not repeated, even after a crash before that was stored.
  */
 export const createAnnouncer = ({ sessions, childSessions, notices, told, log }: AnnouncerDeps): Announcer => {
   /** With a number that grows when more becomes due. */

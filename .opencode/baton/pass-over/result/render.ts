@@ -4,7 +4,7 @@ import { renderError } from "../errors.ts"
 import { isOpen, type PassRecord, type PassState } from "../store/record.ts"
 import { isReleased } from "./approval.ts"
 
-/** How much of a result its originator is handed; the rest is for whoever asks. */
+/** Limits of a result as handed to its originator; pass_over_status shows all of it. */
 const SHORT = { items: 40, files: 60, summaryCharacters: 8_000 }
 const WHOLE: typeof SHORT = {
   items: Number.POSITIVE_INFINITY,
@@ -25,7 +25,7 @@ const listed = (title: string, lines: readonly string[], max: number): string[] 
   return ["", `${title} (${lines.length}):`, ...lines.slice(0, max).map((line) => `- ${line}`), ...more]
 }
 
-/** `error src/a.ts:10-12: message → fix` */
+/** Renders a finding: `error src/a.ts:10-12: message → fix`. */
 export const renderFinding = (finding: Omit<Extract<Artifact, { type: "finding" }>, "type">): string => {
   const { severity, message, path, line, end_line, fix } = finding
   const place =
@@ -74,9 +74,9 @@ const renderFiles = (output: WorkOutput, state: PassState, max: number): string[
 }
 
 /**
- * What the originator reads of a result: short, and enough to act on.
+ * Renders a result for the originator: short, and enough to act on.
  *
- * @param options `isWhole`: all of it
+ * @param options `isWhole`: without limits
  */
 export const renderResult = (
   output: WorkOutput,
@@ -115,7 +115,7 @@ export const renderResult = (
   ].join("\n")
 }
 
-/** One line a pass, for a list. */
+/** Renders one pass in one line of a list. */
 export const renderPassLine = (pass: {
   readonly id: string
   readonly subagent: string
@@ -133,14 +133,14 @@ export const renderPassLine = (pass: {
 const renderSession = ({ output }: PassRecord): string =>
   `Child session: ${output?.child_session_id ?? "none was created"}`
 
-/** What the originator reads when the user has said no. */
+/** The text for the originator when the user refuses the release. */
 export const renderUnreleased = (record: PassRecord): string =>
   [
     `${record.request.pass_over_id}: the user does not release the result of ${record.request.subagent_id}. Go on without it.`,
     renderSession(record),
   ].join("\n")
 
-/** What an originator is told of a result that it did not wait for: nobody can be asked then whether it may go back. */
+/** Renders the announcement of a result that the originator did not wait for; the user cannot be asked for its release then. */
 export const renderNotice = (record: PassRecord): string | undefined => {
   const { output, request, state } = record
   if (!output) return undefined

@@ -29,9 +29,9 @@ const toolParts = (messages: readonly StoredMessage[]): ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part) => part.type === "tool"))
 
 /**
- * Whether a child that has returned does nothing any more: no tool of it is at work but the one that returns.
+ * Tells whether a child that has returned is done: none of its tools is running except the return.
  *
- * @param begun calls of the step it is at; one that the transcript does not have yet is at work
+ * @param begun calls of its present step; one that is missing in the transcript counts as running
  */
 export const isAtRest = (messages: readonly StoredMessage[], begun: ReadonlySet<string>): boolean => {
   const parts = toolParts(messages).filter(({ tool }) => tool !== RETURN_TOOL)
@@ -45,7 +45,7 @@ const exitCodeOf = ({ state }: ToolPart): number | null => {
   return typeof exit === "number" ? exit : null
 }
 
-/** What the child's tools said, newest 100, each cut to 2,000 characters. */
+/** The results of the child's tools, newest 100, each cut to 2,000 characters. */
 const collectToolResults = (messages: readonly StoredMessage[]): ToolResult[] =>
   toolParts(messages)
     .flatMap((part) =>
@@ -68,14 +68,14 @@ const pathsOf = ({ state }: ToolPart): unknown[] => {
   return [state.input.filePath, ...patched]
 }
 
-/** Paths, as the tools had them, that the child's own tools wrote. */
+/** Paths written by the child's own tools, as given to them. */
 export const writtenPaths = (messages: readonly StoredMessage[]): string[] =>
   toolParts(messages)
     .filter(({ tool }) => WRITING_TOOLS.has(tool))
     .flatMap(pathsOf)
     .filter((path) => typeof path === "string")
 
-/** The last words of an agent that ended without pass_over_return; empty when it said nothing. */
+/** The last text of an agent that ended without pass_over_return; empty when there is none. */
 const lastWords = (messages: readonly StoredMessage[]): string => {
   const spoken = messages
     .filter(({ info }) => info.role === "assistant")
@@ -88,7 +88,7 @@ const lastWords = (messages: readonly StoredMessage[]): string => {
   return truncate(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
 }
 
-/** An invalid return is refused this often with what is wrong; the next one ends the pass. */
+/** Number of invalid returns that are refused with an explanation; the next one ends the pass. */
 export const MAX_REFUSED_RETURNS = 2
 const SHOWN_PROBLEMS = 5
 
@@ -96,14 +96,14 @@ type ReturnCheck =
   | {
       readonly kind: "accepted"
       readonly value: ReturnArguments
-      /** Claims that count for nothing, since the program sees to them: `file_modification src/a.ts`. */
+      /** Claims of facts that the program records itself and that are ignored: `file_modification src/a.ts`. */
       readonly ignored: readonly string[]
     }
-  /** @property text for the subagent: what is wrong, and how often it may try again */
+  /** @property text for the subagent: the problems, and how often it may try again */
   | { readonly kind: "refused"; readonly text: string }
   | { readonly kind: "failed"; readonly error: PassOverError }
 
-/** Models write null, and some an empty text, where they mean nothing. */
+/** Models write null, and some an empty text, for an absent value. */
 const withoutNothing = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.filter((each) => each !== null).map(withoutNothing)
   if (typeof value !== "object" || value === null) return value
@@ -131,10 +131,10 @@ const describeProblem = ({ path, message }: core.$ZodIssue): string =>
   `- ${path.length === 0 ? "the arguments" : path.map(String).join(".")}: ${message}`
 
 /**
- * Checks what a subagent returns.
+ * Checks the arguments of a subagent's return.
  *
- * @param args as they came, of any shape
- * @param earlierRefusals how many returns of this pass were refused before
+ * @param args unchecked, of any shape
+ * @param earlierRefusals number of refused returns of this pass so far
  */
 export const checkReturn = (z: Zod, args: unknown, earlierRefusals: number): ReturnCheck => {
   const { rest, ignored } = splitClaims(withoutNothing(args))
@@ -153,7 +153,7 @@ export const checkReturn = (z: Zod, args: unknown, earlierRefusals: number): Ret
   return { kind: "failed", error: passOverError("E021", { message, cause: problems.replaceAll("\n", " ") }) }
 }
 
-/** The tool pass_over_return. @returns what the subagent reads */
+/** The tool pass_over_return. @returns the text for the subagent */
 export const acceptReturn = (z: Zod, args: unknown, session: PassSession, pass: LivePass): string => {
   if (session.hasReturned) return "The result has been returned already. End your turn."
   const checked = checkReturn(z, pass.place ? projectValue(args, pass.place.copy) : args, session.refusals)
@@ -175,10 +175,10 @@ export const acceptReturn = (z: Zod, args: unknown, session: PassSession, pass: 
   }
 }
 
-/** How many of a child's newest messages its result is made of. */
+/** Number of a child's newest messages that its result is made from. */
 export const CHILD_MESSAGES = 200
 
-/** Why this program ended the child, where it did. */
+/** The reason why this program stopped the child. */
 export type StopReason = "timeout" | "max_time" | "cancelled"
 
 export type Collected = {
@@ -187,16 +187,15 @@ export type Collected = {
   readonly attempts: number
   readonly end: ChildEnd
   readonly stopReason: StopReason | undefined
-  /** What the child returned, in paths of the worktree. */
+  /** The child's return, with paths of the worktree. */
   readonly returned: ReturnArguments | undefined
-  /** Of files that the child was to have. */
+  /** The error of setting up the child's files. */
   readonly setUpError: PassOverError | undefined
-  /** Of a return that was refused for good. */
   readonly returnError: PassOverError | undefined
   readonly messages: readonly StoredMessage[]
-  /** What became of the files, or why that is unknown. */
+  /** The file changes, or the reason why they are unknown. */
   readonly changes: Changes | Refusal
-  /** The copy whose paths in the child's words are made the worktree's. */
+  /** The copy whose paths in the child's text are replaced by the worktree's. */
   readonly copy: string | undefined
   readonly completedAt: string
 }
@@ -208,7 +207,7 @@ const timeoutError = (stopReason: StopReason): PassOverError =>
     nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is held.",
   })
 
-/** What an originator is told of files that a child cannot have. */
+/** The error for the originator when a child's files cannot be set up. */
 export const setUpError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E011", { message: "The subagent's files could not be set up", cause, nextStep })
 
@@ -224,7 +223,7 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
   if (setUpError) return { status: "failed", error: setUpError }
   if (returnError) return { status: "failed", error: returnError }
   if (changes.kind === "refused") return { status: "failed", error: filesError(changes) }
-  // A child that had returned before it was ended has done its work.
+  // A child that returned before it was stopped has done its work.
   if (returned) return { status: returned.status, error: null }
   if (end.kind === "crashed") return { status: "failed", error: end.error }
   if (end.kind === "ended") return { status: "partial", error: null }
@@ -237,7 +236,9 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
 export const changedPaths = ({ artifacts }: WorkOutput): string[] =>
   artifacts.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
 
-/** The output of a pass: what the child returned, or else what its transcript tells; files and tools as seen by program. */
+/**
+ * Builds the output of a pass from the child's return, else from its transcript; files and tool results as recorded by program.
+ */
 export const buildWorkOutput = (collected: Collected): WorkOutput => {
   const { request, returned, messages, changes, copy } = collected
   const modifications = changes.kind === "changes" ? changes.modifications : []
@@ -269,7 +270,7 @@ export const buildWorkOutput = (collected: Collected): WorkOutput => {
   }
 }
 
-/** The same output as the answer to a later pass that asks the same. */
+/** Turns a stored output into the answer to a later pass with the same question. */
 export const reuseOutput = (stored: WorkOutput, request: PassOverRequest, completedAt: string): WorkOutput => ({
   ...stored,
   pass_over_id: request.pass_over_id,

@@ -8,15 +8,15 @@ import type { PassStore } from "./store.ts"
 
 export type Question = {
   readonly subagent: string
-  /** What the subagent is (its prompt, model and permissions), so that a changed one is asked anew. */
+  /** The subagent's prompt, model and permissions: an agent that changed is asked again. */
   readonly definition: string
   readonly context: Pick<WorkContext, "objective" | "background" | "expected" | "files">
 }
 
 /**
- * The same for the same question: subagent, objective and contents of the named files, in whatever order they are named.
+ * Makes the key of a question: subagent, objective and contents of the named files, regardless of their order.
  *
- * @returns SHA-256, hex; null when a file could not be read, since nobody knows then whether it is the same question
+ * @returns SHA-256, hex; null when a file could not be read, since the key would then be incomplete
  */
 export const cacheKeyOf = ({ subagent, definition, context }: Question): string | null => {
   const { objective, background = "", expected = "" } = context
@@ -27,18 +27,18 @@ export const cacheKeyOf = ({ subagent, definition, context }: Question): string 
   return createHash("sha256").update(question).digest("hex")
 }
 
-/** Whether an output may answer the question again: it is whole, and it is an answer and not a change of files. */
+/** Tells whether an output may be reused: it is complete and changes no files. */
 export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
   status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")
 
 const DAY_MS = 86_400_000
 
-/** What may change along with the state. */
+/** Fields that may change along with the state. */
 type PassChange = Partial<Pick<PassRecord, "child_session_id" | "output">>
 
 export type Advanced =
   | { readonly kind: "moved"; readonly record: PassRecord }
-  /** Nothing is changed: there is no such pass (E023), or this cannot happen to it now (E024). */
+  /** Nothing was changed: the pass does not exist (E023), or its state does not allow the event (E024). */
   | { readonly kind: "refused"; readonly error: PassOverError }
 
 export type BeginPass = {
@@ -48,19 +48,21 @@ export type BeginPass = {
   readonly audit: { readonly enabled: boolean; readonly retention_days: number }
 }
 
-/** The one way to change a pass: its state moves by the rules, is on disk, and is in the audit, in the order of the changes. */
+/**
+ * Changes passes, and is the only way to do so: each state change follows the rules, is on disk, and is in the audit in order.
+ */
 export type Passes = {
-  /** @throws when it cannot be stored: such a pass must not begin */
+  /** @throws when it cannot be stored; the pass must not begin then */
   begin(pass: BeginPass): Promise<PassRecord>
-  /** A pass that was never made, for the audit alone. */
+  /** Notes a pass that was never made, in the audit only. */
   refuse(refused: RefusedPass, error: PassOverError): Promise<void>
-  /** @param error why, where the output does not say it. @throws when it cannot be stored */
+  /** @param error the reason, when the output does not have it. @throws when it cannot be stored */
   advance(passID: string, event: PassEvent, change?: PassChange, error?: PassOverError): Promise<Advanced>
-  /** An attempt failed and another follows: for the audit alone. */
+  /** Notes a failed attempt that is followed by another one, in the audit only. */
   attemptFailed(passID: string, error: PassOverError): Promise<void>
-  /** @returns whether it was announced here and now; false when somebody did before. @throws when it cannot be stored */
+  /** @returns whether it was announced now; false when it had been before. @throws when it cannot be stored */
   announce(passID: string): Promise<boolean>
-  /** Notes that the user lets the result go back. @throws when it cannot be stored */
+  /** Notes that the user releases the result. @throws when it cannot be stored */
   release(passID: string): Promise<boolean>
 }
 
@@ -77,7 +79,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
   const note = async (record: PassRecord, happening: Happening): Promise<void> => {
     if (record.is_audited) await audit.append(auditEntry(record, happening))
   }
-  /** In the background, once a process: what nobody has asked for so long is not waited for either. */
+  /** Removes old passes in the background, once per process. */
   const pruneOnce = ({ retention_days: days }: BeginPass["audit"]): void => {
     if (isPruned) return
     isPruned = true
@@ -86,7 +88,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     void store.removeFinished(new Date(at - days * DAY_MS))
   }
 
-  /** Notes the time at which something happened for the first time. @returns whether that is now */
+  /** Stores the time of the first such event. @returns whether this is the first */
   const stamp = async (passID: string, event: "announced" | "released"): Promise<boolean> => {
     const field = `${event}_at` as const
     let at = ""

@@ -5,34 +5,34 @@ import { type PassOverError, passOverError } from "../errors.ts"
 import { policyPartSchema } from "../policy/policy.ts"
 import { POLICY_LEVELS, type ResolvedPolicy } from "../policy/resolve.ts"
 
-/** A pass as it lies on disk, from the moment it is asked for. Times are ISO 8601, UTC. */
+/** A pass as stored on disk, from its request on. Times are ISO 8601, UTC. */
 export type PassRecord = {
   readonly version: 1
   readonly request: PassOverRequest
-  /** As it was when the pass began; a change of the file changes the next pass. */
+  /** The policy when the pass began; a change of the file affects only later passes. */
   readonly policy: ResolvedPolicy
   readonly state: PassState
   readonly history: readonly { readonly at: string; readonly state: PassStateName }[]
-  /** How often the subagent was started. */
+  /** Number of times the subagent was started. */
   readonly attempts: number
   /** The session of the newest attempt. */
   readonly child_session_id: string | null
   readonly output: WorkOutput | null
-  /** When the originator was told of an asynchronous or late result. */
+  /** Time when the originator was told of an asynchronous or late result. */
   readonly announced_at: string | null
-  /** When the user released the result, where the policy asks for that. */
+  /** Time when the user released the result, if the policy asks for that. */
   readonly released_at: string | null
-  /** Of the question, when it may be answered from here again. */
+  /** Key of the question, if its answer may be reused. */
   readonly cache_key: string | null
-  /** Whether its changes go into the audit, as the policy said when it began. */
+  /** The policy's audit setting when the pass began. */
   readonly is_audited: boolean
 }
 
-/** Whether there is a result of which the originator has not heard: it came late, or was never waited for. */
+/** Tells whether the originator has yet to be told of a result: it came late, or was never waited for. */
 export const isUntold = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
   announcedAt === null && state.state === "returned" && request.return_required && (state.is_late || request.async)
 
-/** Whether somebody still works on a pass, decides on its files, or has to be told of it. */
+/** Tells whether a pass is still open, has undecided files, or has to be announced. */
 export const isUnfinished = (record: PassRecord): boolean => {
   const { state } = record
   return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || isUntold(record)
@@ -69,14 +69,14 @@ export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
 
 const PASS_ID = /^pass_[0-9]{17}_[0-9a-z]{4,32}$/
 
-/** An id that sorts by time. @param random lower-case letters and digits, 4 to 32 */
+/** Makes an id that sorts by time. @param random lower-case letters and digits, 4 to 32 */
 export const createPassID = (at: Date, random: string): string =>
   `pass_${at.toISOString().replaceAll(/[^0-9]/g, "")}_${random}`
 
-/** Whether a text from outside may be taken for an id, and so for a folder's name. */
+/** Checks an id from outside, since it becomes the name of a folder. */
 export const isPassID = (text: string): boolean => PASS_ID.test(text)
 
-/** What became of each changed file of a result; together they are all of them, and none is in two. */
+/** The decisions on the changed files of a result; each file is in exactly one list. */
 export type Decisions = {
   readonly undecided: readonly string[]
   readonly applied: readonly string[]
@@ -93,7 +93,7 @@ export const PASS_STATES = [
   "timed_out",
 ] as const
 
-/** The document's return states. `is_late`: the originator had stopped waiting when the result came. */
+/** The design document's return states. `is_late`: the originator had stopped waiting when the result came. */
 export type PassState =
   | { readonly state: "sent" }
   | { readonly state: "waiting_for_return" }
@@ -104,16 +104,16 @@ export type PassState =
 export type PassStateName = PassState["state"]
 
 export type PassEvent =
-  /** The subagent is at work; once more at each further attempt. */
+  /** The subagent works; once more for each further attempt. */
   | { readonly type: "started" }
-  /** There is a work output, whatever its status. @param paths of the files that the subagent changed */
+  /** There is a work output of any status. @param paths of the files that the subagent changed */
   | { readonly type: "returned"; readonly paths: readonly string[] }
   /** The originator stops waiting. */
   | { readonly type: "timed_out" }
   | { readonly type: "cancelled" }
-  /** Files of a result turn up that could not be stored when it came. */
+  /** Files of a result are found that could not be stored when it came. */
   | { readonly type: "collected"; readonly paths: readonly string[] }
-  /** @param paths which files; all that are undecided when left out. @param by whether the policy or an agent says so */
+  /** @param paths the files; all undecided ones when absent. @param by the decider */
   | { readonly type: "applied"; readonly paths?: readonly string[] | undefined; readonly by: "policy" | "originator" }
   | { readonly type: "rejected"; readonly paths?: readonly string[] | undefined }
 
@@ -121,10 +121,9 @@ type Step =
   | { readonly kind: "moved"; readonly state: PassState }
   | { readonly kind: "refused"; readonly error: PassOverError }
 
-/** Where a pass begins. */
 export const SENT: PassState = { state: "sent" }
 
-/** Whether somebody may still be at work on it. */
+/** Tells whether a subagent may still work on it. */
 export const isOpen = ({ state }: PassState): boolean => ["sent", "waiting_for_return", "timed_out"].includes(state)
 
 const refuse = (state: PassState, event: PassEvent, cause: string): Step => ({
@@ -147,7 +146,7 @@ const decide = (result: Result, event: Extract<PassEvent, { type: "applied" | "r
   const applied = [...result.applied, ...(event.type === "applied" ? chosen : [])]
   const rejected = [...result.rejected, ...(event.type === "rejected" ? chosen : [])]
   const isLast = undecided.length === 0
-  // One applied file makes it an applied result; a result without files is what the last word says.
+  // One applied file makes it an applied result; for a result without files the event decides.
   const settled = applied.length > 0 || (rejected.length === 0 && event.type === "applied") ? "applied" : "rejected"
   return move({ state: isLast ? settled : "returned", is_late: result.is_late, undecided, applied, rejected })
 }
@@ -158,7 +157,7 @@ const collect = (result: Result, event: Extract<PassEvent, { type: "collected" }
   return move({ ...result, undecided: [...new Set(event.paths)] })
 }
 
-/** What an event makes of a pass; refused (E024) when it can make nothing of it. Pure. */
+/** Applies an event to a pass's state; refused (E024) when the state does not allow it. Pure. */
 export const nextState = (state: PassState, event: PassEvent): Step => {
   switch (state.state) {
     case "sent":
@@ -180,7 +179,7 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
   const isLate = state.state === "timed_out"
   switch (event.type) {
     case "started":
-      // A further attempt of one whose originator has gone on.
+      // A further attempt of a pass whose originator has moved on.
       return move(isLate ? state : { state: "waiting_for_return" })
     case "returned":
       return move({

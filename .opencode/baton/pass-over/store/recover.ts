@@ -22,7 +22,7 @@ type RecoverDeps = {
   readonly worktree: Pick<PassWorktree, "restore" | "changes" | "copyOf">
   readonly sessions: Pick<Sessions, "messages">
   readonly owners: Pick<PassOwners, "isOwned">
-  /** Notes a result where people look. */
+  /** Adds a result to the task's log and shows it on the screen. */
   readonly note: (record: PassRecord) => Promise<void>
   readonly log: Log
   readonly now: () => Date
@@ -33,7 +33,7 @@ const INTERRUPTED = passOverError("E011", {
   cause: "The process that worked on the pass is gone",
 })
 
-/** What a child had returned before its process ended. */
+/** Finds the return that a child made before its process ended. */
 const findReturned = async (messages: readonly StoredMessage[], copy: string): Promise<ReturnArguments | undefined> => {
   const calls = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === "tool" && part.tool === RETURN_TOOL ? [part.state] : [])),
@@ -44,7 +44,7 @@ const findReturned = async (messages: readonly StoredMessage[], copy: string): P
   return checked.kind === "accepted" ? checked.value : undefined
 }
 
-/** @returns what a child changed, none for a pass that could change nothing; a refusal for what cannot be told now */
+/** @returns a child's changes, none for a pass without the right to change files; a refusal when they are unknown now */
 const findChanges = async (worktree: RecoverDeps["worktree"], id: string): Promise<Changes | Refusal> => {
   const restored = await worktree.restore(id)
   const changes = restored.kind === "restored" ? await worktree.changes(id) : restored
@@ -53,7 +53,7 @@ const findChanges = async (worktree: RecoverDeps["worktree"], id: string): Promi
     : changes
 }
 
-/** Takes back an apply that a crash cut off; files that are merely held stay as they are. */
+/** Undoes an apply that a crash interrupted; files that are only held stay as they are. */
 const undoInterrupted = async ({ worktree, log }: RecoverDeps, { request, state }: PassRecord): Promise<void> => {
   if (!("undecided" in state) || state.undecided.length === 0) return
   const restored = await worktree.restore(request.pass_over_id)
@@ -95,7 +95,7 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
     completedAt: now().toISOString(),
   })
   const paths = changedPaths(output)
-  // Nobody waits any more, which makes it a late result: it is announced, and never applied by itself.
+  // The originator no longer waits, so it is a late result: announced, and never applied automatically.
   await passes.advance(id, { type: "timed_out" })
   const moved = await passes.advance(id, { type: "returned", paths }, { output })
   log.warn("a pass was left in the middle and is brought to its end", { pass: id, files: paths.length })
@@ -105,10 +105,10 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
 }
 
 /**
- * Brings passes to their end whose process died: what the child said and changed is kept as the result, and nothing is lost.
- * One that cannot be brought to its end now stays open, and does not keep the others from theirs.
+ * Completes passes whose process died: the child's text and changes become the result, and nothing is lost. A pass that cannot be
+ * completed now stays open and does not block the others.
  *
- * @returns passes that their originators have to be told of
+ * @returns passes that have to be announced to their originators
  */
 export const recoverPasses = async (deps: RecoverDeps): Promise<PassRecord[]> => {
   const { store, owners, log } = deps

@@ -9,11 +9,11 @@ import type { StateFolder } from "../../host/state.ts"
 import { isRepeatable } from "./passes.ts"
 import { createPassID, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
 
-/** Lists of passes, each a folder with an empty file a pass: passes are found and counted without any being read. */
+/** Lists of passes: folders with one empty file per pass, so that passes are found and counted without reading them. */
 type PassIndex = {
   put(passID: string, ...list: string[]): Promise<void>
   drop(passID: string, ...list: string[]): Promise<void>
-  /** Oldest first. @throws when they cannot be listed: nobody knows then that there are none */
+  /** Oldest first. @throws when they cannot be listed, since an empty list would be wrong */
   ids(...list: string[]): Promise<string[]>
 }
 
@@ -31,11 +31,11 @@ const createPassIndex = (state: Pick<StateFolder, "path" | "write">, folder: str
   },
 })
 
-/** Which process works on a pass, so that another one can tell a pass that is worked on from one that was left. */
+/** Records the process that works on a pass, to distinguish a running pass from an abandoned one. */
 export type PassOwners = {
   claim(passID: string): Promise<void>
   release(passID: string): Promise<void>
-  /** Whether a process that is still there works on it. */
+  /** Tells whether a running process works on it. */
   isOwned(passID: string): Promise<boolean>
 }
 
@@ -62,8 +62,8 @@ const BY_SESSION = "by-session"
 const UNFINISHED = "unfinished"
 const CACHE = "cache"
 /**
- * A change takes milliseconds; whoever waits longer waits for a process that hangs. A lock that a crash cut short is known by
- * its age alone, and that is over before the wait is.
+ * A change takes milliseconds; a longer wait means that another process hangs. A lock left incomplete by a crash is recognised by
+ * its age only; it expires before the wait does.
  */
 const LOCK_DEADLINE_MS = 10_000
 const LOCK_STALE_MS = 3000
@@ -71,8 +71,8 @@ const LOCK_HEARTBEAT_MS = 500
 const LOCK_RETRY_MS = 10
 
 /**
- * The passes of a project on disk: `.opencode/state/pass-over/<pass id>/pass.json`, replaced as a whole at each change. What
- * cannot be read is logged and taken for absent; what cannot be written is thrown, since a pass that is not stored is lost.
+ * The passes of a project on disk: `.opencode/state/pass-over/<pass id>/pass.json`, replaced as a whole at each change. Read
+ * errors are logged and count as absent; write errors are thrown, since a pass that is not stored is lost.
  */
 export type PassStore = {
   /** @throws the file system's own error */
@@ -81,29 +81,29 @@ export type PassStore = {
   /**
    * Changes a pass, one change at a time over all processes.
    *
-   * @param change gives the new record, or undefined to leave it as it is
-   * @param onStored called when the new record is on disk and before the next change of the pass can be made
-   * @returns what is stored afterwards; undefined when there is no such pass
-   * @throws the file system's own error, or when another process does not let go of the pass
+   * @param change returns the new record, or undefined for no change
+   * @param onStored called when the new record is on disk, before the next change of the pass
+   * @returns the record stored afterwards; undefined when there is no such pass
+   * @throws the file system's own error, or an error when another process holds the pass too long
    */
   update(
     passID: string,
     change: (record: PassRecord) => PassRecord | undefined,
     onStored?: (record: PassRecord) => Promise<void>,
   ): Promise<PassRecord | undefined>
-  /** Passes that somebody works on, decides on, or has to be told of; oldest first. @throws when they cannot be listed */
+  /** Passes that are open, undecided or to be announced; oldest first. @throws when they cannot be listed */
   listUnfinished(): Promise<PassRecord[]>
   /** Passes that a session has made, oldest first. @throws when they cannot be listed */
   listOfSession(sessionID: string): Promise<PassRecord[]>
-  /** The same without reading any. @throws when they cannot be listed */
+  /** The same without reading the records. @throws when they cannot be listed */
   idsOfSession(sessionID: string): Promise<string[]>
-  /** Passes that a root session and those below it have made, oldest first. @throws when they cannot be listed */
+  /** Passes made by a root session and those below it, oldest first. @throws when they cannot be listed */
   idsOfRoot(rootSessionID: string): Promise<string[]>
-  /** Removes passes that are finished and that nothing has happened to since then, with all beside them. Never throws. */
+  /** Removes finished passes that have not changed since a time, with all their files. Never throws. */
   removeFinished(before: Date): Promise<void>
-  /** A pass whose stored output answers the question with this key. */
+  /** Finds a pass whose stored output answers the question with this key. */
   findAnswer(cacheKey: string): Promise<PassRecord | undefined>
-  /** Makes the output of a pass the answer to its question, where it can be. */
+  /** Stores a pass's output as the answer to its question, if it is repeatable. */
   keepAnswer(record: PassRecord): Promise<void>
 }
 
@@ -121,7 +121,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
 
   const index = createPassIndex(state, FOLDER)
   const pathOf = (passID: string) => state.path(FOLDER, passID, "pass.json")
-  /** A result waits for the disk; what stands before one outlives a killed process without it, and costs no pass time. */
+  /** Only a result is flushed to disk. Earlier records survive a killed process without that, which saves time per pass. */
   const save = (record: PassRecord) =>
     state.write(pathOf(record.request.pass_over_id), `${JSON.stringify(record)}\n`, {
       isDurable: record.output !== null,
@@ -193,7 +193,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const removeIfFinished = async (passID: string, before: Date): Promise<void> => {
     const record = await read(passID)
     if (!record || isUnfinished(record)) return
-    // What a copy still holds could not be stored.
+    // A remaining copy holds changes that could not be stored.
     if (existsSync(state.path(FOLDER, passID, "copy"))) return
     if ((record.history.at(-1)?.at ?? "") >= before.toISOString()) return
     const { originating_session_id: session, metadata } = record.request
@@ -210,13 +210,13 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       if (!isPassID(passID) || !isName(root) || !isName(session)) {
         throw new Error(`expected a pass id and session ids, received ${passID}, ${root} and ${session}`)
       }
-      // Listed first: a pass that is cut off here is one too many, never one too few.
+      // Listed first: after a crash here a list may have a pass too many, never one too few.
       const listings = [
         index.put(passID, BY_ROOT, root),
         index.put(passID, BY_SESSION, session),
         index.put(passID, UNFINISHED),
       ]
-      // Nothing is being written any more when it rejects.
+      // So that nothing is still being written when it rejects.
       await Promise.allSettled(listings)
       await Promise.all(listings)
       await save(record)

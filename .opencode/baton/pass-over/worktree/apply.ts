@@ -15,7 +15,7 @@ type Ready = Extract<SurveyedFile, { kind: "ready" }>
 
 const TOO_LATE = "it changed in the very moment it was to be written"
 
-/** What stands there is stored before anything is written, and has to be what was judged. */
+/** Stores the present content before anything is written, and checks that it is the one that was judged. */
 const prepareEntry = async (target: string, undo: string, { path, next, identity }: Write): Promise<JournalEntry> => {
   const place = join(target, path)
   const before = identity === undefined ? null : ((await storeContent(place, undo)) ?? null)
@@ -48,7 +48,7 @@ const writeEntry = async (target: string, folder: PassFolder, write: Write, entr
   })
 }
 
-/** Removals come first, so that a file can take the place of a folder and the other way round. */
+/** Orders removals first, so that a file can replace a folder and vice versa. */
 const removalsFirst = (writes: readonly Write[]): Write[] => [
   ...writes.filter(({ next }) => next === null),
   ...writes.filter(({ next }) => next !== null),
@@ -58,16 +58,16 @@ const byRemoval = (one: Ready, other: Ready): number =>
   Number(one.file.next !== null) - Number(other.file.next !== null)
 
 export type ApplyDeps = SurveyDeps & {
-  /** Told the files of a group once they are written, before their journal goes. */
+  /** Called with a group's files once they are written, before their journal is removed. */
   readonly onWritten: (files: readonly HeldFile[]) => Promise<void>
 }
 
 /**
- * Writes a group of files, all or none: what was there before lies in the journal until the last one is written, so that a
- * failure or a crash can be taken back.
+ * Writes a group of files, all or none. The journal holds the previous contents until the last file is written, so that a failure
+ * or a crash can be undone.
  *
- * @returns why nothing was written; undefined when everything is
- * @throws when taking back failed; the journal stays
+ * @returns the reason why nothing was written; undefined when everything was
+ * @throws when undoing failed; the journal stays
  */
 const writeGroup = async (deps: ApplyDeps, group: readonly Ready[]): Promise<string | undefined> => {
   const { target, folder, onWritten } = deps
@@ -105,10 +105,10 @@ const resultOf = (surveyed: SurveyedFile): FileResult => {
 }
 
 /**
- * Writes held files into the worktree, where nobody else changed them meanwhile.
+ * Writes held files into the worktree, except those that were changed there meanwhile.
  *
- * @param options `allOrNothing`: one conflict keeps every file as it was
- * @throws the file system's own error, when nothing more can be said of a file
+ * @param options `allOrNothing`: with one conflict no file is written
+ * @throws the file system's own error, when a file's state is unknown
  */
 export const applyFiles = async (
   deps: ApplyDeps,

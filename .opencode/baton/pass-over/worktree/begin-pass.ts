@@ -12,7 +12,7 @@ import { locateRepository, type Repository } from "./repository.ts"
 import type { CopyRecord } from "./stored.ts"
 import type { LeftOut, Refusal } from "./worktree.ts"
 
-/** What a copy is made of. */
+/** The original that a copy is made of. */
 type Source = {
   readonly top: string
   /** OpenCode's directory within it, real path. */
@@ -22,7 +22,7 @@ type Source = {
 
 /**
  * @param directory OpenCode's, or the parent pass's copy of it
- * @param copy top folder of that copy: a repository found above it, because its own is gone, is not the copy's
+ * @param copy top folder of that copy; a repository above it, found when its own is gone, is not the copy's
  */
 export const findSource = async (git: Git, directory: string, copy?: string): Promise<Source | Refusal> => {
   const real = await realpath(directory)
@@ -40,23 +40,23 @@ export const findSource = async (git: Git, directory: string, copy?: string): Pr
   return noRepository(`${real} is no git repository (${why}) and too large to be copied`)
 }
 
-/** Whether a folder of it will be there. @param folder relative to its top */
+/** Tells whether the copy will contain a folder. @param folder relative to its top */
 const holds = ({ files, folders }: SeenTree, folder: string): boolean => {
   const way = folder.split(sep).join("/")
   return way === "" || folders.includes(way) || files.some(({ path }) => path.startsWith(`${way}/`))
 }
 
-/** A copy that can be made: what it will not have is known already. */
+/** A copy that can be made, with the files it will lack. */
 export type Beginning = {
   readonly kind: "begins"
   readonly directory: string
   readonly copy: string
   readonly leftOut: readonly LeftOut[]
-  /** Makes it; without success nothing of it stays. @throws the reason of `signal`, or what copying throws */
+  /** Makes the copy; on failure nothing of it stays. @throws the reason of `signal`, or a copying error */
   readonly make: (signal: AbortSignal) => Promise<void>
 }
 
-/** Looks at what a copy is made of and leaves a record of it; without success nothing of it stays. */
+/** Lists what a copy will contain and stores its record; on failure nothing of it stays. */
 export const beginPass = async ({
   git,
   source,

@@ -11,10 +11,10 @@ import { checkOutOf } from "./repository.ts"
 import type { ManifestEntry, Side } from "./stored.ts"
 
 /**
- * Stores the content of a file or link under its hash and says what it is. The hash is taken of what was stored, so that a
- * file that somebody is still writing to is stored as it was at some moment, under its true name.
+ * Stores the content of a file or link under its hash. The hash is taken of the stored copy, so that a file being written
+ * meanwhile is stored in some consistent state under the right name.
  *
- * @returns undefined for what is neither, or is not there
+ * @returns its mode, hash and size; undefined for anything else, or a missing path
  * @throws the file system's own error
  */
 export const storeContent = async (path: string, held: string): Promise<Side | undefined> => {
@@ -30,12 +30,12 @@ export const storeContent = async (path: string, held: string): Promise<Side | u
   return { mode, hash, size }
 }
 
-/** Contents that the child began with, found again for the files that it changed. */
+/** Finds the contents that the child began with, for the files that it changed. */
 type BaseContents = { store(entry: ManifestEntry): Promise<Side> }
 
 /**
- * A file that is in the user's index is kept nowhere else: while nobody touched the original, that is what the child got;
- * otherwise git checks it out of the index as it was.
+ * Files in the user's index are stored nowhere else: while the original is unchanged, it is the content that the child began
+ * with; otherwise git checks it out of the index.
  */
 export const openBaseContents = async ({
   git,
@@ -80,5 +80,5 @@ export const openBaseContents = async ({
   }
 }
 
-/** @throws when the content is not there: everything held refers to contents that were stored before it */
+/** @throws when the content is missing: it was stored before everything that refers to it */
 export const readContent = (held: string, side: Side): Promise<Buffer> => readFile(join(held, side.hash))

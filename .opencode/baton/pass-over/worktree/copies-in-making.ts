@@ -1,30 +1,30 @@
 import { createDeferredQueue, type DeferredQueue } from "../../host/async.ts"
 import type { Refusal } from "./worktree.ts"
 
-/** What a copy is when its pass is over: nobody was ever let into it, or it may have been worked in. */
+/** State of a copy at the end of its pass: no tool was ever let in, or work may have been done in it. */
 type LeftCopy = "untouched" | "used"
 
 /**
- * Copies of passes while they are made: when the child's first request is on its way, so that its model thinks meanwhile.
- * Whoever wants to work in one before waits for it.
+ * Makes copies of passes in the background, while the child's first request runs and its model thinks. A tool that needs the copy
+ * earlier waits for it.
  */
 type CopiesInMaking = {
   /**
-   * @param make ends when the copy is made; with a refusal when it cannot be. Never rejects
-   * @returns ends with the same, or with nothing for a copy that nobody wanted
+   * @param make resolves when the copy is made, or with a refusal. Never rejects
+   * @returns resolves with the same, or with undefined for a copy that was not needed
    */
   begin(passID: string, make: (signal: AbortSignal) => Promise<Refusal | undefined>): Promise<Refusal | undefined>
-  /** The child's request will be on its way in a moment. */
+  /** Called when the child's request is about to be sent. */
   requestPrepared(passID: string): void
-  /** Lets somebody in: ends when the copy is made. @returns why it could not be */
+  /** Lets a tool in; resolves when the copy is made. @returns the error of making it */
   enter(passID: string): Promise<Refusal | undefined>
-  /** Ends when the copy is made, or cannot be. */
+  /** Resolves when the copy is made, or cannot be. */
   complete(passID: string): Promise<void>
-  /** Nobody is let in any more; a copy that nobody wanted is not made to its end. */
+  /** Closes the copy to tools; one that was not needed is not completed. */
   leave(passID: string): Promise<LeftCopy>
 }
 
-/** Hardly a model answers sooner, and a child that only answers needs no copy. */
+/** Hardly any model answers sooner, and a child that only answers needs no copy. */
 const FIRST_THOUGHT_MS = 100
 
 type Making = {
@@ -61,7 +61,7 @@ export const createCopiesInMaking = (): CopiesInMaking => {
     },
     leave: async (passID) => {
       const making = makings.get(passID)
-      // Of an earlier process, or left before.
+      // Of an earlier process, or closed before.
       if (!making) return "used"
       makings.delete(passID)
       if (!making.isEntered) making.stopping.abort(new Error("nobody needs the copy any more"))

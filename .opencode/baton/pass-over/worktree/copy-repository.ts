@@ -4,14 +4,14 @@ import { isNotFound } from "../../host/log.ts"
 import { type Git, parseList } from "./git.ts"
 import type { Repository } from "./repository.ts"
 
-/** Settings of the user's repository that say how files are read. No remotes, hooks or credentials: nothing leaves a copy. */
+/** Settings of the user's repository about reading files. No remotes, hooks or credentials: nothing may leave a copy. */
 const KEPT_SETTINGS =
   "^(core\\.(autocrlf|eol|safecrlf|ignorecase|precomposeunicode|symlinks|longpaths|filemode|excludesfile|attributesfile)$|user\\.|filter\\.|i18n\\.|diff\\.|merge\\.|extensions\\.objectformat$)"
 
 const quote = (value: string): string =>
   `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`
 
-/** One field of `git config -z --get-regexp`: the name, a line break, the value. */
+/** Renders one field of `git config -z --get-regexp`: the name, a line break, the value. */
 const renderSetting = (field: string): string => {
   const [name = "", ...value] = field.split("\n")
   const first = name.indexOf(".")
@@ -22,8 +22,8 @@ const renderSetting = (field: string): string => {
 }
 
 /**
- * Modes and times of the copies are those of the originals, but not their inodes: with `minimal` git does not read every
- * file anew for the first `git status`.
+ * The copies have the originals' modes and times, but other inodes; `minimal` keeps git from reading every file at the first `git
+ * status`.
  */
 const renderConfig = (settings: readonly string[]): string => {
   const isSha256 = settings.some((field) => field.toLowerCase() === "extensions.objectformat\nsha256")
@@ -42,13 +42,13 @@ const copyIfThere = async (from: string, to: string): Promise<void> => {
   }
 }
 
-/** The layout of an empty repository, as gitrepository-layout(5) has it, without a process for it. */
+/** Creates an empty repository by gitrepository-layout(5), without starting a process. */
 export const createEmptyRepository = async (folder: string): Promise<void> => {
   for (const part of ["objects/info", "refs/heads", "info"]) await mkdir(join(folder, part), { recursive: true })
   await writeFile(join(folder, "HEAD"), "ref: refs/heads/main\n")
 }
 
-/** The index, and where it is split, what it refers to. */
+/** Copies the index, and the shared indexes of a split one. */
 export const copyIndex = async ({ gitFolder, index }: Repository, folder: string): Promise<void> => {
   await copyIfThere(index, join(folder, "index"))
   const shared = (await readdir(gitFolder)).filter((name) => name.startsWith("sharedindex."))
@@ -56,8 +56,8 @@ export const copyIndex = async ({ gitFolder, index }: Repository, folder: string
 }
 
 /**
- * Gives a copy a repository of its own, with the history, branches and index of the user's. Objects are borrowed, new ones
- * and everything else stay in the copy: a commit, a stash or a reset there changes nothing of the user's.
+ * Creates the copy's own repository, with the history, branches and index of the user's. Objects are borrowed; new objects and
+ * all else stay in the copy: a commit, a stash or a reset there does not change the user's repository.
  *
  * @param folder the copy's `.git`
  */

@@ -9,18 +9,18 @@ import type { LeftOut } from "./worktree.ts"
 type CopiedFile = Omit<ManifestEntry, "base"> & {
   readonly isIndexed: boolean
   readonly size: number
-  /** Where a link leads. */
+  /** Target of a link. */
   readonly link: string | undefined
 }
 
 type CopiedTree = { readonly files: readonly CopiedFile[]; readonly leftOut: readonly LeftOut[] }
 
-/** A copy that would be larger is not made: somebody forgot a line in .gitignore. */
+/** Largest tree that is copied; a larger one suggests a missing line in .gitignore. */
 const MAX_TREE_BYTES = 2 * 1024 * 1024 * 1024
 
-/** Two writes within the coarsest resolution of a file system's times may leave the same time. */
+/** Two writes within the coarsest time resolution of a file system may leave the same time. */
 const RACY_MS = 2_000
-/** What no pass can carry, by the path that git lists; undefined for all others. */
+/** The reason why a pass cannot carry a path as listed by git; undefined for all others. */
 export const uncarriedReason = (path: string): string | undefined => {
   if (path.includes("\uFFFD")) return "its name is not UTF-8"
   return path.endsWith("/") ? "it is a git repository of its own" : undefined
@@ -28,7 +28,7 @@ export const uncarriedReason = (path: string): string | undefined => {
 
 const UNREADABLE = "it may not be read"
 
-/** What a copy is to have, seen before it is made. */
+/** The contents of a copy, listed before it is made. */
 export type SeenTree = {
   readonly files: readonly ListedFile[]
   /** Of submodules, which stay empty. */
@@ -59,7 +59,7 @@ export const lookAtTree = async ({
       leftOut.push({ path, reason })
       return
     }
-    // Git calls a file behind a link deleted, too.
+    // Git also reports a file behind a link as deleted.
     const found = isExcluded(path) || !isOnRealWay(path) ? undefined : statIfThere(join(from, path))
     if (found === undefined) return
     const mode = modeOf(found)
@@ -87,7 +87,7 @@ export const lookAtTree = async ({
 }
 
 /**
- * @param tree as it was seen; what is gone by now is not in the copy
+ * @param tree as listed; files deleted since then are not in the copy
  * @throws the reason of `signal`; the file system's own error when the copy cannot be written
  */
 export const copyTree = async ({
@@ -128,7 +128,7 @@ export const copyTree = async ({
     })
   }
 
-  /** Whoever keeps writing to it gets a copy of some moment, whose base is then the copy and not the original. */
+  /** If the original keeps changing, the copy has one state of it, and the copy is the base instead of the original. */
   const finish = (file: ListedFile, before: Stats, mode: Mode): void => {
     utimesSync(join(to, file.path), before.atime, before.mtime)
     const after = statIfThere(join(from, file.path))

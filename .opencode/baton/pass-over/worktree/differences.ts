@@ -9,21 +9,21 @@ import type { LeftOut } from "./worktree.ts"
 
 const REPOSITORY = ".git"
 
-/** Git lists a repository within another one as a folder. */
+/** Git lists a nested repository as a folder. */
 const isRepository = (path: string): boolean => path.endsWith("/")
 
-/** Whether something that the child made is nowhere but in its copy; a repository's own folder is none of its work. */
+/** Tells whether a work result of the child exists only in its copy; a repository's `.git` folder is not one. */
 export const hasUncarried = (leftOut: readonly LeftOut[]): boolean =>
   leftOut.some(({ path }) => !path.endsWith(`/${REPOSITORY}`))
 
-/** A file that the child may have changed, made (no `began`) or removed (`isThere` false). */
+/** A file that the child may have changed, created (no `began`) or removed (`isThere` false). */
 export type Candidate = { readonly path: string; readonly began: ManifestEntry | undefined; readonly isThere: boolean }
 
 type Candidates = { readonly candidates: readonly Candidate[]; readonly leftOut: readonly LeftOut[] }
 
 /**
- * What may differ in a copy from what was put there, judged by identities; contents are not read. What .gitignore names
- * counts only where it was in the copy from the beginning.
+ * Finds the files of a copy that may differ from the original, by identity; contents are not read. Ignored files count only if
+ * they were copied at the beginning.
  *
  * @throws when git does not list the copy
  */
@@ -51,7 +51,7 @@ export const findCandidates = async ({
     return undefined
   })
 
-  /** @param way of a repository that the child made in its copy, with its `/`; empty for the copy itself */
+  /** @param way path of a repository that the child made in its copy, ending in `/`; empty for the copy itself */
   const listNew = async (way: string): Promise<void> => {
     const listed = await listFolder(git, join(folder.copy, way), folder.lister)
     if ("complaint" in listed) throw new Error(`the copy of the pass could not be listed: ${listed.complaint}`)

@@ -1,4 +1,4 @@
-/** What is on the disk at a path, without following links: a link is content like any other here, never a way. */
+/** Reads the disk without following links: a link is content here, never a path to other files. */
 import { createHash } from "node:crypto"
 import { constants, copyFileSync, createReadStream, lstatSync, type Stats } from "node:fs"
 import { copyFile, readlink } from "node:fs/promises"
@@ -16,13 +16,13 @@ export const statIfThere = (path: string): Stats | undefined => {
   }
 }
 
-/** Equal as long as nobody wrote to the file, replaced it or changed its mode, to the file system's resolution of time. */
+/** A value that changes when the file is written, replaced or gets another mode, to the resolution of the file system. */
 export const identityOf = ({ ino, size, mtimeMs, ctimeMs, mode }: Stats): string =>
   [ino, size, mtimeMs, ctimeMs, mode].join(":")
 
 const OWNER_MAY_EXECUTE = 0o100
 
-/** @returns undefined for what is neither a file nor a link */
+/** @returns undefined for anything but a file or a link */
 export const modeOf = (found: Stats): Mode | undefined => {
   if (found.isSymbolicLink()) return "120000"
   if (!found.isFile()) return undefined
@@ -53,8 +53,8 @@ export const isSameSide = (one: Side | null, other: Side | null): boolean =>
   one === null || other === null ? one === other : one.hash === other.hash && one.mode === other.mode
 
 /**
- * Tells of a relative path whether every folder on its way is a real one: behind a link lies another place, which neither
- * git nor a pass counts as the worktree's. What it found of a folder it takes to stay so.
+ * Returns a function that tells whether all folders of a relative path are real ones: neither git nor a pass counts files behind
+ * a link as the worktree's. Its results per folder are cached.
  */
 export const createWayCheck = (root: string): ((path: string) => boolean) => {
   const known = new Map<string, boolean>([[".", true]])
@@ -68,24 +68,24 @@ export const createWayCheck = (root: string): ((path: string) => boolean) => {
   return (path) => check(dirname(path))
 }
 
-/** What is larger is copied without holding up anybody. */
+/** Larger files are copied asynchronously, so that the event loop is not blocked. */
 const SMALL_BYTES = 256 * 1024
 
-/** Copies a file's content, sharing its blocks where the file system can. @returns a promise for a large one alone */
+/** Copies a file's content, sharing blocks where the file system can. @returns a promise for large files only */
 export const copyContent = (from: string, to: string, size: number): Promise<void> | undefined => {
   if (size > SMALL_BYTES) return copyFile(from, to, constants.COPYFILE_FICLONE)
   copyFileSync(from, to, constants.COPYFILE_FICLONE)
   return undefined
 }
 
-/** How long OpenCode's event loop is held at most; one small file takes some 20 µs. */
+/** Longest time that OpenCode's event loop is blocked; one small file takes about 20 µs. */
 const SLICE_MS = 4
 
 /**
- * Does something with each item, in slices. For thousands of small files this is many times faster than a promise for each,
- * above all on a busy machine, and others still get their turn.
+ * Processes items in slices, with pauses for the event loop. For thousands of small files this is many times faster than a
+ * promise for each, above all on a busy machine.
  *
- * @param work may give a promise for an item that takes long
+ * @param work may return a promise for an item that takes long
  */
 export const forEachItem = async <T>(
   items: readonly T[],

@@ -21,8 +21,8 @@ const MAX_LIST_BYTES = 256 * 1024 * 1024
 const COMPLAINT_CHARACTERS = 300
 
 /**
- * A git that was started by a hook of git passes these on; they would lead every call to that other repository. Optional
- * locks are refused, so that no look at the user's repository writes its index.
+ * A git process started by a git hook passes these variables on; they would direct every call to that other repository. Optional
+ * locks are refused, so that reading the user's repository never writes its index.
  */
 const NEUTRAL = {
   GIT_DIR: undefined,
@@ -57,5 +57,5 @@ export const createGit =
     return { kind: "failed", exitCode: outcome.exitCode, complaint: `git ${args[0]}: ${complaint}` }
   }
 
-/** The fields of a list that git ends with null bytes. */
+/** Splits git's null-terminated list. */
 export const parseList = (stdout: string): string[] => stdout.split("\0").filter((field) => field !== "")

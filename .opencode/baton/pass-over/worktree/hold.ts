@@ -9,7 +9,7 @@ import { type Difference, pairRenames } from "./modification.ts"
 import type { PassFolder } from "./pass-folder.ts"
 import type { HeldChanges, ManifestEntry, Side } from "./stored.ts"
 
-/** What the child made of a file; one that it took its own right to read from is named like other things not carried. */
+/** Stores the child's version of a file. A file that the child made unreadable is named among those left out. */
 const readNext = async (path: string, held: string): Promise<Side | undefined | "unreadable"> => {
   try {
     return await storeContent(path, held)
@@ -20,12 +20,12 @@ const readNext = async (path: string, held: string): Promise<Side | undefined | 
 }
 
 /**
- * What the child changed in its copy, with the contents before and after stored in `held`. Looks at contents of those files
- * alone whose identity differs; the copy and the worktree stay as they are.
+ * Collects the child's changes in its copy and stores the contents before and after in `held`. Reads only files whose identity
+ * differs; changes neither the copy nor the worktree.
  *
- * @param target top folder of what the copy was made from
+ * @param target top folder of the copy's original
  * @param toolPaths files that the child's own tools wrote
- * @throws when the copy or what it was made from cannot be read
+ * @throws when the copy or its original cannot be read
  */
 export const collectChanges = async ({
   git,

@@ -11,10 +11,10 @@ import { listFolder, listRepository, listStale, type Repository } from "./reposi
 import type { ManifestEntry } from "./stored.ts"
 import type { LeftOut } from "./worktree.ts"
 
-/** Outside a repository nothing says what matters; a home folder is not a project. */
+/** Outside a repository nothing tells which files matter; this keeps a home folder from being copied. */
 const MAX_FILES_OUTSIDE_GIT = 20_000
 
-/** Never carried by a pass: the bundle's state, and what makes a repository, in any spelling a file system takes for it. */
+/** Excludes the bundle's state and `.git` in any spelling that a file system accepts for it. */
 export const excluderFor =
   (ownFolder: string) =>
   (path: string): boolean =>
@@ -27,7 +27,7 @@ type SeenSource =
 
 type CopySource = {
   readonly git: Git
-  /** Top folder of what is copied. */
+  /** Top folder of the original. */
   readonly from: string
   /** undefined outside a repository. */
   readonly repository: Repository | undefined
@@ -35,7 +35,7 @@ type CopySource = {
   readonly isExcluded: (path: string) => boolean
 }
 
-/** Tells what a copy is to have. @throws what looking throws */
+/** Lists the contents of a copy. @throws the errors of listing */
 export const seeSource = async ({ git, from, repository, folder, isExcluded }: CopySource): Promise<SeenSource> => {
   await createEmptyRepository(folder.lister)
   if (repository) {
@@ -54,11 +54,11 @@ export const seeSource = async ({ git, from, repository, folder, isExcluded }: C
 }
 
 /**
- * Makes the copy of a pass and keeps what git would not give back: contents that are in no index, as of changed and
- * untracked files. That is asked after the copy is made, so that a file changed meanwhile is kept as the child got it.
+ * Makes the copy of a pass and stores the contents that git cannot restore: those in no index, of changed and untracked files.
+ * Git is asked after copying, so that a file changed meanwhile is stored as the child got it.
  *
- * @returns what could not be copied after all
- * @throws the reason of `signal`, or what copying throws
+ * @returns the files that could not be copied after all
+ * @throws the reason of `signal`, or a copying error
  */
 export const makeCopy = async (
   { git, from, repository, folder }: CopySource,
@@ -69,7 +69,7 @@ export const makeCopy = async (
   await mkdir(folder.copy, { recursive: true })
   const copying = copyTree({ from, to: folder.copy, tree, signal })
   const preparing = repository ? createCopyRepository(git, repository, own) : createEmptyRepository(own)
-  // Nothing is being written any more when it rejects.
+  // So that nothing is still being written when it rejects.
   await Promise.allSettled([copying, preparing])
   const [copied] = await Promise.all([copying, preparing])
   const stale = repository ? await listStale(git, repository, folder.index) : undefined

@@ -1,10 +1,10 @@
 import type { HeldFile, Side } from "./stored.ts"
 import type { FileModification } from "./worktree.ts"
 
-/** Contents above this many bytes are named and not shown; they are held and applied like any other. */
+/** Larger contents are named but not shown; they are held and applied like any other. */
 const LARGE_FILE_BYTES = 256 * 1024
 
-/** A file before and after, each null where there is none. */
+/** A file before and after; null for a missing side. */
 export type Difference = {
   readonly path: string
   readonly base: Side | null
@@ -12,10 +12,7 @@ export type Difference = {
   readonly by: "tool" | "shell"
 }
 
-/**
- * Pairs a file that went with one that came and has the same content: it was renamed. With several of the same content the
- * names tell: the same last part first.
- */
+/** Pairs a removed and a new file of the same content as a rename; among several, one with the same file name first. */
 export const pairRenames = (differences: readonly Difference[]): HeldFile[] => {
   const gone = differences.filter(({ base, next }) => base !== null && next === null && base.size > 0)
   const sources = new Map<string, Difference>()
@@ -53,19 +50,19 @@ const changeOf = ({ previous_path, base, next }: HeldFile): FileModification["ch
   return base.hash === next.hash ? "mode_changed" : "modified"
 }
 
-/** Text in UTF-8 as the bytes have it, with any byte order mark; undefined for everything else. */
+/** Decodes UTF-8 exactly, with any byte order mark; undefined for everything else. */
 const decodeUTF8 = (bytes: Uint8Array): string | undefined => {
   if (bytes.includes(0)) return undefined
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
-    // What a fatal decoder throws for bytes that are no UTF-8.
+    // Thrown by a fatal decoder for invalid UTF-8.
     if (error instanceof TypeError) return undefined
     throw error
   }
 }
 
-/** @param read gives the content of a side */
+/** @param read returns the content of a side */
 export const describeModification = async (
   file: HeldFile,
   read: (side: Side) => Promise<Uint8Array>,

@@ -1,40 +1,40 @@
 import { join } from "node:path"
 import type { StateFolder } from "../../host/state.ts"
 
-/** Where the files of one pass lie; the pass's own record is beside them, in the folder above. */
+/** Paths of one pass's files; the pass's own record is in the folder above. */
 export type PassFolder = {
   readonly root: string
-  /** What the pass began with: who, where, when. */
+  /** The start of the pass: agents, folders, time. */
   readonly record: string
   readonly manifest: string
-  /** The index of the user's repository as it was. */
+  /** A copy of the user's index at the start. */
   readonly index: string
-  /** An empty repository, for git to list files by the rules of .gitignore and nothing else. */
+  /** An empty repository, so that git lists files by the rules of .gitignore alone. */
   readonly lister: string
-  /** Contents that the child began with and that no repository has. */
+  /** Contents that the child began with and that are in no repository. */
   readonly base: string
-  /** What the child changed: the list, and the contents by their hash. */
+  /** The child's changes: the list, and in `held` the contents by hash. */
   readonly changes: string
   readonly held: string
-  /** There while files are being written into the worktree: what was there before. */
+  /** Exists while files are written into the worktree: the previous contents. */
   readonly undo: string
   readonly journal: string
   readonly lock: string
   readonly copy: string
-  /** Where the copies of all passes go to be deleted; on the same file system. */
+  /** The copies of all passes are moved here to be deleted; on the same file system. */
   readonly aside: string
 }
 
 export const PASSES_FOLDER = "pass-over"
 
-/** No name of a pass. */
+/** Not a valid pass id. */
 const ASIDE_FOLDER = ".removed"
 
 export const asideFolder = (state: Pick<StateFolder, "path">): string => state.path(PASSES_FOLDER, ASIDE_FOLDER)
 
 const FOLDER_NAME = /^[\w-]{1,100}$/
 
-/** @returns undefined for an id that is none, as one that would lead out of the folder */
+/** @returns undefined for an invalid id, such as one that would lead out of the folder */
 export const passFolder = (state: Pick<StateFolder, "path">, passID: string): PassFolder | undefined => {
   if (!FOLDER_NAME.test(passID)) return undefined
   const root = state.path(PASSES_FOLDER, passID, "files")

@@ -4,17 +4,17 @@ import { createFileLock, type HeldLock } from "../../host/file-lock.ts"
 const RETRY_MS = 25
 
 type PassLocks = {
-  /** Takes a pass for as long as its child works; false when somebody else has it. */
+  /** Locks a pass while its child works; false when another process holds it. */
   keep(passID: string, path: string): Promise<boolean>
   letGo(passID: string): Promise<void>
-  /** Does something that nobody else may do with that pass meanwhile; "busy" when it is taken for longer than waited. */
+  /** Runs work under the pass's lock; "busy" when another process holds the lock longer than the wait. */
   during<T>(passID: string, path: string, work: () => Promise<T>): Promise<T | "busy">
 }
 
-/** Locks of passes: across processes by a file, and within this process those that a child works under. */
+/** Locks of passes: across processes by a file; locks of working children are kept in this process. */
 export const createPassLocks = ({ waitMs }: { waitMs: number }): PassLocks => {
   const kept = new Map<string, HeldLock>()
-  /** Calls of this process on a pass that it keeps come one after the other. */
+  /** Serialises this process's calls on a pass whose lock it keeps. */
   const queues = new Map<string, Promise<unknown>>()
 
   const inTurn = async <T>(passID: string, work: () => Promise<T>): Promise<T> => {

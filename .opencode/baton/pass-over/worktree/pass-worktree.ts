@@ -17,12 +17,11 @@ import type { BeginOptions, Begun, Changes, PassWorktree, Refusal, Restored } fr
 
 type PassWorktreeDeps = {
   readonly state: StateFolder
-  /** OpenCode's directory. */
   readonly directory: string
   readonly run: RunProcess
   readonly log: Pick<Log, "debug" | "warn">
   readonly now: () => Date
-  /** How long a call waits for another one that writes or stores files (default 10 s). */
+  /** Time that a call waits for another one that writes or stores files (default 10 s). */
   readonly lockWaitMs?: number
 }
 
@@ -34,7 +33,7 @@ const NO_CHANGES: Changes = { kind: "changes", modifications: [], leftOut: [] }
 const stillWorks = () => wrongState("the child still works", "Wait until the pass has returned.")
 const interrupted = () => wrongState("an apply was interrupted", "Run `baton passes restore` with the pass's id first.")
 
-/** Where an originator works: OpenCode's directory, or the copy of a pass that is still going on. */
+/** Place of an originator: OpenCode's directory, or the copy of a pass that still runs. */
 type Origin = { readonly directory: string; readonly copy?: string }
 
 export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
@@ -43,10 +42,10 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
   const locks = createPassLocks({ waitMs: lockWaitMs })
   const copies = createCopiesInMaking()
   const applyLock = state.path(PASSES_FOLDER, "apply.lock")
-  /** Passes that may change nothing: there is nothing to keep of them. */
+  /** Passes without the right to change files: they have nothing to store. */
   const readOnly = new Map<string, Origin>()
 
-  /** Says what went wrong instead of throwing, and in the log too. */
+  /** Turns errors into refusals and logs them. */
   const guarded = async <T>(what: string, passID: string, work: () => Promise<T | Refusal>): Promise<T | Refusal> => {
     try {
       return await work()
@@ -63,7 +62,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
       const folder = passFolder(state, passID)
       if (folder === undefined || (await readStage(folder)).kind === "none") return unknownPass(passID)
       const done = await locks.during(passID, folder.lock, async () => {
-        // Whoever had the lock before may have changed it.
+        // The previous holder of the lock may have changed it.
         const stage = await readStage(folder)
         return stage.kind === "none" ? unknownPass(passID) : await work(folder, stage)
       })
@@ -109,7 +108,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
     await state.prepare(PASSES_FOLDER, passID, "files")
     if (!(await locks.keep(passID, folder.lock))) return busy(`another process works on the pass ${passID}`)
     try {
-      // A parent's copy has no state of its own, so that the same path is left out of it.
+      // A parent's copy has no state of its own; the same path is left out of it.
       const top = origin.copy === undefined ? source.top : undefined
       const own = top === undefined ? ".opencode/state" : relative(top, await realpath(state.root))
       const begun = await beginPass({ git, source, folder, ownFolder: own.split(sep).join("/"), now })
@@ -134,7 +133,7 @@ export const createPassWorktree = (deps: PassWorktreeDeps): PassWorktree => {
       return done === "busy" ? busy("another pass is being applied") : done
     })
 
-  /** Nobody worked in it, so that nothing can have changed. */
+  /** No tool worked in it, so nothing can have changed. */
   const dropUntouched = async (passID: string): Promise<Changes | Refusal> => {
     const folder = passFolder(state, passID)
     const removed = await guarded("removing", passID, async () => folder && (await removeFiles(folder)))

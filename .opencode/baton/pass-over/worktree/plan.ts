@@ -1,20 +1,20 @@
 import { isSameSide } from "./disk.ts"
 import type { HeldFile, Side } from "./stored.ts"
 
-/** What is in the worktree at a path: nothing, a file or link, or something that a pass never writes over. */
+/** State of a path in the worktree: missing, a file or link, or something that a pass never overwrites. */
 export type Current = Side | null | { readonly other: string }
 
-/** One write: the path and what it becomes. */
+/** One write: the path, and its content before and after. */
 export type Step = { readonly path: string; readonly base: Side | null; readonly next: Side | null }
 
 type StepVerdict =
   | { readonly kind: "write" }
   | { readonly kind: "already" }
-  /** Changed on both sides; a merge of the three contents may go in without a conflict. */
+  /** Changed on both sides; a merge of the three contents may succeed without a conflict. */
   | { readonly kind: "merge"; readonly reason: string; readonly current: Side }
   | { readonly kind: "conflict"; readonly reason: string }
 
-/** A rename is two writes; both or none. */
+/** A rename is two writes; both or none are done. */
 export const stepsOf = ({ path, previous_path, base, next }: HeldFile): readonly Step[] =>
   previous_path === null
     ? [{ path, base, next }]
@@ -28,9 +28,7 @@ const describe = (side: Side | null): string =>
 
 const isFile = (side: Side | null): side is Side => side !== null && side.mode !== "120000"
 
-/**
- * Whether a write may go ahead: only over what the pass began with. Nothing that anybody else did meanwhile is written over.
- */
+/** Tells whether a write is allowed: only over the content that the pass began with, never over other changes. */
 export const judgeStep = ({ path, base, next }: Step, current: Current): StepVerdict => {
   if (current !== null && "other" in current) return { kind: "conflict", reason: `${path} is ${current.other} now` }
   if (isSameSide(current, next)) return { kind: "already" }
@@ -40,7 +38,7 @@ export const judgeStep = ({ path, base, next }: Step, current: Current): StepVer
   return { kind: "conflict", reason: base === null ? `${path} was made by somebody else meanwhile` : reason }
 }
 
-/** The mode after a merge: whoever changed it wins; undefined when both did, to different ones. */
+/** Merges modes: the side that changed wins; undefined when both changed differently. */
 export const mergeMode = (base: Side, current: Side, next: Side): Side["mode"] | undefined => {
   if (current.mode === base.mode || current.mode === next.mode) return next.mode
   return next.mode === base.mode ? current.mode : undefined

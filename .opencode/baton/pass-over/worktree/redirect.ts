@@ -1,14 +1,14 @@
 /**
- * A child of a pass runs in OpenCode's own directory, with its dialogs, agents and plugins; only where its tools work is
- * moved, to the copy that the pass has. OpenCode gives `tool.execute.before` the very arguments that the tool gets.
+ * A child of a pass runs in OpenCode's own directory, with its dialogs, agents and plugins; only the place of its tools is moved
+ * to the pass's copy. OpenCode gives `tool.execute.before` the same arguments object as the tool.
  */
 import { isAbsolute, relative, resolve, sep } from "node:path"
 import { EDITING_TOOLS, PATCH_TOOLS } from "../../task/activity.ts"
 
 export type Place = {
-  /** OpenCode's directory, which relative paths are taken from. */
+  /** OpenCode's directory, the base of relative paths. */
   readonly directory: string
-  /** Top folder of what was copied; `spellings` are other absolute paths of it, as through a link. */
+  /** Top folder of the original; `spellings` are other absolute paths of it, such as through a link. */
   readonly worktree: string
   readonly spellings?: readonly string[]
   /** Top folder of the copy. */
@@ -19,7 +19,7 @@ type Redirection =
   /** The fields to set in the call's arguments; empty for a tool that touches no files. */
   | { readonly kind: "redirected"; readonly args: Readonly<Record<string, unknown>> }
   | { readonly kind: "refused"; readonly reason: string }
-  /** A tool of a plugin or an MCP server: whoever knows its rights decides. */
+  /** A tool of a plugin or an MCP server: the caller decides by the pass's rights. */
   | { readonly kind: "unknown" }
 
 const FILE_TOOLS: ReadonlySet<string> = new Set(["read", "lsp", ...EDITING_TOOLS])
@@ -36,7 +36,7 @@ const OTHER_TOOLS: ReadonlySet<string> = new Set([
   "invalid",
 ])
 
-/** The lines of a patch that name a file; every other line begins with a space, a sign or an @. */
+/** Lines of a patch that name a file; every other line begins with a space, a sign or an @. */
 const PATCH_PATH = /^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(.+?)(\r?)$/gm
 
 const escapePattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
@@ -50,7 +50,7 @@ export const isInside = (folder: string, path: string): boolean => inside(folder
 
 const rootsOf = ({ worktree, spellings = [] }: Place): readonly string[] => [worktree, ...spellings]
 
-/** Where a path of the worktree is in the copy; one that lies elsewhere stays what it is. */
+/** Maps a path of the worktree to the copy; other paths stay unchanged. */
 export const redirectPath = (path: string, place: Place): string => {
   const named = resolve(place.directory, path)
   if (isInside(place.copy, named)) return named
@@ -60,12 +60,12 @@ export const redirectPath = (path: string, place: Place): string => {
   return way === undefined ? named : resolve(place.copy, way)
 }
 
-/** The directory that the child works in. */
+/** Returns the directory that the child works in. */
 export const redirectedDirectory = (place: Place): string => redirectPath(place.directory, place)
 
-/** Text such as a command or a system prompt, with the worktree's absolute path made the copy's. */
+/** Replaces the worktree's absolute path by the copy's in a text such as a command or a system prompt. */
 export const redirectText = (text: string, place: Place): string => {
-  // Folders so near the root of the file system are as likely to be something else in a text.
+  // A folder so near the root of the file system may mean something else in a text.
   const roots = rootsOf(place).filter((root) => root.length > 1)
   return roots.reduce((current, root) => {
     const copyBelow = inside(root, place.copy)
@@ -75,19 +75,19 @@ export const redirectText = (text: string, place: Place): string => {
   }, text)
 }
 
-/** Text of the child with paths in the copy as paths of the worktree: relative ones, which hold for whoever reads them. */
+/** Replaces the copy's path in a child's text by relative paths, which are valid for every reader. */
 export const projectText = (text: string, copy: string): string => {
   const pattern = new RegExp(`${escapePattern(copy)}(?:/|(?![\\w.-]))`, "g")
   return text.replaceAll(pattern, (found) => (found.endsWith("/") ? "" : "."))
 }
 
-/** The same for every text in a value that JSON can hold, at any depth. */
+/** The same for every text in a JSON value, at any depth. */
 export const projectValue = (value: unknown, copy: string): unknown => {
   const text = JSON.stringify(value)
   return text === undefined ? value : JSON.parse(projectText(text, copy))
 }
 
-/** A path as a tool was given it, relative to the worktree's top with `/`; undefined for one that lies elsewhere. */
+/** Returns a tool's path relative to the worktree's top, with `/`; undefined for one outside. */
 export const pathInWorktree = (path: string, place: Place): string | undefined =>
   inside(place.copy, redirectPath(path, place))?.split(sep).join("/")
 
@@ -108,7 +108,7 @@ const pathOf = (value: unknown): string[] =>
     ? [value.filePath]
     : []
 
-/** The files that a call of such a tool would write, as its arguments name them. */
+/** Returns the files that a call of a writing tool names. */
 export const pathsToWrite = (tool: string, args: Readonly<Record<string, unknown>>): string[] => {
   if (!WRITING_TOOLS.has(tool)) return []
   const patch = typeof args.patchText === "string" ? args.patchText : ""
@@ -117,9 +117,9 @@ export const pathsToWrite = (tool: string, args: Readonly<Record<string, unknown
 }
 
 /**
- * What to change in a tool call of a child so that it works in the copy. Covers OpenCode's own tools from 1.2.15 to 1.18.
- * Of a shell command the working directory is moved, and the worktree's absolute path wherever the text has it. A command
- * that seeks its way out is not held back by this: a shell is no jail.
+ * Returns the changes that make a child's tool call work in the copy. Covers OpenCode's own tools from 1.2.15 to 1.18. Of a shell
+ * command the working directory is moved, and every mention of the worktree's absolute path. This cannot hold back a command that
+ * tries to leave the copy: a shell is not a sandbox.
  */
 export const redirectCall = (tool: string, args: Readonly<Record<string, unknown>>, place: Place): Redirection => {
   const redirected = (changes: Record<string, unknown>): Redirection => ({ kind: "redirected", args: changes })
@@ -149,7 +149,7 @@ export const redirectCall = (tool: string, args: Readonly<Record<string, unknown
     const command = typeof args.command === "string" ? redirectText(args.command, place) : args.command
     return redirected({ command, workdir: redirectPath(typeof args.workdir === "string" ? args.workdir : ".", place) })
   }
-  // It runs other tools by itself, past every hook.
+  // It runs other tools itself, without any hook.
   if (tool === "batch") return { kind: "refused", reason: "call the tools one by one: batch cannot be used in a pass" }
   return { kind: "unknown" }
 }

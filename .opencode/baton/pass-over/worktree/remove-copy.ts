@@ -1,4 +1,4 @@
-/** How the copy of a pass goes: out of its place at once, off the disk behind whoever waits for the result. */
+/** Removes the copy of a pass: moved away at once, deleted in the background. */
 import { mkdirSync, mkdtempSync, renameSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { basename, join } from "node:path"
@@ -16,14 +16,14 @@ const moveAside = (aside: string, paths: readonly string[]): string => {
 }
 
 /**
- * The copy and what was kept to compare it with; the changes and their contents stay. It is gone from its place when this ends.
- * Deleting it takes as long as it has files and is not waited for; the next start of OpenCode deletes what is left of it then.
+ * Removes the copy and its comparison data; the changes and their contents stay. The copy is moved away when this resolves.
+ * Deleting takes time per file and is not waited for; the next start of OpenCode deletes the rest.
  *
  * @throws the file system's own error, when it can be neither moved nor deleted
  */
 export const removeCopy = async ({ aside, manifest, copy, base, lister, index }: PassFolder): Promise<void> => {
-  // The manifest first: where the process ends in between, a copy that has none is one that nobody worked in. The other way
-  // round a copy that is gone would look like one whose files were all deleted.
+  // The manifest first: if the process ends in between, a copy without one counts as unused. In the other order a missing copy
+  // would look as if all its files had been deleted.
   const parts = [manifest, copy, base, lister, index]
   try {
     const place = moveAside(
@@ -32,16 +32,16 @@ export const removeCopy = async ({ aside, manifest, copy, base, lister, index }:
     )
     void remove(place).catch(() => {})
   } catch {
-    // Something is in the way, or it is another file system.
+    // The target exists, or is on another file system.
     for (const path of parts) await remove(path)
   }
 }
 
-/** Nothing of a pass's files stays. @throws as `removeCopy` does */
+/** Removes all files of a pass. @throws as `removeCopy` does */
 export const removeFiles = async (folder: PassFolder): Promise<void> => {
   await removeCopy(folder)
   await remove(folder.root)
 }
 
-/** Deletes what processes that ended left aside. @throws the file system's own error */
+/** Deletes copies that ended processes moved away. @throws the file system's own error */
 export const removeAside = (state: Pick<StateFolder, "path">): Promise<void> => remove(asideFolder(state))

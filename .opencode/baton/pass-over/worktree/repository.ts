@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path"
 import { type Git, type GitAnswer, parseList } from "./git.ts"
 
-/** Absolute paths of a repository's parts; of a linked worktree they lie in different folders. */
+/** Absolute paths of a repository's parts; those of a linked worktree are in different folders. */
 export type Repository = {
   readonly top: string
   readonly gitFolder: string
@@ -35,11 +35,11 @@ export const locateRepository = async (git: Git, folder: string): Promise<Locate
 
 export type ListedFile = {
   readonly path: string
-  /** Whether the index has it and git looks for changes in it: not so for untracked and assume-unchanged ones. */
+  /** True when the file is in the index and git checks it for changes: not for untracked and assume-unchanged files. */
   readonly isIndexed: boolean
 }
 
-/** `git ls-files -z -v`: a letter, a space, the path. `H` is a file of the index without any flag. */
+/** Parses `git ls-files -z -v`: a letter, a space, the path. `H` is a file of the index without flags. */
 const parseListing = (stdout: string): ListedFile[] => {
   const files = new Map<string, ListedFile>()
   for (const field of parseList(stdout))
@@ -56,19 +56,19 @@ const readListing = (answer: GitAnswer): Listed => {
   return { complaint: answer.kind === "failed" ? answer.complaint : answer.cause }
 }
 
-/** Tracked and untracked files of a repository, ignored ones not. @param index a copy of its index */
+/** Lists tracked and untracked files of a repository, without ignored ones. @param index a copy of its index */
 export const listRepository = async (git: Git, { top }: Repository, index: string): Promise<Listed> =>
   readListing(await git([...LIST, "-c"], { cwd: top, env: { GIT_INDEX_FILE: index } }))
 
-/** Every file of a folder that its own .gitignore files do not name. */
+/** Lists every file of a folder that its own .gitignore files do not exclude. */
 export const listFolder = async (git: Git, folder: string, lister: string): Promise<Listed> =>
   readListing(await git(["--git-dir", lister, "--work-tree", folder, ...LIST], { cwd: folder }))
 
 /**
- * Files of the index whose state on the disk differs from it, or may: times alone are compared.
+ * Lists files of the index that differ from the disk, or may: only times are compared.
  *
  * @param index a copy of the repository's index
- * @returns undefined when git does not tell
+ * @returns undefined when git fails
  */
 export const listStale = async (
   git: Git,
@@ -80,7 +80,7 @@ export const listStale = async (
   return answer.kind === "done" ? new Set(parseList(answer.stdout)) : undefined
 }
 
-/** Writes files of an index below `folder`, as a checkout of the repository would. Those it does not have are left out. */
+/** Writes files of an index below `folder`, like a checkout of the repository. Files not in it are left out. */
 export const checkOutOf = async (
   git: Git,
   { top, index, folder }: { top: string; index: string; folder: string },

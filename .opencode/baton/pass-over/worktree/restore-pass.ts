@@ -10,7 +10,7 @@ import type { CopyRecord } from "./stored.ts"
 import { removeUndo, undoJournal } from "./undo.ts"
 import type { PendingPass, Refusal, Restored } from "./worktree.ts"
 
-/** The ids of passes that files are, or were, kept for. */
+/** Lists the ids of passes that have, or had, files. */
 const listPasses = async (state: Pick<StateFolder, "path">): Promise<string[]> => {
   try {
     const entries = await readdir(state.path(PASSES_FOLDER), { withFileTypes: true })
@@ -36,7 +36,7 @@ const describePending = async (passID: string, folder: PassFolder): Promise<Pend
   return { passID, state, since: stage.record.began_at, isOwned, copy }
 }
 
-/** Passes whose files are not settled; those that cannot be read come first. */
+/** Lists passes with unsettled files; unreadable ones first. */
 export const listPending = async (state: Pick<StateFolder, "path">): Promise<PendingPass[]> => {
   const pending: PendingPass[] = []
   for (const passID of await listPasses(state)) {
@@ -60,7 +60,7 @@ export const listPending = async (state: Pick<StateFolder, "path">): Promise<Pen
 }
 
 /**
- * Takes back an `apply` that was interrupted: the worktree is as it was before, and the files are held again.
+ * Undoes an interrupted `apply`: the worktree is as before, and the files are held again.
  *
  * @throws the file system's own error; the journal stays
  */
@@ -77,10 +77,10 @@ export const restoreApplying = async (
   return { kind: "restored", did, leftAlone, held: countHeld(again) }
 }
 
-/** Stores what the copy of a child holds whose process is gone. */
+/** Stores the changes in the copy of a child whose process ended. */
 export const restoreWorking = async (deps: SettleDeps, record: CopyRecord): Promise<Restored | Refusal> => {
   if ((await readManifest(deps.folder)) === undefined) {
-    // No tool of the child was let in, so that the copy holds nothing of anybody's.
+    // No tool of the child was let in, so the copy holds no work.
     await removeFiles(deps.folder)
     return { kind: "restored", did: ["removed a copy that was never finished"], leftAlone: [], held: 0 }
   }

@@ -1,4 +1,4 @@
-/** What becomes of a pass's changes once its child has ended: stored, applied, rejected. */
+/** Handles a pass's changes after its child has ended: store, apply, reject. */
 import { mkdir } from "node:fs/promises"
 import { type ApplyDeps, applyFiles } from "./apply.ts"
 import { readContent } from "./contents.ts"
@@ -19,7 +19,7 @@ export type SettleDeps = {
   readonly folder: PassFolder
 }
 
-/** Somebody deleted it: nothing is left to be stored, and nobody is to wait for it. */
+/** For a copy that was deleted: nothing is left to store or to wait for. */
 const COPY_IS_GONE: HeldChanges = {
   version: 1,
   files: [],
@@ -29,9 +29,9 @@ const COPY_IS_GONE: HeldChanges = {
 }
 
 /**
- * What the child changed so far, from its copy.
+ * Reads the child's changes so far from its copy.
  *
- * @throws when the copy, or what it was made from, cannot be read
+ * @throws when the copy or its original cannot be read
  */
 export const lookAtCopy = async (
   { git, folder }: SettleDeps,
@@ -46,12 +46,12 @@ export const lookAtCopy = async (
   return await collectChanges({ git, target, folder, manifest, isExcluded, toolPaths })
 }
 
-/** Removes the copy where it has nothing that could not be stored: what is nowhere else is never deleted. */
+/** Removes the copy, unless it holds something that could not be stored. */
 export const removeStoredCopy = async (folder: PassFolder, { left_out }: HeldChanges): Promise<void> => {
   if (!hasUncarried(left_out)) await removeCopy(folder)
 }
 
-/** Stores the changes of a child that has ended, and only then removes its copy. */
+/** Stores the changes of a child that has ended, then removes its copy. */
 export const holdChanges = async (
   deps: SettleDeps,
   record: CopyRecord,
@@ -64,7 +64,7 @@ export const holdChanges = async (
   return changes
 }
 
-/** @throws when a stored content is not there */
+/** @throws when a stored content is missing */
 export const describeChanges = async (folder: PassFolder, { files, left_out }: HeldChanges): Promise<Changes> => {
   const modifications = []
   for (const file of files) {
@@ -88,7 +88,7 @@ const describeMissing = (files: readonly HeldFile[], paths: readonly string[]): 
       return { path, outcome: "conflict", reason, mergeable: false }
     })
 
-/** Writes held files into what the copy was made of. */
+/** Writes held files into the original of the copy. */
 export const applyHeld = async (
   { git, folder }: SettleDeps,
   { record, changes }: Held,
@@ -105,7 +105,7 @@ export const applyHeld = async (
   const onWritten: ApplyDeps["onWritten"] = async (files) => {
     const next = withFate(current, new Set(files.map(({ path }) => path)), "applied")
     await saveChanges(folder, next)
-    // Only what is stored: a group that could not be is taken back.
+    // Only stored changes: a group whose storing failed is undone.
     current = next
   }
   await mkdir(folder.held, { recursive: true })
@@ -113,7 +113,7 @@ export const applyHeld = async (
     ? selected.map(({ path }) => ({ path, outcome: "not-tried" }))
     : await applyFiles({ git, target, folder, merge, onWritten }, selected, { allOrNothing })
   const files = [...results, ...missing]
-  // A process that ended while it removed it left it behind.
+  // A process that ended during the removal may have left it.
   await removeStoredCopy(folder, current)
   const complete = files.every(({ outcome }) => ["applied", "merged", "already-applied"].includes(outcome))
   return { kind: "applied", complete, files, held: countHeld(current) }

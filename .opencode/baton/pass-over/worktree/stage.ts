@@ -14,15 +14,15 @@ import {
   recordSchema,
 } from "./stored.ts"
 
-/** How far a pass's files are, as their folder tells: nothing else keeps it, so that nothing can contradict it. */
+/** The stage of a pass's files, read from their folder; it is stored nowhere else, so that nothing can contradict it. */
 export type Stage =
   | { readonly kind: "none" }
-  /** The copy is made, or was being made when the process ended: then there is no manifest. */
+  /** The copy is made; without a manifest, making it was interrupted or is in progress. */
   | { readonly kind: "working"; readonly record: CopyRecord }
   | { readonly kind: "held"; readonly record: CopyRecord; readonly changes: HeldChanges }
   | { readonly kind: "applying"; readonly record: CopyRecord; readonly changes: HeldChanges; readonly journal: Journal }
 
-/** @throws zod's error, or SyntaxError, for a file that is damaged */
+/** @throws zod's error, or SyntaxError, for a damaged file */
 export const readStage = async (folder: PassFolder): Promise<Stage> => {
   const record = await readStored(folder.record, recordSchema)
   if (record === undefined) return { kind: "none" }
@@ -40,7 +40,7 @@ export const saveChanges = (folder: PassFolder, changes: HeldChanges): Promise<v
 
 export const countHeld = ({ files }: HeldChanges): number => files.filter(({ fate }) => fate === "held").length
 
-/** The same changes with another fate for these files; of a renamed one either name counts. */
+/** Returns the changes with a new fate for some files; a renamed file is matched by either name. */
 export const withFate = (changes: HeldChanges, paths: ReadonlySet<string>, fate: "held" | "applied" | "rejected") => ({
   ...changes,
   files: changes.files.map((file) =>

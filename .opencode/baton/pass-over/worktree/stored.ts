@@ -3,37 +3,37 @@ import type { ZodType } from "zod"
 import { isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 
-/** Modes as git has them: a file, an executable one, a symbolic link. */
+/** Git's modes: a file, an executable file, a symbolic link. */
 const MODES = ["100644", "100755", "120000"] as const
 export type Mode = (typeof MODES)[number]
 
-/** One state of a file: its content lies in the pass's `held` folder under its hash (SHA-256, hex). */
+/** One state of a file; its content is in the pass's `held` folder under its hash (SHA-256, hex). */
 export type Side = { readonly mode: Mode; readonly hash: string; readonly size: number }
 
-/** What a copy was made of, and when. */
+/** The original and the time of a copy. */
 export type CopyRecord = {
   version: 1
   /** ISO 8601, UTC. */
   began_at: string
-  /** Where the child's tools work. */
+  /** Place of the child's tools. */
   directory: string
-  /** Top folder of what was copied, which `apply` writes to. */
+  /** Top folder of the original, which `apply` writes to. */
   target: string
   /** The bundle's own folder within it, which no pass carries. */
   own_folder: string
-  /** What is not in the copy. */
+  /** Files that are not in the copy. */
   left_out: { path: string; reason: string }[]
 }
 
 export type ManifestEntry = {
   path: string
   mode: Mode
-  /** Identities (see `identityOf`) of the copy and of what it was made from. */
+  /** Identities (see `identityOf`) of the copy and of its original. */
   copy: string
   source: string
-  /** Where its content is kept: "index", a name in the `base` folder, or a link's own target. */
+  /** Place of its content: "index", a name in the `base` folder, or a link's own target. */
   base: "index" | { stored: string } | { link: string }
-  /** Written so shortly before it was copied that times cannot tell whether it changed. */
+  /** Written so shortly before copying that its times cannot show a change. */
   is_racy: boolean
 }
 
@@ -47,10 +47,10 @@ export type HeldFile = {
   fate: "held" | "applied" | "rejected"
 }
 
-/** `left_out`: what the child made and could not be stored. */
+/** `left_out`: the child's files that could not be stored. */
 export type HeldChanges = { version: 1; files: HeldFile[]; left_out: { path: string; reason: string }[] }
 
-/** One write into the worktree: what was there, what is there afterwards, and the name it is written under first. */
+/** One write into the worktree: the content before and after, and the temporary name it is written under. */
 export type JournalEntry = {
   path: string
   before: (Side & { permissions: number }) | null
@@ -115,7 +115,7 @@ export const journalSchema = (z: Zod): ZodType<Journal> =>
 
 /**
  * @returns undefined when there is no such file
- * @throws what reading throws, and zod's error for a file that is damaged
+ * @throws the errors of reading, and zod's error for a damaged file
  */
 export const readStored = async <T>(path: string, schema: (z: Zod) => ZodType<T>): Promise<T | undefined> => {
   let text: string

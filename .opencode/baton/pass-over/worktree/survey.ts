@@ -7,7 +7,7 @@ import type { PassFolder } from "./pass-folder.ts"
 import { type Current, judgeStep, mergeMode, type Step, stepsOf } from "./plan.ts"
 import type { HeldFile, Side } from "./stored.ts"
 
-/** A write that may go ahead, and what has to be at its path until the moment it does. */
+/** An allowed write, and the identity that its path must still have when it is done. */
 export type Write = { readonly path: string; readonly next: Side | null; readonly identity: string | undefined }
 
 export type SurveyedFile =
@@ -19,7 +19,7 @@ export type SurveyDeps = {
   readonly git: Git
   readonly target: string
   readonly folder: PassFolder
-  /** Whether clean merges count as ready; otherwise they are conflicts that say so. */
+  /** True when clean merges count as ready; otherwise they are conflicts that mention the possible merge. */
   readonly merge: boolean
 }
 
@@ -33,7 +33,7 @@ const ancestorsOf = (path: string): string[] => {
   return folders
 }
 
-/** What stands in the worktree at a path. What this very pass removes does not stand in its own way. */
+/** Reads the present state of a path in the worktree. Files that this pass removes do not block it. */
 const look = async (target: string, path: string, removed: ReadonlySet<string>): Promise<Found> => {
   const isOnRealWay = createWayCheck(target)
   const absent: Found = { current: null, identity: undefined }
@@ -59,9 +59,9 @@ const look = async (target: string, path: string, removed: ReadonlySet<string>):
 }
 
 /**
- * Merges what somebody else and the pass made of a file, as `git merge-file` does.
+ * Merges another change of a file with the pass's, like `git merge-file`.
  *
- * @returns the stored result; undefined where the two conflict, or the file is not text
+ * @returns the stored result; undefined when the two conflict, or the file is not text
  */
 const mergeStep = async (deps: SurveyDeps, { path, base, next }: Step): Promise<Side | undefined> => {
   const { git, target, folder } = deps
@@ -85,7 +85,7 @@ const mergeStep = async (deps: SurveyDeps, { path, base, next }: Step): Promise<
   }
 }
 
-/** Judges each file against what the worktree holds now; changes nothing there. */
+/** Compares each file with the worktree's present content; changes nothing there. */
 export const surveyFiles = async (deps: SurveyDeps, files: readonly HeldFile[]): Promise<SurveyedFile[]> => {
   const steps = files.flatMap(stepsOf)
   const removed = new Set(steps.flatMap(({ path, next }) => (next === null ? [path] : [])))

@@ -46,25 +46,22 @@ const removeMade = async (target: string, path: string, made: readonly string[])
   }
 }
 
-/**
- * Removes what a journal needs to be taken back, the journal first: one that is left alone by a kill would ask for contents
- * that are gone.
- */
+/** Removes the undo data, the journal first: a journal left by a kill would refer to missing contents. */
 export const removeUndo = async ({ journal, undo }: PassFolder): Promise<void> => {
   await rm(journal, { force: true })
   await rm(undo, { recursive: true, force: true })
 }
 
 /**
- * Takes back what a journal says was being written, the newest first. A file that is neither what was there before nor what
- * the pass wrote belongs to somebody else and is left alone.
+ * Undoes the writes of a journal, newest first. A file that has neither its previous nor the pass's content was changed by others
+ * and is left alone.
  *
- * @returns what was left alone
+ * @returns the files left alone
  * @throws the file system's own error; the journal stays, so that it can be tried again
  */
 export const undoJournal = async (target: string, folder: PassFolder, journal: Journal): Promise<LeftOut[]> => {
   const leftAlone: LeftOut[] = []
-  // What was written is taken back before what was removed: a file may stand where a folder has to come back.
+  // Writes are undone before removals: a file may be where a folder has to be restored.
   const newestFirst = [...journal.entries].reverse()
   for (const entry of newestFirst) {
     const left = await undoEntry(target, folder.undo, entry)

@@ -3,7 +3,7 @@ import { dirname } from "node:path"
 import { isNotFound } from "../../host/log.ts"
 import { isInside } from "./redirect.ts"
 
-/** @returns the real path of what is there, or of the nearest folder that is; undefined where a link leads nowhere */
+/** @returns the real path, or that of the nearest existing folder; undefined for a dangling link */
 const nearestRealPath = (path: string): string | undefined => {
   try {
     return realpathSync(path)
@@ -20,8 +20,8 @@ const nearestRealPath = (path: string): string | undefined => {
 }
 
 /**
- * Whether writing to a path of the copy would write elsewhere, through a link: the copy has links as the worktree has them,
- * and an absolute one leads back into the user's own files.
+ * Tells whether a write to a path of the copy would go elsewhere through a link: the copy has the worktree's links, and an
+ * absolute one leads back to the user's files.
  *
  * @throws the file system's own error, such as ELOOP
  */

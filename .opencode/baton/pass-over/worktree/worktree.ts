@@ -1,16 +1,16 @@
 import type { infer as Infer } from "zod"
 import type { artifactSchemas } from "../contract.ts"
 
-/** One file that a pass changed, as docs/pass-over.schema.json has it; paths are relative to the worktree's top folder. */
+/** One file that a pass changed, as in docs/pass-over.schema.json; paths are relative to the worktree's top folder. */
 export type FileModification = Extract<
   Infer<ReturnType<typeof artifactSchemas>["artifact"]>,
   { type: "file_modification" }
 >
 
-/** Something that a pass cannot carry, named rather than dropped without a word. */
+/** Something that a pass cannot carry, reported rather than silently dropped. */
 export type LeftOut = { readonly path: string; readonly reason: string }
 
-/** `code` is for programs; `reason` and `fix` are sentences for a model or a person. */
+/** `code` is for programs; `reason` and `fix` are sentences for a model or the user. */
 export type Refusal = {
   readonly kind: "refused"
   readonly code: "no-git" | "no-repository" | "unknown-pass" | "wrong-state" | "busy" | "damaged" | "failed"
@@ -22,38 +22,38 @@ export type BeginOptions = { readonly canModify: boolean; readonly parent?: stri
 
 export type Begun = {
   readonly kind: "begun"
-  /** Where the child's tools work: its own copy, or the directory of OpenCode for a pass that may change nothing. */
+  /** Place of the child's tools: its own copy, or OpenCode's directory for a pass without the right to change files. */
   readonly directory: string
   /**
-   * Absolute path of the top folder that tool calls are to be moved to: the pass's own copy; of a pass that may change
-   * nothing its parent's, and undefined where it has none.
+   * Absolute path of the top folder that tool calls are redirected to: the pass's own copy; for a pass without the right to
+   * change files its parent's copy, or undefined without one.
    */
   readonly copy: string | undefined
   /** Submodules, nested repositories, sockets and the like, which are not in the copy. */
   readonly leftOut: readonly LeftOut[]
-  /** Ends when the copy is made; with a refusal when it cannot be, and nothing of it stays then. Never rejects. */
+  /** Resolves when the copy is made; with a refusal, and nothing left of it, when it cannot be. Never rejects. */
   readonly made: Promise<Refusal | undefined>
 }
 
 export type Changes = {
   readonly kind: "changes"
   readonly modifications: readonly FileModification[]
-  /** What the child made and no pass can carry. The copy stays when it has the only one. */
+  /** Files of the child that no pass can carry. The copy stays if it has the only version of them. */
   readonly leftOut: readonly LeftOut[]
 }
 
-/** What became of one file. A conflict left the file as it was. */
+/** The outcome for one file. A conflict left it unchanged. */
 export type FileResult = {
   readonly path: string
   readonly outcome: "applied" | "merged" | "already-applied" | "conflict" | "not-tried"
-  /** For a conflict: what was expected and found, and whether `merge` would go in without a conflict. */
+  /** For a conflict: what was expected and found, and whether `merge` would succeed. */
   readonly reason?: string
   readonly mergeable?: boolean
 }
 
 export type Applied = {
   readonly kind: "applied"
-  /** Whether every file asked for is in the worktree now. */
+  /** Every requested file is in the worktree now. */
   readonly complete: boolean
   readonly files: readonly FileResult[]
   /** Files of the pass that are still held, neither applied nor rejected. */
@@ -63,30 +63,30 @@ export type Applied = {
 export type Rejected = {
   readonly kind: "rejected"
   readonly paths: readonly string[]
-  /** Files asked for that cannot be given up any more: they are in the worktree. */
+  /** Requested files that cannot be rejected any more: they are in the worktree. */
   readonly applied: readonly string[]
   readonly held: number
 }
 
 export type ApplyOptions = {
-  /** Only these files, as `path` of their modification says; every held one when absent. */
+  /** `path` values of the files' modifications; every held file when absent. */
   readonly paths?: readonly string[]
-  /** Whether a file that changed meanwhile is merged where that gives no conflict (default false). */
+  /** Merges a file that changed meanwhile, if that gives no conflict (default false). */
   readonly merge?: boolean
-  /** Whether one conflict keeps all of them from being applied (default true). */
+  /** With one conflict no file is applied (default true). */
   readonly allOrNothing?: boolean
 }
 
 export type PendingPass = {
   readonly passID: string
   /**
-   * `working`: the child has its copy. `held`: its changes are stored and wait to be applied or rejected. `applying`: files
-   * are being written; found after a crash it is undone by `restore`. `damaged`: it cannot be read, for the reason given.
+   * `working`: the child has its copy. `held`: its changes are stored and wait to be applied or rejected. `applying`: files are
+   * being written; after a crash `restore` undoes it. `damaged`: it cannot be read, for the reason given.
    */
   readonly state: "working" | "held" | "applying" | "damaged"
-  /** When the pass began, ISO 8601. */
+  /** Start of the pass, ISO 8601. */
   readonly since: string
-  /** Whether a process that is still there works on it: then it is nobody else's to restore. */
+  /** True while a running process works on it; only that process may restore it then. */
   readonly isOwned: boolean
   readonly copy: string | undefined
   readonly reason?: string
@@ -94,55 +94,54 @@ export type PendingPass = {
 
 export type Restored = {
   readonly kind: "restored"
-  /** What was done, one sentence each. */
+  /** The steps done, one sentence each. */
   readonly did: readonly string[]
-  /** Files that somebody changed in the middle and that were left alone. */
+  /** Files that were changed during the apply and were left alone. */
   readonly leftAlone: readonly LeftOut[]
   readonly held: number
 }
 
 /**
- * The files of passes. A pass that may change files works in a copy of the worktree of its own, so that until `apply` the
- * worktree is what it was whatever the child does, however many passes there are and whenever the process dies.
- * Nothing here throws for a state that can be described; what it cannot do is a `Refusal`.
+ * The files of passes. A pass that may change files works in its own copy of the worktree, so the worktree stays unchanged until
+ * `apply`, with any number of passes and even if the process dies. Describable failures are returned as a `Refusal`, not thrown.
  */
 export type PassWorktree = {
   /**
-   * Begins the copy: what is on the disk, uncommitted and untracked files too, ignored ones not. It is made while the child is
-   * asked for its first step.
+   * Begins the copy: all files on the disk, also uncommitted and untracked ones, without ignored ones. It is made during the
+   * child's first request.
    *
    * @param options `parent`: the pass that the originator itself works in. The copy is then made of the parent's copy, and
-   *   `apply` writes there, so that a chain of passes hands its work on step by step.
+   * `apply` writes there, so that a chain of passes hands its work back step by step.
    */
   begin(passID: string, options: BeginOptions): Promise<Begun | Refusal>
-  /** The child's request will be on its way in a moment: its copy is made while the model thinks, 1 s later at the latest. */
+  /** Called when the child's request is about to be sent: its copy is made while the model thinks, after 1 s at the latest. */
   requestPrepared(passID: string): void
-  /** Makes the copy now: its originator goes on, and may change files. */
+  /** Makes the copy now, because its originator continues and may change files. */
   complete(passID: string): Promise<void>
-  /** Lets a tool of the child, or of a session below it, work: ends when the copy is there. @returns why it cannot be */
+  /** Lets in a tool of the child, or of a session below it; resolves when the copy is made. @returns the error of making it */
   enter(passID: string): Promise<Refusal | undefined>
   /**
-   * What differs from what the child began with. While the child works this looks at its copy; afterwards it is what is held.
+   * Returns the differences from what the child began with: from its copy while the child works, later from the held changes.
    *
-   * @param toolPaths files that the child's own tools wrote, as `by` tells; all others are changed by `shell`
+   * @param toolPaths files that the child's own tools wrote, for `by`; all others are changed by `shell`
    */
   changes(passID: string, toolPaths?: ReadonlySet<string>): Promise<Changes | Refusal>
   /**
-   * The child has ended: stores its changes and removes its copy, where it was let in at all. The worktree is not touched. May be
-   * called again: of a refusal the copy is left, and nobody is kept from storing it.
+   * Stores the changes of an ended child and removes its copy, if it was used at all. Does not touch the worktree. May be
+   * repeated: after a refusal the copy stays, and its lock is released.
    */
   withhold(passID: string, toolPaths?: ReadonlySet<string>): Promise<Changes | Refusal>
-  /** `withhold`, and then what can be applied or merged file by file is (`auto_apply`); conflicts stay held. */
+  /** Calls `withhold`, then applies or merges what it can file by file (`auto_apply`); conflicts stay held. */
   keep(passID: string, toolPaths?: ReadonlySet<string>): Promise<Applied | Refusal>
   apply(passID: string, options?: ApplyOptions): Promise<Applied | Refusal>
-  /** Gives up held files (every one when `paths` is absent); they stay readable through `changes`. */
+  /** Rejects held files (all when `paths` is absent); they stay readable through `changes`. */
   reject(passID: string, paths?: readonly string[]): Promise<Rejected | Refusal>
   /** Passes that are not settled, oldest first. */
   pending(): Promise<readonly PendingPass[]>
-  /** Where the copy of a pass is, or would be. */
+  /** Returns the path of a pass's copy, whether it exists or not. */
   copyOf(passID: string): string
-  /** After a crash: stores what a dead child's copy holds, and finishes or undoes a half-done `apply`. Loses nothing. */
+  /** After a crash: stores the changes in a dead child's copy, and finishes or undoes an interrupted `apply`. Loses nothing. */
   restore(passID: string): Promise<Restored | Refusal>
-  /** Deletes what earlier processes had no time to delete of copies that are over. Never rejects. */
+  /** Deletes finished copies that earlier processes left. Never rejects. */
   sweep(): Promise<void>
 }

@@ -9,20 +9,20 @@ import type { Side } from "./stored.ts"
 const NEW_FILE = 0o666
 const EXECUTE = 0o111
 
-/** The permissions of a file that is written: those it had, with the executable bits as the mode says. */
+/** Returns the permissions of a written file: the previous ones, with the executable bits of the mode. */
 const permissionsFor = (side: Side, before: number | undefined): number => {
   const permissions = before ?? NEW_FILE
   if (side.mode !== "100755") return permissions & ~EXECUTE
-  // Whoever may read it may run it.
+  // Execution for everyone who may read.
   return permissions | ((permissions & 0o444) >> 2)
 }
 
 /**
- * Puts a stored content at a path of the worktree, by a temporary file beside it and a rename: whoever reads sees the old
- * content or the new one.
+ * Writes a stored content to a path of the worktree, by a temporary file beside it and a rename: a reader sees the old content or
+ * the new one.
  *
- * @param permissions of the file that was there; a new one gets what the process gives its files
- * @throws the file system's own error; the path is as it was then
+ * @param permissions of the previous file; a new one gets the process's default
+ * @throws the file system's own error; the path is unchanged then
  */
 export const writeSide = async ({
   path,
@@ -48,7 +48,7 @@ export const writeSide = async ({
       } finally {
         await file.close()
       }
-      // An existing file's permissions are nobody's default: the process's mask does not apply to them.
+      // An existing file's permissions do not depend on the process's umask.
       if (permissions !== undefined) await chmod(temporary, wanted)
     }
     await rename(temporary, path)
@@ -58,7 +58,7 @@ export const writeSide = async ({
   }
 }
 
-/** The folders above a path that are not there, or are no folders yet, the outermost first. */
+/** Returns the missing folders above a path, and those that are not folders yet, outermost first. */
 export const missingFoldersAbove = async (root: string, path: string): Promise<string[]> => {
   const missing: string[] = []
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
@@ -70,7 +70,7 @@ export const missingFoldersAbove = async (root: string, path: string): Promise<s
 
 const STILL_USED = new Set(["ENOTEMPTY", "EEXIST", "EBUSY", "EPERM"])
 
-/** Removes folders that became empty, from a path's own upwards, as git does; never the root. */
+/** Removes empty folders from a path's own upwards, as git does; never the root. */
 export const removeEmptyFoldersAbove = async (root: string, path: string): Promise<void> => {
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
     try {
