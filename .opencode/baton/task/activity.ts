@@ -3,15 +3,15 @@ import type { Todo } from "@opencode-ai/sdk"
 import type { GitState } from "../host/git.ts"
 import { isRecord } from "../host/sessions.ts"
 
-/** OpenCode's tools that change the one file they name; `multiedit` is that of older versions. */
+/** OpenCode's tools that change the one file they name; `multiedit` is from older versions. */
 export const EDITING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "multiedit"])
-/** Those that name files inside a patch; `patch` is that of older versions. */
+/** Tools that name their files inside a patch; `patch` is from older versions. */
 export const PATCH_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "patch"])
 
-/** Where a patch names a file; of one that is moved, both names. */
+/** A line of a patch with a file's path; a moved file has two. */
 const PATCHED_FILE = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
 
-/** @returns the paths that a tool call changes, as the model wrote them; none for a tool that is no editor */
+/** @returns the paths that a tool call changes, as the model wrote them; none for a tool that does not edit */
 const changedPaths = (tool: string, args: unknown): string[] => {
   const { filePath, patchText } = isRecord(args) ? args : {}
   if (EDITING_TOOLS.has(tool)) return typeof filePath === "string" ? [filePath] : []
@@ -19,19 +19,19 @@ const changedPaths = (tool: string, args: unknown): string[] => {
   return [...new Set([...patchText.matchAll(PATCHED_FILE)].map(([, path = ""]) => path.trim()))]
 }
 
-/** What one file went through; `byShell` says whether a shell command was seen to change it. */
+/** Reads and changes of one file; `byShell` is true if a shell command was seen to change it. */
 type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }
 
-/** A command whose last run failed; `exitCode` is null when it was ended or timed out. */
+/** A command whose last run failed; `exitCode` is null if it was aborted or timed out. */
 type FailedCommand = { command: string; exitCode: number | null }
 
-/** What a session did to files and with commands. Newest last; bounded, so that 10,000 messages cost what 10 cost. */
+/** The files and failed commands of a session, newest last. Bounded, so that 10,000 messages cost as much as 10. */
 export type Activity = {
   files: readonly FileTrace[]
   failures: readonly FailedCommand[]
-  /** Files that fell out of the list. */
+  /** Number of files dropped from the list. */
   forgottenFiles: number
-  /** Paths changed by a tool since the last snapshot, so that the snapshot does not count them again. */
+  /** Paths that tools changed since the last snapshot; the snapshot does not count them again. */
   changedSinceSnapshot: readonly string[]
 }
 
@@ -54,7 +54,7 @@ const touch = (activity: Activity, path: string, change: (trace: FileTrace) => F
   const others = activity.files.filter((file) => file.path !== path)
   const files = [...others, change(before)]
   if (files.length <= MAX_FILES) return { ...activity, files }
-  // A file that was only read is missed least; among those the one untouched for longest.
+  // Drops the oldest file that was only read, else the oldest.
   const victim = Math.max(
     files.findIndex((file) => file.changes === 0),
     0,
@@ -90,7 +90,7 @@ export const afterToolUse = (activity: Activity, use: ToolUse, root: string): Ac
 }
 
 /**
- * Adds what a step's snapshot saw change (OpenCode's `patch` part): what no tool accounts for, a shell command did.
+ * Adds the changes seen by a step's snapshot (OpenCode's `patch` part). Changes that no tool made count as a shell command's.
  *
  * @param files absolute paths, or relative to `root`
  */
@@ -105,9 +105,9 @@ export const afterSnapshot = (activity: Activity, files: readonly string[], root
   return next
 }
 
-/** What a program can know about a session without asking a model. */
+/** Facts about a session that need no model. */
 export type Facts = {
-  /** Compactions of this session up to now, the running one not counted. */
+  /** Compactions of this session so far, without a running one. */
   compactions: number
   activity: Activity
   todos: readonly Pick<Todo, "content" | "status">[]
@@ -134,13 +134,13 @@ const fileLine = (label: string, files: readonly FileTrace[], show: (file: FileT
 
 const GIT_LINE = /^- Git: branch (\S.*) at ([0-9a-f]{12})$/m
 
-/** Branch and HEAD (12 digits) out of a facts block. */
+/** Reads branch and HEAD (12 digits) from a facts block. */
 export const parseGitFact = (facts: string): GitState | undefined => {
   const [, branch, head] = GIT_LINE.exec(facts) ?? []
   return branch === undefined || head === undefined ? undefined : { branch, head }
 }
 
-/** The facts block: one markdown list under one heading. Never empty, since the count of compactions is always known. */
+/** Renders the facts block: a heading and a list. Never empty, since the number of compactions is always known. */
 export const renderFacts = ({ compactions, activity, todos, git }: Facts): string => {
   const open = todos.filter(isOpen)
   const shownTodos = open

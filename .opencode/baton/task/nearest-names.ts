@@ -1,4 +1,4 @@
-/** Edits (a letter added, removed or changed) from one name to the other. */
+/** Number of edits (a letter added, removed or changed) from one name to the other. */
 const distance = (from: string, to: string): number => {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at)
   for (let line = 0; line < from.length; line++) {
@@ -12,16 +12,16 @@ const distance = (from: string, to: string): number => {
   return row[to.length] ?? 0
 }
 
-/** A model's slip of the pen, not a novel. */
+/** Longer names are cut: a misspelt name is short. */
 const MAX_COMPARED_CHARACTERS = 100
 
-/** The names that look most like one, the nearest first. @param count how many at most */
+/** The most similar names, the nearest first. @param count how many at most */
 export const nearestNames = (name: string, known: readonly string[], count = 3): string[] => {
   const wanted = name.toLowerCase().slice(0, MAX_COMPARED_CHARACTERS)
   const lastSegment = wanted.slice(wanted.lastIndexOf("/") + 1)
   const score = (candidate: string): number => {
     const lower = candidate.toLowerCase().slice(0, MAX_COMPARED_CHARACTERS)
-    // `review` is meant for `skill/review`, however many letters that are.
+    // `review` means `skill/review`, however many letters they differ in.
     if (lower.slice(lower.lastIndexOf("/") + 1) === lastSegment) return 0
     return distance(wanted, lower)
   }

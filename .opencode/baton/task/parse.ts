@@ -1,4 +1,4 @@
-/** The least a message part must have for its text to be judged. OpenCode's `Part` fits. */
+/** The fields needed to judge the text of a message part. OpenCode's `Part` fits. */
 type TextPartLike = {
   readonly type: string
   readonly text?: string | undefined
@@ -7,8 +7,8 @@ type TextPartLike = {
 }
 
 /**
- * What the user wrote in one message: its text parts, one below the other, without those that OpenCode or a plugin
- * added (`synthetic`) and those the model never sees (`ignored`). Empty when there are none.
+ * Collects the user's text of one message: its text parts, joined by line breaks, without those that OpenCode or a plugin
+ * added (`synthetic`) and those the model never sees (`ignored`). Empty if there are none.
  *
  * Pass the parts of a user message only: an assistant's text parts look the same.
  */
@@ -18,31 +18,31 @@ export const collectUserText = (parts: readonly TextPartLike[]): string =>
     .map((part) => part.text ?? "")
     .join("\n")
 
-/** `opencode run "a b"` sends an argument with a blank in it as `"a b"`; a byte order mark comes with `$(cat file)`. */
+/** `opencode run "a b"` sends an argument that has a blank as `"a b"`; `$(cat file)` may add a byte order mark. */
 const OPENING = /^\uFEFF?"?\uFEFF?/
 
-/** A command's arguments without the quotes that `opencode run` puts around one that has a blank in it. */
+/** Removes the quotes that `opencode run` puts around an argument that has a blank. */
 export const unquoteArgument = (text: string): string => {
   const [, inner] = /^"((?:\\"|[^"])*)"$/s.exec(text.trim()) ?? []
   return inner === undefined ? text : inner.replaceAll('\\"', '"')
 }
 
-/** The lines of a text, whatever their line end: LF, CRLF or CR. */
+/** Splits a text at LF, CRLF or CR. */
 export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
 
 /**
- * The lines of a user's text without the quote that `opencode run` puts in front of the first. The quote it puts at
- * the end stays, since it can end any line (stdin follows on the next).
+ * The lines of a user's text without the quote that `opencode run` puts before the first. Its closing quote stays, since it
+ * can end any line (stdin follows on the next).
  */
 const userLines = (text: string): string[] => splitLines(text.replace(OPENING, ""))
 
-/** A line without trailing blanks and without the quote with which `opencode run` closes its argument. */
+/** Removes trailing blanks and the closing quote of `opencode run`. */
 const trimLineEnd = (line: string): string => {
   const trimmed = line.trimEnd()
   return trimmed.endsWith('"') ? trimmed.slice(0, -1).trimEnd() : trimmed
 }
 
-/** CommonMark's fences: three or more of one mark, indented by at most three; a closing one has nothing after it. */
+/** CommonMark's fences: three or more of one mark, indented by at most three; a closing fence has nothing after it. */
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)/s
 
 /** @returns the fence that is open after the line, `""` for none */
@@ -54,27 +54,27 @@ export const fenceAfter = (line: string, open: string): string => {
   return closes ? "" : open
 }
 
-// The `Task:` line: which text names a task (docs/prompts.md).
+// The `Task:` line, by which a text names a task (docs/prompts.md).
 //
-// A wrong task is worse than none, because its record is then written over. So a line counts only in the form the
-// role prompts use, at the first column: an indent, a `> ` or a list mark is how people quote somebody else's line.
+// A wrong task is worse than none, because its record is then overwritten. So a line counts only in the form of the role
+// prompts and at the first column: quoted lines have an indent, a `> ` or a list mark.
 
-/** Letters are spelled out because `i` together with `u` lets look-alikes such as U+017F through. */
+/** Letters are spelled out because `i` together with `u` accepts look-alikes such as U+017F. */
 const TASK_LINE = /^Task:[ \t\u00a0]*([A-Za-z]{2,})-([0-9A-Fa-f]{4,12})(?![\p{L}\p{M}\p{N}_]|[-./][\p{L}\p{N}_])/u
 
-/** The prefixes prog gives to tasks and epics. No word of any language starts `ts-`. */
+/** prog's prefixes of tasks and epics. No word of any language starts with `ts-`. */
 const PROG_PREFIXES: ReadonlySet<string> = new Set(["ts", "ep"])
 
-/** prog stores ids in lower case and looks them up exactly, so that is the one form Baton keeps. */
+/** prog stores ids in lower case and compares them exactly, so Baton keeps only that form. */
 const canonicalTaskID = (id: string): string => id.toLowerCase()
 
 /**
- * `re-added`, `de-faced` and `co-decade` have the form of an id. A hex part without a digit is therefore an id only
- * after one of prog's own prefixes, or when the line holds nothing else: `Task: re-added tests` names no task.
+ * `re-added`, `de-faced` and `co-decade` look like ids. A hex part without a digit is therefore an id only after one of
+ * prog's own prefixes, or if the line has nothing else: `Task: re-added tests` names no task.
  */
 const isWordLike = (prefix: string, hex: string): boolean => !PROG_PREFIXES.has(prefix.toLowerCase()) && !/\d/.test(hex)
 
-/** @returns the canonical id that one line names, or undefined; the line comes without its line end */
+/** @returns the canonical id that one line names, or undefined; the line has no line end */
 const parseTaskLine = (line: string): string | undefined => {
   const [matched, prefix, hex] = TASK_LINE.exec(line) ?? []
   if (matched === undefined || prefix === undefined || hex === undefined) return undefined
@@ -83,10 +83,10 @@ const parseTaskLine = (line: string): string | undefined => {
 }
 
 /**
- * The first line of a user's text that names a task, inside a code fence or not.
+ * Finds the first line of a user's text that names a task, inside a code fence or not.
  *
- * A message pasted without `> ` in front cannot be told from the user's own words; being later than the own line, it
- * loses. Linear in the length of the text.
+ * A message pasted without `> ` cannot be distinguished from the user's own words; it loses, since it comes after the user's
+ * line. Linear in the length of the text.
  *
  * @param text user-authored text, as `collectUserText` gives it
  */
@@ -98,7 +98,7 @@ export const parseTaskID = (text: string): string | undefined => {
   return undefined
 }
 
-/** Which prompt an agent works by; each is a file `prompts/<role>.md`. */
+/** The roles of agents; each has a prompt file `prompts/<role>.md`. */
 export const ROLES = ["worker", "planner"] as const
 
 export type Role = (typeof ROLES)[number]
@@ -109,15 +109,15 @@ const DEFAULT_ROLE: Role = "worker"
 /** `# Planner` or `# Planner Agent` and nothing else: `# Planner for the release` is the title of a document. */
 const ROLE_HEADING = /^#[ \t]+(Worker|Planner)(?:[ \t]+[Aa]gent)?(?:[ \t]+#+)?$/
 
-/** @returns the role that one line's heading states, or undefined; knows nothing of fences */
+/** @returns the role in one line's heading, or undefined; ignores fences */
 const parseRoleHeading = (line: string): Role | undefined => {
   const title = ROLE_HEADING.exec(trimLineEnd(line))?.[1]?.toLowerCase()
   return ROLES.find((role) => role === title)
 }
 
 /**
- * The role that a user's text states: its first role heading at the start of a line and outside code fences.
- * Undefined when there is none. Linear in the length of the text.
+ * Finds the role in a user's text: its first role heading at the start of a line and outside code fences. Undefined if there
+ * is none. Linear in the length of the text.
  *
  * @param text user-authored text, as `collectUserText` gives it
  */
@@ -131,16 +131,16 @@ export const parseRole = (text: string): Role | undefined => {
   return undefined
 }
 
-/** What a user's message says about itself: the task it is about, and the role in which to work on it. */
+/** The task and role that a user's message names. */
 export type ParsedTask = {
   readonly taskID: string
   readonly role: Role
-  /** A heading states the role; without one it is the default, and no protocol is asked for. */
+  /** True if a heading states the role; otherwise it is the default, and no protocol is requested. */
   readonly hasRoleHeading: boolean
 }
 
 /**
- * Reads task and role out of a user's text. The contract with the prompts: docs/prompts.md.
+ * Reads task and role from a user's text. The contract with the prompts: docs/prompts.md.
  *
  * @param text user-authored text, as `collectUserText` gives it; synthetic, assistant and tool text must not be in it
  * @returns undefined when no line names a task; the id is in lower case
@@ -152,10 +152,10 @@ export const parseTask = (text: string): ParsedTask | undefined => {
   return { taskID, role: role ?? DEFAULT_ROLE, hasRoleHeading: role !== undefined }
 }
 
-/** The last line of a role prompt; what the user adds comes after it. */
+/** The last line of a role prompt; the user's additions follow it. */
 const BRIEF_MARKER = /^<!--[ \t]*baton:brief[ \t]*-->$/
 
-/** Takes back what `opencode run "a b"` does to its argument: quotes around it, a backslash before each inner one. */
+/** Undoes the quoting of `opencode run "a b"`: quotes around the argument, a backslash before each inner one. */
 const unwrapRunQuotes = (text: string): string => {
   const trimmed = text.trim()
   const inner = trimmed.slice(1, -1)
@@ -165,11 +165,11 @@ const unwrapRunQuotes = (text: string): string => {
 }
 
 /**
- * The user's own words in the message that opened a task: everything but the role prompt, which is known from its
+ * Extracts the user's own words from the message that opened a task: everything but the role prompt, which is known from its
  * file and would fill the task block. The role prompt reaches from its heading to the line `<!-- baton:brief -->`.
  *
  * @param text user-authored text, as `collectUserText` gives it
- * @returns the text as the user typed it when it has no such span; `""` when it is a role prompt and nothing else
+ * @returns the text as typed if it has no role prompt; `""` if it has nothing else
  */
 export const extractBrief = (text: string): string => {
   const typed = unwrapRunQuotes(text)

@@ -8,29 +8,29 @@ export type PromptName = "handoff" | "handoff-command" | "worker" | "planner"
 
 /** Paths are relative to the project, with slashes. */
 export type PromptFile =
-  /** `foreign` is a file of that name that would come first and is the project's own. */
+  /** `foreign` is the project's own file of that name in the folder that comes first. */
   | { readonly kind: "text"; readonly path: string; readonly text: string; readonly foreign?: string }
-  /** The project's own: it has no contract comment. */
+  /** A file of the project: it has no contract comment. */
   | { readonly kind: "foreign"; readonly path: string }
-  /** `reason` is a clause for a person: what was found and what was expected. */
+  /** `reason` is a clause for the user: what was found and what was expected. */
   | { readonly kind: "unusable"; readonly path: string; readonly reason: string }
 
 export type PromptFiles = {
-  /** Reads the file anew at each call, so that an edit counts at the next compaction. Never rejects. */
+  /** Reads the file at each call, so that an edit takes effect at the next compaction. Never rejects. */
   read(name: PromptName): Promise<PromptFile>
-  /** The same without waiting for anything else, for a caller that OpenCode asks synchronously. */
+  /** Reads synchronously, for a caller that OpenCode calls synchronously. */
   readNow(name: PromptName): PromptFile
 }
 
-/** More than this is not a prompt but an accident. */
+/** A larger file is taken for a mistake. */
 export const PROMPT_LIMIT_BYTES = 65_536
 
-/** Where a prompt is looked for, in this order. */
+/** The folders of prompts, in search order. */
 const FOLDERS = ["prompts", ".opencode/prompts"] as const
 
-/** The second form is that of the role prompts that came with 0.1.0; docs/prompts.md. */
+/** The second form is from the role prompts of 0.1.0; see docs/prompts.md. */
 const CONTRACT_COMMENT = /^<!--[ \t]*(?:baton:|Machine-read by \.opencode\/plugins\/)/m
-/** It tells Baton whose the file is; the model needs none of it. */
+/** Marks the file as Baton's; the model does not need it. */
 const HANDOFF_COMMENT_LINES = /^<!--[ \t]*baton:handoff\b.*-->[ \t]*(?:\n|$)/gm
 
 const ABSENT = "it does not exist"
@@ -52,7 +52,7 @@ const withinLimit = (buffer: Uint8Array, length: number): Uint8Array => {
   return buffer.subarray(0, length)
 }
 
-/** Reads one byte more than the limit at most, whatever size the file claims or grows to. */
+/** Reads at most one byte over the limit, however large the file is or becomes. */
 const readBounded = async (file: FileHandle): Promise<Uint8Array> => {
   const buffer = new Uint8Array(PROMPT_LIMIT_BYTES + 1)
   let length = 0
@@ -92,7 +92,7 @@ const readRegularFileNow = (path: string): Uint8Array => {
   }
 }
 
-/** The decoder drops a byte order mark; LF is the one line end that leaves. */
+/** The decoder drops a byte order mark. All line ends become LF. */
 const decodePrompt = (bytes: Uint8Array): string => {
   let text: string
   try {
@@ -109,7 +109,7 @@ const requireWords = (text: string): string => {
   return text
 }
 
-/** Whether a text is Baton's prompt, and not a file of the project's that has the same name. */
+/** Tells Baton's prompt from a file of the project with the same name. */
 export const hasContractComment = (text: string): boolean => CONTRACT_COMMENT.test(text)
 
 const judge = (name: PromptName, path: string, bytes: Uint8Array): PromptFile => {
@@ -131,7 +131,7 @@ const refuse = (path: string, error: unknown): PromptFile => ({
   reason: describeReason(error),
 })
 
-/** Of two files that are both no prompt of Baton's, the one to tell of: a broken one, then one of the project's. */
+/** Selects which of two files without a prompt of Baton's to report: a broken one, then one of the project. */
 const worthTelling = (first: PromptFile, second: PromptFile): PromptFile => {
   const files = [first, second]
   const isBroken = (file: PromptFile) => file.kind === "unusable" && file.reason !== ABSENT
@@ -144,11 +144,11 @@ const choose = (first: PromptFile, second: PromptFile): PromptFile => {
 }
 
 /**
- * The prompts a user may edit, in the folder `prompts` of a project, or in `.opencode/prompts` where the project has
- * its own files in the first.
+ * Creates the reader of the prompts that a user may edit: in the project's folder `prompts`, or in `.opencode/prompts` if the
+ * project has its own files in the first.
  *
- * A file is read up to `PROMPT_LIMIT_BYTES`, a named pipe or device is refused without being read, and a symbolic
- * link is followed: sharing prompts between projects is the user's own choice. A deadline is the caller's.
+ * A file is read up to `PROMPT_LIMIT_BYTES`. Named pipes and devices are refused before reading. Symbolic links are followed,
+ * so that users can share prompts between projects. The caller sets a deadline.
  *
  * @param root absolute path of the folder that holds `.opencode` and `prompts`
  */
@@ -182,25 +182,25 @@ export const createPromptFiles = ({ root }: { root: string }): PromptFiles => {
   }
 }
 
-// The role's compressed protocol: the section of a role prompt that goes into the task block, so that an agent still
-// knows how to work after a compaction. It is read from the prompt so that there is no second copy to drift.
+// The role's compressed protocol: the section of a role prompt that goes into the task block, so that an agent still knows
+// how to work after a compaction. It is read from the prompt, so that no second copy can differ.
 
-/** Markers are whole lines, so that a sentence may name them. */
+/** Markers are whole lines, so that a sentence may mention them. */
 const OPENING_MARKER = /^<!--[ \t]*baton:protocol[ \t]*-->$/
 const CLOSING_MARKER = /^<!--[ \t]*\/baton:protocol[ \t]*-->$/
 
 const TASK_ID_PLACEHOLDER = /\{\{[ \t]*task_id[ \t]*\}\}/g
 
-/** Puts the task's id where a prompt says `{{task_id}}`; nothing else in the text changes. */
+/** Replaces `{{task_id}}` in a prompt with the task's id. */
 export const fillTaskID = (text: string, taskID: string): string => text.replace(TASK_ID_PLACEHOLDER, () => taskID)
 
 /**
- * The text between `<!-- baton:protocol -->` and `<!-- /baton:protocol -->`, each on a line of its own, trimmed, with
- * `{{task_id}}` filled in and LF line ends.
+ * Extracts the text between `<!-- baton:protocol -->` and `<!-- /baton:protocol -->`, each on a line of its own. The result
+ * is trimmed, with `{{task_id}}` filled in and LF line ends.
  *
  * @param markdown a role prompt (prompts/worker.md or planner.md)
- * @returns undefined when a marker is missing or the section is empty: use `builtInProtocol`. Of two openings before
- *   one closing the later counts, since the earlier was never closed; of two sections the first counts
+ * @returns undefined if a marker is missing or the section is empty: use `builtInProtocol`. Of two opening markers before one
+ *   closing marker the later counts; of two sections the first counts
  */
 export const extractProtocol = (markdown: string, { taskID }: { taskID: string }): string | undefined => {
   let section: string[] | undefined

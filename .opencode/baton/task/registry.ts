@@ -6,16 +6,16 @@ import { messagePages, type Sessions, type StoredMessage } from "../host/session
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type Role } from "./parse.ts"
 
-/** How a session came to its task. */
+/** The source of a session's task. */
 type BindingOrigin = "message" | "parent" | "history"
 
-/** A session's task identity: what stays when its context goes. */
+/** A session's task, which is kept when its context is lost. */
 export type SessionTask = {
   version: 1
   sessionID: string
   taskID: string
   role: Role
-  /** The user's text states the role, and with it asks for the role's protocol. */
+  /** True if the user's text states the role and so asks for its protocol. */
   hasRoleHeading: boolean
   /** The user's message that set the work, verbatim; for a child session its own first message. */
   brief: string
@@ -24,7 +24,7 @@ export type SessionTask = {
   boundAt: string
 }
 
-/** A brief is kept verbatim up to this many characters: four times what a prompt ever shows of it. */
+/** A brief is kept verbatim up to this length: four times what a prompt shows of it. */
 const STORED_BRIEF_CHARACTERS = 24_000
 
 export const sessionTaskSchema = (z: Zod): ZodType<SessionTask> =>
@@ -40,16 +40,16 @@ export const sessionTaskSchema = (z: Zod): ZodType<SessionTask> =>
     boundAt: z.string(),
   })
 
-/** The bindings of a project's sessions, under `.opencode/state/tasks`, where every feature finds them. */
+/** The bindings of a project's sessions, under `.opencode/state/tasks`, shared by all features. */
 export const createSessionTasks = (deps: { state: StateFolder; log: Log }): JsonStore<SessionTask> =>
   createJsonStore({ ...deps, folder: "tasks", schema: sessionTaskSchema })
 
-/** A page is small enough to cost 5–35 ms whatever the session's length (measured at 10,000 messages on 1.18.33). */
+/** A page of this size takes 5–35 ms in a session of any length (measured at 10,000 messages on 1.18.33). */
 const PAGE_MESSAGES = 50
 
 type HistorySearch =
   | { kind: "found"; task: ParsedTask; text: string }
-  /** `isComplete`: everything was read. `firstText`: the oldest user text that was read. */
+  /** `isComplete`: the whole history was read. `firstText`: the oldest user text that was read. */
   | { kind: "nothing"; isComplete: boolean; firstText?: string }
   | { kind: "failed"; reason: string }
 
@@ -77,7 +77,7 @@ const oldestUserText = (messages: readonly StoredMessage[]): string | undefined 
 /**
  * Finds a session's newest `Task:` line in its stored messages, page by page from the newest back, until `isOver()`.
  *
- * For a session that was running before the bundle was there. Never reads the whole history at once.
+ * For a session that started without the bundle. Never reads the whole history at once.
  */
 const searchHistory = async (
   sessions: Pick<Sessions, "messages">,
@@ -97,16 +97,16 @@ const searchHistory = async (
   return { kind: "nothing", isComplete, ...(firstText === undefined ? {} : { firstText }) }
 }
 
-/** Which task a session works on. No call throws. */
+/** Keeps the task of each session. No call throws. */
 export type TaskRegistry = {
-  /** A user's message arrived; `text` is what the user wrote of it. Resolves when the binding is stored. */
+  /** Handles a user's message; `text` is the user's own text. Resolves when the binding is stored. */
   userMessage(sessionID: string, text: string): Promise<void>
-  /** Adds to the brief what the user asked an earlier session on the same task for, unless it is there. */
+  /** Adds the user's request from an earlier session on the same task to the brief, unless it is there. */
   addToBrief(sessionID: string, taskID: string, text: string): Promise<void>
   sessionCreated(sessionID: string, parentID: string | undefined): void
-  /** The binding from memory, disk, the parent or the history, in this order. */
+  /** Finds the binding in memory, on disk, at the parent or in the history, in this order. */
   find(sessionID: string): Promise<SessionTask | undefined>
-  /** The binding as far as memory knows it. */
+  /** The binding, if it is in memory. */
   cached(sessionID: string): SessionTask | undefined
   forget(sessionID: string): Promise<void>
 }
@@ -116,25 +116,25 @@ type TaskRegistryDeps = {
   sessions: Pick<Sessions, "messages" | "parent">
   log: Log
   now: () => Date
-  /** How long a search of the history may go on, in milliseconds. */
+  /** Milliseconds that a search of the history may take. */
   searchDeadlineMs?: number
 }
 
 const SEARCH_DEADLINE_MS = 5_000
-/** Deeper than any honest delegation; a cycle in damaged data ends here. */
+/** Deeper than any real delegation; a cycle in damaged data ends here. */
 const MAX_ANCESTORS = 16
 
-/** What memory has of one session; all of it can be found again. */
+/** Cached data of one session; all of it can be found again. */
 type Entry = {
   binding?: SessionTask
-  /** Everything was read, and no task is there. */
+  /** Everything was read without finding a task. */
   hasNoTask?: true
-  /** null: it has none. */
+  /** null: a root session. */
   parentID?: string | null
-  /** The first message of a child that was born here. */
+  /** The first message of a child session that was created in this process. */
   brief?: string
   searching?: Promise<SessionTask | undefined>
-  /** One write at a time: of two at once the older binding might be the last to be renamed into place. */
+  /** The running write. Writes wait for each other, since of two at once the older binding might be renamed into place last. */
   storing?: Promise<unknown>
 }
 
@@ -219,7 +219,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return stored
   }
 
-  /** What the nearest ancestor with a task works on. */
+  /** Finds the binding of the nearest ancestor with a task. */
   const findInherited = async (sessionID: string): Promise<{ binding?: SessionTask; isCertain: boolean }> => {
     const seen = new Set([sessionID])
     let isCertain = true
@@ -258,7 +258,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return page.kind === "nothing" ? (page.firstText ?? "") : page.kind === "found" ? page.text : ""
   }
 
-  /** A message that bound the session while the search ran is newer than what the search found. */
+  /** A message that bound the session during the search is newer than the search's result. */
   const bindFound = async (sessionID: string, found: Extract<Found, { kind: "task" }>): Promise<SessionTask> =>
     entryOf(sessionID).binding ?? (await bind(sessionID, found.task, found.text, found.origin))
 
@@ -292,7 +292,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       if (typeof session.parentID === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
       const task = parseTask(text)
       if (!task) {
-        // In the background: a search may page through a long history, and the user's message must not wait for it.
+        // In the background: a search may read a long history, and the user's message must not wait for it.
         void find(sessionID)
         return
       }
@@ -300,7 +300,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       const isSame =
         before?.taskID === task.taskID &&
         before.origin !== "parent" &&
-        // A line that names the task again, without a heading, leaves the role as it is.
+        // Naming the task again without a heading does not change the role.
         (!task.hasRoleHeading || (before.hasRoleHeading && before.role === task.role))
       if (isSame) session.binding = before
       else await bind(sessionID, task, text, "message", before)
