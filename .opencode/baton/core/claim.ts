@@ -2,9 +2,9 @@ import { sep } from "node:path"
 
 /** Tells which of several loaded copies of the bundle serves a project's feature. */
 export type BundleClaim = {
-  /** The folder of another copy that was loaded before this one. */
+  /** The folder of a copy that was loaded before this one. */
   readonly other: string | undefined
-  /** Whether this copy serves; asked at every hook, since a later copy may outrank this one. */
+  /** Tells whether this copy serves. Asked at every hook, since a later copy may take precedence. */
   isActive(): boolean
   release(): void
 }
@@ -22,11 +22,12 @@ const claims = (): Map<string, Holder> => {
 const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}${sep}`)
 
 /**
- * OpenCode loads a global and a project copy side by side; both would answer every hook. The claim lives on globalThis,
- * because two copies are two module instances, and is keyed by directory, because one server serves several projects.
+ * Claims a feature for this copy of the bundle: OpenCode loads a global and a project copy side by side, and both would
+ * answer every hook. The claim is kept on globalThis, because two copies are two module instances, and by directory, because
+ * one server serves several projects.
  *
- * The copy inside the project outranks any other; otherwise the first one loaded serves. The same copy loaded again
- * (OpenCode re-initialises a directory) takes over from its earlier self.
+ * The copy inside the project takes precedence; otherwise the first one loaded serves. When the same copy is loaded again
+ * (OpenCode re-initialises a directory), the new instance takes over.
  */
 export const claimBundle = (options: {
   feature: string

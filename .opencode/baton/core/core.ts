@@ -8,17 +8,17 @@ import { hasPendingRecords } from "../ledger/pending-records.ts"
 import { claimBundle } from "./claim.ts"
 import type { Services } from "./services.ts"
 
-/** `opencode run` waits for dispose on newer versions: it must end no later than 1 s after it would have. */
+/** `opencode run` waits for dispose on newer versions, and may end at most 1 s later because of it. */
 const DISPOSE_DEADLINE_MS = 700
-/** Of that, for the features side by side; the rest delivers what they left in the outbox. */
+/** The part of it for the features, which stop in parallel; the rest is for delivering the outbox. */
 const STOP_DEADLINE_MS = 400
 
 type Decide<Input, Output> = (input: Input, output: Output) => Promise<Change | undefined>
 
-/** One feature of one directory: its log, its claim, and its hooks, which can neither fail nor hold up OpenCode. */
+/** A feature of one directory: its log, its claim, and its hooks, which can neither fail nor block OpenCode. */
 export type Feature = {
   readonly log: Log
-  /** Whether this copy of the bundle serves the feature here. Every hook asks by itself. */
+  /** Tells whether this copy of the bundle serves the feature here. Each hook checks it, too. */
   isActive(): boolean
   /** @param fallback see guardHook */
   hook<Input, Output>(
@@ -28,14 +28,14 @@ export type Feature = {
     fallback?: (input: Input, output: Output) => void,
   ): (input: Input, output: Output) => Promise<void>
   observer(observe: (event: Event) => Promise<void> | undefined): NonNullable<Hooks["event"]>
-  /** @param what is missing from OpenCode when it fails, for the log */
+  /** @param what the part that OpenCode lacks after a failure, for the log */
   config(
     what: string,
     setUp: (config: Parameters<NonNullable<Hooks["config"]>>[0]) => Promise<void>,
   ): NonNullable<Hooks["config"]>
   /** @param names for the log */
   tools(names: string, create: Parameters<typeof guardTools>[2]): ReturnType<typeof guardTools>
-  /** The dispose hook. @param stop saves what can be saved within 400 ms; what takes longer goes on alone */
+  /** The dispose hook. @param stop saves state within 400 ms; longer work continues in the background */
   dispose(stop: () => Promise<void>): () => Promise<void>
 }
 
@@ -47,9 +47,9 @@ export type Instance = {
   readonly root: string
 }
 
-/** What the features of an instance share. */
+/** The parts that all features of an instance share. */
 export type Core = Instance & {
-  /** Everything with a state: loaded at first use, once. */
+  /** The stateful services, loaded once at the first use. */
   readonly services: Lazy<Services>
   feature(name: string): Feature
 }
@@ -59,7 +59,7 @@ type Served = { readonly log: Log; readonly stop: () => Promise<void>; readonly 
 const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
   const { client, directory, worktree } = input
   const projectRoot = findProjectRoot(directory, worktree)
-  // Outside git OpenCode calls the file system's root the worktree.
+  // Outside git OpenCode's worktree is the root of the file system.
   const root = worktree === "/" ? directory : worktree
   const coreLog = createLog(client, "core")
   const report = (message: string, error: unknown): void => coreLog.error(message, { error: describeError(error) })
@@ -90,13 +90,13 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
     if (cores.get(directory)?.input.client === client) cores.delete(directory)
   }
 
-  /** OpenCode ends its features one after the other, so that their waits would add up: the first call ends them all. */
+  /** Ends all features at the first call: OpenCode disposes them one after the other, so that their waits would add up. */
   const end = (): Promise<void> => {
     ended ??= endAll()
     return ended
   }
 
-  /** Records that an earlier process left are delivered with the first session, whatever it works on. */
+  /** Delivers the records of an earlier process at the first session, which may work on any task. */
   const deliverPending = (): void => {
     if (hasLooked) return
     hasLooked = true
@@ -125,7 +125,7 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
         ),
       observer: (observe) =>
         guardObserver(log, "event", ({ event }) => {
-          // Where it calls no dispose (1.2.15, 1.14.41) this is the last that is heard of OpenCode.
+          // Versions that do not call dispose (1.2.15, 1.14.41) send this as the last event.
           if (event.type === "server.instance.disposed") return end()
           if (!claim.isActive()) return undefined
           if (event.type === "session.created") deliverPending()
@@ -146,16 +146,16 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
   return { input, projectRoot, root, services, feature, end }
 }
 
-/** By directory; an entry holds as long as OpenCode's client is the same object, which is made once an instance. */
+/** Cores by directory. An entry is valid as long as OpenCode's client is the same object, which is created once per instance. */
 const cores = new Map<string, ReturnType<typeof createCore>>()
 
-/** The core of a plugin's directory: the same for all features of one instance of OpenCode. */
+/** Gets the core of a plugin's directory: the same for all features of one instance of OpenCode. */
 export const openCore = (input: PluginInput): Core => {
   const known = cores.get(input.directory)
   if (known?.input.client === input.client) return known
   const core = createCore(input)
   cores.set(input.directory, core)
-  // 1.3.2 starts a directory anew without telling the plugins it had.
+  // 1.3.2 restarts a directory without telling its plugins.
   void known?.end()
   return core
 }

@@ -11,12 +11,12 @@ import { hasPendingRecords } from "../ledger/pending-records.ts"
 import { createPromptFiles, type PromptFiles } from "../task/prompts.ts"
 import { createSessionTasks, createTaskRegistry, type SessionTask, type TaskRegistry } from "../task/registry.ts"
 
-/** What has a state, once for all features of a directory. */
+/** The stateful services of a directory, shared by all features. */
 export type Services = {
   readonly state: StateFolder
-  /** One second a call; a tool that may wait longer makes itself one. */
+  /** One second per call; a tool that may wait longer creates its own. */
   readonly sessions: Sessions
-  /** For git and all but prog, which goes through Bun's `$` where it is there. */
+  /** For git and other programs; prog runs through Bun's `$` if it exists. */
   readonly run: RunProcess
   readonly bindings: JsonStore<SessionTask>
   readonly tasks: TaskRegistry
@@ -27,7 +27,7 @@ export type Services = {
 
 type ServicesDeps = { readonly input: PluginInput; readonly projectRoot: string; readonly log: Log }
 
-/** The outbox is loaded where a record waits or is made. */
+/** Loads the outbox when a record is waiting or added. */
 const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): Outbox => {
   const load = lazy(create)
   const mayHold = (): boolean => load.current !== undefined || hasPendingRecords(projectRoot)
@@ -55,7 +55,7 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
     const { createOutbox } = await import("../ledger/outbox.ts")
     return createOutbox({ ledger, state, log, now })
   })
-  // Records that an earlier process could not deliver go first.
+  // Delivers records that an earlier process could not deliver.
   void outbox.drain()
   return {
     state,
