@@ -4,7 +4,7 @@ import { copiesCheck, dependenciesCheck, openCodeCheck, pluginsCheck, switchesCh
 import { databaseCheck, ledgerCheck, outboxCheck, stateCheck } from "./checks/records.ts"
 import type { Check } from "./report.ts"
 
-/** In the order a person reads them: the host, the bundle, what the model reads, the records. */
+/** In the order of the report: the host, the bundle, what the model reads, the records. */
 export const CHECKS: readonly Check[] = [
   openCodeCheck,
   switchesCheck,

@@ -1,6 +1,6 @@
 /**
- * Run as a child of doctor, one for each plugin file: imports it as OpenCode would and prints what it exports as one line
- * of JSON, `{"exports": {name: type}}` or `{"error": message}`. Nothing of the plugin is called.
+ * Run as a child process of doctor for each plugin file: imports it as OpenCode would and prints its exports as one line of
+ * JSON, `{"exports": {name: type}}` or `{"error": message}`. Calls nothing of the plugin.
  */
 import * as nodeModule from "node:module"
 import { pathToFileURL } from "node:url"
@@ -11,8 +11,8 @@ const plugin = pathToFileURL(path).href
 type Load = (url: string, context: object, next: (url: string, context: object) => unknown) => unknown
 
 /**
- * Node takes the nearest package.json's word for what a `.ts` file is, and a project's may say "commonjs". OpenCode puts
- * one without that word into `.opencode` before it loads plugins; a project where it never ran has none yet.
+ * Tells Node that the plugin is an ES module: Node follows the nearest package.json, and a project's may say "commonjs".
+ * OpenCode adds one without a type to `.opencode` before it loads plugins, but a project that never ran it has none.
  */
 const load: Load = (url, context, next) =>
   next(url, url === plugin && plugin.endsWith(".ts") ? { ...context, format: "module-typescript" } : context)

@@ -1,4 +1,4 @@
-/** `baton doctor`. Exits 0 when nothing is broken, 1 when something is, 2 for a wrong command line. */
+/** `baton doctor`. Exits with 0 if nothing is broken, 1 if something is, 2 for a wrong command line. */
 
 import { statSync } from "node:fs"
 import { mkdtemp, realpath, rm } from "node:fs/promises"

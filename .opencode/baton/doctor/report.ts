@@ -5,17 +5,17 @@ import type { RunProcess } from "../host/process.ts"
 
 type Status = "ok" | "warning" | "broken"
 
-/** What one look found. `fix` says what a person can do about it; an `ok` needs none. */
+/** A result of a check. `fix` tells the user what to do about it; an `ok` needs none. */
 export type Observation =
   | { readonly status: "ok"; readonly message: string }
   | { readonly status: "warning" | "broken"; readonly message: string; readonly fix: string }
 
-/** An observation under the id of the check that made it; the ids are listed in docs/doctor.md. */
+/** An observation with the id of its check; the ids are listed in docs/doctor.md. */
 type Finding = { readonly id: string; readonly status: Status; readonly message: string; readonly fix?: string }
 
-/** What the checks may look at. Nothing of it may be changed, apart from `scratch`. */
+/** The input of the checks. They may change nothing but `scratch`. */
 export type Context = {
-  /** Absolute path of the project: the folder that holds `.opencode`, or would. */
+  /** Absolute path of the project: the folder that has, or would have, `.opencode`. */
   readonly root: string
   readonly home: string
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -26,9 +26,9 @@ export type Context = {
 
 export type Check = {
   readonly id: string
-  /** Has nothing to say about a project without Baton. */
+  /** Skipped for a project without Baton. */
   readonly needsBundle?: true
-  /** May throw: the report turns that into a finding of its own. */
+  /** May throw: the report turns the error into a finding. */
   readonly run: (subject: Context) => Promise<readonly Observation[]>
 }
 
@@ -38,7 +38,7 @@ export const warning = (message: string, fix: string): Observation => ({ status:
 
 export const broken = (message: string, fix: string): Observation => ({ status: "broken", message, fix })
 
-/** The document that `--json` prints; its shape is described in docs/doctor.md. */
+/** The output of `--json`, as described in docs/doctor.md. */
 export type Report = {
   /** Version of this shape, raised when a field changes its meaning. */
   readonly version: 1
@@ -49,7 +49,7 @@ export type Report = {
 
 const CHECK_DEADLINE_MS = 30_000
 
-/** A check that fails or hangs is itself a finding: the other checks still tell what they see. */
+/** Turns an error or a timeout of a check into a finding, so that the other checks still report. */
 const examine = async (check: Check, subject: Context, deadlineMs: number): Promise<readonly Observation[]> => {
   const fix = "Report it with this message; the other findings stand."
   let timer: NodeJS.Timeout | undefined
@@ -65,7 +65,7 @@ const examine = async (check: Check, subject: Context, deadlineMs: number): Prom
   }
 }
 
-/** Runs every check, side by side, and keeps their order. */
+/** Runs all checks in parallel and keeps their order. */
 export const createReport = async (
   subject: Context,
   checks: readonly Check[],
@@ -88,12 +88,12 @@ export const createReport = async (
 
 const COLORS: Record<Status, number> = { ok: 32, warning: 33, broken: 31 }
 
-/** A path or a program's words may hold anything; a terminal must not act on it. */
+/** Removes control characters from paths and program output, since a terminal would act on them. */
 const printable = (text: string): string => text.replace(/\p{Cc}+/gu, " ")
 
 export const renderJSON = (report: Report): string => `${JSON.stringify(report, null, 2)}\n`
 
-/** One line a finding, its fix below it, a count at the end. */
+/** One line per finding, its fix below it, a count at the end. */
 export const renderText = (report: Report, options: { color: boolean }): string => {
   const idWidth = Math.max(0, ...report.findings.map((finding) => finding.id.length))
   const paint = (status: Status, text: string) => (options.color ? `\u001b[${COLORS[status]}m${text}\u001b[0m` : text)
@@ -111,7 +111,7 @@ export const renderText = (report: Report, options: { color: boolean }): string 
 export type DoctorRequest = { readonly directory: string | undefined; readonly json: boolean }
 
 /**
- * `[DIR] [--json]`; what follows `--` is a folder even when it starts with a dash. The launcher answers `--help`.
+ * Parses `[DIR] [--json]`; an argument after `--` is a folder even if it starts with a dash. The launcher answers `--help`.
  *
  * @throws an Error that says what was expected and what was received
  */

@@ -14,7 +14,7 @@ import { listPending } from "../../pass-over/worktree/restore-pass.ts"
 import type { PendingPass } from "../../pass-over/worktree/worktree.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
-/** Where OpenCode looks for a command; one of the name keeps it, and Baton's is called otherwise. */
+/** Command files of the project; if one exists, Baton's command gets another name. */
 const OWN_COMMAND_FILES = [".opencode/command/handoff.md", ".opencode/commands/handoff.md"]
 
 const judgeName = (root: string): readonly Observation[] => {
@@ -53,7 +53,7 @@ const judgeWriter = async ({ root, environment }: Context): Promise<Observation>
     variable: environment[WRITER_VARIABLE],
     setting: liveState.writer,
     c2c: (await findExecutables("c2c", environment.PATH))[0],
-    // Whatever runs OpenCode; the other checks say whether it is there.
+    // Any name will do: other checks tell whether OpenCode is there.
     runtime: "opencode",
     script: join(root, ".opencode/baton/live-state/state-writer.ts"),
     directory: root,

@@ -25,7 +25,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
 
 const step = (crc: number, byte: number): number => ((crc << 8) ^ (TABLE[(crc >>> 24) ^ byte] ?? 0)) >>> 0
 
-/** What `cksum < file` prints, as the manifest of scripts/install keeps it: the checksum and the size in bytes. */
+/** The output of `cksum < file`, which the manifest of scripts/install holds: the checksum and the size in bytes. */
 export const posixChecksum = (bytes: Uint8Array): { readonly crc: number; readonly size: number } => {
   let crc = 0
   for (const byte of bytes) crc = step(crc, byte)
@@ -37,9 +37,9 @@ export const posixChecksum = (bytes: Uint8Array): { readonly crc: number; readon
 const MANIFEST_PATH = ".opencode/baton/.manifest"
 
 type Manifest = {
-  /** Baton's version as the first line tells it; undefined when it does not. */
+  /** Baton's version from the first line; undefined if it has none. */
   readonly version: string | undefined
-  /** By path, relative to the project. A run that was interrupted leaves two sums for one path. */
+  /** By path, relative to the project. An interrupted installation leaves two checksums for one path. */
   readonly files: ReadonlyMap<string, readonly { readonly crc: number; readonly size: number }[]>
 }
 
@@ -57,7 +57,7 @@ export const parseManifest = (text: string): Manifest => {
   return { version: /^#.* Baton (\d\S*)$/m.exec(text)?.[1], files }
 }
 
-/** @returns undefined when the project has none: a checkout, or a copy made by hand */
+/** @returns undefined if the project has none: a checkout, or a manual copy */
 const readManifest = async (root: string): Promise<Manifest | undefined> => {
   try {
     return parseManifest(await readFile(join(root, MANIFEST_PATH), "utf8"))
@@ -88,13 +88,13 @@ const stateOf = async (path: string, sums: readonly { crc: number; size: number 
 const name = (paths: readonly string[]): string =>
   paths.length <= 5 ? paths.join(", ") : `${paths.slice(0, 5).join(", ")} and ${paths.length - 5} more`
 
-/** A file in a folder of prompts, without the comment that makes it Baton's. */
+/** Tells whether a file in a prompts folder is the project's own: it lacks Baton's comment. */
 const isProjectsOwn = async (root: string, path: string): Promise<boolean> => {
   if (!PROMPT.test(path)) return false
   try {
     return !hasContractComment(await readFile(join(root, path), "utf8"))
   } catch {
-    // Gone or unreadable: there is nothing of the user's to lose, and the check of prompts tells of it.
+    // Missing or unreadable: nothing of the user's can be lost, and the prompts check reports it.
     return false
   }
 }
@@ -155,7 +155,7 @@ const withoutManifest = ({ root }: Context): Observation =>
         "Run scripts/install with this folder from a checkout.",
       )
 
-/** Files against the manifest of scripts/install. A file the user changed is information, not a fault. */
+/** Compares files with the manifest of scripts/install. A file that the user changed is information, not a fault. */
 export const filesCheck: Check = {
   id: "files",
   run: async (subject) => {
@@ -179,7 +179,7 @@ export const settingsCheck: Check = {
 
 const EXAMPLE_ID = "ts-0a1b2c"
 
-/** Both sides of docs/prompts.md: what a role prompt must hold so that Baton finds task, role and protocol in it. */
+/** Checks a role prompt against docs/prompts.md: Baton must find task, role and protocol in it. */
 const judgeRolePrompt = (role: Role, file: string, text: string): readonly Observation[] => {
   const task = parseTask(fillTaskID(text, EXAMPLE_ID))
   const found: Observation[] = []
@@ -200,7 +200,7 @@ const judgeRolePrompt = (role: Role, file: string, text: string): readonly Obser
   return found.length > 0 ? found : [ok(`${file} states task, role and protocol`)]
 }
 
-/** Without `$ARGUMENTS` OpenCode puts the goal at the end; without the tool's name the model may only talk. */
+/** Without `$ARGUMENTS` OpenCode appends the goal; without the tool's name the model may answer without calling it. */
 const judgeCommandPrompt = (file: string, text: string): Observation => {
   const missing = ["$ARGUMENTS", "handoff_session"].filter((word) => !text.includes(word))
   if (missing.length === 0) return ok(`${file} is the template of /handoff`)

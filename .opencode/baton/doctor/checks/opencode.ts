@@ -5,7 +5,7 @@ import { isNotFound } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
-/** The oldest version every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */
+/** The oldest version that every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */
 const OLDEST = [1, 2, 15] as const
 const RANGE = "1.2.15 or newer, below 2"
 const VERSION_DEADLINE_MS = 20_000
@@ -22,7 +22,7 @@ const locate = async ({ environment, home }: Context): Promise<Located> => {
     const message = `BATON_OPENCODE is '${named}', which is not a program`
     return { problem: broken(message, "Set BATON_OPENCODE to OpenCode's binary, or unset it.") }
   }
-  // The plugins set it for the agent's shell: the OpenCode that is running.
+  // The plugins set it for the agent's shell: the running OpenCode.
   const running = environment.BATON_RUNTIME
   if (running && (await isExecutableFile(running))) return { path: running }
   const [onPath] = await findExecutables("opencode", environment.PATH)
@@ -89,7 +89,7 @@ export const openCodeCheck: Check = {
   },
 }
 
-/** Variables that switch off what Baton lives on; measured on the real binary (docs/opencode-notes.md). */
+/** Variables that disable what Baton needs; measured on the real binary (docs/opencode-notes.md). */
 const SWITCHES = {
   OPENCODE_PURE: "OpenCode then loads no plugins",
   OPENCODE_DISABLE_PROJECT_CONFIG: "OpenCode then does not look into the project's .opencode",
@@ -106,10 +106,10 @@ export const switchesCheck: Check = {
   },
 }
 
-/** zod comes with it; see loadZod in host/schema.ts. */
+/** zod is part of it; see loadZod in host/schema.ts. */
 const PACKAGE = join("@opencode-ai", "plugin", "package.json")
 
-/** Where a module in `.opencode` would find the package: the nearest node_modules upwards that has it. */
+/** Finds the package as a module in `.opencode` would: in the nearest node_modules upwards that has it. */
 const findPackage = (start: string): string | undefined => {
   let folder = start
   for (;;) {
@@ -131,10 +131,10 @@ export const dependenciesCheck: Check = {
   },
 }
 
-/** OpenCode scans both names, and not their sub-folders. */
+/** OpenCode scans both folders, but not their sub-folders. */
 const FOLDERS = ["plugin", "plugins"] as const
 
-/** What tells a plugin of Baton from anybody else's: it imports the shared folder. */
+/** Matches Baton's plugins: they import the shared folder. */
 const IMPORTS_BATON = /from\s*["']\.\.\/baton\//
 
 const pluginsIn = async (folder: string): Promise<readonly string[]> => {
@@ -154,8 +154,8 @@ const pluginsIn = async (folder: string): Promise<readonly string[]> => {
 }
 
 /**
- * Absolute paths of Baton's plugin files that OpenCode would load from a configuration folder, `.opencode` or the global
- * one. A file that cannot be read is left out.
+ * Absolute paths of Baton's plugin files that OpenCode would load from a configuration folder, `.opencode` or the global one.
+ * Unreadable files are left out.
  */
 const findBatonPlugins = async (configuration: string): Promise<readonly string[]> =>
   (await Promise.all(FOLDERS.map((folder) => pluginsIn(join(configuration, folder))))).flat()
@@ -163,12 +163,12 @@ const findBatonPlugins = async (configuration: string): Promise<readonly string[
 const IMPORT_DEADLINE_MS = 15_000
 const IMPORTER = join(import.meta.dirname, "..", "import-plugin.ts")
 
-/** The arguments that make this runtime (OpenCode or Bun, or Node) run a TypeScript file without installing anything. */
+/** The arguments with which this runtime (OpenCode or Bun, or Node) runs a TypeScript file without installing anything. */
 const runtimeArguments = (): readonly string[] => ("Bun" in globalThis ? ["run", "--no-install"] : ["--no-warnings"])
 
 type Imported = { readonly exports?: Readonly<Record<string, string>>; readonly error?: string }
 
-/** @param line what import-plugin.ts printed last */
+/** @param line the last line that import-plugin.ts printed */
 export const judgeImport = (file: string, line: string): Observation => {
   let imported: Imported
   try {
@@ -208,7 +208,10 @@ const examinePlugin = async (path: string, { run, scratch }: Context): Promise<O
   }
 }
 
-/** Each plugin is imported in a process of its own, as Bun where OpenCode is there: OpenCode itself is not started. */
+/**
+ * Imports each plugin in a process of its own. BUN_BE_BUN makes OpenCode's binary act as Bun, so OpenCode itself does not
+ * start.
+ */
 export const pluginsCheck: Check = {
   id: "plugins",
   needsBundle: true,
@@ -223,7 +226,7 @@ export const pluginsCheck: Check = {
   },
 }
 
-/** `.opencode` of the folders above, up to the one that holds `.git`: OpenCode reads them all. */
+/** `.opencode` of the parent folders up to the one with `.git`: OpenCode reads them all. */
 const outerFolders = (root: string): readonly string[] => {
   const outer: string[] = []
   let folder = root
@@ -234,7 +237,7 @@ const outerFolders = (root: string): readonly string[] => {
   return existsSync(join(folder, ".git")) ? outer : []
 }
 
-/** Every other folder from which OpenCode loads plugins for this project. */
+/** All other folders from which OpenCode loads plugins for this project. */
 const otherFolders = ({ root, home, environment }: Context): readonly string[] => {
   const configured = environment.OPENCODE_CONFIG_DIR
   const all = [

@@ -9,12 +9,12 @@ import type { LedgerStatus } from "../../ledger/ledger.ts"
 import { createOutboxStore, type OutboxStore, type ParkedEntry, queueKey } from "../../ledger/outbox-store.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
-/** The program that keeps the project's ledger, found as the plugins find it. */
+/** Finds the project's ledger program in the same way as the plugins. */
 const locateLedger = ({ root, run, scratch, environment }: Context): Promise<LedgerStatus> =>
   createLedger({
     run,
     directory: scratch,
-    // Doctor's findings are its log.
+    // Doctor reports findings instead of logging.
     log: SILENT,
     state: createStateFolder(root),
     bundleRoot: join(root, ".opencode", "baton"),
@@ -72,7 +72,7 @@ export const ledgerCheck: Check = {
   },
 }
 
-/** prog's schema that Baton knows: `PRAGMA user_version`; docs/ledger.md. */
+/** The version of prog's schema that Baton knows, from `PRAGMA user_version`; see docs/ledger.md. */
 const SCHEMA_VERSION = 3
 
 /** https://www.sqlite.org/fileformat.html, "The Database Header". */
@@ -91,7 +91,7 @@ export const parseHeader = (bytes: Buffer): Header => {
   return { kind: "sqlite", version: bytes.readInt32BE(USER_VERSION_OFFSET) }
 }
 
-/** The file is read, never opened as a database: opening one in WAL mode makes files beside it. */
+/** Reads the file without opening it as a database: opening one in WAL mode creates files beside it. */
 const readHeader = async (path: string): Promise<Header> => {
   const file = await open(path, "r")
   try {
@@ -108,7 +108,7 @@ const sizeOf = (path: string): Promise<number> =>
     () => 0,
   )
 
-/** @param unsettled whether a write-ahead log lies beside the file, so that its header may be behind */
+/** @param unsettled true if there is a write-ahead log, so that the header may be outdated */
 export const judgeHeader = (path: string, header: Header, unsettled: boolean): Observation => {
   if (header.kind === "foreign") {
     return broken(`${path} is not an SQLite database`, "Move it away, or set PROG_DB to the ledger's file.")
@@ -158,7 +158,7 @@ const describeParked = ({ file, entry, reason, since }: ParkedEntry, outbox: str
   return warning(message, `Mend the cause and move ${file} to ${outbox} to have it tried again, or delete it.`)
 }
 
-/** Reading a record takes zod, which a fresh project does not have; the notes beside the records can still be read. */
+/** Parsing a record needs zod, which a fresh project does not have; the notes beside the records can still be read. */
 const listParked = async (files: OutboxStore, outbox: string): Promise<readonly Observation[]> => {
   let parked: readonly ParkedEntry[]
   try {
@@ -205,7 +205,7 @@ const judgeWritable = async (root: string): Promise<Observation> => {
   return ok(folder === state ? ".opencode/state is writable" : ".opencode/state is made when it is first needed")
 }
 
-/** The folder carries its own .gitignore; without it run-time records would be committed. */
+/** The folder has its own .gitignore; without it run-time records could be committed. */
 const judgeIgnored = async ({ root, run }: Context): Promise<readonly Observation[]> => {
   if (!existsSync(join(root, ".opencode", "state"))) return []
   const outcome = await run(["git", "-C", root, "check-ignore", "-q", ".opencode/state/record"], {
