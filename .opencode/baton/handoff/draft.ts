@@ -164,7 +164,6 @@ export const findMarker = (text: string): Marker | undefined => {
 export type DraftParts = {
   readonly sessionID: string
   readonly files: readonly FileReference[]
-  /** The text written by the model. */
   readonly prompt: string
   readonly task?: { readonly taskID: string; readonly heading: string }
   /** Facts gathered by program; see `renderHandoffFacts`. */
@@ -179,7 +178,6 @@ const fenced = (text: string): string => {
   return `${fence}text\n${text.replaceAll(/^(?=Task:)/gm, " ")}\n${fence}`
 }
 
-/** Renders the message that continues the work in a new session. */
 export const renderDraft = ({ sessionID, files, prompt, task, facts }: DraftParts): string =>
   [
     renderMarker(sessionID),

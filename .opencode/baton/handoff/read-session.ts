@@ -171,7 +171,6 @@ const readNewest = async (sessions: ReadSessionDeps["sessions"], sessionID: stri
   return { messages: messages.slice(-limit), hasOlder: messages.length > limit }
 }
 
-/** Reads the newest `limit` messages before the given one. */
 const readBefore = async (
   sessions: ReadSessionDeps["sessions"],
   request: { sessionID: string; before: string; limit: number },

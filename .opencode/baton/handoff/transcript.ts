@@ -99,7 +99,6 @@ const footer = (page: TranscriptPage, shown: number, firstID: string | undefined
 
 const lineCount = (text: string): number => text.split("\n").length
 
-/** Shortens a single message that is longer than a transcript may be. */
 const shortenMessage = (text: string): string => {
   const bytes = Buffer.from(text.split("\n", MAX_TRANSCRIPT_LINES).join("\n"))
   let end = Math.min(bytes.length, MAX_TRANSCRIPT_BYTES)
