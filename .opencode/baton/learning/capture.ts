@@ -117,7 +117,6 @@ type CaptureDeps = {
   readonly sessions: Pick<Sessions, "messages">
   readonly project: LearningProject
   readonly findTask: (sessionID: string) => Promise<string | undefined>
-  /** The worktree's folder. */
   readonly root: string
   readonly log: Log
 }
@@ -147,7 +146,6 @@ const isAny = (): boolean => true
 const NEWEST_MESSAGES = 100
 const KNOWN_DEADLINE_MS = 2_500
 
-/** The older learnings that a statement contradicts. */
 const contradictedBy = (saying: Statement, known: readonly KnownLearning[]): KnownLearning[] =>
   known.filter(
     (one) =>

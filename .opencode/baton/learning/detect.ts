@@ -231,7 +231,6 @@ const handwrittenLines = (text: string): string[] => {
   return kept
 }
 
-/** A sentence of the user that can be learned from. */
 type Detected = { readonly type: LearningType; readonly sentence: string }
 
 type Detection = {

@@ -146,7 +146,6 @@ type Copy = { readonly version: 1; readonly stamp: string; readonly learnings: r
 
 const COPY_FILE = "known.json"
 
-/** `$PROG_DB`, or prog's default path. */
 const ledgerDatabase = (env: NodeJS.ProcessEnv = process.env): string =>
   env.PROG_DB || join(homedir(), ".prog", "prog.db")
 

@@ -19,7 +19,6 @@ import { createLearningIndex, type KnownLearning } from "./known.ts"
 import { chooseLearnings, createRecall, renderLearning } from "./recall.ts"
 import { createSessionRecords, type SessionRecord, type Statement } from "./records.ts"
 
-/** The project that learnings belong to. */
 export type LearningProject = {
   /** Its name in prog. */
   readonly name: string
@@ -37,7 +36,6 @@ export const findLearningProject = async (projectRoot: string, named: string | u
 
 const REASON_CHARACTERS = 200
 
-/** Finds a learning by the ledger's id or by its key. */
 const findByID = (known: readonly KnownLearning[], id: string): KnownLearning | undefined =>
   known.find((learning) => learning.id === id.trim() || learning.key === id.trim())
 

@@ -126,7 +126,6 @@ type RecallDeps = {
 type Recall = {
   /** @returns the change that adds the learnings to this request; undefined for none */
   inject(messages: StoredMessage[]): Promise<Change | undefined>
-  /** Tells whether the session was given any learnings. */
   hasInjected(sessionID: string): boolean
   /** Notes that the session's next request is the summariser's. */
   summaryExpected(sessionID: string): void

@@ -134,7 +134,6 @@ const MARKERS = "learning/waiting"
 export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: number }): SessionRecords => {
   const { state, log, pid } = deps
   const store = createJsonStore({ state, folder: FOLDER, schema: sessionRecordSchema, log })
-  /** Serialises the changes of each session. */
   const changes = createKeyedQueue()
   const marker = (sessionID: string) => state.path(MARKERS, sessionID)
 

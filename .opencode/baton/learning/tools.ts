@@ -31,5 +31,4 @@ export const createTools = (load: () => Promise<LearningFeature | undefined>): R
   },
 })
 
-/** Removes the tools from a request. */
 export const disableLearningTools = (messages: readonly StoredMessage[]): void => disableTools(messages, LEARNING_TOOLS)
