@@ -26,7 +26,6 @@ export type LiveStateFeature = {
 
 type Running = { readonly publisher: Publisher; readonly writer: StreamWriter; readonly heartbeat: NodeJS.Timeout }
 
-/** Creates the feature for one directory and connects its parts to the host. */
 export const createLiveStateFeature = (
   { input: { client, directory }, projectRoot }: Instance,
   { log, startedAt }: { log: Log; startedAt: Date },
@@ -120,7 +119,6 @@ export const createLiveStateFeature = (
   let queue: Promise<void> = begun.catch((error: unknown) =>
     log.error("live state could not be set up", { error: describeError(error) }),
   )
-  /** Runs jobs one after the other. */
   const inTurn = (failure: string, about: LogExtra, work: () => Promise<void>): void => {
     queue = queue.then(work).catch((error: unknown) => log.error(failure, { ...about, error: describeError(error) }))
   }

@@ -120,7 +120,6 @@ const liveStateSchema = (z: Zod): ZodType<LiveState> => {
   })
 }
 
-/** One line of the stream, parsed from JSON. */
 export const streamLineSchema = (z: Zod) => {
   const { time, fields, agent, focus, prompt, extensions } = stateShape(z)
   const patch = z

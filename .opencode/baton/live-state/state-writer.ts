@@ -13,7 +13,6 @@ import {
   type Statefile,
 } from "./statefile.ts"
 
-/** Minimum time between writes. */
 const WRITE_INTERVAL_MS = 50
 const RETRY_MS = 1_000
 

@@ -71,7 +71,6 @@ type Envelope = { readonly event: string; readonly ts: string; readonly state: J
 
 export type Reduction = {
   readonly envelope?: Envelope
-  /** Number of lines that could not be used. */
   readonly skipped: number
 }
 

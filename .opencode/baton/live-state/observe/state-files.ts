@@ -6,7 +6,6 @@ import { isAlive } from "../../host/process.ts"
 import { isObject } from "../protocol.ts"
 import { LOCK_ENDING, STATEFILE_ENDING } from "../statefile.ts"
 
-/** A statefile as read by an observer. */
 export type FoundState = {
   readonly file: string
   /** Time of the envelope, ISO 8601. */

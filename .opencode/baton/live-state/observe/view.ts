@@ -52,7 +52,6 @@ export const renderHandoffHeading = (section: string): string | undefined => {
   return compaction === undefined || text === undefined ? title : `${compaction}: ${text}`
 }
 
-/** The ledger's news of an agent's task. */
 export type TaskNews = {
   readonly title: string
   readonly status: string

@@ -181,7 +181,6 @@ export const pointsBetween = (
   return [...session, ...marks, stretch].sort((a, b) => a.at - b.at)
 }
 
-/** A request that waits for the user's answer. */
 type Wait =
   | { readonly kind: "permission"; readonly title: string; readonly type: string }
   | { readonly kind: "question"; readonly header: string; readonly text: string; readonly options: readonly string[] }

@@ -9,7 +9,6 @@ import { type LedgerWatch, ledgerVersion, type SeenStates, watchLedger, watchSta
 export type EventStream = {
   /** Answers with the stream: first what the page does not have yet, then every change. */
   add(response: ServerResponse, lastEventID: string | undefined): void
-  /** Sends the changes to every page. */
   publish(): void
   close(): void
 }

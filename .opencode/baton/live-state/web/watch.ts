@@ -10,7 +10,6 @@ export type SeenStates = {
   readonly folder: string
   /** Statefiles that changed since the last look, and those whose process has ended. */
   readonly changed: readonly FoundState[]
-  /** Names of removed files. */
   readonly removed: readonly string[]
 }
 
