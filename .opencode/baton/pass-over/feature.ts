@@ -39,7 +39,6 @@ const STOP_DEADLINE_MS = 2_000
 
 export type PassOverFeature = ReturnType<typeof createPassOverFeature>
 
-/** Creates the feature for one directory and connects its parts to the host. */
 export const createPassOverFeature = (
   { input: { client, directory, worktree }, projectRoot, root }: Instance,
   { state, ledger, outbox, tasks }: Services,
@@ -60,7 +59,6 @@ export const createPassOverFeature = (
   const permissions = createPermissionWatch(childSessions)
   const live = new Map<string, LivePass>()
   const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
-  /** Returns the real paths of the worktree and of OpenCode's directory. */
   const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 
   const announcer = createAnnouncer({

@@ -11,7 +11,6 @@ import { type ResolvedPolicy, resolvePolicy } from "./policy/resolve.ts"
 import { type BeginPass, cacheKeyOf, type Question } from "./store/passes.ts"
 import type { PassOverArguments } from "./tools.ts"
 
-/** A call of pass_over with its caller. */
 export type PassCall = {
   readonly sessionID: string
   readonly messageID: string

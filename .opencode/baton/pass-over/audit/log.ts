@@ -142,7 +142,6 @@ export const auditEntry = (record: PassRecord, { at, event, error }: Happening):
   }
 }
 
-/** The known fields of a pass that was never made. */
 export type RefusedPass = Pick<
   AuditEntry,
   | "pass_over_id"
@@ -154,7 +153,6 @@ export type RefusedPass = Pick<
   | "chain_depth"
 >
 
-/** Makes the audit line of a pass that was never made. */
 export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: string): AuditEntry => ({
   version: 1,
   at,

@@ -52,7 +52,6 @@ export type PassSession = {
   hasReturned: boolean
   /** Its result is collected while its turn still runs: any further work would belong to no result. */
   isOver: boolean
-  /** Refused returns so far. */
   refusals: number
   /** Ids of its own tool calls that began in the present step, without the return. */
   readonly begun: Set<string>

@@ -187,7 +187,6 @@ const section = (title: string, lines: readonly string[]): string[] =>
 const renderFile = ({ path, content, note }: WorkContext["files"][number]): string =>
   content === null ? `- ${path}: ${note ?? "not shown"}` : `### ${path}\n${fence(content)}`
 
-/** Renders the order for the subagent. */
 export const renderOrder = (request: PassOverRequest): string => {
   const { work_context: work, originating_agent_id: originator } = request
   return [

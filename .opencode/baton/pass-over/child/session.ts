@@ -41,7 +41,6 @@ type RetryDeps<Outcome> = {
   readonly policy: RetryPolicy
   /** @param number from 1. Rejects only when no further attempt can help. */
   readonly attempt: (number: number) => Promise<Outcome>
-  /** Tells whether another attempt may succeed. */
   readonly isRecoverable: (outcome: Outcome) => boolean
   /** Called before the wait, so that every failure is recorded. */
   readonly onFailure?: (outcome: Outcome, about: { attempt: number; delayMs: number }) => Promise<void>

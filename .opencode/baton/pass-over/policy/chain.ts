@@ -4,16 +4,13 @@ import type { Sessions, StoredMessage } from "../../host/sessions.ts"
 import { nearestNames } from "../../task/nearest-names.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 
-/** An agent at work, in its session. */
 export type ChainLink = { readonly agent: string; readonly session_id: string }
 
 export type ChainQuestion = {
   /** Agents at work from the root session to the caller, by the sessions' parents; at least the caller. */
   readonly stack: readonly ChainLink[]
   readonly subagent: string
-  /** Every agent that work can be passed to. */
   readonly knownAgents: readonly string[]
-  /** The policy's `can_receive_passes` of the subagent. */
   readonly canReceivePasses: boolean
   /** Delegations allowed from the root session downwards. */
   readonly maxDepth: number

@@ -78,7 +78,6 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
       open.delete(permissionID)
       await sessions.refuse(sessionID, permissionID)
     },
-    /** Withdraws the question about a pass. */
     withdraw: async (passID: string): Promise<void> => {
       for (const question of open.values()) {
         if (question.passID !== passID) continue
@@ -99,9 +98,7 @@ export type Release =
 
 type ReleaseDeps = {
   readonly ask: ToolContext["ask"]
-  /** There is a user to ask. */
   readonly hasUser: boolean
-  /** Stores that the result may go back. */
   readonly noteRelease: (passID: string) => Promise<unknown>
   /** Withdraws an unanswered question. */
   readonly withdraw: (passID: string) => Promise<void>

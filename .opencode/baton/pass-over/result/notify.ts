@@ -98,7 +98,6 @@ export type Announcer = {
    * A result of an earlier process is announced when the session next becomes idle, so that no session is prompted unexpectedly.
    */
   expect(sessionID: string): void
-  /** The session has become idle. */
   idle(sessionID: string): Promise<void>
   forget(sessionID: string): void
 }

@@ -115,7 +115,6 @@ export const renderResult = (
   ].join("\n")
 }
 
-/** Renders one pass in one line of a list. */
 export const renderPassLine = (pass: {
   readonly id: string
   readonly subagent: string

@@ -232,7 +232,6 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
     : { status: "aborted", error: null }
 }
 
-/** The files that a pass changed. */
 export const changedPaths = ({ artifacts }: WorkOutput): string[] =>
   artifacts.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
 

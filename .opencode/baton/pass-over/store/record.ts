@@ -13,7 +13,6 @@ export type PassRecord = {
   readonly policy: ResolvedPolicy
   readonly state: PassState
   readonly history: readonly { readonly at: string; readonly state: PassStateName }[]
-  /** Number of times the subagent was started. */
   readonly attempts: number
   /** The session of the newest attempt. */
   readonly child_session_id: string | null

@@ -60,7 +60,6 @@ export const redirectPath = (path: string, place: Place): string => {
   return way === undefined ? named : resolve(place.copy, way)
 }
 
-/** Returns the directory that the child works in. */
 export const redirectedDirectory = (place: Place): string => redirectPath(place.directory, place)
 
 /** Replaces the worktree's absolute path by the copy's in a text such as a command or a system prompt. */

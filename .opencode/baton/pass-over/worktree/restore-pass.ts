@@ -10,7 +10,6 @@ import type { CopyRecord } from "./stored.ts"
 import { removeUndo, undoJournal } from "./undo.ts"
 import type { PendingPass, Refusal, Restored } from "./worktree.ts"
 
-/** Lists the ids of passes that have, or had, files. */
 const listPasses = async (state: Pick<StateFolder, "path">): Promise<string[]> => {
   try {
     const entries = await readdir(state.path(PASSES_FOLDER), { withFileTypes: true })
