@@ -81,7 +81,7 @@ const keyOf = (file: ProjectFile, { lines }: FileReference): string =>
 /**
  * Loads the files that can be read, in order, within the budget.
  *
- * @param isNamedByModel every reference is meant as a file: a missing one is then reported whatever its form
+ * @param isNamedByModel every reference is meant as a file: a missing one is then reported in any form
  */
 export const loadFiles = async (
   places: { root: string; base: string },

@@ -113,7 +113,7 @@ export type ChainDeps = {
 /**
  * Finds the sessions that one came from, by handoff or as a subagent, and their ancestors. Stops at the session wanted.
  *
- * When a record is lost, the marker in the session's first message replaces it; a draft quoted later does not count.
+ * If a record is lost, the marker in the session's first message replaces it; a draft quoted later does not count.
  */
 const ancestorsOf = async (
   deps: ChainDeps,

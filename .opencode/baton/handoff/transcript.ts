@@ -91,7 +91,7 @@ const footer = (page: TranscriptPage, shown: number, firstID: string | undefined
       : `(Start of session - ${shown} messages before ${page.before})`
   }
   const what = page.before === undefined ? `${shown} most recent messages` : `${shown} messages before ${page.before}`
-  // When the size limit cut the page, a higher `limit` shows no more.
+  // If the size limit cut the page, a higher `limit` shows no more.
   const advice = isAll && page.limit < page.maxLimit ? " Use a higher 'limit' to see more." : ""
   const older = firstID === undefined ? "" : `\n(Older ones: read_session with before: "${firstID}".)`
   return `(Showing ${what}.${advice})${older}`
