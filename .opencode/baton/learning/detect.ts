@@ -202,7 +202,7 @@ const isProse = (line: string): boolean => {
  * Returns the lines of a message that the user typed, and the blank lines between paragraphs: without role prompts, code fences,
  * quotations, pasted logs, diffs, e-mails, chats and tagged blocks. Linear in the length of the text.
  *
- * When in doubt a line is dropped: dropping one loses a learning, keeping one may learn another author's rule.
+ * Doubtful lines are dropped: dropping one loses a learning, keeping one may learn another author's rule.
  *
  * @param text user-authored text from `collectUserText`
  */

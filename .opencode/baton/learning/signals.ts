@@ -144,7 +144,7 @@ export const SIGNALS: readonly Signal[] = [
   ...PREFERENCES,
 ]
 
-/** Patterns of sentences that teach nothing, whatever else they contain. */
+/** Patterns of sentences that teach nothing, even if a signal matches. */
 export const EXCLUSIONS: readonly RegExp[] = [
   // Questions.
   /\?["')\]]*$/,
