@@ -81,7 +81,7 @@ const keyOf = (file: ProjectFile, { lines }: FileReference): string =>
 /**
  * Loads the files that can be read, in order, within the budget.
  *
- * @param isNamedByModel every reference is meant as a file: a missing one is then reported in any form
+ * @param isNamedByModel every reference is meant as a file: a missing one is reported even if it does not look like a path
  */
 export const loadFiles = async (
   places: { root: string; base: string },
