@@ -18,24 +18,24 @@ import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from 
 
 type Turn<T> =
   | { readonly kind: "ran"; readonly value: T }
-  /** Earlier calls took the whole deadline. */
+  /** Earlier calls used up the deadline. */
   | { readonly kind: "busy" }
-  /** The program hung not long ago. */
+  /** The program hung recently and is not called for now. */
   | { readonly kind: "resting"; readonly forMs: number }
 
-/** One call at a time to the ledger. */
+/** Runs one call at a time. */
 type CallQueue = {
-  /** Waits for its turn and runs the call with the milliseconds that are left of the deadline. */
+  /** Waits for its turn and runs the call; `remaining` gives the milliseconds left of the deadline. */
   take<T>(deadlineMs: number, call: (remaining: () => number) => Promise<T>): Promise<Turn<T>>
-  /** The program hung: leave it alone, longer each time. Gives for how many milliseconds. */
+  /** Pauses calls after the program hung, longer each time. @returns the milliseconds of the pause */
   open(): number
-  /** The program answered. */
+  /** Ends the pauses after the program answered. */
   close(): void
 }
 
 export const FIRST_REST_MS = 30_000
 export const LONGEST_REST_MS = 10 * 60_000
-/** With less than this left, a call is not begun: it could only be killed in the middle. */
+/** With less time left no call is started: it could only be killed midway. */
 const LEAST_TIME_MS = 50
 
 const endsWithin = (promise: Promise<void>, ms: number): Promise<boolean> =>
@@ -48,7 +48,7 @@ const endsWithin = (promise: Promise<void>, ms: number): Promise<boolean> =>
     })
   })
 
-/** @param clock milliseconds that only go forward */
+/** @param clock monotonic, in milliseconds */
 export const createCallQueue = (clock: () => number = () => performance.now()): CallQueue => {
   let tail: Promise<void> = Promise.resolve()
   let restUntil = 0
@@ -104,17 +104,16 @@ type LearningsRead =
   | { readonly kind: "found"; readonly learnings: readonly LedgerLearning[] }
   | { readonly kind: "unavailable"; readonly reason: string; readonly answered?: boolean }
 
-/** The learnings of the ledger. No call throws; each has its deadline. */
+/** Reads and writes learnings in the ledger. No call throws; each has its deadline. */
 export type LearningLedger = {
-  /** All of a project, the stale ones too, the newest first. Default deadline 2 s. */
+  /** All of a project, including stale ones, newest first. Default deadline 2 s. */
   readLearnings(project: string, options?: CallOptions): Promise<LearningsRead>
   addLearning(learning: NewLearning): Promise<LedgerWrite>
   editLearning(id: string, detail: string): Promise<LedgerWrite>
-  /** Keeps it, and shows it to nobody who does not ask for stale ones. */
+  /** Marks it as stale: it is kept, but shown only when stale ones are requested. */
   retireLearning(id: string, reason: string): Promise<LedgerWrite>
 }
 
-/** What a call of the ledger's program came to. */
 type LedgerAnswer =
   | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
   | { readonly kind: "unavailable"; readonly reason: string }
@@ -150,19 +149,19 @@ export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
 
 const READ_DEADLINE_MS = 2000
 const WRITE_DEADLINE_MS = 5000
-/** A call that was given less than this and not heard of again says nothing about the program. */
+/** A call with a shorter deadline that times out does not mean that the program hangs. */
 const HUNG_AFTER_MS = 500
-/** A task with a long log and a list of learnings are longer than what other programs print. */
+/** More than for other programs: tasks with long logs and lists of learnings are long. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 const FIRST_SIGNAL_EXIT_CODE = 128
 
 export type LedgerDeps = {
   readonly run: RunProcess
-  /** The project's directory: where the program runs, and what calls are queued by. */
+  /** The project's directory, in which the program runs. */
   readonly directory: string
   readonly log: Log
   readonly state: Pick<StateFolder, "path" | "write">
-  /** Absolute path of `.opencode/baton`; by default the copy this file belongs to. */
+  /** Absolute path of `.opencode/baton`; by default the copy that has this file. */
   readonly bundleRoot?: string
   readonly env?: LedgerLocatorDeps["env"]
   readonly runtime?: LedgerLocatorDeps["runtime"]
@@ -184,7 +183,7 @@ const complaint = (stderr: string): string =>
 const toProgram = (located: LocatedLedger): LedgerProgram =>
   located.kind === "unavailable" ? located : { kind: located.kind, path: located.path }
 
-/** The ledger of one directory: the real prog or the embedded one. Does nothing before its first call. */
+/** Creates the ledger of one directory: the real prog or the embedded one. Does nothing before its first call. */
 export const createLedger = (deps: LedgerDeps): Ledger => {
   const { run, directory, log, state, env = process.env, runtime = ownRuntime() } = deps
   const { bundleRoot = ownBundleRoot, maxTextBytes = textLimit(runtime.platform) } = deps
@@ -242,7 +241,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     if (answer.exitCode === 0) return { kind: "written" }
     if (isUnknownTask(answer.stderr)) return { kind: "unknown" }
     const reason = `prog ${args[0]} exited with ${answer.exitCode}: ${complaint(answer.stderr)}`
-    // A signal may have come after the work was done.
+    // The signal may have come after the work was done.
     return { kind: answer.exitCode >= FIRST_SIGNAL_EXIT_CODE ? "unavailable" : "refused", reason }
   }
 

@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto"
 
 /**
- * Bytes one text may have on its way to the ledger. Linux carries 131,071 in one argument, and the process runner uses
- * one of them; Windows carries 32,767 characters in a whole command line.
+ * Maximum bytes of one text for the ledger. Linux allows 131,071 in one argument, and the process runner uses one of them;
+ * Windows allows 32,767 characters in a whole command line.
  */
 export const textLimit = (platform: NodeJS.Platform): number => (platform === "win32" ? 30_000 : 130_000)
 
-/** Nothing can be cut so far that the text fits; waiting does not help. */
+/** Thrown if a text cannot be cut enough to fit; a retry does not help. */
 export class TextTooLongError extends Error {
   override readonly name = "NoRoomError"
 }
 
-/** The text as any program receives it: no NUL, and U+FFFD for half a surrogate pair. */
+/** The text as a program receives it: without NUL, and with U+FFFD for half a surrogate pair. */
 export const toArgument = (text: string): string => Buffer.from(text.replaceAll("\0", "\u2400")).toString()
 
-/** The first bytes of a text that are whole characters. */
+/** The first bytes of a text, without cutting a character. */
 const takeBytes = (text: string, bytes: number): string => {
   const buffer = Buffer.from(text)
   let end = Math.max(0, bytes)
@@ -30,8 +30,8 @@ type FittedText =
   | { readonly kind: "no-room" }
 
 /**
- * Cuts a text that is too long and ends it with a pointer to the full one. Pure; the same text and limit give the same
- * result and the same file name.
+ * Cuts a text that is too long and appends a pointer to the full one. Pure; the same text and limit give the same result and
+ * the same file name.
  *
  * @param maxBytes of UTF-8, pointer included
  */
@@ -48,9 +48,8 @@ export const truncateBytes = (taskID: string, text: string, maxBytes: number): F
 }
 
 /**
- * A task's description is its specification and, after it, one handoff section between two marks, each alone on its
- * line. The first mark carries a digest of the section, so that a section as Baton wrote it can be told from one that
- * was edited or quoted.
+ * A task's description is its specification followed by one handoff section between two marks, each on a line of its own. The
+ * first mark has a digest of the section, which distinguishes a section that Baton wrote from an edited or quoted one.
  *
  *     the specification
  *
@@ -66,7 +65,7 @@ const OVERWRITTEN_BY = "<!-- baton: this was written over the specification, whi
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12)
 
-/** A handoff as it stands in a description: LF lines, no blank ends, no mark that could end it early. */
+/** A handoff as stored in a description: LF line ends, trimmed, without marks that could end it early. */
 export const toHandoffBody = (section: string): string =>
   section.replaceAll("\r\n", "\n").trim().replaceAll(MARK_IN_TEXT, "&lt;!--$1")
 
@@ -76,24 +75,23 @@ const renderSection = (section: string): string => {
 }
 
 type SplitDescription = {
-  /** Everything that is not Baton's, byte for byte; text appended behind the section included. */
+  /** Everything but Baton's sections, byte for byte, including text after them. */
   readonly specification: string
   /** The handoff without its marks. */
   readonly handoff?: string
 }
 
 /**
- * Takes the handoff section out of a description.
+ * Removes the handoff section from a description.
  *
- * Baton's are the last section, edited or not, and every earlier one that is unedited; a description with several comes
- * from writers that raced. Anything else with a mark in it (half a pair, a mark inside a line or quoted without a
- * digest) is the user's text and stays.
+ * Baton wrote the last section, edited or not, and all unedited ones before it; several come from writers that raced. Any
+ * other text with a mark (half a pair, a mark inside a line or quoted without a digest) is the user's and stays.
  */
 export const splitHandoff = (description: string): SplitDescription => splitBehind(description, 0)
 
 /**
- * `splitHandoff` that looks for sections only from this character on. It is given the whole description all the same:
- * a mark counts only at the beginning of a line, and a cut would make a beginning where there is none.
+ * Like `splitHandoff`, but looks for sections only from this character on. It needs the whole description: a mark counts only
+ * at the beginning of a line, and a cut would create such a beginning.
  */
 const splitBehind = (description: string, start: number): SplitDescription => {
   const pattern = new RegExp(SECTION)
@@ -116,9 +114,9 @@ const splitBehind = (description: string, start: number): SplitDescription => {
 const comparable = (text: string): string => text.replaceAll("\r\n", "\n").trim()
 
 /**
- * The specification as it has to stand: the current one when the original is still in it; otherwise somebody, most
- * often the agent with `prog desc`, has written over it, and the original comes back first, what replaced it after it.
- * Nothing that is in the ledger is dropped, except what is a part of the original anyway.
+ * Restores the specification. The current text stays if it contains the original. Otherwise it was overwritten, mostly by the
+ * agent with `prog desc`: then the original comes first and the current text after it. Nothing in the ledger is dropped,
+ * unless it is part of the original.
  */
 const restore = (current: string, original: string): string => {
   if (comparable(current).includes(comparable(original))) return current
@@ -127,20 +125,20 @@ const restore = (current: string, original: string): string => {
 }
 
 /**
- * The description with this handoff in the place of the one before. Merging the same handoff again changes nothing.
+ * Replaces the handoff in a description. Merging the same handoff again changes nothing.
  *
- * @param description what the ledger holds now
+ * @param description the current text in the ledger
  * @param section the handoff, Markdown
- * @param original the specification (as `splitHandoff` gives it) when the session first read the task, if that is known
+ * @param original the specification (as `splitHandoff` gives it) when the session first read the task, if known
  */
 export const mergeHandoff = (description: string, section: string, original = ""): string => {
-  // What is known to be specification is not searched for marks: it may quote some.
+  // The known specification is not searched for marks: it may quote some.
   const specification = description.startsWith(original)
     ? splitBehind(description, original.length).specification
     : restore(splitHandoff(description).specification, original)
   return specification === "" ? renderSection(section) : `${specification}\n\n${renderSection(section)}`
 }
 
-/** Bytes that a merged description needs besides the handoff itself. */
+/** Bytes that a merged description needs in addition to the handoff. */
 export const handoffOverhead = (description: string, original = ""): number =>
   Buffer.byteLength(mergeHandoff(description, "", original))

@@ -1,7 +1,6 @@
 import type { NewLearning } from "./client.ts"
 import type { LedgerLearning } from "./ledger.ts"
 
-/** Where and when a user said something. */
 type LearningSource = {
   /** ISO 8601. */
   readonly at: string
@@ -10,27 +9,26 @@ type LearningSource = {
   readonly taskID?: string | undefined
 }
 
-/** What Baton knows of a learning beyond its summary: kept in the ledger as the learning's detail. */
+/** Baton's data on a learning besides its summary, stored in the ledger as the learning's detail. */
 export type LearningDetail = {
-  /** Names the sentence whatever its spelling. */
+  /** Identifies the sentence in any spelling. */
   readonly key: string
-  /** The folder it was learned in; two folders may have one project name. */
+  /** The folder it was learned in, since two folders may have the same project name. */
   readonly folder: string
-  /** What the agent had done before, in a few words. */
+  /** The agent's action before it, in a few words. */
   readonly answered?: string | undefined
-  /** Whether the agent then changed its work and the user did not object. */
+  /** True if the agent then changed its work and the user did not object. */
   readonly confirmed: boolean
-  /** How often it was said. */
   readonly times: number
-  /** The newest, oldest first. */
+  /** The newest sources, oldest first. */
   readonly sources: readonly LearningSource[]
-  /** Why and when it was taken back by a person or an agent. */
+  /** Reason and time of its removal by a user or an agent. */
   readonly forgotten?: string | undefined
-  /** What replaced it. */
+  /** Date and text of the statement that replaced it. */
   readonly superseded?: string | undefined
 }
 
-/** What the outbox brings to the ledger: one saying of a learning. */
+/** An outbox entry that records one statement of a learning. */
 export type LearningEntry = {
   readonly kind: "learning"
   readonly project: string
@@ -44,18 +42,18 @@ export type LearningEntry = {
   readonly source: LearningSource
 }
 
-/** And its end: every active learning of the folder with this key goes stale. */
+/** An outbox entry that retires all active learnings of the folder with this key. */
 export type RetireEntry = {
   readonly kind: "retire"
   readonly project: string
   readonly folder: string
   readonly key: string
   readonly as: "forgotten" | "superseded"
-  /** For people; one line. */
+  /** For the user; one line. */
   readonly reason: string
 }
 
-/** What has to be done in the ledger for an entry to be in it. */
+/** A ledger call that is needed to record an entry. */
 export type LearningStep =
   | { readonly kind: "add"; readonly learning: NewLearning }
   | { readonly kind: "edit"; readonly id: string; readonly detail: string }
@@ -68,7 +66,7 @@ type Name = (typeof NAMES)[number]
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
 
-/** Lines of names and values, for people and for `parseDetail`. */
+/** Renders lines of names and values, for users and for `parseDetail`. */
 export const renderDetail = (detail: LearningDetail): string => {
   const line = (name: Name, value: string | undefined): string[] =>
     value === undefined || value === "" ? [] : [`${name}: ${oneLine(value)}`]
@@ -127,7 +125,7 @@ const planLearning = (known: readonly Known[], entry: LearningEntry): LearningSt
   const isFrom = ({ sources }: LearningDetail) => sources.some(({ messageID }) => messageID === source.messageID)
   const active = known.find(({ learning }) => learning.status === "active")
   if (!active) {
-    // Taken back for good, or this very saying of it was replaced.
+    // Removed for good, or this statement of it was superseded.
     if (known.some(({ detail }) => detail.forgotten !== undefined || isFrom(detail))) return []
     const detail = renderDetail({ key, folder, answered, confirmed, times: 1, sources: [source] })
     return [{ kind: "add", learning: { project, summary, concepts, files, detail } }]
@@ -146,7 +144,7 @@ const planLearning = (known: readonly Known[], entry: LearningEntry): LearningSt
   return text === renderDetail(detail) ? [] : [{ kind: "edit", id: learning.id, detail: text }]
 }
 
-/** Pure. Planning again when the steps are done gives no step, so that a delivery may be repeated without harm. */
+/** Plans the steps of an entry. Pure; once they are done it plans none, so a delivery can be repeated. */
 export const planSteps = (learnings: readonly LedgerLearning[], entry: LearningEntry | RetireEntry): LearningStep[] => {
   const known = findKnown(learnings, entry)
   if (entry.kind === "learning") return planLearning(known, entry)

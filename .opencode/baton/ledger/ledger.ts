@@ -2,7 +2,7 @@ import { loadZod } from "../host/schema.ts"
 import { isRecord } from "../host/sessions.ts"
 import type { LearningLedger } from "./client.ts"
 
-/** A record of the ledger as `prog show ID --json` gives it, without what Baton never reads. */
+/** A task from `prog show ID --json`, with the fields that Baton uses. */
 export type LedgerTask = {
   readonly id: string
   readonly title: string
@@ -16,13 +16,13 @@ export type LedgerTask = {
   readonly logs: readonly { readonly message: string; readonly createdAt: string }[]
 }
 
-/** A task as `prog list --json` gives it, without what Baton never reads. */
+/** A task from `prog list --json`, with the fields that Baton uses. */
 export type TaskSummary = { readonly id: string; readonly title: string; readonly status: string }
 
 export type TaskRead =
   | { readonly kind: "found"; readonly task: LedgerTask }
   | { readonly kind: "unknown" }
-  /** `answered`: the program ran, and what it said of this task is an error or no task. */
+  /** `answered`: the program ran, but printed an error or no task. */
   | { readonly kind: "unavailable"; readonly reason: string; readonly answered?: boolean }
 
 export type LedgerWrite =
@@ -31,21 +31,20 @@ export type LedgerWrite =
   | { readonly kind: "unknown" }
   /** The program ran and refused; nothing was written. */
   | { readonly kind: "refused"; readonly reason: string }
-  /** Not reached, or not heard of again: the write may have happened. */
+  /** The program was not reached or did not answer: the write may have happened. */
   | { readonly kind: "unavailable"; readonly reason: string }
 
 export type CallOptions = {
-  /** Milliseconds from the call, waiting for earlier calls included. */
+  /** Milliseconds from the call, including the wait for earlier calls. */
   readonly deadlineMs?: number
 }
 
-/** Which program keeps the ledger of a directory. */
 export type LedgerProgram =
   | { readonly kind: "real"; readonly path: string }
   | { readonly kind: "embedded"; readonly path: string }
   | { readonly kind: "unavailable"; readonly reason: string }
 
-/** A program on PATH that is called prog and is not the ledger. */
+/** A program on PATH with the name prog that is not the ledger. */
 export type ForeignProgram = { readonly path: string; readonly reason: string }
 
 export type LedgerStatus = { readonly program: LedgerProgram; readonly foreign: readonly ForeignProgram[] }
@@ -61,18 +60,19 @@ export type Ledger = LearningLedger & {
   /** Replaces the whole description. Default deadline 5 s. Callers merge first: see description.ts. */
   replaceDescription(id: string, description: string, options?: CallOptions): Promise<LedgerWrite>
   /**
-   * The text as it can be passed to the program: unchanged when it fits, else cut with a pointer to the full text,
-   * which is then kept under `.opencode/state/long-texts/`. The same text always gives the same result.
-   * @param room bytes to leave free for what the caller puts around it
-   * @throws NoRoomError when no room is left for the pointer; the file system's error when the full text cannot be kept
+   * Fits a text to the program's limit: unchanged if it fits, else cut with a pointer to the full text, which is then kept
+   * under `.opencode/state/long-texts/`. The same text always gives the same result.
+   *
+   * @param room bytes to leave free for the text that the caller adds around it
+   * @throws TextTooLongError when the pointer does not fit; the file system's error when the full text cannot be kept
    */
   shorten(id: string, text: string, room?: number): Promise<string>
-  /** For doctor: finds the program when no call has done so yet. */
+  /** For doctor: finds the program if no call has done so yet. */
   status(options?: CallOptions): Promise<LedgerStatus>
 }
 
 /*
- * Read by hand and not with zod: a session's first request waits for its task, and loading zod takes 17 ms of OpenCode's
+ * Parsed by hand and not with zod: a session's first request waits for its task, and loading zod takes 17 ms of OpenCode's
  * only thread (docs/adr/0003).
  */
 
@@ -82,7 +82,7 @@ const textAt = (record: Record<string, unknown>, key: string): string => {
   throw new TypeError(`expected text in '${key}', received ${JSON.stringify(value)?.slice(0, 80) ?? "nothing"}`)
 }
 
-/** Text, or undefined where prog says null or nothing. */
+/** Text, or undefined if prog printed null or nothing. */
 const optionalTextAt = (record: Record<string, unknown>, key: string): string | undefined =>
   record[key] === undefined || record[key] === null ? undefined : textAt(record, key)
 
@@ -97,9 +97,9 @@ const toList = (value: unknown, what: string): unknown[] => {
 }
 
 /**
- * Reads what `prog show ID --json` printed (prog v0.17.0).
+ * Parses the output of `prog show ID --json` (prog v0.17.0).
  *
- * @throws SyntaxError or TypeError when it is no such task
+ * @throws SyntaxError or TypeError when it is not a task
  */
 export const parseTaskJson = (json: string): LedgerTask => {
   const shown = toRecord(JSON.parse(json), "a task")
@@ -120,9 +120,9 @@ export const parseTaskJson = (json: string): LedgerTask => {
 }
 
 /**
- * Reads what `prog list --json` printed (prog v0.17.0).
+ * Parses the output of `prog list --json` (prog v0.17.0).
  *
- * @throws SyntaxError or TypeError when it is no such list
+ * @throws SyntaxError or TypeError when it is not a list of tasks
  */
 export const parseTaskList = (json: string): readonly TaskSummary[] =>
   toList(JSON.parse(json), "a list of tasks").map((each) => {
@@ -130,7 +130,7 @@ export const parseTaskList = (json: string): readonly TaskSummary[] =>
     return { id: textAt(task, "id"), title: textAt(task, "title"), status: textAt(task, "status") }
   })
 
-/** A learning of the ledger, as `prog context --json` gives it. */
+/** A learning from `prog context --json`. */
 export type LedgerLearning = {
   readonly id: string
   readonly summary: string
@@ -144,9 +144,9 @@ export type LedgerLearning = {
 }
 
 /**
- * Reads what `prog context -p PROJECT --summary --include-stale --json` printed (prog v0.17.0).
+ * Parses the output of `prog context -p PROJECT --summary --include-stale --json` (prog v0.17.0).
  *
- * @throws SyntaxError or zod's error when it is no such list
+ * @throws SyntaxError or zod's error when it is not a list of learnings
  */
 export const parseLearningsJson = async (json: string): Promise<LedgerLearning[]> => {
   const z = await loadZod()

@@ -15,9 +15,9 @@ export type LocatedLedger =
   | { readonly kind: "unavailable"; readonly reason: string }
 
 type LedgerLocator = {
-  /** Finds the program on the first call and remembers it; one that is unavailable is looked for again. */
+  /** Finds the program at the first call and caches it; an unavailable one is searched for again. */
   locate(): Promise<LocatedLedger>
-  /** Drops what is remembered, for when the program turns out to be gone. */
+  /** Drops the cached program, for example after it was removed. */
   forget(): void
   foreign(): readonly ForeignProgram[]
 }
@@ -35,8 +35,8 @@ export type LedgerLocatorDeps = {
 const LAUNCHER_MARK = "\n# baton-ledger-launcher\n"
 const MARKED_BYTES = 200
 /**
- * A Go program names its module; a script around it that keeps another database names the variable for that. bin/prog goes
- * by the same, so that the agent's `prog` and Baton's own calls are one ledger; and nothing unknown is run to find out.
+ * A Go program contains the name of its module; a wrapper script for another database contains PROG_DB. bin/prog uses the
+ * same rule, so that the agent's `prog` and Baton's calls use one ledger. No unknown program is run to find out.
  */
 const LEDGER_MARKS = ["github.com/baiirun/prog", "PROG_DB"]
 const LONGEST_MARK = Math.max(...LEDGER_MARKS.map((mark) => mark.length))
@@ -44,10 +44,10 @@ const CHUNK_BYTES = 1024 * 1024
 
 const isLauncher = (start: Buffer): boolean => start.toString("latin1", 0, MARKED_BYTES).includes(LAUNCHER_MARK)
 
-/** What a program called prog is, by its content. @throws the file system's error */
+/** Identifies a program called prog by its content. @throws the file system's error */
 const recognise = async (file: FileHandle): Promise<"launcher" | "ledger" | "foreign"> => {
   const buffer = Buffer.alloc(LONGEST_MARK + CHUNK_BYTES)
-  // The end of the chunk before stands in front, for a mark that lies across the two.
+  // The end of the previous chunk is kept in front, for a mark that crosses the boundary.
   let carried = 0
   for (let at = 0; ; ) {
     const { bytesRead } = await file.read(buffer, carried, CHUNK_BYTES, at)
@@ -75,14 +75,14 @@ const recogniseProgram = async (path: string): Promise<"launcher" | "ledger" | {
   }
 }
 
-/** The embedded ledger: on Bun by the host's own binary, elsewhere by the launcher, which looks for one. */
+/** The embedded ledger: run by the host's own binary on Bun, elsewhere by the launcher, which looks for a runtime. */
 const embeddedLedger = ({ bundleRoot, runtime }: LedgerLocatorDeps): LocatedLedger => {
   const main = join(bundleRoot, "ledger", "embedded", "main.ts")
   const launcher = join(bundleRoot, "bin", "prog")
   if (!runtime.isBun) {
     return { kind: "embedded", path: launcher, command: [launcher], env: { BATON_LEDGER: "embedded" } }
   }
-  // The project's own .env and bunfig.toml (which may preload code) are not the ledger's.
+  // The project's own .env and bunfig.toml (which may preload code) must not affect the ledger.
   const nowhere = runtime.platform === "win32" ? "NUL" : "/dev/null"
   const command: Argv = [runtime.execPath, "--no-env-file", `--config=${nowhere}`, "run", main]
   return { kind: "embedded", path: main, command, env: { BUN_BE_BUN: "1" } }

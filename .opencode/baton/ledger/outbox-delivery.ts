@@ -12,20 +12,20 @@ export type Delivery =
   | { readonly kind: "rejected"; readonly reason: string }
   /** The ledger refused this one; others may go through. */
   | { readonly kind: "refused"; readonly reason: string }
-  /** Nothing can be delivered now. `forMs`: not before this many milliseconds. */
+  /** Nothing can be delivered now. `forMs`: milliseconds until the next attempt makes sense. */
   | { readonly kind: "unavailable"; readonly reason: string; readonly forMs?: number }
 
 export type DeliveryDeps = {
   readonly ledger: Pick<Ledger, "readTask" | "appendLog" | "replaceDescription" | "shorten"> & LearningLedger
   /** Epoch ms. */
   readonly now: () => number
-  /** Names this outbox in its attempts. */
+  /** Identifies this outbox in its attempts. */
   readonly self: string
-  /** How long a program may outlive the process that started it. */
+  /** Milliseconds that a program may outlive the process that started it. */
   readonly orphanGraceMs: number
 }
 
-/** The log texts of the tasks written to in one go; saves a read of the ledger for each further entry. */
+/** Log texts of the tasks written to in one pass; saves a read of the ledger for each further entry. */
 export type KnownLogs = Map<string, string[]>
 
 type EntryOf<Kind extends OutboxEntry["kind"]> = Extract<OutboxEntry, { kind: Kind }>
@@ -57,14 +57,16 @@ const takeStep = (ledger: LearningLedger, step: LearningStep): Promise<LedgerWri
 }
 
 /**
- * Delivers one record, at most once: what an earlier attempt may have done is looked up in the ledger first. A handoff
- * is merged, which repeats without harm, and so is a learning. A log entry was written by that attempt if the task now has more entries of
- * the very same text than just before it; clocks play no part, so equal texts are each delivered.
+ * Delivers a record at most once: the ledger is first searched for the result of an earlier attempt. Handoffs and learnings
+ * are merged, which can be repeated.
+ *
+ * A log entry was written by that attempt if the task now has more entries of the same text than just before it. Clocks are
+ * not used, so equal texts are each delivered.
  */
 export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDeps) => {
   const firstSeen = createLruMap<number>()
 
-  /** A program that a killed process left behind may still write. */
+  /** Milliseconds to wait, since a program started by a killed process may still write. */
   const orphanDelay = (attempt: OutboxAttempt | undefined): number => {
     if (!attempt || attempt.by === self) return 0
     const key = `${attempt.by} ${attempt.at}`
@@ -128,7 +130,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     return await deliverLog(entry, attempt, logs, save)
   }
 
-  /** Never rejects. `save` keeps the attempt before the ledger is called; when it fails, the ledger is not called. */
+  /** Never rejects. `save` stores the attempt before the ledger is called; if it fails, the ledger is not called. */
   return async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
     try {
       const delivery = await deliver(record, known, save)

@@ -5,7 +5,7 @@ import type { StateFolder } from "../host/state.ts"
 import type { LearningEntry, RetireEntry } from "./learnings.ts"
 import { OUTBOX_FOLDER, RECORD_ENDING } from "./pending-records.ts"
 
-/** One write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
+/** A write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
 export type OutboxEntry =
   | { readonly kind: "log"; readonly taskID: string; readonly message: string }
   | {
@@ -14,24 +14,23 @@ export type OutboxEntry =
       readonly sessionID: string
       /** The handoff text, without markers. */
       readonly section: string
-      /** The original specification as the session knows it; restores one that an agent's `prog desc` removed. */
+      /** The session's copy of the original specification; restores one that an agent's `prog desc` removed. */
       readonly specification?: string | undefined
     }
   | LearningEntry
   | RetireEntry
 
-/** Entries about one thing are delivered in their order; one that has to wait holds up its own and no others. */
+/** The queue of an entry. Entries of one queue are delivered in order, and a waiting one blocks only its own queue. */
 export const queueKey = (entry: { readonly taskID: string } | { readonly project: string }): string =>
   "taskID" in entry ? entry.taskID : `the learnings of ${entry.project}`
 
-/** What the log says of an entry. */
 export const logFields = (entry: OutboxEntry): { kind: OutboxEntry["kind"]; taskID?: string; project?: string } =>
   "taskID" in entry ? { kind: entry.kind, taskID: entry.taskID } : { kind: entry.kind, project: entry.project }
 
 export type ParkedEntry = {
   /** Absolute path of the parked file; moved back into the outbox folder, it is tried again. */
   readonly file: string
-  /** Absent when the file could not be read as an entry. */
+  /** Absent if the file could not be parsed. */
   readonly entry?: OutboxEntry
   readonly reason: string
   /** ISO 8601. */
@@ -40,41 +39,41 @@ export type ParkedEntry = {
 
 export type OutboxStatus = {
   readonly waiting: number
-  /** Why the last delivery failed; absent when it did not. */
+  /** The reason why the last delivery failed; absent if it did not. */
   readonly lastFailure?: string
   readonly parked: readonly ParkedEntry[]
 }
 
-/** Ledger writes that are on disk before they are tried, and reach the ledger later, in order, once. */
+/** A queue of ledger writes: each is on disk before it is tried, and reaches the ledger later, in order and once. */
 export type Outbox = {
-  /** Resolves when the entry is durably on disk (or, when the disk refuses, was tried directly). Never rejects. */
+  /** Resolves when the entry is durably on disk, or was tried directly if the disk refused it. Never rejects. */
   add(entry: OutboxEntry): Promise<void>
   /**
-   * The same, unless an equal entry waits or the ledger turns out to have its log line already: for a caller that was
-   * killed once and cannot know how far it got.
+   * Like `add`, unless an equal entry waits or the ledger already has its log line. For a caller that was killed before and
+   * cannot know how far it got.
    */
   addIfMissing(entry: OutboxEntry): Promise<void>
-  /** What waits for this task (see `subjectOf`), oldest first; empty when the folder cannot be read. */
+  /** The waiting entries of a queue (see `queueKey`), oldest first; empty if the folder cannot be read. */
   pending(subject: string): Promise<OutboxEntry[]>
-  /** Delivers what waits, in the background; never rejects and may be called at any time. */
+  /** Delivers the waiting entries in the background. Never rejects; may be called at any time. */
   drain(): Promise<void>
-  /** Delivers what waits until nothing is left, nothing more can be done now, or the deadline (ms) passes. */
+  /** Delivers until nothing waits, nothing more can be done now, or the deadline (ms) passes. */
   flush(deadlineMs: number): Promise<void>
   status(): Promise<OutboxStatus>
-  /** Stops the retry timer. What waits stays on disk. */
+  /** Stops the retry timer. Waiting entries stay on disk. */
   stop(): void
 }
 
 export type OutboxAttempt = {
   /** ISO 8601. */
   readonly at: string
-  /** Which outbox of which process made it. */
+  /** Identifies the outbox and its process. */
   readonly by: string
-  /** How many log entries with this very text the task had just before; for log entries alone. */
+  /** Number of the task's log entries with the same text just before; for log entries alone. */
   readonly equalBefore?: number | undefined
 }
 
-/** An entry as it lies on disk. `attempt` is written before the ledger is called, so it survives a crash in the call. */
+/** An entry on disk. `attempt` is written before the ledger is called, so it survives a crash during the call. */
 export type OutboxRecord = {
   readonly version: 1
   /** ISO 8601. */
@@ -152,41 +151,40 @@ const REASON = ".reason"
 const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
-/** Far more than ever waits while the ledger is within reach. */
+/** Far more than wait while the ledger can be reached. */
 const MAX_OWN = 200
 
 type ReadRecord =
   | ParsedRecord
   | { readonly kind: "gone" }
-  /** Its file is there and cannot be read now. */
+  /** The file exists and cannot be read now. */
   | { readonly kind: "unreadable"; readonly reason: string }
 
 /**
- * The records that wait, as one list in the order of their names: one file each, and in memory those that the disk refused and
- * the newest 200 that were written here, for the time in which the disk does not answer.
+ * The waiting records as one list, ordered by name. Each is a file; memory holds those that the disk refused, and the newest
+ * 200 written by this process, for the time in which the disk does not answer.
  */
 export type OutboxStore = {
   readonly lockPath: string
-  /** A name that sorts behind every name given before, by an earlier process too. @param now epoch ms */
+  /** Gives a name that sorts after all earlier names, also those of earlier processes. @param now epoch ms */
   nextName(now: number, id: string): Promise<string>
-  /** Names of the records that wait, oldest first. @throws when neither disk nor memory can tell */
+  /** Names of the waiting records, oldest first. @throws when neither disk nor memory can tell */
   list(): Promise<string[]>
   /** @throws when zod cannot be loaded */
   read(name: string): Promise<ReadRecord>
-  /** What the disk refuses is kept in memory. @returns why the disk refused; undefined when it is on disk */
+  /** Keeps the record in memory if the disk refuses it. @returns the reason; undefined when it is on disk */
   write(name: string, record: OutboxRecord): Promise<string | undefined>
-  /** Writes what is in memory alone. */
+  /** Tries again to write the records that are only in memory. */
   saveUnsaved(): Promise<void>
-  /** The records that are in memory alone. */
   unsaved(): OutboxRecord[]
   isUnsaved(name: string): boolean
   remove(name: string): Promise<void>
-  /** Puts a record aside with the reason, byte for byte as it is. @param since ISO 8601 @throws when the disk refuses */
+  /** Moves a record aside unchanged, with the reason. @param since ISO 8601 @throws when the disk refuses */
   park(name: string, reason: string, since: string): Promise<void>
   listParked(): Promise<ParkedEntry[]>
 }
 
-/** Undefined when there is no such folder. */
+/** Undefined if the folder does not exist. */
 const listRecords = async (folder: string): Promise<string[] | undefined> => {
   try {
     return (await readdir(folder)).filter((name) => name.endsWith(RECORD_ENDING))
@@ -212,7 +210,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
   const waiting = (name = "") => state.path(OUTBOX_FOLDER, name)
   const parked = (name = "") => state.path(OUTBOX_FOLDER, "parked", name)
   const own = new Map<string, { readonly record: OutboxRecord; readonly isSaved: boolean }>()
-  /** Delivered, and not known to be gone from the disk. */
+  /** Delivered records that may still be on disk. */
   const done = new Set<string>()
   let last: { stamp: number; count: number } | undefined
 
@@ -226,7 +224,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     }
   }
 
-  /** Without its folder the disk tells nothing: it may come back. */
+  /** Undefined if the folder is missing: it may come back. */
   const onDisk = (): Promise<string[] | undefined> => listRecords(waiting())
 
   const write = async (name: string, record: OutboxRecord): Promise<string | undefined> => {
@@ -250,7 +248,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     try {
       await rm(waiting(name), { force: true })
     } catch {
-      // Where nothing can be removed it is tried again when the records are listed next.
+      // Tried again at the next listing.
     }
   }
 
@@ -275,7 +273,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
         return inOrder(own.keys()).filter((name) => !done.has(name))
       }
       const found = new Set(names)
-      // What was saved and is gone was delivered by another process.
+      // A saved record that is gone was delivered by another process.
       for (const name of before) if (own.get(name)?.isSaved && !found.has(name)) own.delete(name)
       for (const name of done) {
         if (found.has(name)) await removeDone(name)
@@ -290,7 +288,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
         return await parseRecord(await readFile(waiting(name), "utf8"))
       } catch (error) {
         if (errorCode(error) === undefined) throw error
-        // The folder may be away: then the one in memory is as it was written.
+        // The folder may be unavailable: then the record in memory is used.
         if (known) return { kind: "record", record: known.record }
         if (isNotFound(error)) return { kind: "gone" }
         if (errorCode(error) === "EISDIR") return { kind: "malformed", reason: "it is a folder" }

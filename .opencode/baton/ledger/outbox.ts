@@ -16,8 +16,8 @@ import {
 } from "./outbox-store.ts"
 
 /**
- * What one pass over the outbox came to. `reason` is there when something is left, `forMs` when nothing is to be tried
- * before so many milliseconds.
+ * The result of one pass over the outbox. `reason` is set if records are left, `forMs` if nothing is to be tried for that
+ * many milliseconds.
  */
 type DrainResult = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
 
@@ -33,16 +33,16 @@ type DrainDeps = {
 const LOCK_TAKEN = "another process is delivering"
 const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
-/** `blocked`: why what belongs to a subject (or a file that cannot be read) has to wait. */
+/** `blocked`: why a subject (or an unreadable file) has to wait. */
 type Pass = {
   readonly known: KnownLogs
   readonly blocked: Map<string, string>
-  /** The only subjects to deliver; all when it is absent. */
+  /** The only subjects to deliver; all if absent. */
   readonly only?: ReadonlySet<string>
 }
 type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string; readonly forMs?: number }
 
-/** One delivery of all that waits, in order: per task without exception, and among tasks as far as they are accepted. */
+/** Delivers all waiting records in order. The order within a task is strict; a refused record does not block other tasks. */
 const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
   const park = async (name: string, reason: string, record?: OutboxRecord): Promise<Step> => {
     const about = record ? logFields(record.entry) : {}
@@ -51,7 +51,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
       log.warn("a record cannot be delivered and is parked", { name, reason, ...about })
       return "parked"
     } catch (error) {
-      // It is parked once the disk is back, and holds up nothing.
+      // It is parked when the disk is back, and blocks nothing.
       if (!record || !store.isUnsaved(name)) return "refused"
       const entry = JSON.stringify(record.entry).slice(0, 4000)
       log.error("a record is lost", { ...about, disk: describeError(error), ledger: reason, entry })
@@ -60,7 +60,10 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     }
   }
 
-  /** Before the ledger is called. Where the disk refuses, memory does only for records that the disk refused as well. */
+  /**
+   * Stores an attempt before the ledger is called. If the disk refuses it, memory is enough only for a subject with records
+   * that the disk refused, too.
+   */
   const noteAttempt = async (name: string, record: OutboxRecord): Promise<void> => {
     const subject = queueKey(record.entry)
     const isHeld = store.unsaved().some(({ entry }) => queueKey(entry) === subject)
@@ -136,7 +139,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     }
   }
 
-  /** Without the lock: what this process alone has cannot wait for a disk that refuses the lock as well. */
+  /** Works without the lock: records that are only in memory cannot wait for a disk that refuses the lock as well. */
   const drainUnsaved = async (): Promise<DrainResult> => {
     const only = new Set(store.unsaved().map(({ entry }) => queueKey(entry)))
     const drained = await drainAll(async () => true, only)
@@ -157,7 +160,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
       const { delivered, ...rest } = await drainSaved()
       return { ...rest, delivered: delivered + first.delivered }
     } catch (error) {
-      // The disk may have begun to refuse in between.
+      // The disk may have failed in between.
       if (store.unsaved().length === 0) throw error
       return drainUnsaved()
     }
@@ -179,7 +182,7 @@ export type { Outbox, OutboxEntry, OutboxStatus, ParkedEntry } from "./outbox-st
 
 const FIRST_RETRY_MS = 2000
 const LONGEST_RETRY_MS = 5 * 60_000
-/** prog waits 5 s for a locked database, and a call is ended 6 s after its start at the latest. */
+/** prog waits 5 s for a locked database, and a call is killed 6 s after its start at the latest. */
 const ORPHAN_GRACE_MS = 7000
 const FLUSH_POLL_MS = 25
 
@@ -201,8 +204,8 @@ const pause = (ms: number): Promise<void> =>
   })
 
 /**
- * The outbox of one project, in `.opencode/state/outbox/`; see docs/outbox.md. Does nothing before its first call;
- * several outboxes, in one process or in several, may share the folder.
+ * Creates the outbox of one project, in `.opencode/state/outbox/`; see docs/outbox.md. Does nothing before its first call.
+ * Several outboxes, in one or several processes, may share the folder.
  */
 export const createOutbox = (deps: OutboxDeps): Outbox => {
   const { ledger, state, log, ids = () => randomBytes(4).toString("hex") } = deps
@@ -301,7 +304,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     add: (entry) => add(entry),
     addIfMissing: async (entry) => {
       const waiting = await findWaiting(queueKey(entry))
-      // The ledger may be out of reach now; it is asked when the record is delivered.
+      // The ledger may be unavailable now; it is checked at the delivery.
       if (!waiting.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { isDoubtful: entry.kind === "log" })
     },
     pending: findWaiting,

@@ -2,12 +2,11 @@ import { type Command, type CommandContext, CommandError } from "./command.ts"
 import { type FlagSpec, parseFlags } from "./flags.ts"
 import { StoreError } from "./store.ts"
 
-/** What a command line ends with. */
 export type LedgerResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string }
 
 export const succeed = (stdout: string): LedgerResult => ({ exitCode: 0, stdout, stderr: "" })
 
-/** prog prints a failure twice, by cobra and by its own main; readers look at the first line. */
+/** prog prints a failure twice, once by cobra and once by its own main; readers use the first line. */
 export const fail = (message: string, usage: string): LedgerResult => ({
   exitCode: 1,
   stdout: "",
@@ -16,7 +15,7 @@ export const fail = (message: string, usage: string): LedgerResult => ({
 
 type CommandGroup = { readonly names: readonly string[]; load(): Promise<readonly Command[]> }
 
-/** A file costs Bun half a millisecond to load, so a command line loads its own group and no other. */
+/** Each file takes Bun half a millisecond to load, so a command line loads only its own group. */
 const GROUPS: readonly CommandGroup[] = [
   {
     names: [
@@ -50,17 +49,16 @@ const GROUPS: readonly CommandGroup[] = [
   },
 ]
 
-/** Names of every command the embedded ledger has. */
 export const COMMAND_NAMES: readonly string[] = GROUPS.flatMap(({ names }) => names)
 
-/** The named command and its neighbours; nothing when there is no such command. */
+/** Loads the named command and its group; empty if there is no such command. */
 export const loadCommandsNear = async (name: string): Promise<readonly Command[]> =>
   (await GROUPS.find(({ names }) => names.includes(name))?.load()) ?? []
 
 export const loadAllCommands = async (): Promise<readonly Command[]> =>
   (await Promise.all(GROUPS.map((group) => group.load()))).flat()
 
-/** Commands of prog that only a person at a terminal needs; the embedded ledger names them and says so. */
+/** Commands of prog that only a user at a terminal needs; the embedded ledger names them as not included. */
 export const OMITTED_COMMANDS: readonly string[] = [
   "backup",
   "backups",
@@ -76,23 +74,23 @@ export const HELP_FLAG: FlagSpec = { name: "help", short: "h", kind: "switch", a
 export const PROJECT_FLAG: FlagSpec = { name: "project", short: "p", kind: "text", about: "the project to look at" }
 const VERSION_FLAG: FlagSpec = { name: "version", short: "v", kind: "switch", about: "say which ledger this is" }
 
-/** Flags that may stand before any command. */
+/** Flags allowed before any command. */
 export const ROOT_FLAGS: readonly FlagSpec[] = [HELP_FLAG, PROJECT_FLAG, VERSION_FLAG]
 
 const flagsOfCommand = (command: Command): FlagSpec[] => [...command.flags, HELP_FLAG, PROJECT_FLAG]
 
 type FoundCommand = {
-  /** From the root's child down; empty for the root itself. */
+  /** The command with its parents, outermost first; empty for the root itself. */
   readonly path: readonly Command[]
   /** The line without the commands' names. */
   readonly words: readonly string[]
-  /** Words that are no flags, as cobra guesses before it parses. */
+  /** Words that are no flags, by cobra's guess before parsing. */
   readonly operands: readonly string[]
 }
 
 type Operand = { readonly word: string; readonly index: number }
 
-/** A flag the command does not know is taken to have a value, as cobra takes it. */
+/** An unknown flag is assumed to have a value, as in cobra. */
 const takesNextWord = (word: string, specs: readonly FlagSpec[]): boolean => {
   if (word.includes("=")) return false
   if (word.startsWith("--")) return specs.find((spec) => spec.name === word.slice(2))?.kind !== "switch"
@@ -112,11 +110,11 @@ const operandsOf = (words: readonly string[], specs: readonly FlagSpec[]): Opera
   return operands
 }
 
-/** The word that should name a command, if there is one. */
+/** The word in the place of a command's name, if there is one. */
 const firstOperand = (line: readonly string[], rootFlags: readonly FlagSpec[]): string | undefined =>
   operandsOf(line, rootFlags)[0]?.word
 
-/** @param roots commands that may stand first */
+/** @param roots the top-level commands */
 export const findCommand = (line: readonly string[], roots: readonly Command[]): FoundCommand => {
   const path: Command[] = []
   let words: readonly string[] = line
@@ -144,9 +142,10 @@ const checkArguments = ({ arguments: rule }: Command, received: number): void =>
 const isExpected = (error: unknown): error is Error => error instanceof CommandError || error instanceof StoreError
 
 /**
- * Runs one command line, with the outcome prog v0.17 gives for it. A refusal is an exit code and a text.
+ * Runs one command line with the outcome that prog v0.17 gives for it. A refusal is an exit code and a text.
+ *
  * @param line the arguments without the program's name
- * @throws only what is a defect of the ledger itself
+ * @throws only defects of the ledger itself
  */
 export const runCommand = async (line: readonly string[], context: CommandContext): Promise<LedgerResult> => {
   const roots = await loadCommandsNear(firstOperand(line, ROOT_FLAGS) ?? "")

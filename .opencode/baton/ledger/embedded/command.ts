@@ -2,10 +2,10 @@ import type { FlagSpec, Flags } from "./flags.ts"
 import { formatTimestamp } from "./format.ts"
 import { type LedgerStore, StoreError } from "./store.ts"
 
-/** What a command may use of the world. The store opens at its first use, after the arguments are known to be good. */
+/** The environment of a command. The store opens at its first use, after the arguments are checked. */
 export type CommandContext = {
   store(): LedgerStore
-  /** Now, in the stored form of format.ts; later at every call. */
+  /** Now, in the stored form of format.ts; each call gives a later time. */
   timestamp(): string
   /** Milliseconds since 1970, for ages. */
   nowMs(): number
@@ -15,28 +15,28 @@ export type CommandContext = {
   readStdin(): string
 }
 
-/** How many arguments a command takes, in words and numbers of cobra. */
+/** Number of arguments of a command, as cobra counts them. */
 type ArgumentRule =
   | { readonly kind: "any" }
   | { readonly kind: "exactly"; readonly count: number }
   | { readonly kind: "atLeast"; readonly count: number }
 
-/** What was typed: the arguments without flags, and the flags. */
+/** The parsed command line: the arguments without flags, and the flags. */
 export type Invocation = { readonly args: readonly string[]; readonly flags: Flags }
 
 export type Command = {
   readonly name: string
-  /** What follows the name in the usage line: `<id> <message>`. */
+  /** The usage line after the name: `<id> <message>`. */
   readonly operands: string
   readonly summary: string
   readonly arguments: ArgumentRule
   readonly flags: readonly FlagSpec[]
   readonly children?: readonly Command[]
-  /** Gives what goes to standard output; throws `CommandError` or `StoreError`. */
+  /** @returns the standard output. @throws `CommandError` or `StoreError` */
   run(invocation: Invocation, context: CommandContext): string
 }
 
-/** A command that was refused, in prog's words. Exit code 1. */
+/** A refused command, with prog's message. Exit code 1. */
 export class CommandError extends Error {
   readonly code: "usage" | "refused" | "store"
 
@@ -49,11 +49,11 @@ export class CommandError extends Error {
 
 export const refuse = (message: string): CommandError => new CommandError("refused", message)
 
-/** The words prog v0.17 uses for an id that no item has. */
+/** prog v0.17's message for an unknown id. */
 export const itemNotFound = (id: string): CommandError =>
   refuse(`item not found: ${id} (use 'prog list' to see available items)`)
 
-/** Names the step in front of a store's failure, as prog does: `failed to add log: constraint failed: …`. */
+/** Puts the step before a store's failure, as prog does: `failed to add log: constraint failed: …`. */
 export const step = <T>(name: string, work: () => T): T => {
   try {
     return work()
@@ -69,7 +69,7 @@ export const exactly = (count: number): ArgumentRule => ({ kind: "exactly", coun
 export const atLeast = (count: number): ArgumentRule => ({ kind: "atLeast", count })
 export const anyArguments: ArgumentRule = { kind: "any" }
 
-/** The text that prog's `fmt.Println` of each line gives. */
+/** The output of prog's `fmt.Println` for each line. */
 export const lines = (texts: readonly string[]): string => texts.map((text) => `${text}\n`).join("")
 
 type ContextDeps = {
@@ -82,7 +82,7 @@ type ContextDeps = {
   readonly timestamp: () => string
 }
 
-/** Now in the stored form, in local time; it rises strictly, so that what is written later sorts later. */
+/** Creates a clock in the stored form and local time. It rises strictly, so that later records sort later. */
 export const createClock = (nowMs: () => number): (() => string) => {
   let lastMicros = 0
   return () => {
@@ -97,7 +97,7 @@ const ID_BYTES = 3
 const randomHex = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** A store that does not open is no failure of the step that first needed it. */
+/** Reports a store that cannot be opened without the step that first needed it. */
 const openOrRefuse = (openStore: () => LedgerStore): LedgerStore => {
   try {
     return openStore()
@@ -107,7 +107,6 @@ const openOrRefuse = (openStore: () => LedgerStore): LedgerStore => {
   }
 }
 
-/** What one command line may use of the world. */
 export const createCommandContext = (deps: ContextDeps): CommandContext => {
   let store: LedgerStore | undefined
   return {

@@ -1,7 +1,7 @@
 import { CommandError, type Invocation } from "./command.ts"
 import { goQuote } from "./format.ts"
 
-// What a flag is and what its values are, as pflag 1.0.5 (under cobra 1.8) has them. Pure.
+// Flags and their values, as in pflag 1.0.5 (under cobra 1.8). Pure.
 
 export type FlagSpec = {
   readonly name: string
@@ -9,7 +9,7 @@ export type FlagSpec = {
   readonly short?: string
   readonly kind: "text" | "list" | "switch" | "integer"
   readonly about: string
-  /** Of an integer that is not given. */
+  /** The value of an integer that is not given. */
   readonly fallback?: number
 }
 
@@ -45,7 +45,8 @@ const parseInteger = (text: string): number => {
 }
 
 /**
- * The flag's value after one more text for it: lists grow, everything else is replaced.
+ * Adds one more text to a flag's value: lists grow, other values are replaced.
+ *
  * @throws SyntaxError in the words of Go's strconv
  */
 const readFlagValue = (spec: FlagSpec, text: string, before: FlagValue | undefined): FlagValue => {
@@ -75,9 +76,10 @@ const createFlags = (specs: readonly FlagSpec[], values: ReadonlyMap<string, Fla
 const bad = (message: string): CommandError => new CommandError("usage", message)
 
 /**
- * Flags may stand anywhere; `--` ends them. Takes `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and
+ * Parses flags at any position; `--` ends them. Accepts `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and
  * joined switches (`-eh`).
- * @param words what follows the command's name
+ *
+ * @param words the words after the command's name
  * @throws CommandError in pflag's words for an unknown flag, a missing value or a wrong one
  */
 export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[]): Invocation => {
@@ -95,7 +97,7 @@ export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[])
     }
   }
 
-  /** The value of a flag that has none of its own: the next word. */
+  /** Takes the next word as a flag's value. */
   const nextWord = (complaint: string): string => {
     const value = rest.shift()
     if (value === undefined) throw bad(`flag needs an argument: ${complaint}`)

@@ -1,4 +1,4 @@
-/** Text as Go prints it, since prog's readers parse prog's output. */
+/** Formats text as Go does, since readers of prog parse its output. */
 
 const HTML_ESCAPES: Readonly<Record<string, string>> = {
   "<": "\\u003c",
@@ -38,7 +38,7 @@ const quoteCharacter = (character: string): string => {
 /** strconv.Quote, the verb %q for a string. */
 export const goQuote = (text: string): string => `"${Array.from(text, quoteCharacter).join("")}"`
 
-/** The verb %-Ns: pads on the right to so many code points. */
+/** The verb %-Ns: pads on the right to N code points. */
 export const padRight = (text: string, width: number): string => text + " ".repeat(missing(text, width))
 
 /** The verb %Ns. */
@@ -46,7 +46,7 @@ export const padLeft = (text: string, width: number): string => " ".repeat(missi
 
 const missing = (text: string, width: number): number => Math.max(0, width - Array.from(text).length)
 
-/** The order of SQLite's BINARY collation: by code points, not by UTF-16 units. */
+/** Compares like SQLite's BINARY collation: by code points, not by UTF-16 units. */
 export const compareText = (left: string, right: string): number => {
   if (left === right) return 0
   const [a, b] = [Array.from(left), Array.from(right)]
@@ -72,8 +72,8 @@ export const tableSummary = (text: string): string => {
 }
 
 /**
- * prog stores times as the text of Go's time.String(): `2026-02-09 22:17:02.123456 +0000 UTC`, in local time, and sorts
- * them as text; so the embedded ledger writes local time too. Logs alone carry SQLite's `YYYY-MM-DD HH:MM:SS` in UTC.
+ * prog stores times as text of Go's time.String(), `2026-02-09 22:17:02.123456 +0000 UTC`, in local time, and sorts them as
+ * text, so the embedded ledger writes local time, too. Only logs have SQLite's `YYYY-MM-DD HH:MM:SS` in UTC.
  */
 type Moment = { readonly epochMs: number; readonly offsetMinutes: number }
 
@@ -92,7 +92,7 @@ const offsetText = (offsetMinutes: number, separator: string): string => {
   return `${offsetMinutes < 0 ? "-" : "+"}${twoDigits(Math.floor(size / 60))}${separator}${twoDigits(size % 60)}`
 }
 
-/** Go reads a name of three letters or a signed hour; JavaScript knows no abbreviations, so the hour stands in. */
+/** Go reads a zone name of three letters or a signed hour. JavaScript has no abbreviations, so the hour is used. */
 const zoneName = (offsetMinutes: number): string => {
   if (offsetMinutes === 0) return "UTC"
   return offsetMinutes % 60 === 0 ? offsetText(offsetMinutes, "").slice(0, 3) : "LMT"
@@ -114,7 +114,7 @@ export const formatTimestamp = (epochMicros: number, offsetMinutes: number): str
   return `${seconds}${fraction === "" ? "" : `.${fraction}`} ${offsetText(offsetMinutes, "")} ${zoneName(offsetMinutes)}`
 }
 
-/** Reads every form prog's driver reads; 1970 for anything else, so that one bad row does not hide the others. */
+/** Reads all forms that prog's driver reads; 1970 for anything else, so that one bad row does not hide the others. */
 export const parseTimestamp = (text: string): Moment => {
   const match = STORED.exec(text.trim())
   if (match === null) return { epochMs: 0, offsetMinutes: 0 }

@@ -30,7 +30,7 @@ const distance = (left: string, right: string): number => {
   return row.at(-1) ?? 0
 }
 
-/** Names near what was typed: two edits away at most, or beginning with it. */
+/** Names similar to the typed one: at most two edits away, or starting with it. */
 const suggestCommands = (typed: string, names: readonly string[]): string[] =>
   names.filter((name) => distance(typed, name) <= MAX_DISTANCE || name.startsWith(typed.toLowerCase()))
 
@@ -40,7 +40,7 @@ const FOLLOWED_SCHEMA = 3
 
 const VERSION_TEXT = `prog version ${FOLLOWED_VERSION} (Baton's embedded ledger, prog schema ${FOLLOWED_SCHEMA})\n`
 
-/** How a command is called; of the whole program for an empty path. */
+/** Usage of a command; of the whole program for an empty path. */
 export const usageOf = async (path: readonly Command[]): Promise<string> =>
   renderUsage(path, path.length === 0 ? await loadAllCommands() : [])
 
@@ -66,7 +66,8 @@ const helpOn = async (topic: readonly string[]): Promise<LedgerResult> => {
 }
 
 /**
- * A line that names no command.
+ * Runs a line without a command.
+ *
  * @throws CommandError for a bad flag
  */
 export const runRoot = async (words: readonly string[], operands: readonly string[]): Promise<LedgerResult> => {
@@ -77,7 +78,7 @@ export const runRoot = async (words: readonly string[], operands: readonly strin
   return succeed(flags.has("version") && !flags.has("help") ? VERSION_TEXT : await helpOf([]))
 }
 
-// Usage and help in cobra's layout, so that both ledgers read alike; the words are Baton's own. Pure.
+// Usage and help in cobra's layout, so that both ledgers look alike; the texts are Baton's own. Pure.
 
 const PROGRAM = "prog"
 
@@ -107,7 +108,7 @@ const commandList = (commands: readonly Command[]): string =>
 
 const pointer = (path: string): string => `\n\nUse "${path} [command] --help" for more information about a command.`
 
-/** What follows an error: how the command is called. Ends with a line break. */
+/** The usage after an error message. Ends with a line break. */
 const renderUsage = (path: readonly Command[], roots: readonly Command[]): string => {
   const command = path.at(-1)
   if (command === undefined) {

@@ -6,7 +6,7 @@ export type LabelledItem = ItemRow & { readonly labels: readonly string[] }
 const byPriority = (left: ItemRow, right: ItemRow): number =>
   left.priority - right.priority || compareText(left.createdAt, right.createdAt)
 
-/** Every item, by priority and then by the text of its creation time, as prog sorts. */
+/** Reads all items, by priority and then by the text of their creation time, as prog sorts. */
 export const readItems = (store: LedgerStore): LabelledItem[] => {
   const rows = store.items.all()
   const children = childStatusesByParent(rows)
@@ -16,7 +16,7 @@ export const readItems = (store: LedgerStore): LabelledItem[] => {
     .sort(byPriority)
 }
 
-/** Ids of what each item waits for, in the order of ids. */
+/** The ids that each item waits for, in the order of ids. */
 export const dependenciesByItem = (pairs: readonly Dependency[]): Map<string, string[]> => {
   const grouped = new Map<string, string[]>()
   for (const { itemId, dependsOn } of pairs) {
@@ -27,13 +27,13 @@ export const dependenciesByItem = (pairs: readonly Dependency[]): Map<string, st
   return grouped
 }
 
-/** prog counts distinct labels against the number of flags: the same label asked for twice matches nothing. */
+/** prog compares the number of distinct labels with the number of flags: a label that is given twice matches nothing. */
 export const hasLabels = (item: LabelledItem, wanted: readonly string[]): boolean =>
   new Set(wanted.filter((name) => item.labels.includes(name))).size === wanted.length
 
 // The rules of prog v0.17 about statuses; `draft` comes from later versions of prog. Pure.
 
-/** As prog v0.17 lists them in its own message. */
+/** In the order of prog v0.17's own message. */
 export const STATUSES = ["open", "in_progress", "blocked", "reviewing", "done", "canceled"] as const
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
@@ -42,8 +42,9 @@ const ACTIVE: ReadonlySet<string> = new Set(["in_progress", "reviewing", "done"]
 export const isStatus = (text: string): boolean => text === "draft" || STATUSES.some((status) => status === text)
 
 /**
- * An epic's status from its direct children: a stored done or canceled wins, without children the stored one stands,
- * all closed is done, all others blocked is blocked, anything begun is in_progress, only drafts is draft, else open.
+ * Derives an epic's status from its direct children. A stored done or canceled wins, and without children the stored status
+ * stays. Else all closed is done, all others blocked is blocked, anything started is in_progress, only drafts is draft, and
+ * the rest is open.
  */
 export const deriveEpicStatus = (stored: string, children: readonly string[]): string => {
   if (CLOSED.has(stored) || children.length === 0) return stored
@@ -54,7 +55,7 @@ export const deriveEpicStatus = (stored: string, children: readonly string[]): s
   return unresolved.every((status) => status === "draft") ? "draft" : "open"
 }
 
-/** The item with the status a reader sees. */
+/** The item with the status to show. */
 export const withDerivedStatus = <Item extends ItemRow>(item: Item, children: readonly string[]): Item =>
   item.type === "epic" ? { ...item, status: deriveEpicStatus(item.status, children) } : item
 
@@ -71,8 +72,8 @@ const childStatusesByParent = (items: readonly ItemRow[]): Map<string, string[]>
 }
 
 /**
- * Ids of items with at least one dependency that is not resolved. A dependency is resolved when it is done or
- * canceled, or an epic with at least one child and all of them closed.
+ * Ids of items with at least one unresolved dependency. A dependency is resolved if it is done or canceled, or an epic with
+ * at least one child and all of them closed.
  */
 export const blockedIds = (items: readonly ItemRow[], dependencies: readonly Dependency[]): Set<string> => {
   const children = childStatusesByParent(items)

@@ -1,8 +1,8 @@
 /**
- * The embedded ledger's entry: `bun run main.ts ARGS`, or the OpenCode binary with BUN_BE_BUN=1 in bun's place.
- * The database is $PROG_DB, or ~/.prog/prog.db, as for prog. Exit code 0, or 1 with `Error: …` on standard error.
+ * The entry of the embedded ledger: `bun run main.ts ARGS`, or the OpenCode binary with BUN_BE_BUN=1 instead of bun. The
+ * database is $PROG_DB or ~/.prog/prog.db, as for prog. Exit code 0, or 1 with `Error: …` on standard error.
  *
- * node:fs costs Bun 10 ms to load, as much as its whole start: only a rare branch asks for it.
+ * node:fs takes Bun 10 ms to load, as long as its whole start, so only rare branches load it.
  */
 
 import { runCommand } from "./cli.ts"
@@ -12,7 +12,7 @@ import type { LedgerStore } from "./store.ts"
 
 const STDIN = 0
 
-/** The reader went away (`prog list | head -1`): nothing is left to tell, and the command is done. */
+/** The reader closed the pipe (`prog list | head -1`): the command is done. */
 const isClosedPipe = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EPIPE"
 
 const print = async (stream: typeof Bun.stdout, text: string): Promise<void> => {

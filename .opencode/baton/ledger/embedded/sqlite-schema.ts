@@ -1,4 +1,4 @@
-/** prog's schema, version 3, as `sqlite_master` of a database made by prog v0.17 holds it. */
+/** prog's schema, version 3, as in `sqlite_master` of a database that prog v0.17 created. */
 import type { Database } from "bun:sqlite"
 
 const SCHEMA_VERSION = 3
@@ -116,8 +116,8 @@ const hasDefinitionOfDone = (database: Database): boolean =>
   readNumber(database, "SELECT COUNT(*) FROM pragma_table_info('items') WHERE name = 'definition_of_done'") > 0
 
 /**
- * Creates the tables that are missing and brings an older database (version 1 or 2, or the half-made one that prog
- * leaves when it is run before `init`) to version 3. A newer version is left alone. Safe for several processes at once.
+ * Creates missing tables and upgrades an older database (version 1 or 2, or the incomplete one that prog leaves if it runs
+ * before `init`) to version 3. A newer version stays unchanged. Safe for several processes at once.
  */
 export const ensureSchema = (database: Database): void => {
   const isCurrent = (): boolean => readNumber(database, "PRAGMA user_version") >= SCHEMA_VERSION

@@ -17,15 +17,15 @@ import {
   storeError,
 } from "./store.ts"
 
-/** The few ways the store speaks to SQLite. Every failure is a StoreError in the words of prog's driver. */
+/** The store's calls to SQLite. Every failure is a StoreError in the words of prog's driver. */
 type Connection = {
   all(query: string, ...values: Cell[]): Cells[]
   first(query: string, ...values: Cell[]): Cells | undefined
-  /** Gives the number of changed rows. */
+  /** @returns the number of changed rows */
   run(query: string, ...values: Cell[]): number
-  /** `extra` stands between INSERT and INTO: `OR IGNORE`. */
+  /** `extra` goes between INSERT and INTO: `OR IGNORE`. */
   insert(table: string, row: Readonly<Record<string, Cell>>, extra?: string): void
-  /** Sets the given keys of the rows that match; the keys of both are the rows' own. */
+  /** Updates the matching rows. The keys of both arguments are those of the row types. */
   update(table: string, changes: Readonly<Record<string, Cell>>, where: Readonly<Record<string, Cell>>): boolean
 }
 
@@ -34,7 +34,7 @@ type SqliteFailure = Error & { readonly errno: number }
 const isSqliteFailure = (error: unknown): error is SqliteFailure =>
   error instanceof Error && "errno" in error && typeof error.errno === "number"
 
-/** Gives what the work gives; a failure of SQLite becomes a StoreError, anything else passes. */
+/** Turns a failure of SQLite into a StoreError; other errors pass. */
 const translateFailure = <T>(work: () => T): T => {
   try {
     return work()
@@ -67,7 +67,6 @@ const createConnection = (database: Database): Connection => {
   }
 }
 
-/** What SQLite gives for one column. */
 type Cell = string | number | null
 type Cells = Readonly<Record<string, Cell>>
 
@@ -76,7 +75,7 @@ const nullable = (cell: Cell | undefined): string | null => (cell === null || ce
 
 const DEFAULT_PRIORITY = 2
 
-/** prog never writes NULL where a reader needs a text; another writer may have. */
+/** prog never writes NULL in a text column; another writer may have. */
 const itemRow = (cells: Cells): ItemRow => ({
   id: text(cells.id),
   project: text(cells.project),
@@ -136,7 +135,6 @@ const COLUMN_NAMES: Readonly<Record<string, string>> = {
   taskId: "task_id",
 }
 
-/** The column a row's key is kept in. */
 const columnOf = (key: string): string => COLUMN_NAMES[key] ?? key
 
 const LABEL_NAMES = `
@@ -249,7 +247,7 @@ const createSqliteLearnings = (connection: Connection): LearningStore => ({
 
 const BUSY_TIMEOUT_MS = 5000
 
-/** The timeout comes before WAL: switching to WAL needs the file for itself, and fails at once without one. */
+/** Sets the timeout before WAL: switching to WAL needs exclusive access to the file, and fails at once without a timeout. */
 const prepare = (database: Database): void => {
   database.run("PRAGMA foreign_keys = ON")
   database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
@@ -260,7 +258,7 @@ const prepare = (database: Database): void => {
 const BUSY = 5
 const CANNOT_OPEN = 14
 
-/** Extended codes carry the plain one in their low byte. */
+/** Extended codes have the primary one in their low byte. */
 const isBusy = (error: unknown): boolean => error instanceof StoreError && (error.code & 0xff) === BUSY
 
 const makeFolderOf = (path: string): void => {
@@ -273,7 +271,7 @@ const makeFolderOf = (path: string): void => {
   }
 }
 
-/** The folder is made only when the file cannot be opened: the usual run finds it there. */
+/** Creates the folder only if the file cannot be opened: usually it exists. */
 const openFile = (path: string): Database => {
   const open = (): Database => translateFailure(() => new Database(path, { create: true, readwrite: true }))
   try {
@@ -296,7 +294,7 @@ const openDatabase = (path: string): Database => {
   }
 }
 
-/** Waiting is no queue in SQLite: under many writers one may be passed over for as long as the timeout lasts. */
+/** SQLite does not queue waiting writers: with many of them, one may wait for the whole timeout. */
 const WRITE_ATTEMPTS = 4
 
 const writeTransaction = <T>(database: Database, work: () => T): T => {
@@ -311,9 +309,10 @@ const writeTransaction = <T>(database: Database, work: () => T): T => {
 }
 
 /**
- * Opens prog's database, and creates file, folder and tables when they are missing. Loads on Bun only.
- * @param path of the file; its folder is made with mode 0755
- * @throws StoreError when the file cannot be opened or is no database
+ * Opens prog's database, and creates the file, its folder and the tables if they are missing. Works on Bun only.
+ *
+ * @param path of the file; its folder is created with mode 0755
+ * @throws StoreError when the file cannot be opened or is not a database
  */
 export const openSqliteStore = (path: string): LedgerStore => {
   const database = openDatabase(path)

@@ -26,7 +26,7 @@ const RESULT_TEXTS: Readonly<Record<number, string>> = {
 const PRIMARY_CODE_MASK = 0xff
 const SQLITE_BUSY = 5
 
-/** A StoreError worded as modernc.org/sqlite words it: `<result text>: <detail> (<code>)`. */
+/** Creates a StoreError in the words of modernc.org/sqlite: `<result text>: <detail> (<code>)`. */
 export const storeError = (detail: string, code: number, cause?: unknown): StoreError => {
   const text = RESULT_TEXTS[code & PRIMARY_CODE_MASK] ?? "unknown error"
   const busy = code === SQLITE_BUSY ? " (SQLITE_BUSY)" : ""
@@ -35,8 +35,8 @@ export const storeError = (detail: string, code: number, cause?: unknown): Store
 }
 
 /**
- * What a ledger keeps, as rows, and the port that keeps them. Times are texts in prog's own form (format.ts).
- * The implementation throws `StoreError` with the message prog's own driver would give, and keeps prog's foreign and unique keys.
+ * The rows of a ledger, and below the interface that stores them. Times are texts in prog's own form (format.ts). The
+ * implementation throws `StoreError` with the message of prog's own driver, and keeps prog's foreign and unique keys.
  */
 export type ItemRow = {
   readonly id: string
@@ -109,9 +109,9 @@ export type ItemStore = {
 export type DependencyStore = {
   /** Every pair, ordered by both ids. */
   all(): Dependency[]
-  /** A pair that exists already stays as it is. */
+  /** An existing pair stays unchanged. */
   add(pair: Dependency): void
-  /** Every pair in which the item stands on either side. */
+  /** Removes every pair with the item on either side. */
   removeOf(itemId: string): void
 }
 
@@ -136,7 +136,7 @@ export type LabelStore = {
   rename(project: string, name: string, newName: string, at: string): boolean
   /** Detaches the label from every item and removes it. */
   remove(id: string): void
-  /** Every attached label: names in alphabetical order, by item. */
+  /** Names of all attached labels in alphabetical order, by item. */
   namesByItem(): Map<string, string[]>
   attach(itemId: string, labelId: string): void
   /** False when the item does not have the label. */
@@ -180,9 +180,9 @@ export type LedgerStore = {
   readonly labels: LabelStore
   readonly concepts: ConceptStore
   readonly learnings: LearningStore
-  /** Where the rows lie, for people. */
+  /** The location of the rows, for the user. */
   readonly location: string
-  /** Runs the work as one transaction: all of it is kept, or nothing when it throws. */
+  /** Runs the work as one transaction: if it throws, nothing is kept. */
   write<T>(work: () => T): T
   close(): void
 }

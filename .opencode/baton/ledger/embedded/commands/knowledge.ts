@@ -57,7 +57,7 @@ const summaryLine = (learning: LearningView): string => `  ${learning.id}: ${lea
 const conceptLine = (name: string, about: ReadonlyMap<string, string>): string =>
   `${name}: ${about.get(name) || "(no summary)"}`
 
-/** The asked-for concepts first, then a line for each learning. */
+/** The requested concepts first, then one line per learning. */
 const summariesUnderConcepts = (
   learnings: readonly LearningView[],
   names: readonly string[],
@@ -68,7 +68,7 @@ const summariesUnderConcepts = (
   ...learnings.map(summaryLine),
 ]
 
-/** Every concept in the order of its first learning, with a line for each of its learnings. */
+/** Each concept in the order of its first learning, with one line per learning. */
 const groupedSummaries = (learnings: readonly LearningView[], about: ReadonlyMap<string, string>): string[] => {
   const names = [...new Set(learnings.flatMap(({ concepts }) => concepts))]
   return names.flatMap((name, at) => [
@@ -78,7 +78,7 @@ const groupedSummaries = (learnings: readonly LearningView[], about: ReadonlyMap
   ])
 }
 
-/** Concepts with at least one learning whose name occurs in the item's title or description, whatever its case. */
+/** Concepts with at least one learning whose name occurs in the item's title or description, in any case. */
 export const relatedConcepts = (item: ItemRow, concepts: readonly ConceptRow[]): ConceptRow[] => {
   const text = `${item.title} ${item.description}`.toLowerCase()
   return concepts.filter(({ name, learningCount }) => learningCount > 0 && text.includes(name.toLowerCase()))
@@ -98,7 +98,7 @@ const conceptTable = (concepts: readonly ConceptRow[], nowMs: number): string[] 
   ]
 }
 
-/** A concept with its active learnings: how many, and the creation text of the oldest. */
+/** Number of a concept's active learnings, and the creation text of the oldest. */
 type ConceptCount = { readonly name: string; readonly count: number; readonly oldest: string | undefined }
 
 const conceptCountTable = (counts: readonly ConceptCount[], nowMs: number): string[] => {
@@ -117,7 +117,7 @@ const DETAIL_FLAG: FlagSpec = { name: "detail", kind: "text", about: "the full e
 const readDetail = (given: string, context: CommandContext): string =>
   given === "-" ? context.readStdin().trim() : given
 
-/** The project's item in progress that was touched last. */
+/** The project's item in progress with the latest update. */
 const currentTask = (context: CommandContext, project: string): ItemRow | undefined =>
   context
     .store()
@@ -312,7 +312,7 @@ const editConcept = (context: CommandContext, project: string, name: string, sum
     return lines(said)
   })
 
-/** Active learnings by concept, the most first. */
+/** Counts active learnings by concept, the highest count first. */
 const countLearnings = (context: CommandContext, project: string): ConceptCount[] => {
   const { concepts, learnings } = context.store()
   const active = learnings

@@ -13,7 +13,7 @@ import { goQuote, padRight, parseTimestamp, timeAgo } from "../format.ts"
 import { DRAFT_IN_EPIC } from "../items.ts"
 import type { LabelRow } from "../store.ts"
 
-/** Puts an item under an epic; part of a write. */
+/** Moves an item under an epic. Called inside a write. */
 export const setParent = (context: CommandContext, id: string, parentId: string): void => {
   const { items } = context.store()
   const parent = step("failed to set parent", () => items.find(parentId))
@@ -25,7 +25,7 @@ export const setParent = (context: CommandContext, id: string, parentId: string)
   step("failed to set parent", () => items.update(id, { parentId, updatedAt: context.timestamp() }))
 }
 
-/** Makes one item wait for another; part of a write. */
+/** Makes one item depend on another. Called inside a write. */
 export const addDependency = (context: CommandContext, itemId: string, dependsOn: string): void => {
   const { items, dependencies } = context.store()
   const known = step("failed to verify items", () => new Set([itemId, dependsOn].filter((id) => items.find(id))))
@@ -35,7 +35,7 @@ export const addDependency = (context: CommandContext, itemId: string, dependsOn
   step("failed to add dependency", () => dependencies.add({ itemId, dependsOn }))
 }
 
-/** Attaches a label, which is created in the item's project when it is new; part of a write. */
+/** Attaches a label, and creates it in the item's project if it is new. Called inside a write. */
 export const addLabel = (context: CommandContext, itemId: string, project: string, name: string): void => {
   const { labels } = context.store()
   const known = labels.of(project).find((label) => label.name === name)

@@ -89,7 +89,7 @@ const list: Command = {
   },
 }
 
-/** What `list --json` shows of an item; `show --json` adds the log. Keys stand in prog's order. */
+/** An item in `list --json`; `show --json` adds the log. The keys are in prog's order. */
 const listEntry = (item: LabelledItem, dependencies: readonly string[]) => ({
   id: item.id,
   title: item.title,
@@ -243,7 +243,7 @@ type Overview = {
   readonly withStatus: (status: string) => LabelledItem[]
 }
 
-/** The newest closed items by what is stored: an epic that is only derived as done is not among them, as in prog. */
+/** The newest items with a stored closed status. An epic that is only derived as done is left out, as in prog. */
 const recentlyDone = (items: readonly LabelledItem[], storedStatus: ReadonlyMap<string, string>): LabelledItem[] =>
   items
     .filter(({ id }) => storedStatus.get(id) === "done" || storedStatus.get(id) === "canceled")

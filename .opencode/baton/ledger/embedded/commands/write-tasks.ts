@@ -190,7 +190,6 @@ const REFLECTION = `
 Reflect: What would help the next agent? (See instructions for guidance)
   prog learn "summary" -c concept --detail "explanation"`
 
-/** A command that sets one status and says so. */
 const statusCommand = (name: string, status: string, summary: string, answer: (id: string) => string[]): Command => ({
   name,
   operands: "<id>",
@@ -240,7 +239,7 @@ const cancel: Command = {
     }),
 }
 
-/** prog v0.17 fails on every list that shows an epic with a draft child, so a draft stays outside epics. */
+/** A draft stays outside epics: prog v0.17 fails on every list that shows an epic with a draft child. */
 const draft: Command = {
   name: "draft",
   operands: "<id>",
