@@ -7,7 +7,6 @@ export type Change = () => void
 
 type Decide<Input, Output> = (input: Input, output: Output) => Promise<Change | undefined>
 
-/** The session of a hook call, from its input or from the messages of a request. */
 const sessionOf = (input: unknown, output: unknown): LogExtra => {
   const given: unknown = Reflect.get(Object(input), "sessionID")
   const messages: unknown = Reflect.get(Object(output), "messages")

@@ -4,7 +4,6 @@ import type { PluginInput } from "@opencode-ai/plugin"
 export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
 
-/** True if the file or a parent folder does not exist. */
 export const isNotFound = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
 
 /** Cuts a text without splitting a surrogate pair: providers refuse a request with half a character. */

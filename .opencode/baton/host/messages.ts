@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
 import type { StoredMessage } from "./sessions.ts"
 
-/** A compaction with its summary, as the conversation shows it. */
 export type CompletedCompaction = {
   /** The user message with the `compaction` part, which the model reads as "What did we do so far?". */
   requestID: string
@@ -41,7 +40,6 @@ const findNewest = (
       undefined,
     )
 
-/** The newest compaction whose summary is among `messages`. */
 export const latestCompaction = (messages: readonly StoredMessage[]): CompletedCompaction | undefined => {
   const summary = findNewest(messages, isSummary)
   if (summary?.info.role !== "assistant") return undefined

@@ -60,7 +60,6 @@ export type RunProcess = (argv: Argv, options: RunOptions) => Promise<ProcessOut
 /** 4 MB per stream: far more than a ledger prints for one task, and harmless for the host. */
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 
-/** The environment of a child: the host's own with these changes. */
 const childEnvironment = (changes: RunOptions["env"]): Record<string, string> => {
   const merged = Object.entries({ ...process.env, ...changes })
   return Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
