@@ -27,7 +27,6 @@ export const unquoteArgument = (text: string): string => {
   return inner === undefined ? text : inner.replaceAll('\\"', '"')
 }
 
-/** Splits a text at LF, CRLF or CR. */
 export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
 
 /**
@@ -103,7 +102,6 @@ export const ROLES = ["worker", "planner"] as const
 
 export type Role = (typeof ROLES)[number]
 
-/** The role of a task whose text has no role heading. */
 const DEFAULT_ROLE: Role = "worker"
 
 /** `# Planner` or `# Planner Agent` and nothing else: `# Planner for the release` is the title of a document. */
@@ -131,7 +129,6 @@ export const parseRole = (text: string): Role | undefined => {
   return undefined
 }
 
-/** The task and role that a user's message names. */
 export type ParsedTask = {
   readonly taskID: string
   readonly role: Role

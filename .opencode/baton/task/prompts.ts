@@ -191,7 +191,6 @@ const CLOSING_MARKER = /^<!--[ \t]*\/baton:protocol[ \t]*-->$/
 
 const TASK_ID_PLACEHOLDER = /\{\{[ \t]*task_id[ \t]*\}\}/g
 
-/** Replaces `{{task_id}}` in a prompt with the task's id. */
 export const fillTaskID = (text: string, taskID: string): string => text.replace(TASK_ID_PLACEHOLDER, () => taskID)
 
 /**

@@ -6,7 +6,6 @@ import { messagePages, type Sessions, type StoredMessage } from "../host/session
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type Role } from "./parse.ts"
 
-/** The source of a session's task. */
 type BindingOrigin = "message" | "parent" | "history"
 
 /** A session's task, which is kept when its context is lost. */
