@@ -18,7 +18,7 @@ type Decide<Input, Output> = (input: Input, output: Output) => Promise<Change | 
 /** A feature of one directory: its log, its claim, and its hooks, which can neither fail nor block OpenCode. */
 export type Feature = {
   readonly log: Log
-  /** Tells whether this copy of the bundle serves the feature here. Each hook checks it, too. */
+  /** Tells whether this copy of the bundle serves the feature here. Each hook checks this itself. */
   isActive(): boolean
   /** @param fallback see guardHook */
   hook<Input, Output>(
@@ -47,9 +47,7 @@ export type Instance = {
   readonly root: string
 }
 
-/** The parts that all features of an instance share. */
 export type Core = Instance & {
-  /** The stateful services, loaded once at the first use. */
   readonly services: Lazy<Services>
   feature(name: string): Feature
 }
