@@ -208,10 +208,7 @@ const examinePlugin = async (path: string, { run, scratch }: Context): Promise<O
   }
 }
 
-/**
- * Imports each plugin in a process of its own. BUN_BE_BUN makes OpenCode's binary act as Bun, so OpenCode itself does not
- * start.
- */
+/** Imports each plugin in its own process. BUN_BE_BUN makes OpenCode's binary act as Bun: OpenCode itself does not start. */
 export const pluginsCheck: Check = {
   id: "plugins",
   needsBundle: true,
