@@ -11,7 +11,7 @@ import { createOpenings } from "./openings.ts"
 import { createSessionStates, sessionStateSchema } from "./session-state.ts"
 import { createTurns, type Turns } from "./turns.ts"
 
-export type CompactionFeature = Omit<Turns, "stop" | "userArrived"> & {
+type CompactionFeature = Omit<Turns, "stop" | "userArrived"> & {
   userMessage(message: UserMessage, parts: readonly Part[]): Promise<Change | undefined>
   /** Saves what is unsaved. */
   stop(): Promise<void>

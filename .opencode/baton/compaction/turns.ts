@@ -107,7 +107,7 @@ export type SeenSession = {
   isUncompacted?: boolean
 }
 
-export type TurnsDeps = {
+type TurnsDeps = {
   tasks: TaskRegistry
   journals: SessionStates
   openings: Openings

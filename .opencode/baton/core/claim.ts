@@ -1,7 +1,7 @@
 import { sep } from "node:path"
 
 /** Tells which of several loaded copies of the bundle serves a project's feature. */
-export type BundleClaim = {
+type BundleClaim = {
   /** The folder of a copy that was loaded before this one. */
   readonly other: string | undefined
   /** Tells whether this copy serves. Asked at every hook, since a later copy may take precedence. */

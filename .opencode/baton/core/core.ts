@@ -16,7 +16,7 @@ const STOP_DEADLINE_MS = 400
 type Decide<Input, Output> = (input: Input, output: Output) => Promise<Change | undefined>
 
 /** A feature of one directory: its log, its claim, and its hooks, which can neither fail nor block OpenCode. */
-export type Feature = {
+type Feature = {
   readonly log: Log
   /** Tells whether this copy of the bundle serves the feature here. Each hook checks this itself. */
   isActive(): boolean

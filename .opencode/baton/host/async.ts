@@ -57,7 +57,7 @@ export const lazy = <T>(load: () => Promise<T>): Lazy<T> => {
 /** Milliseconds from the parameters of a session's request (or of its title's) until OpenCode waits for the answer. */
 const ON_ITS_WAY_MS = 20
 /** Milliseconds after which deferred work starts even without a request. */
-export const DEFERRED_AT_MOST_MS = 1_000
+const DEFERRED_AT_MOST_MS = 1_000
 
 /**
  * Queue for work that a user's message causes but its request does not need. OpenCode and its plugins share one thread, so
@@ -105,7 +105,7 @@ export const createDeferredQueue = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs
 }
 
 /** Runs the work of one key in order, and different keys in parallel. */
-export type KeyedQueue = {
+type KeyedQueue = {
   /** @returns the result of the work; a failure does not block the work after it */
   add<T>(key: string, work: () => Promise<T>): Promise<T>
   /** Resolves when all work added for the key has ended, failed or not. */

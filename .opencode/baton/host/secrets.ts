@@ -1,5 +1,5 @@
 /** The first line of a private key; the lines after it look like any other base64. */
-export const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/
+const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/
 
 /**
  * Patterns of secrets from their issuers' documentation: a fixed prefix and an alphabet. Sorted by issuer; a new one needs a
@@ -55,7 +55,7 @@ export const SECRET_RULES: readonly { readonly id: string; readonly pattern: Reg
 ]
 
 /** Matches a value with a telling name, as in `password: hunter2` or "the password is hunter2". */
-export const NAMED_SECRET =
+const NAMED_SECRET =
   /\b(?:[\w-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|credentials?|client[_-]?secret|private[_-]?key)|pwd|pin|pass)["'`]?\s*(?:=>?|:=?|\bis(?: now)?\b(?! (?:not|an?|the|in|on|for|from|wrong|invalid|required|missing|too|used|stored|never|always|only|read|set|ok|fine)\b))\s*["'`]?(?=\S*[\d!@#$%^&*_+=-])(?!\$\{|\$\(|<|process\.|env\.|os\.)[^\s"'`,;]{4,}/i
 
 /** Below this length, random characters cannot be told from words. Git hashes (40 hex) are not secrets. */

@@ -122,7 +122,7 @@ type CaptureDeps = {
 }
 
 /** A user's message before it is stored in the session. */
-export type Message = {
+type Message = {
   readonly sessionID: string
   readonly messageID: string
   readonly at: Date

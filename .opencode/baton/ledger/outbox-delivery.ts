@@ -6,7 +6,7 @@ import { type LearningEntry, type LearningStep, planSteps, type RetireEntry } fr
 import type { Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
 import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, queueKey } from "./outbox-store.ts"
 
-export type Delivery =
+type Delivery =
   | { readonly kind: "delivered" }
   /** It can never be delivered. */
   | { readonly kind: "rejected"; readonly reason: string }

@@ -2,53 +2,10 @@ import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeFileSync } fr
 import { readdir, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, isNotFound, type Log, truncate } from "../../host/log.ts"
+import { redact } from "../../host/secrets.ts"
 import { type PassOverRequest, WORK_STATUSES, type WorkStatus } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import { PASS_STATES, type PassRecord, type PassStateName } from "../store/record.ts"
-
-export const REDACTED = "[redacted]"
-
-/** Secrets recognised by their own form, in any surroundings. */
-const SECRETS: readonly RegExp[] = [
-  // Up to its end or the end of the text: the part between may contain dashes, as the header of an encrypted key does.
-  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
-  // OpenAI, Anthropic, OpenRouter and others with the same form of key.
-  /\bsk-[A-Za-z0-9_-]{16,}/g,
-  /\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})/g,
-  /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
-  /\bAIza[A-Za-z0-9_-]{30,}/g,
-  /\bya29\.[A-Za-z0-9_-]{20,}/g,
-  /\b(?:xox[abprse]|xapp)-[A-Za-z0-9-]{10,}/g,
-  /(?<=\bhooks\.slack\.com\/services\/)[A-Za-z0-9/_-]{10,}/g,
-  /\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/g,
-  /\bAGE-SECRET-KEY-1[A-Z0-9]{20,}/g,
-  /\b(?:npm_|pypi-|hf_|dop_v1_|shpat_|[sr]k_live_|[sr]k_test_|whsec_)[A-Za-z0-9_-]{16,}/g,
-  // A JSON web token: three base64url parts; the first decodes to a text that begins with `{"`.
-  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?/g,
-]
-
-const NAMES =
-  "(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key|token)"
-
-/** Secrets recognised by their surroundings; the first group is kept. */
-const SURROUNDED: readonly RegExp[] = [
-  /(\b(?:bearer|basic) {1,4})[A-Za-z0-9._~+/=-]{8,}/gi,
-  /(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,200}:)[^\s@/]{1,200}(?=@)/gi,
-  // A quoted secret may contain spaces, commas and quotes of the other kind.
-  new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}")[^"\n]{4,200}(?=")`, "gi"),
-  new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}')[^'\n]{4,200}(?=')`, "gi"),
-  new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}["']?)[^\s"',;]{4,}`, "gi"),
-  new RegExp(String.raw`((?<![\w-])--[a-z-]{0,40}${NAMES} {1,4}["']?)(?=[^\s"']*\d)[^\s"'-][^\s"']{3,}`, "gi"),
-]
-
-/**
- * Removes secrets that have a recognisable form: keys of known services, private keys, tokens, passwords in URLs and assignments.
- * A secret that looks like an ordinary word stays.
- */
-export const redact = (text: string): string => {
-  const withoutKnown = SECRETS.reduce((found, pattern) => found.replace(pattern, REDACTED), text)
-  return SURROUNDED.reduce((found, pattern) => found.replace(pattern, `$1${REDACTED}`), withoutKnown)
-}
 
 const EVENTS = [
   "sent",

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { REDACTED, redact } from "../../../.opencode/baton/pass-over/audit/log.ts"
+import { REDACTED, redact } from "../../../.opencode/baton/host/secrets.ts"
 import { promised } from "../../requirements.ts"
 
 const LONG = "aB3".repeat(12)
