@@ -8,7 +8,7 @@ export const textLimit = (platform: NodeJS.Platform): number => (platform === "w
 
 /** Thrown if a text cannot be cut enough to fit; a retry does not help. */
 export class TextTooLongError extends Error {
-  override readonly name = "NoRoomError"
+  override readonly name = "TextTooLongError"
 }
 
 /** The text as a program receives it: without NUL, and with U+FFFD for half a surrogate pair. */
