@@ -4,21 +4,13 @@ import { isMainThread } from "node:worker_threads"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { createLruMap } from "../host/async.ts"
 import { readDirtyFiles, readGitState } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { type Log, truncate } from "../host/log.ts"
-import { disableTools, noteTextOf } from "../host/messages.ts"
-import {
-  type AgentAndModel,
-  createSessions,
-  findAgentAndModel,
-  type Sessions,
-  type StoredMessage,
-} from "../host/sessions.ts"
+import { type AgentAndModel, createSessions, findAgentAndModel, type Sessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createTui, detectUi, type Interface, type Tui } from "../host/tui.ts"
-import { collectUserText, type Role, unquoteArgument } from "../task/parse.ts"
+import { type Role, unquoteArgument } from "../task/parse.ts"
 import type { SessionTask } from "../task/registry.ts"
 import { type HandoffFacts, readHistory, renderDraft, renderHandoffFacts } from "./draft.ts"
 import { type LoadedFiles, loadFiles, renderLeftOut } from "./files.ts"
@@ -222,54 +214,6 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
     const answer = describeDelivery(delivered, record, isKept)
     if (loaded.leftOut.length === 0) return answer
     return `${answer}\n\nLeft out of the files:\n${renderLeftOut(loaded.leftOut)}`
-  }
-}
-
-export const HANDOFF_TOOL = "handoff_session"
-export const READ_TOOL = "read_session"
-type HandoffTool = typeof HANDOFF_TOOL | typeof READ_TOOL
-
-const WANTS_HANDOFF = /\bhandoff_session\b|\bhand[- ]?(?:off|over|ing|ed)\b/i
-const WANTS_READING = /\bread_session\b|\bses_[A-Za-z0-9]{10,}/
-
-/** Returns the tools that a user's text asks for: /handoff's template names one, a draft's first line the other. */
-export const toolsAskedFor = (text: string): HandoffTool[] => [
-  ...(WANTS_HANDOFF.test(text) ? ([HANDOFF_TOOL] as const) : []),
-  ...(WANTS_READING.test(text) ? ([READ_TOOL] as const) : []),
-]
-
-export type ToolOffers = ReturnType<typeof createToolOffers>
-
-/**
- * Removes the feature's tools from a model's request until the session asks for them. A session that never hands over then sends
- * the same request as without the bundle.
- */
-export const createToolOffers = () => {
-  const asked = createLruMap<Set<HandoffTool>>()
-  return {
-    applyTo: (messages: readonly StoredMessage[]): void => {
-      const newest = messages.findLast(({ info }) => info.role === "user")?.info
-      if (newest?.role !== "user") return
-      const wanted = asked.get(newest.sessionID) ?? new Set()
-      asked.set(newest.sessionID, wanted)
-      for (const { info, parts } of messages) {
-        if (info.role !== "user" || wanted.size === 2) continue
-        for (const tool of toolsAskedFor(collectUserText(parts))) wanted.add(tool)
-        // The note about a task's last handoff names the tool and the session to read.
-        if (parts.some((part) => noteTextOf(part)?.includes(READ_TOOL))) wanted.add(READ_TOOL)
-      }
-      const hidden = [HANDOFF_TOOL, READ_TOOL].filter((tool) => !wanted.has(tool as HandoffTool))
-      disableTools(messages, hidden)
-    },
-    /** Tells whether the session's messages were examined before. */
-    isKnown: (sessionID: string): boolean => asked.has(sessionID),
-    /** For a session whose draft was removed by compaction. */
-    enable: (sessionID: string): void => {
-      asked.set(sessionID, new Set([READ_TOOL]))
-    },
-    forget: (sessionID: string): void => {
-      asked.delete(sessionID)
-    },
   }
 }
 

@@ -1,9 +1,61 @@
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
+import { createLruMap } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
+import { disableTools, noteTextOf } from "../host/messages.ts"
 import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
+import type { StoredMessage } from "../host/sessions.ts"
+import { collectUserText } from "../task/parse.ts"
 import { createPromptFiles, type PromptFile, type PromptFiles } from "../task/prompts.ts"
-import { createToolOffers, HANDOFF_TOOL, type HandoffFeature, READ_TOOL, type ToolOffers } from "./handoff.ts"
+import type { HandoffFeature } from "./handoff.ts"
 import type { UserTurns } from "./hooks.ts"
+
+export const HANDOFF_TOOL = "handoff_session"
+export const READ_TOOL = "read_session"
+type HandoffTool = typeof HANDOFF_TOOL | typeof READ_TOOL
+
+const WANTS_HANDOFF = /\bhandoff_session\b|\bhand[- ]?(?:off|over|ing|ed)\b/i
+const WANTS_READING = /\bread_session\b|\bses_[A-Za-z0-9]{10,}/
+
+/** Returns the tools that a user's text asks for: /handoff's template names one, a draft's first line the other. */
+export const toolsAskedFor = (text: string): HandoffTool[] => [
+  ...(WANTS_HANDOFF.test(text) ? ([HANDOFF_TOOL] as const) : []),
+  ...(WANTS_READING.test(text) ? ([READ_TOOL] as const) : []),
+]
+
+export type ToolOffers = ReturnType<typeof createToolOffers>
+
+/**
+ * Removes the feature's tools from a model's request until the session asks for them. A session that never hands over then sends
+ * the same request as without the bundle.
+ */
+export const createToolOffers = () => {
+  const asked = createLruMap<Set<HandoffTool>>()
+  return {
+    applyTo: (messages: readonly StoredMessage[]): void => {
+      const newest = messages.findLast(({ info }) => info.role === "user")?.info
+      if (newest?.role !== "user") return
+      const wanted = asked.get(newest.sessionID) ?? new Set()
+      asked.set(newest.sessionID, wanted)
+      for (const { info, parts } of messages) {
+        if (info.role !== "user" || wanted.size === 2) continue
+        for (const tool of toolsAskedFor(collectUserText(parts))) wanted.add(tool)
+        // The note about a task's last handoff names the tool and the session to read.
+        if (parts.some((part) => noteTextOf(part)?.includes(READ_TOOL))) wanted.add(READ_TOOL)
+      }
+      const hidden = [HANDOFF_TOOL, READ_TOOL].filter((tool) => !wanted.has(tool as HandoffTool))
+      disableTools(messages, hidden)
+    },
+    /** Tells whether the session's messages were examined before. */
+    isKnown: (sessionID: string): boolean => asked.has(sessionID),
+    /** For a session whose draft was removed by compaction. */
+    enable: (sessionID: string): void => {
+      asked.set(sessionID, new Set([READ_TOOL]))
+    },
+    forget: (sessionID: string): void => {
+      asked.delete(sessionID)
+    },
+  }
+}
 
 /** Detail of a tool call in a transcript: nothing; its name and title; its input and output too. */
 const TOOL_DETAILS = ["none", "titles", "full"] as const

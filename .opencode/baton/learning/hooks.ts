@@ -62,7 +62,14 @@ export const createLearningHooks = (core: Core): Hooks => {
     existsSync(inProject("state", "learning")) ||
     isNamed() ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
-  const isTeaching = async (parts: readonly Part[]): Promise<boolean> => (await import("./detect.ts")).isTeaching(parts)
+  const isTeaching = async (parts: readonly Part[]): Promise<boolean> => {
+    // A message that sets a task teaches nothing, and need not wait for the rules.
+    if (textsOf(parts).some((text) => text.includes("Task:"))) {
+      const { collectUserText, parseTask } = await import("../task/parse.ts")
+      if (parseTask(collectUserText(parts)) !== undefined) return false
+    }
+    return (await import("./detect.ts")).isTeaching(parts)
+  }
 
   let toolModule: ToolModule | undefined
   const tools = feature.tools("learned and forget", () => toolModule?.createTools(load))
