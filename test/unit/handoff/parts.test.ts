@@ -3,7 +3,7 @@ import { readHistory, renderHandoffFacts } from "../../../.opencode/baton/handof
 import { createDelivery } from "../../../.opencode/baton/handoff/handoff.ts"
 import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
 import { findChain, type HandoffRecord, renderHandoffLine } from "../../../.opencode/baton/handoff/records.ts"
-import { createToolOffers, toolsAskedFor } from "../../../.opencode/baton/handoff/tools.ts"
+import { createToolOffers, registerCommand, toolsAskedFor } from "../../../.opencode/baton/handoff/tools.ts"
 import { parseDirtyFiles } from "../../../.opencode/baton/host/git.ts"
 import { detectUi } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
