@@ -1,9 +1,12 @@
 import type { ChildProcess } from "node:child_process"
 
-/** What a child process has printed so far. */
 export type CollectedOutput = { readonly stdout: () => string; readonly stderr: () => string }
 
-/** Collects what a child process prints, for as long as it does. @param onOutput called with all of stdout, as it grows */
+/**
+ * Collects the output of a child process until it ends.
+ *
+ * @param onOutput called with all of stdout each time it grows
+ */
 export const collectOutput = (
   child: Pick<ChildProcess, "stdout" | "stderr">,
   onOutput?: (stdout: string) => void,

@@ -8,24 +8,24 @@ const readNumber = (name: string): number | undefined => {
   throw new Error(`${name} is '${text}': expected a number above 0`)
 }
 
-/** A seed that stays for a commit and changes with the next one; 1 without git. */
+/** The same seed for one commit, another for the next; 1 without git. */
 const seedOfCommit = (): number => {
   const { stdout } = spawnSync("git", ["-C", import.meta.dirname, "rev-parse", "HEAD"], { encoding: "utf8" })
   return Number.parseInt((stdout ?? "").slice(0, 7), 16) || 1
 }
 
-/** Decides everything that tests draw at random. `BATON_SEED` sets it. */
+/** The seed of all random values in tests; set by `BATON_SEED`. */
 export const SEED = readNumber("BATON_SEED") ?? seedOfCommit()
 
-/** How much is tried where more finds more: 1 in every run, 10 at night. `BATON_EFFORT` sets it. */
+/** Multiplies the number of random cases: 1 in every run, 10 at night. Set by `BATON_EFFORT`. */
 export const EFFORT = readNumber("BATON_EFFORT") ?? 1
 
-/** How to get the same random values again. */
+/** The variables that give the same random values again. */
 export const REPLAY = `BATON_SEED=${SEED}${EFFORT === 1 ? "" : ` BATON_EFFORT=${EFFORT}`}`
 
 /** Scales a count to the effort; at least one. */
 export const runs = (count: number): number => Math.max(1, Math.round(count * EFFORT))
 
-/** One of some that are alike, drawn by the seed; all of them when there is more effort than usual. */
+/** One of several similar items, chosen by the seed; all of them if the effort is above 1. */
 export const oneOrAll = <T>(all: readonly T[]): readonly T[] =>
   EFFORT > 1 ? all : all.slice(SEED % all.length).slice(0, 1)

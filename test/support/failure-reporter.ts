@@ -4,11 +4,11 @@ import { stripVTControlCharacters } from "node:util"
 import type { Reporter, SerializedError, TestCase, TestModule, TestSpecification, Vitest } from "vitest/node"
 import { REPLAY } from "./effort.ts"
 
-/** The versions between the ends run behind the ends: `./scripts/test --all`. */
+/** Versions between the ends are tested after the ends and need a file of their own: `./scripts/test --all`. */
 const FILE = process.env.BATON_MATRIX ? ".cache/failures-matrix.md" : ".cache/failures.md"
 const QUICK_PROJECTS: readonly string[] = ["structure", "unit"]
 
-/** What compares long texts has long differences; the report at the end has them whole. */
+/** Comparisons of long texts give long differences; the report at the end has them whole. */
 const MAX_CHARACTERS = 3_000
 
 const describeFailure = (name: string, errors: readonly SerializedError[]): string => {
@@ -21,8 +21,8 @@ const describeFailure = (name: string, errors: readonly SerializedError[]): stri
 }
 
 /**
- * Tells each failure when it happens, on standard error and in .cache/failures.md, so that a run that is ended has told
- * what it knew. Once a quick test has failed, the slow projects are not begun.
+ * Writes each failure at once to standard error and .cache/failures.md, so that a run that is killed has already reported it.
+ * After a failure in a quick test the slow projects do not start.
  */
 export default class FailureReporter implements Reporter {
   #vitest: Vitest | undefined

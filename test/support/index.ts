@@ -1,4 +1,4 @@
-/** One import for an end-to-end test: OpenCode, its sessions, the scripted model, the ledger, and what waits for an event. */
+/** One import for end-to-end tests: OpenCode, its sessions, the scripted model, the ledger, and waiting for events. */
 
 export { snapshotTree } from "./files/folder-tree.ts"
 export {

@@ -5,7 +5,7 @@ import type { ScriptedModel } from "./model/scripted-model.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode/opencode-binary.ts"
 import type { TestProject } from "./opencode/test-project.ts"
 
-/** What a test's OpenCode can tell when the test has failed. */
+/** Sources of a failed test's report. */
 export type Subject = { binary: OpenCodeBinary; model: ScriptedModel; project: TestProject }
 
 const MOST_REQUESTS = 5
@@ -18,7 +18,7 @@ const readLog = (project: TestProject): string => {
   }
 }
 
-/** Puts into .cache/failures/NAME/ what a failed test leaves: OpenCode's version, its last requests, Baton's log lines. */
+/** Writes reports of a failed test to .cache/failures/NAME/: OpenCode's version, its last requests, Baton's log lines. */
 export const keepFailure = (name: string, subjects: readonly Subject[]): void => {
   const folder = join(REPOSITORY, ".cache", "failures", name.replaceAll(/[^\w.-]+/g, "-").slice(0, 150))
   rmSync(folder, { recursive: true, force: true })

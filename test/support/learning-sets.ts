@@ -4,7 +4,7 @@ import { detect } from "../../.opencode/baton/learning/detect.ts"
 import type { LearningType } from "../../.opencode/baton/learning/known.ts"
 import { REPOSITORY } from "./opencode/opencode-binary.ts"
 
-/** `first` and `second`: what the detector was mended with; `third`: written after it was frozen. */
+/** `first` and `second` were used to improve the detector; `third` was written after it was frozen. */
 export const LEARNING_SETS = ["first", "second", "third"] as const
 export type LearningSet = (typeof LEARNING_SETS)[number]
 
@@ -12,12 +12,12 @@ type Labelled = { text: string; learn: { type: LearningType; sentence: string }[
 
 export type Score = {
   messages: number
-  /** Sentences that should be stored, and those that are. */
+  /** Sentences that should be stored; `stored` counts those that are. */
   labels: number
   stored: number
   precision: number
   recall: number
-  /** Of the sentences rightly stored, how many under the labelled type. */
+  /** Correctly stored sentences that have the labelled type. */
   rightType: number
   wrong: string[]
   missed: string[]
@@ -29,7 +29,7 @@ export const readLearningSet = (name: LearningSet): Labelled[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Labelled)
 
-/** What is stored may have an opener or a filler more than the label, or less. */
+/** A stored sentence may have an opener or a filler more or less than the label. */
 const isSame = (stored: string, label: string): boolean => stored.includes(label) || label.includes(stored)
 
 export const scoreLearningSet = (name: LearningSet): Score => {

@@ -1,4 +1,4 @@
-/** mulberry32: numbers from 0 to 1 that look random; a seed gives the same ones again. */
+/** mulberry32: pseudo-random numbers from 0 to 1; the same seed gives the same numbers. */
 export const createRandom = (seed: number): (() => number) => {
   let state = seed
   return () => {

@@ -1,7 +1,7 @@
 import { vi } from "vitest"
 import { deadline } from "./opencode/deadline.ts"
 
-/** Real OpenCode takes seconds a run. */
+/** A run of real OpenCode takes seconds. */
 const E2E_TIMEOUT_MS = 120_000
 
 vi.setConfig({ testTimeout: deadline(E2E_TIMEOUT_MS), hookTimeout: deadline(E2E_TIMEOUT_MS) })

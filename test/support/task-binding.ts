@@ -1,6 +1,5 @@
 import type { SessionTask } from "../../.opencode/baton/task/registry.ts"
 
-/** A worker's session on a task. */
 export const BINDING: SessionTask = {
   version: 1,
   sessionID: "ses_1",

@@ -8,7 +8,7 @@ import { type Ending, type FaultyRun, recordOf, runFaults, runReference } from "
 
 const BOTH_RUNS_DEADLINE_MS = deadline(300_000)
 
-/** The tests of a table of faults, which meet one session one after the other. Every promise of faults.F1 is in here. */
+/** The tests of a table of faults, which meet one session one after the other. All promises of faults.F1 are tested here. */
 export const describeFaults = (
   title: string,
   binary: OpenCodeBinary,
@@ -31,8 +31,8 @@ export const describeFaults = (
         expect(step?.knewTask, "the next turn was told the task").toBe(true)
         const record = recordOf(fault, faults.indexOf(fault))
         const { ledger, outbox } = run.records
-        // On a busy machine the ledger may be given up for a while and the record wait where it is safe. Of one that was given up
-        // too soon the next delivery finds that the ledger has it.
+        // On a busy machine Baton may stop calling the ledger for a while; the record then waits in the outbox. A record whose
+        // call timed out too early is found in the ledger by the next delivery.
         for (const place of [ledger, outbox])
           expect(place.filter((message) => message === record).length).toBeLessThanOrEqual(1)
         expect(fault.record === "ledger" ? [...ledger, ...outbox] : outbox).toContain(record)

@@ -8,12 +8,12 @@ const programs = ({ project }: TaskProject): string => join(project.home, "progr
 
 const putProgram = (task: TaskProject, body: string): void => {
   mkdirSync(programs(task), { recursive: true })
-  // A shell that still runs the one before reads on in its own file.
+  // A shell that still runs the old program keeps reading its own file.
   rmSync(join(programs(task), "prog"), { force: true })
   writeFileSync(join(programs(task), "prog"), `#!/bin/sh\n${body}\n`, { mode: 0o755 })
 }
 
-/** A `prog` that works: the launcher of the project's own bundle under that name. */
+/** Puts a working `prog` in place: the launcher of the project's own bundle under that name. */
 const putWorkingProgram = (task: TaskProject): void => {
   const launcher = join(task.project.directory, ".opencode", "baton", "bin", "prog")
   putProgram(task, `BATON_LEDGER=embedded BATON_RUNTIME='${task.binary.path}' exec '${launcher}' "$@"`)
@@ -37,18 +37,17 @@ const brokenProgram = (name: string, body: string, reason: string): CompactionFa
 const withoutProgram = (name: string, reason: string): CompactionFault =>
   ledgerFault(name, (task) => rmSync(join(programs(task), "prog"), { force: true }), reason)
 
-/** It knows every task, and never comes back from a write. */
+/** Knows every task and hangs on a write. */
 const HANGS_ON_WRITES = `if [ "$1" = show ]; then
 printf '{"id":"%s","title":"t","type":"task","status":"open","project":"p","description":"","logs":[]}' "$4"; exit 0; fi
 sleep 600`
 
-/** Faults in which a call never ends. */
 export const HANGING_LEDGERS: readonly CompactionFault[] = [
   brokenProgram("hangs", "sleep 600", "prog show did not end within \\d+ ms"),
   brokenProgram("hangs on writes", HANGS_ON_WRITES, "prog log did not end within \\d+ ms"),
 ]
 
-/** Faults of the ledger's program, one after the other in one session; the last one makes Baton leave it alone. */
+/** Faults of the ledger's program, one after the other in one session; after the last one Baton stops calling it. */
 export const LEDGER_FAULTS: readonly CompactionFault[] = [
   withoutProgram("is missing", "BATON_LEDGER asks for the real prog and PATH has none"),
   brokenProgram("exits with 1", "echo 'Error: database is locked' >&2; exit 1", "exited with 1: database is locked"),
@@ -66,7 +65,7 @@ export const FOREIGN_PROG: CompactionFault = {
   record: "ledger",
 }
 
-/** The machine's PATH without any `prog`, behind the folder in which the faults put theirs. */
+/** The machine's PATH without `prog`, after the folder with the faults' own `prog`. */
 export const pathWithFakeProg = (task: TaskProject): string =>
   [
     programs(task),

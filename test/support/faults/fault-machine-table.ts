@@ -5,13 +5,13 @@ import type { TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault } from "./fault.ts"
 import { inPlaceOf, lineWith, RECORDED_DIRECTLY } from "./fault-table.ts"
 
-/** A namespace of mounts that ends with the program in it, so that no mount is ever left behind. */
+/** A mount namespace that ends with the program, so that no mount is left behind. */
 const OWN_MOUNTS = process.getuid?.() === 0 ? ["unshare", "--mount"] : ["unshare", "--map-root-user", "--mount"]
 
 const canMount = (): boolean =>
   spawnSync(OWN_MOUNTS[0] ?? "", [...OWN_MOUNTS.slice(1), "sh", "-c", "mount -t tmpfs none /mnt"]).status === 0
 
-/** Runs OpenCode where `mount` has been done; the script's working directory is the project. */
+/** Runs OpenCode after `mount`; the script's working directory is the project. */
 const behindMount = (mount: string): readonly string[] => [...OWN_MOUNTS, "sh", "-ec", `${mount}\nexec "$@"`, "sh"]
 
 const FULL_DISK =
@@ -33,7 +33,7 @@ const MOUNT_FAULTS: readonly CompactionFault[] = [
   mountFault("the file system is read-only", "mount -t tmpfs -o ro none .opencode/state", "EROFS"),
 ]
 
-/** Where nothing may be mounted. */
+/** Used on machines without mount permission. */
 const STAND_IN: CompactionFault = {
   name: "the disk is full",
   slots: [".opencode/state"],
@@ -49,7 +49,7 @@ const chooseDiskFaults = (): readonly CompactionFault[] => {
   return [STAND_IN]
 }
 
-/** What OpenCode and Baton start, git left out. */
+/** The programs that OpenCode and Baton start, without git. */
 const PROGRAMS = "sh bash env cat echo head timeout sleep printf mkdir rm ls ps uname".split(" ")
 
 const pathWithoutGit = ({ project }: TaskProject): string => {
@@ -57,13 +57,13 @@ const pathWithoutGit = ({ project }: TaskProject): string => {
   mkdirSync(folder, { recursive: true })
   for (const name of PROGRAMS) {
     const path = spawnSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).stdout.trim()
-    // A shell may have one of them built in.
+    // Some of them may be built into the shell.
     if (isAbsolute(path)) symlinkSync(path, join(folder, name))
   }
   return folder
 }
 
-/** Faults of the place OpenCode runs in, each for a whole run. */
+/** Faults of the machine that OpenCode runs on, each for a whole run. */
 export const MACHINE_FAULTS: readonly CompactionFault[] = [
   ...chooseDiskFaults(),
   {
@@ -90,7 +90,7 @@ export const MACHINE_FAULTS: readonly CompactionFault[] = [
   },
   {
     name: "git is missing",
-    // The folder of programs becomes the whole PATH.
+    // The folder of programs replaces PATH.
     slots: ["git", "prog"],
     record: "ledger",
     options: { environment: (task) => ({ PATH: pathWithoutGit(task) }) },

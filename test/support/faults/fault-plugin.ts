@@ -3,9 +3,9 @@ import { join } from "node:path"
 import type { Plugin } from "@opencode-ai/plugin"
 
 /**
- * A plugin that tests put beside the bundle: it breaks calls of the client that OpenCode shares among its plugins.
- * The file `client-fault session.messages` in HOME says how (`hangs`), and is read at each call; `client-faults` counts
- * them. `client-fault every call` breaks them all.
+ * A plugin that tests add to the project: it breaks calls of the client that all plugins of OpenCode share. The file
+ * `client-fault session.messages` in HOME holds the fault (`hangs`) and is read at each call; `client-faults` counts the broken
+ * calls. `client-fault every call` breaks all calls.
  */
 const BROKEN: Record<string, () => unknown> = {
   "answers an error": async () => ({ error: { name: "ScriptedError", data: { message: "scripted" } } }),
@@ -28,7 +28,7 @@ const CALLS = [
   ["app", "log"],
 ] as const
 
-/** Instead of one call's name. */
+/** Stands for all calls in a file name. */
 const EVERY_CALL = "every call"
 
 const home = process.env.HOME ?? ""
@@ -37,7 +37,6 @@ const readFault = (call: string): string | undefined => {
   try {
     return readFileSync(join(home, `client-fault ${call}`), "utf8")
   } catch {
-    // No file, no fault.
     return undefined
   }
 }

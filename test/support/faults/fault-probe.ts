@@ -3,8 +3,8 @@ import { join } from "node:path"
 import type { Plugin } from "@opencode-ai/plugin"
 
 /**
- * A plugin file that tests put in the place of the bundle's own `plugins/compaction-handoff.ts`: the same hooks, and the
- * time each one took until OpenCode had its answer, in `hook-times` in HOME.
+ * A plugin file that replaces the bundle's `plugins/compaction-handoff.ts` in tests: it has the same hooks and writes the time of
+ * each hook call to `hook-times` in HOME.
  */
 export const TimedCompactionHandoff: Plugin = async (input) => {
   const path = new URL("../baton/compaction/hooks.ts", import.meta.url).href

@@ -11,32 +11,32 @@ import type { CompactionFault, FaultyRunOptions } from "./fault.ts"
 import { awaitNoProcesses, snapshotOutside } from "./fault-leftovers.ts"
 import { recordsIn, stateFolder } from "./fault-stored-table.ts"
 
-/** What a compaction's record is known by: its log entry. */
+/** Log entries of compactions, by place. */
 export type Records = { readonly ledger: string[]; readonly outbox: string[] }
 
-/** How a run ended, as its user sees it, and what it asked of the model. */
+/** The end of a run as its user sees it, and the kinds of requests to the model. */
 export type Ending = Pick<RunResult, "exitCode" | "signal" | "stdout" | "stderr"> & { requests: RequestKind[] }
 
-/** What was seen while a fault stood. */
+/** Observations while one fault was active. */
 type FaultStep = {
-  /** Lines that Baton logged. */
+  /** Lines logged by Baton. */
   readonly log: string
-  /** Calls of the client that were broken. */
+  /** Number of broken client calls. */
   readonly brokenCalls: number
-  /** Whether the turn after the compaction was told the task. */
+  /** The turn after the compaction was told the task. */
   readonly knewTask: boolean
 }
 
 const DELIVERY_DEADLINE_MS = 30_000
 const RUN_DEADLINE_MS = 200_000
 const LOG_DEADLINE_MS = 10_000
-/** A program that hung is ended by its own `timeout` when OpenCode is gone. */
+/** After OpenCode has ended, its own `timeout` ends a program that hangs. */
 const LEFTOVER_DEADLINE_MS = 20_000
 
 const summaryUnder = (name: string): string => `Compacted under: ${name}.`
 const SUMMARY = /Compacted under: .*\./g
 
-/** The log entry of the compaction that the fault at `index` met. */
+/** The log entry of the compaction during the fault at `index`. */
 export const recordOf = ({ name }: CompactionFault, index: number): string =>
   `Compaction ${index + 1}: ${summaryUnder(name)}`
 
@@ -60,7 +60,7 @@ const countBrokenCalls = ({ project }: TaskProject, fault: CompactionFault): num
     : 0
 }
 
-/** An agent that is compacted once for each fault; `onStep` hears of each turn and of the fault it ends and begins. */
+/** An agent with one compaction for each fault; `onStep` is called each turn with the fault that ends and the one that begins. */
 const faultScript = (
   faults: readonly CompactionFault[],
   onStep: (
@@ -89,15 +89,15 @@ const runToItsEnd = async (task: TaskProject, options: FaultyRunOptions): Promis
     deadlineMs: RUN_DEADLINE_MS,
   })
   const kinds = task.model.requests.map(({ kind }) => kind)
-  // The title is asked for beside the first turn, before or after it.
+  // OpenCode requests the title beside the first turn, before or after it.
   const requests = [...kinds.filter((kind) => kind === "title"), ...kinds.filter((kind) => kind !== "title")]
-  // What was summarised is the one thing in which a run and its reference differ.
+  // The summary's text is the only difference between a run and its reference.
   return { exitCode, signal, stdout: stdout.replaceAll(SUMMARY, "A summary."), stderr, requests }
 }
 
 const references = new Map<string, Promise<Ending>>()
 
-/** A conversation with as many compactions, without the bundle and with nothing broken. */
+/** Runs a conversation with as many compactions, without the bundle and without faults. */
 export const runReference = (
   binary: OpenCodeBinary,
   faults: readonly CompactionFault[],
@@ -119,7 +119,7 @@ export const runReference = (
   return known
 }
 
-/** Runs one session through a compaction under each fault, and then once more with nothing broken. */
+/** Runs one session through a compaction under each fault, then once more without faults. */
 export const runFaults = async (
   binary: OpenCodeBinary,
   faults: readonly CompactionFault[],
@@ -132,11 +132,11 @@ export const runFaults = async (
   const finishStep = async (fault: CompactionFault, conversation: string): Promise<void> => {
     const { expectedLog } = fault
     if (expectedLog) {
-      // Newer versions write their log a little later. A line that never comes is for the assertion on `log` to tell.
+      // Newer versions write their log a little later. A missing line is reported by the assertion on `log`.
       const seen = () => (expectedLog.test(log()) ? true : undefined)
       await eventually(`a log line like ${expectedLog}`, seen, LOG_DEADLINE_MS).catch(() => undefined)
     }
-    // The last one stands until OpenCode has ended.
+    // The last fault stays until OpenCode has ended.
     if (fault !== faults.at(-1)) await fault.lift?.(task)
     const knewTask = conversation.includes(`Task: ${task.taskID}`)
     steps.set(fault.name, { log: log(), brokenCalls: countBrokenCalls(task, fault), knewTask })
@@ -148,7 +148,7 @@ export const runFaults = async (
       await finishStep(before, conversation)
       await next?.arrange?.(task, 0)
     } else if (!next) {
-      // The further run: a turn is long enough for what waits, unless it waits for ever.
+      // In the further run a turn is long enough to deliver the outbox.
       const empty = () => (recordsIn(task, "outbox").length === 0 ? true : undefined)
       await eventually("an empty outbox", empty, DELIVERY_DEADLINE_MS).catch(() => undefined)
     }
@@ -166,7 +166,7 @@ export const runFaults = async (
   await faults.at(-1)?.lift?.(task)
   const leftovers = await awaitNoProcesses(project, LEFTOVER_DEADLINE_MS)
   const after = snapshotOutside(project)
-  // One fault that left nothing waiting is not worth a start of OpenCode.
+  // A single fault that left the outbox empty does not justify another start of OpenCode.
   const goesOn = faults.length > 1 || records.outbox.length > 0
   if (goesOn) await task.run("go on", { args: ["--session", newestSessionID(task)] })
   const recordsLater = goesOn ? await readRecords(task) : records
@@ -174,10 +174,10 @@ export const runFaults = async (
   return {
     ending,
     steps,
-    /** When the run had ended, and after a further one in which nothing was broken. */
+    /** At the end of the run; `recordsLater` after a further run without faults. */
     records,
     recordsLater,
-    /** The task's description at the very end. */
+    /** The task's description after all runs. */
     description,
     leftovers,
     outside: { before, after },

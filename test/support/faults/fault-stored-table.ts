@@ -3,17 +3,17 @@ import { join } from "node:path"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { Fault } from "./fault.ts"
 
-/** A folder of Baton's own state in a project. */
+/** A folder of Baton's state in a project. */
 export const stateFolder = ({ project }: Pick<TaskProject, "project">, name: string): string =>
   join(project.directory, ".opencode", "state", name)
 
-/** Names of the records that wait in the outbox, or are parked in it. */
+/** Names of the records in the outbox, pending or parked. */
 export const recordsIn = (task: Pick<TaskProject, "project">, name: "outbox" | "outbox/parked"): string[] => {
   const folder = stateFolder(task, name)
   return existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : []
 }
 
-/** What stands where a file of Baton's own was, and what the log says of it. */
+/** Contents that replace a state file, and the log line that follows. */
 export const DAMAGES = [
   { folder: "tasks", name: "cut off in the middle", content: '{"version":1,"sessionID":"se', reason: "JSON" },
   { folder: "compactions", name: "of a version to come", content: '{"version":2,"count":7}', reason: "version" },
@@ -23,7 +23,7 @@ export const DAMAGES = [
 
 export type Damage = (typeof DAMAGES)[number]
 
-/** Damages every file of the folder; one that was not written yet cannot be damaged. */
+/** Damages every file of the folder that exists. */
 export const damageState = (task: Pick<TaskProject, "project">, { folder, content }: Damage): void => {
   const path = stateFolder(task, folder)
   if (!existsSync(path)) return

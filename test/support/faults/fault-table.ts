@@ -4,15 +4,15 @@ import { join } from "node:path"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault } from "./fault.ts"
 
-/** Matches one line of a log that holds all the parts, in any order: versions of OpenCode order them differently. */
+/** Matches one log line that holds all the parts, in any order: versions of OpenCode order them differently. */
 export const lineWith = (...parts: string[]): RegExp =>
   new RegExp(`^${parts.map((part) => `(?=.*(?:${part}))`).join("")}`, "m")
 
-/** Root may read and write whatever the mode says; without these two rights it may not. */
+/** Root ignores file modes; without these two capabilities it does not. */
 export const HELD_TO_MODES =
   process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : []
 
-/** A file or folder of the project is put aside and something broken takes its place. */
+/** Moves a file or folder of the project aside and puts something broken in its place. */
 export const inPlaceOf = (path: string, breakIt: (path: string) => void): Pick<CompactionFault, "arrange" | "lift"> => {
   const aside = ({ project }: TaskProject) => join(project.home, `put-aside-${path.replaceAll("/", "-")}`)
   return {
@@ -73,7 +73,7 @@ export const clientFault = (call: string, how: string, ...reason: string[]): Com
 
 const UNKNOWN_SHAPE = "session\\.messages answered in an unknown shape: "
 
-/** First of all, since todos are asked for once and then kept by events. */
+/** Must come first: todos are requested once and then updated by events. */
 const TODO_FAULTS: readonly CompactionFault[] = [
   clientFault("session.todo", "hangs", "session\\.todo did not answer within 1000 ms"),
   clientFault("session.todo", "answers a page of HTML", "session\\.todo answered in an unknown shape"),
@@ -127,7 +127,7 @@ const STATE_FAULTS: readonly CompactionFault[] = [
   },
 ]
 
-/** Faults that leave the ledger within reach, one after the other in one session. */
+/** Faults that leave the ledger reachable, one after the other in one session. */
 export const PROJECT_FAULTS: readonly CompactionFault[] = [
   ...TODO_FAULTS,
   ...PROMPT_FAULTS,

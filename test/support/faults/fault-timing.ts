@@ -11,9 +11,9 @@ import { breakClientCall } from "./fault-table.ts"
 export type TimedRun = {
   readonly result: RunResult
   readonly task: TaskProject
-  /** How long OpenCode waited for the bundle, in milliseconds: the longest call of each hook. */
+  /** The longest call of each hook of the bundle, in milliseconds. */
   readonly hookMs: Readonly<Record<string, number>>
-  /** From the model's last answer to OpenCode's end, in milliseconds. */
+  /** Milliseconds from the model's last answer to OpenCode's end. */
   readonly exitMs: number
 }
 
@@ -28,7 +28,7 @@ const readHookTimes = ({ project }: TaskProject): Record<string, number> => {
   return longest
 }
 
-/** One run with one compaction; with the bundle, prog hangs and no call of the client is ever answered. */
+/** Runs OpenCode with one compaction; with the bundle, prog hangs and no call of the client is answered. */
 export const timeRun = async (binary: OpenCodeBinary, hangingLedger?: CompactionFault): Promise<TimedRun> => {
   let answeredAt = 0
   const script = retentionScript(1, "careless")

@@ -9,7 +9,7 @@ const kept: Kept[] = []
 const timers = new Map<unknown, string>()
 const loaded: Hooks[] = []
 
-/** Collections and timers for one file of the bundle, which is rewritten to take them from here. */
+/** Collections and timers for one file of the bundle, which is rewritten to use them. */
 const trackedFor = (file: string) => {
   const remember = (made: Kept["ref"] extends WeakRef<infer Made extends object> ? Made : never): void => {
     kept.push({ file, ref: new WeakRef(made) })
@@ -64,13 +64,13 @@ const openFiles = (): string[] =>
     try {
       return readlinkSync(`/proc/self/fd/${name}`)
     } catch {
-      // Closed between the listing and the look.
+      // Closed between listing and reading.
       return []
     }
   })
 
 const look = async (): Promise<Held> => {
-  // What a finished turn of the loop has just let go of is collected in the next one.
+  // Objects released in one turn of the event loop are collected in the next.
   for (let round = 0; round < 3; round++) {
     await new Promise((resolve) => setTimeout(resolve, 5))
     Bun.gc(true)
@@ -86,8 +86,8 @@ const look = async (): Promise<Held> => {
 const isLoaded = (plugin: unknown): plugin is Plugin => typeof plugin === "function"
 
 /**
- * Loads the bundle's plugins from HELD_PLUGINS with everything they hold in sight, and tells over HTTP what that is; the
- * address is in HELD_ADDRESS. `/dispose` calls the hooks of that name first, which OpenCode does not on every version.
+ * Loads the bundle's plugins from HELD_PLUGINS with tracked objects and serves what they hold over HTTP; the address is in
+ * HELD_ADDRESS. `/dispose` first calls the dispose hooks, which OpenCode does not do on every version.
  */
 export const HeldProbe: Plugin = async (input) => {
   Object.assign(globalThis, { [HELD]: trackedFor })
@@ -101,7 +101,7 @@ export const HeldProbe: Plugin = async (input) => {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    // A collection may take longer than the ten seconds after which Bun hangs up.
+    // A collection may take longer than ten seconds, Bun's default timeout.
     idleTimeout: 0,
     fetch: async ({ url }) => {
       if (new URL(url).pathname === "/dispose") for (const { dispose } of loaded) await dispose?.()
@@ -113,7 +113,7 @@ export const HeldProbe: Plugin = async (input) => {
   return mergeHooks(hooks)
 }
 
-/** One object whose every hook calls those of all in turn, as OpenCode would. */
+/** Merges hooks: each hook of the result calls all of that name in turn, as OpenCode would. */
 const mergeHooks = (all: readonly Hooks[]): Hooks => {
   const merged: Record<string, unknown> = {}
   for (const name of new Set(all.flatMap((hooks) => Object.keys(hooks)))) {
@@ -125,7 +125,7 @@ const mergeHooks = (all: readonly Hooks[]): Hooks => {
       }
     }
   }
-  // A getter in each, which must not be asked before OpenCode does.
+  // A getter, so that no tools are created before OpenCode asks for them.
   Object.defineProperty(merged, "tool", {
     enumerable: true,
     get: () => Object.assign({}, ...all.map(({ tool }) => tool ?? {})),

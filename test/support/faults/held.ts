@@ -2,16 +2,16 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSy
 import { join, relative } from "node:path"
 import type { TestProject } from "../opencode/test-project.ts"
 
-/** Where the probe puts what hands out tracked collections and timers. */
+/** The global under which the probe offers tracked collections and timers. */
 export const HELD = "baton.held"
 
-/** What the bundle holds in OpenCode's process. */
+/** Objects of the bundle in OpenCode's process. */
 export type Held = {
-  /** Maps and sets that are still reachable, in the order of their making, which numbers them; `sessions` they know. */
+  /** Maps and sets that are still reachable, numbered in order of creation; `sessions` are the ids in them. */
   collections: { number: number; file: string; size: number; sessions: string[] }[]
-  /** The file of each timer that waits. */
+  /** The source file of each pending timer. */
   timers: string[]
-  /** Command lines of the process's children. */
+  /** Command lines of the child processes. */
   children: string[]
   openFiles: string[]
 }
@@ -21,14 +21,14 @@ const sourceBelow = (folder: string): string[] =>
     .map((name) => join(folder, name))
     .filter((path) => path.endsWith(".ts") && statSync(path).isFile())
 
-/** Before everything else in a file: the names are then the module's own. In another process they are what they were. */
+/** First line of each file: its names shadow the globals of the module. In other processes they are the plain globals. */
 const prelude = (file: string): string =>
   `const { Map, Set, setTimeout, setInterval, clearTimeout, clearInterval } = globalThis[${JSON.stringify(HELD)}]?.(${JSON.stringify(file)}) ?? globalThis\n`
 
 /**
- * Rewrites the project's copy of the bundle so that each map, set and timer that it makes is seen, and has a probe load it.
+ * Rewrites the project's copy of the bundle so that its maps, sets and timers are tracked, and loads it by a probe.
  *
- * @returns what an OpenCode in that project tells about itself
+ * @returns requests to an OpenCode in that project about the objects it holds
  */
 export const watchHeld = ({ directory, home }: TestProject) => {
   const openCode = join(directory, ".opencode")

@@ -5,15 +5,15 @@ import { onTestFinished } from "vitest"
 export type ProviderProxy = {
   /** Base URL on loopback. */
   readonly url: string
-  /** The body of each request as it came, oldest first. */
+  /** Request bodies as received, oldest first. */
   readonly bodies: readonly string[]
-  /** Where requests go: the base URL of a scripted model. */
+  /** Base URL of the scripted model that receives the requests. */
   target: string
-  /** What OpenCode gets for an answer of the model's; with `isCut` the connection ends behind it. */
+  /** Changes the model's answer before OpenCode gets it; `isCut` closes the connection after it. */
   answer: (body: string, answer: string) => { text: string; isCut?: boolean }
 }
 
-/** Stands between OpenCode and a scripted model until the test ends. */
+/** Starts a proxy between OpenCode and a scripted model; it ends with the test. */
 export const startProviderProxy = async (): Promise<ProviderProxy> => {
   const bodies: string[] = []
   const proxy = {
@@ -29,7 +29,7 @@ export const startProviderProxy = async (): Promise<ProviderProxy> => {
       headers: { "content-type": "application/json" },
       body,
     })
-    // On 1.2.15 a connection that is kept and ends in mid-stream is opened again, unseen by OpenCode.
+    // On 1.2.15 a kept connection that ends in mid-stream is reopened without OpenCode's knowledge.
     response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), connection: "close" })
     const { text, isCut } = proxy.answer(body, await answer.text())
     if (isCut) response.write(text, () => response.destroy())

@@ -8,8 +8,9 @@ import { removeFolder } from "./remove-folder.ts"
 import { temporaryFolder } from "./temporary-folder.ts"
 
 /**
- * The bundle, copied once for the file or `describe` that asks for it.
- * @returns makes a project for a test, in which the bundle is linked
+ * Copies the bundle once for the calling file or `describe`.
+ *
+ * @returns creates a project for one test, with links to the bundle
  */
 export const shareBundle = (): (() => string) => {
   let bundle: string

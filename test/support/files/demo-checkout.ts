@@ -7,7 +7,7 @@ import { collectOutput } from "../collect-output.ts"
 
 const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url))
 
-/** What a clone brings that the demo is made of; no node_modules, no cache. */
+/** The parts of a clone that the demo needs, without node_modules and cache. */
 const PARTS = [
   ".opencode/plugins",
   ".opencode/baton",
@@ -22,14 +22,14 @@ export type DemoRun = { exitCode: number | null; stdout: string; stderr: string;
 
 export type DemoCheckout = {
   readonly root: string
-  /** The fresh clone's stand-in. */
+  /** Replaces a fresh clone. */
   readonly source: string
   readonly home: string
   /** TMPDIR of every run. */
   readonly temporary: string
   readonly environment: Record<string, string>
   demo(args: readonly string[], options?: DemoRunOptions): Promise<DemoRun>
-  /** What the demo has left in its TMPDIR. */
+  /** Files that the demo left in its TMPDIR. */
   leftovers(): string[]
   remove(): void
 }
@@ -40,11 +40,11 @@ export type DemoRunOptions = {
   onOutput?: (stdout: string, pid: number) => void
 }
 
-/** npm's own settings of this machine: where packages come from is not what is tested. */
+/** Reads npm's own settings of this machine: the source of packages is not under test. */
 const npmSetting = (name: string): string =>
   execFileSync("npm", ["config", "get", name], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
 
-/** Files as git sees them, so that nothing installed or generated comes along. */
+/** Files as git sees them, without installed or generated ones. */
 const trackedFiles = (): string[] =>
   execFileSync("git", ["-C", REPOSITORY, "ls-files", "-z", "-co", "--exclude-standard", "--", ...PARTS], {
     encoding: "utf8",
@@ -80,7 +80,7 @@ export const createDemoCheckout = (): DemoCheckout => {
           cwd: root,
           env: { ...environment, ...options.environment },
           stdio: ["ignore", "pipe", "pipe"],
-          // A group of its own, as a terminal gives a command.
+          // A process group of its own, as in a terminal.
           detached: true,
         })
         const printed = collectOutput(child, (stdout) => options.onOutput?.(stdout, child.pid ?? -1))

@@ -6,22 +6,22 @@ import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { NEWEST, REPOSITORY } from "../opencode/opencode-binary.ts"
 import { createSmallCheckout, type Outcome, runScript, type SmallCheckout } from "./small-checkout.ts"
 
-/** A healthy project with a home and a PATH of its own, for a test to break and doctor to look at. */
+/** A healthy project with its own home and PATH, for tests that break it and run doctor. */
 export type Patient = Pick<SmallCheckout, "root" | "project" | "write" | "read" | "install"> & {
   readonly home: string
   readonly environment: Record<string, string>
   readonly delete: (path: string) => void
-  /** A program in front on PATH. */
+  /** Puts a program first on PATH. */
   readonly program: (name: string, script: string) => void
   readonly doctor: (...args: string[]) => Outcome
-  /** `doctor --json`, read. */
+  /** `doctor --json`, parsed. */
   readonly examine: (environment?: Record<string, string>) => { exitCode: number | null; report: Report }
-  /** What one check reports, in this process: starts nothing but what the check itself starts. */
+  /** The report of one check, run in this process; it starts only processes of the check itself. */
   readonly look: (id: string, environment?: Record<string, string>) => Promise<Report>
   readonly remove: () => void
 }
 
-/** Answers like a release, and acts as Bun as the real one does, without its second of start-up. */
+/** Answers like a release and acts as Bun like the real one, without its second of start-up. */
 const openCodeScript = (version: string): string =>
   `[ -n "\${BUN_BE_BUN-}" ] && exec '${NEWEST.path}' "$@"\n[ "$1" = --version ] && echo '${version}'\n`
 
@@ -75,7 +75,7 @@ export const createPatient = (): Patient => {
   }
 }
 
-/** A folder to use as PATH that holds the shell's everyday programs and nothing that runs TypeScript. */
+/** Creates a folder for PATH with the usual programs of a shell and no runtime for TypeScript. */
 export const createBarePath = (root: string): string => {
   const folder = join(root, "bare")
   mkdirSync(folder)

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto"
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 import { join } from "node:path"
 
-/** Where copies of passes are on their way off the disk: they go while somebody looks, and are no part of anything. */
+/** Copies of passes during their removal: they may disappear at any time, so they are ignored. */
 const VANISHING = /(?:^|\/)pass-over\/\.removed$/
 
-/** What a path is and holds, without times: reading a file is no change. */
+/** Type and content of a path without times: a read is no change. */
 const describe = (path: string): string => {
   const found = lstatSync(path)
   const mode = (found.mode & 0o7777).toString(8)
@@ -15,7 +15,7 @@ const describe = (path: string): string => {
   return `file ${mode} ${createHash("sha256").update(readFileSync(path)).digest("hex")}`
 }
 
-/** The relative paths of everything below a folder, links not followed. */
+/** The relative paths of all entries below a folder; links are not followed. */
 export const listTree = (root: string, below = ""): string[] =>
   readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
     const path = join(below, entry.name)
@@ -23,6 +23,6 @@ export const listTree = (root: string, below = ""): string[] =>
     return entry.isDirectory() ? [path, ...listTree(root, path)] : [path]
   })
 
-/** Everything below a folder by its relative path; equal snapshots are equal trees, byte for byte. */
+/** The content of a folder by relative path; equal snapshots are equal trees, byte for byte. */
 export const snapshotTree = (root: string): Record<string, string> =>
   Object.fromEntries(listTree(root).map((path) => [path, describe(join(root, path))]))

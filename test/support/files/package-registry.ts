@@ -8,7 +8,7 @@ import { REPOSITORY } from "../opencode/opencode-binary.ts"
 
 const folderOf = (name: string): string => join(REPOSITORY, "node_modules", name)
 
-/** What a registry says of a package that npm has installed here: its one version. */
+/** A registry's document about an installed package, with its one version. */
 const describePackage = (name: string, url: string) => {
   const manifest = JSON.parse(readFileSync(join(folderOf(name), "package.json"), "utf8"))
   const { version } = manifest
@@ -27,7 +27,7 @@ const sendArchive = (name: string, response: ServerResponse): void => {
 }
 
 /**
- * An npm registry on loopback, until the test ends, with the packages that are installed in this repository and no others.
+ * Starts an npm registry on loopback, until the test ends, with only the packages installed in this repository.
  *
  * @returns its URL, and the names of the packages that were fetched
  */

@@ -15,7 +15,7 @@ const readLinuxProcess = async (pid: string): Promise<RunningProcess | undefined
     const parent = Number(status.slice(status.lastIndexOf(")") + 1).split(" ")[2])
     return { pid: Number(pid), parent, args }
   } catch {
-    // The process ended between the listing and the read, or belongs to somebody else.
+    // The process ended between the listing and the read, or belongs to another user.
     return undefined
   }
 }
@@ -42,6 +42,10 @@ const readPosixProcesses = (): Promise<RunningProcess[]> =>
     })
   })
 
-/** Every process this user can see. @throws what reading /proc or running `ps` throws */
+/**
+ * Every process that this user can see.
+ *
+ * @throws errors of reading /proc or of running `ps`
+ */
 export const readProcesses = (platform: NodeJS.Platform): Promise<RunningProcess[]> =>
   platform === "linux" ? readLinuxProcesses() : readPosixProcesses()

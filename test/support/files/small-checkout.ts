@@ -6,7 +6,7 @@ import { REPOSITORY } from "../opencode/opencode-binary.ts"
 
 export type Outcome = { exitCode: number | null; stdout: string; stderr: string }
 
-/** The install script with a handful of files in place of the real bundle, and a project beside it. */
+/** The install script with a few files in place of the real bundle, and a project beside it. */
 export type SmallCheckout = {
   readonly root: string
   /** The checkout; files given as relative paths. */
@@ -55,7 +55,7 @@ export const runScript = (
   return { exitCode: status, stdout, stderr }
 }
 
-/** @param names of the checkout's folder and of the project's, to try spaces and the like */
+/** @param names of the checkout's folder and of the project's, for example with spaces */
 export const createSmallCheckout = (names = { source: "checkout", project: "project" }): SmallCheckout => {
   const root = mkdtempSync(join(tmpdir(), "baton-install-"))
   chmodSync(root, 0o755)

@@ -1,6 +1,6 @@
 import type { LedgerOptions, RunLedger } from "./ledger-process.ts"
 
-/** A ledger as a test speaks to it. */
+/** Runs ledger commands for a test. */
 export type LedgerDriver = {
   readonly run: RunLedger
   /** Standard output, without the last line break. @throws when the command fails */
@@ -8,9 +8,9 @@ export type LedgerDriver = {
   okWith(options: LedgerOptions, ...args: string[]): Promise<string>
   /** The first line of standard error. @throws when the command succeeds */
   fails(...args: string[]): Promise<string>
-  /** What the command prints, parsed. */
+  /** The command's output, parsed as JSON. */
   json<Shape>(...args: string[]): Promise<Shape>
-  /** Adds a task to project "demo" and gives its id. */
+  /** Adds a task to project "demo" and returns its id. */
   task(title: string, ...flags: string[]): Promise<string>
   epic(title: string, ...flags: string[]): Promise<string>
 }

@@ -1,4 +1,4 @@
-/** Run by the OpenCode binary as Bun: runs each command line that comes by message, with a new connection for each. */
+/** Run by the OpenCode binary as Bun: runs the command lines that it receives as messages, each with a new connection. */
 
 import { runCommand } from "../../../.opencode/baton/ledger/embedded/cli.ts"
 import { createClock, createCommandContext } from "../../../.opencode/baton/ledger/embedded/command.ts"
@@ -16,7 +16,7 @@ const answer = async ({ database, args, stdin }: LoopCall): Promise<void> => {
     return opened
   }
   const context = createCommandContext({ openStore, readStdin: () => stdin, nowMs: Date.now, timestamp })
-  // A defect ends a process of its own with its stack on standard error and exit code 1.
+  // In a process of its own, a defect ends it with a stack on standard error and exit code 1.
   const ended = (error: unknown) => ({ exitCode: 1, stdout: "", stderr: Bun.inspect(error) })
   const result = await runCommand(args, context).catch(ended)
   opened?.close()

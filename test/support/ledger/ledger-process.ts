@@ -7,14 +7,14 @@ import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
 import type { LoopCall } from "./ledger-loop.ts"
 
 export type LedgerOptions = {
-  /** What the command reads from standard input: `learn … --detail -`. */
+  /** The command's standard input: `learn … --detail -`. */
   readonly stdin?: string
 }
 
-/** Runs one prog command line: the arguments without the program's name. A refusal is an exit code, no rejection. */
+/** Runs one prog command line: arguments without the program's name. A refusal resolves with an exit code. */
 export type RunLedger = (args: readonly string[], options?: LedgerOptions) => Promise<LedgerResult>
 
-/** A ledger program and the variables it needs; both real and embedded ledgers are run this way. */
+/** A ledger program and its variables; real and embedded ledgers are both run this way. */
 export type LedgerProgram = {
   readonly name: string
   readonly command: string
@@ -23,7 +23,7 @@ export type LedgerProgram = {
 
 export const LAUNCHER = join(REPOSITORY, ".opencode", "baton", "bin", "prog")
 
-/** Where sh, grep and the rest lie; no prog, bun or opencode. */
+/** Folders of sh, grep and the like; without prog, bun or opencode. */
 export const SYSTEM_PATH = "/usr/bin:/bin"
 
 /** The embedded ledger through its launcher, on an OpenCode binary. */
@@ -34,12 +34,12 @@ export const embeddedProgram = ({ version, path }: OpenCodeBinary): LedgerProgra
 })
 
 export type ProcessOptions = {
-  /** Also the working folder. The database is `.prog/prog.db` in it, and so are prog's backups. */
+  /** Also the working folder. It holds `.prog/prog.db` and prog's backups. */
   readonly home: string
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** Runs the program to its end, in an environment that holds nothing of the machine but the system's PATH. */
+/** Runs the program to its end; its environment holds nothing of the machine but the system's PATH. */
 export const runProgram =
   (
     { command, environment }: Omit<LedgerProgram, "name">,
@@ -56,7 +56,7 @@ export const runProgram =
       child.stderr.setEncoding("utf8").on("data", (text: string) => {
         output.stderr += text
       })
-      // A program that does not read its input may close it first.
+      // A program that does not read its input may close the pipe first.
       child.stdin.on("error", () => {})
       child.stdin.end(stdin)
       child.on("error", reject)
@@ -66,12 +66,12 @@ export const runProgram =
       })
     })
 
-/** The database of a home folder. */
 export const databaseOf = (home: string): string => join(home, ".prog", "prog.db")
 
 /**
- * The embedded ledger in one process for all calls of the file or `describe` that asks for it: starting a process costs
- * more than the call. Commands and SQL are the shipped ones, and each call opens the database anew.
+ * The embedded ledger in one process for all calls of a file or `describe`, since a process start costs more than a call.
+ * Commands and SQL are the shipped ones, and each call opens the database anew.
+ *
  * @returns the ledger of a home folder
  */
 export const holdEmbedded = ({ path }: OpenCodeBinary, environment = { TZ: "UTC" }): ((home: string) => RunLedger) => {

@@ -10,7 +10,7 @@ export type RealProg =
 
 const BUILD_DEADLINE_MS = 300_000
 
-/** The pinned real prog, built at the first call on a machine with Go. */
+/** Builds the pinned real prog at the first call, on a machine with Go. */
 export const findRealProg = (): RealProg => {
   const script = join(REPOSITORY, "scripts", "real-prog")
   const { status, stdout, stderr, error } = spawnSync(script, { encoding: "utf8", timeout: BUILD_DEADLINE_MS })
@@ -18,7 +18,7 @@ export const findRealProg = (): RealProg => {
   return { kind: "missing", reason: error?.message ?? stderr.trim() }
 }
 
-/** Stands in the place of tests that need the real prog, so that a run without it shows what it did not do. */
+/** Registers one test in place of those that need the real prog; it warns, so that a run shows what it left out. */
 export const registerMissingRealProg = (what: string, reason: string): void => {
   test(`NOT RUN, for want of the real prog: ${what}`, () => {
     console.warn(`NOT RUN: ${what}\n${reason}`)

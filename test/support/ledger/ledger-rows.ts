@@ -4,7 +4,7 @@ import { NEWEST } from "../opencode/opencode-binary.ts"
 
 export type SqlRow = Record<string, string | number | null>
 
-/** Runs queries on a SQLite file, each on its own; gives the rows of each SELECT and PRAGMA. */
+/** Runs queries on a SQLite file, each on its own; returns the rows of each SELECT and PRAGMA. */
 export const runSql = (databasePath: string, queries: readonly string[]): SqlRow[][] => {
   const script = join(import.meta.dirname, "ledger-sql.ts")
   const { status, stdout, stderr } = spawnSync(NEWEST.path, ["run", script, databasePath], {
@@ -31,7 +31,6 @@ const TABLES = {
 
 export type LedgerTables = Record<keyof typeof TABLES, SqlRow[]>
 
-/** Every row of a ledger's tables. */
 export const readTables = (databasePath: string): LedgerTables => {
   const names = Object.keys(TABLES) as (keyof typeof TABLES)[]
   const results = runSql(
@@ -41,7 +40,7 @@ export const readTables = (databasePath: string): LedgerTables => {
   return Object.fromEntries(names.map((name, at) => [name, results[at] ?? []])) as LedgerTables
 }
 
-/** The tables, indexes and triggers as their SQL, and the schema's version. */
+/** The SQL of tables, indexes and triggers, and the schema's version. */
 export const readSchema = (databasePath: string): { version: unknown; objects: string[] } => {
   const [version, objects] = runSql(databasePath, [
     "PRAGMA user_version",

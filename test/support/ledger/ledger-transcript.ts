@@ -4,7 +4,7 @@ import type { LedgerTables, SqlRow } from "./ledger-rows.ts"
 const ID = /\b(?:ts|ep|lrn|con|lbl)-[0-9a-f]{6}\b/g
 const TIME = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z| [+-]\d{4} [^\s"]+|[+-]\d\d:\d\d)?(?: m=[^\s"]+)?/g
 
-/** Names ids by their order of appearance and hides times, so that two runs of one story can be compared. */
+/** Names ids by order of appearance and hides times, so that two runs of the same commands can be compared. */
 export const createNormalizer = () => {
   const names = new Map<string, string>()
   const nameOf = (id: string): string => {
@@ -17,7 +17,7 @@ export const createNormalizer = () => {
 
 export type Step = { readonly line: string; readonly exitCode: number; readonly stdout: string; readonly error: string }
 
-/** Runs command lines and keeps what they said, ids and times normalised; usage texts are each ledger's own. */
+/** Runs command lines and keeps their output with normalised ids and times; usage texts differ between the ledgers. */
 export const createTranscript = (run: RunLedger, normalize: (text: string) => string) => {
   const steps: Step[] = []
   return {
@@ -33,7 +33,7 @@ export const createTranscript = (run: RunLedger, normalize: (text: string) => st
 
 const byText = (left: string, right: string): number => (left < right ? -1 : 1)
 
-/** Rows as texts, normalised and sorted. Concepts and labels get ids that no output shows: they are hidden. */
+/** Rows as texts, normalised and sorted. The ids of concepts and labels are hidden, since no output shows them. */
 export const normalizeTables = (
   tables: LedgerTables,
   normalize: (text: string) => string,

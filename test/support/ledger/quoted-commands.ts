@@ -2,7 +2,7 @@ export type QuotedCommand = { command: string; lines: string[] }
 
 const BLOCK = /^```console\n([\s\S]*?)^```$/gm
 
-/** The commands of a page's `console` blocks, behind `$ `, each with the lines of its output that are quoted. */
+/** The commands in a page's `console` blocks, after `$ `, each with its quoted lines of output. */
 export const readQuotedCommands = (markdown: string): QuotedCommand[] =>
   [...markdown.matchAll(BLOCK)].flatMap(([, block = ""]) =>
     block
@@ -14,7 +14,7 @@ export const readQuotedCommands = (markdown: string): QuotedCommand[] =>
       }),
   )
 
-/** A text without what differs from run to run: ids and times. */
+/** Removes ids and times, which differ between runs. */
 export const withoutIds = (text: string): string =>
   text
     .replaceAll(/\b(ts|lrn)-[0-9a-f]{6}\b/g, "$1-ID")

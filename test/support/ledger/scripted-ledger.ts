@@ -6,19 +6,19 @@ export type Fault =
   /** The call fails and nothing was written. */
   | "refused"
   | "unavailable"
-  /** The write happens, and the answer gets lost. */
+  /** The write succeeds, and the answer is lost. */
   | "written-unheard"
 
 type ScriptedTask = { description: string; messages: string[] }
 
 const noLearnings = async () => ({ kind: "unavailable", reason: "scripted without learnings" }) as const
 
-/** A ledger of tasks in memory that fails as a test says. */
+/** A ledger of tasks in memory with faults set by the test. */
 export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => {
   const tasks = new Map<string, ScriptedTask>(ids.map((id) => [id, { description: "", messages: [] }]))
   const calls: string[] = []
   const script = {
-    /** Asked at every write. */
+    /** Called at every write. */
     fault: (_call: { id: string; text: string }): Fault => "none",
     readable: true,
     /** Awaited before every write. */

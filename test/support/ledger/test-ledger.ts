@@ -12,13 +12,13 @@ export type ShownTask = {
 }
 
 export type TestLedger = {
-  /** Runs `prog ARGS` as an observer would; fails on a non-zero exit. @returns stdout, trimmed */
+  /** Runs `prog ARGS` from outside of OpenCode; fails on a non-zero exit. @returns stdout, trimmed */
   prog(...args: string[]): Promise<string>
   addTask(options: { title: string; specification: string; definitionOfDone: string }): Promise<string>
   show(id: string): Promise<ShownTask>
 }
 
-/** The project's ledger through the bundle's own launcher. */
+/** Opens the project's ledger through the bundle's launcher. */
 export const openTestLedger = (project: TestProject, binary: OpenCodeBinary): TestLedger => {
   const launcher = join(REPOSITORY, ".opencode", "baton", "bin", "prog")
   const prog = async (...args: string[]): Promise<string> => {

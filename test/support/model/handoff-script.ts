@@ -1,8 +1,8 @@
 import { type ModelReply, newestWords, type Script, type ScriptedModel } from "./scripted-model.ts"
 
 /**
- * An agent that calls handoff_session when /handoff asks for it, and read_session when a message says READ-THE-OLD-ONE;
- * anything else it answers with a word.
+ * An agent that calls handoff_session for /handoff, and read_session for a message with READ-THE-OLD-ONE; it answers other
+ * messages with a word.
  */
 export const handoffScript =
   (handedOver: { prompt: string; files: readonly string[] }): Script =>
@@ -16,7 +16,7 @@ export const handoffScript =
     return { text: "Noted." }
   }
 
-/** The new session of the handoff that the model has heard of last. */
+/** The new session of the last handoff in the model's requests. */
 export const handedOverTo = ({ model }: { model: ScriptedModel }): string => {
   const answer = model.received("turn").at(-1)?.conversation ?? ""
   const to = /stored in the new session (ses_\w+)/.exec(answer)?.[1]

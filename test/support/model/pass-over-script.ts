@@ -2,24 +2,24 @@ import type { ModelReply, ModelRequest, Script } from "./scripted-model.ts"
 
 type Step = (request: ModelRequest) => ModelReply | Promise<ModelReply>
 
-/** What a scripted agent does, step by step; the last step is repeated. */
+/** The steps of a scripted agent; the last step is repeated. */
 export type AgentScript = readonly (ModelReply | Step)[]
 
-/** What a user says to the root agent to set it to work; to all else it answers with a word. */
+/** Message that starts the root agent's work; it answers other messages with a word. */
 export const START = "Go."
 
 const ORDER = /The agent (\S+) passes this work over to you/
 
-/** Steps that the agent of this request has made: answers of tools in its conversation since it was last spoken to. */
+/** Steps made by this request's agent: tool answers in its conversation since the last message to it. */
 const stepsMade = (conversation: string): number => {
   const last = conversation.lastIndexOf("[user]")
   return conversation.slice(last).match(/^\[tool\] /gm)?.length ?? 0
 }
 
 /**
- * Agents that are told apart by a word in their objective; `root` is whoever got no order.
+ * Agents that are told apart by a word in their objective; the agent without an order is `root`.
  *
- * @param agents by the word that stands in the order, such as `REVIEW-IT`
+ * @param agents by the word in the order, such as `REVIEW-IT`
  */
 export const passOverScript =
   ({ root, agents = {} }: { root: AgentScript; agents?: Record<string, AgentScript> }): Script =>
@@ -29,7 +29,7 @@ export const passOverScript =
     const spoken = conversation.slice(conversation.lastIndexOf("[user]"))
     const first = conversation.slice(0, conversation.indexOf("\n\n[", 1) + 1 || undefined)
     const isOrdered = ORDER.test(first)
-    // What goes with an order may hold the words of other orders.
+    // The context of an order may hold words of other orders.
     const order = first.slice(0, first.indexOf("# Context of the work") + 1 || undefined)
     const word = Object.keys(agents).find((each) => isOrdered && order.includes(each))
     if (!isOrdered && !spoken.includes(START)) return { text: "Noted." }
@@ -48,7 +48,7 @@ export const returns = (input: Record<string, unknown> = {}): ModelReply => ({
   input: { status: "completed", summary: "All looked at.", ...input },
 })
 
-/** The newest answer of a tool that the root agent got. */
+/** The root agent's newest tool answer. */
 export const lastToolAnswer = (requests: readonly ModelRequest[]): string => {
   const own = requests.filter(({ kind, conversation }) => kind === "turn" && !ORDER.test(conversation.slice(0, 300)))
   const conversation = own.at(-1)?.conversation ?? ""

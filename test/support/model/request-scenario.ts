@@ -7,7 +7,7 @@ import { comparableRequest, requestCharacters } from "./request-size.ts"
 import { COMPACTING_STEP } from "./retention.ts"
 import { type ModelRequest, newestWords, type Script, startScriptedModel } from "./scripted-model.ts"
 
-/** The requests that are compared, in the order in which they are made. */
+/** The compared requests, in the order in which they are made. */
 export const REQUESTS = {
   "no-task": "session without a task, first request",
   "no-task-compaction": "session without a task, compaction request",
@@ -27,7 +27,7 @@ export const REQUESTS = {
 export type RequestName = keyof typeof REQUESTS
 export const REQUEST_NAMES = Object.keys(REQUESTS) as RequestName[]
 
-/** What is compared with plain OpenCode: a plugin file each, and the only requests that it may add to. */
+/** Features compared with plain OpenCode: a plugin file each, and the only requests that it may add to. */
 export const ADDITIONS = {
   compaction: {
     name: "Compaction",
@@ -43,11 +43,10 @@ export const ADDITIONS = {
 export type FeatureName = keyof typeof ADDITIONS
 export const FEATURE_NAMES = Object.keys(ADDITIONS) as FeatureName[]
 
-/** Whether a feature may add something to a request. */
 export const mayAdd = (feature: FeatureName, request: RequestName): boolean =>
   (ADDITIONS[feature].adds as readonly RequestName[]).includes(request)
 
-/** A request without what chance puts into it, and how many characters the model reads of that. */
+/** A request without random parts, and the number of its characters that the model reads. */
 export type RecordedRequest = { text: string; characters: number }
 export type RecordedRequests = Record<RequestName, RecordedRequest>
 
@@ -58,7 +57,7 @@ const TASK = {
 }
 const OBJECTIVE = "REVIEW-THIS please"
 
-/** Does what the newest message says, with Baton's tools where they are offered and with OpenCode's own elsewhere. */
+/** Follows the newest message, with Baton's tools if they are offered and with OpenCode's own otherwise. */
 const script: Script = (request) => {
   const { kind, tools } = request
   if (kind === "compaction") return { text: "Some work was done and it went fine." }
@@ -76,7 +75,7 @@ const script: Script = (request) => {
   return { text: "I wrote it with spaces." }
 }
 
-/** A project on a server and a task in its ledger. One of `openSharedTask` is closed when its test ends. */
+/** A project on a server and a task in its ledger. A place from `openSharedTask` is closed by its test. */
 type Place = Pick<SharedTask, "client" | "model" | "project" | "taskID" | "restart"> & { close?(): Promise<void> }
 type Speaker = Pick<Place, "client" | "model">
 type Open = (
@@ -104,7 +103,7 @@ const createSession = async ({ client }: Speaker): Promise<string> => {
   throw new Error(`no session was created: ${JSON.stringify(error)}`)
 }
 
-/** The first request of a kind that `act` leads to. */
+/** The first request of a kind caused by `act`. */
 const requestsOf = async ({ model }: Speaker, act: () => Promise<{ error?: unknown }>) => {
   const before = model.requests.length
   const { error } = await act()
@@ -172,9 +171,9 @@ const passOver = async (speaker: Speaker): Promise<Made> => {
 }
 
 /**
- * The same sessions with some of the bundle's plugins, or none, by default in an `opencode serve` of its own.
+ * Runs the same sessions with some of the bundle's plugins, or none, by default in an `opencode serve` of its own.
  *
- * @returns what the model received, one request of each name
+ * @returns the requests that the model received, one of each name
  */
 export const recordRequests = async (
   binary: OpenCodeBinary,

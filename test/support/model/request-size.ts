@@ -1,7 +1,7 @@
 import type { TestProject } from "../opencode/test-project.ts"
 import type { ModelRequest, ScriptedModel } from "./scripted-model.ts"
 
-/** OpenCode's own rule of thumb, for want of the model's tokeniser. */
+/** OpenCode's own estimate, used because the model's tokeniser is not available. */
 const CHARACTERS_PER_TOKEN = 4
 
 export const estimateTokens = (characters: number): number => Math.round(characters / CHARACTERS_PER_TOKEN)
@@ -15,19 +15,19 @@ const lengthOf = (content: unknown): number => {
   )
 }
 
-/** Characters that a model reads of a request: texts and tool calls of its messages, and the definitions of its tools as JSON. */
+/** Characters of a request that a model reads: texts and tool calls of its messages, and its tool definitions as JSON. */
 export const requestCharacters = ({ body }: Pick<ModelRequest, "body">): number => {
   const said = body.messages.map(({ content, tool_calls }) => lengthOf(content) + lengthOf(tool_calls))
   return said.reduce((sum, length) => sum + length, 0) + lengthOf(body.tools)
 }
 
-/** What of two runs differs without meaning anything, made equal and of equal length. */
+/** Random parts that differ between runs, and replacements of equal length. */
 const CHANCE: readonly (readonly [RegExp, string])[] = [
   [/\b(ses|msg|prt|call)_[A-Za-z0-9]+/g, "$1_ID"],
   [/\bts-[0-9a-f]{6}\b/g, "ts-000000"],
 ]
 
-/** A request whole, as JSON, without the ids and folders of its run: equal texts were equal bytes. */
+/** A whole request as JSON, without ids and folders of its run: equal texts were equal bytes. */
 export const comparableRequest = (
   { body }: Pick<ModelRequest, "body">,
   { home, directory }: Pick<TestProject, "home" | "directory">,
@@ -36,6 +36,5 @@ export const comparableRequest = (
   return CHANCE.reduce((shown, [pattern, name]) => shown.replace(pattern, name), text)
 }
 
-/** Every request of a run with its kind, in order. */
 export const comparableRequests = ({ requests }: Pick<ScriptedModel, "requests">, project: TestProject): string[] =>
   requests.map((request) => `${request.kind} ${comparableRequest(request, project)}`)

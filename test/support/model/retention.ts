@@ -1,6 +1,5 @@
 import { bash, type ModelReply, type ModelRequest, type Script } from "./scripted-model.ts"
 
-/** How a summariser treats what it is shown. */
 export type Summariser = "faithful" | "careless" | "empty" | "foreign"
 
 const FACT = /FACT-\d+-[0-9a-f]{6}/g
@@ -8,7 +7,7 @@ const TASK_ID = /\b(?:ts|ep)-[0-9a-f]{6}\b/gi
 
 export const factsIn = (text: string): string[] => [...new Set(text.match(FACT) ?? [])]
 
-/** A fact no summariser can guess. The same index gives the same fact. */
+/** A fact that no summariser can guess. The same index gives the same fact. */
 export const factNumber = (index: number): string =>
   `FACT-${index}-${(((index + 1) * 2_654_435_761) % 0xffffff).toString(16).padStart(6, "0")}`
 
@@ -18,7 +17,7 @@ const SUMMARIES: Record<Exclude<Summariser, "faithful">, string> = {
   foreign: "作業は進んでいます。問題はありません。",
 }
 
-/** A faithful summariser repeats every fact and id it was shown, and nothing else. */
+/** A faithful summariser repeats all facts and ids in its request, and nothing else. */
 const summarise = (summariser: Summariser, request: ModelRequest): string => {
   if (summariser !== "faithful") return SUMMARIES[summariser]
   const ids = new Set(request.conversation.match(TASK_ID) ?? [])
@@ -32,8 +31,8 @@ export const COMPACTING_PROMPT_TOKENS = 19_700
 export const COMPACTING_STEP: ModelReply = bash("true", COMPACTING_PROMPT_TOKENS)
 
 /**
- * An agent that meets one new fact a step and is compacted after each of the first `compactions` steps; then it reports
- * and stops.
+ * An agent that reads one new fact per step and is compacted after each of the first `compactions` steps; then it reports and
+ * stops.
  */
 export const retentionScript = (compactions: number, summariser: Summariser): Script => {
   let step = 0
@@ -52,13 +51,13 @@ export const retentionScript = (compactions: number, summariser: Summariser): Sc
 
 export type Retention = {
   compactions: number
-  /** Facts of all that were met which the last turn's request still shows. */
+  /** Facts that the last turn's request still shows. */
   factsKept: number
   /** Turns right after a compaction whose request names the task. */
   turnsKnowingTask: number
 }
 
-/** Reads the outcome from what the model received. */
+/** Computes the outcome from the model's requests. */
 export const measureRetention = (requests: readonly ModelRequest[], taskID: string): Retention => {
   const turns = requests.filter((request) => request.kind === "turn")
   const afterCompaction = turns.slice(1)

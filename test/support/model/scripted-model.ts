@@ -2,7 +2,7 @@ import type { ChatCompletionRequest, LLMock } from "@copilotkit/aimock"
 
 type ChatMessage = { role: string; content: unknown }
 
-/** What OpenCode wants from the model: a session title, a compaction summary, or the agent's next step. */
+/** Purpose of a request: a session title, a compaction summary, or the agent's next step. */
 export type RequestKind = "title" | "compaction" | "turn"
 
 export type ModelRequest = {
@@ -10,31 +10,31 @@ export type ModelRequest = {
   /** Position among the requests of its kind, from 0. */
   index: number
   messages: readonly ChatMessage[]
-  /** The system prompt's parts, joined. */
+  /** The parts of the system prompt, joined. */
   system: string
-  /** Every message that is not system, as one text: what the model can know. */
+  /** All messages except the system prompt, as one text: everything the model can know. */
   conversation: string
   /** Names of the tools that the model may call. */
   tools: readonly string[]
-  /** The whole request as it came. */
+  /** The whole request as received. */
   body: ChatCompletionRequest
 }
 
-/** @property reasoning what the model thinks before it, where the provider has such parts */
+/** @property reasoning the model's thoughts before the answer, if the provider has such parts */
 export type ModelReply =
   | { text: string; promptTokens?: number; reasoning?: string }
   | { tool: string; input: Record<string, unknown>; text?: string; promptTokens?: number; reasoning?: string }
-  /** Several in one step, which OpenCode runs side by side. */
+  /** Several in one step, which OpenCode runs in parallel. */
   | { tools: readonly { tool: string; input: Record<string, unknown> }[] }
   | { status: number; message: string }
 
 export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>
 
-/** The newest message of the user, and what the agent has done since. */
+/** The user's newest message, and the agent's work since then. */
 export const newestWords = ({ conversation }: Pick<ModelRequest, "conversation">): string =>
   conversation.slice(conversation.lastIndexOf("[user]"))
 
-/** A step of the agent's in the shell. */
+/** A shell call as the agent's step. */
 export const bash = (command: string, promptTokens?: number): ModelReply => ({
   tool: "bash",
   input: { command, description: "A step" },
@@ -46,7 +46,7 @@ export const occurrences = (text: string, part: string): number => text.split(pa
 export type ScriptedModel = {
   /** OpenAI-compatible base URL on loopback. */
   readonly url: string
-  /** Everything received so far, in order. */
+  /** All requests so far, in order. */
   readonly requests: readonly ModelRequest[]
   received(kind: RequestKind): readonly ModelRequest[]
   close(): Promise<void>
@@ -74,9 +74,9 @@ const usage = (promptTokens = DEFAULT_PROMPT_TOKENS) => ({
 type MockPackage = { LLMock: typeof LLMock }
 
 /**
- * A model on loopback that answers as `script` says and keeps what it was sent.
+ * A model on loopback that answers by `script` and keeps its requests.
  *
- * @param loadMock where the mock server comes from, for a caller whose packages are not above this file
+ * @param loadMock loads the mock server, for a caller whose packages are not above this file
  */
 export const startScriptedModel = async (
   script: Script,

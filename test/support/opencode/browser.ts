@@ -13,7 +13,7 @@ const isProgram = (path: string): boolean => {
   }
 }
 
-/** Chromium of this machine: BATON_CHROMIUM, else the first on PATH. scripts/test says loudly when there is none. */
+/** This machine's Chromium: BATON_CHROMIUM, else the first on PATH. scripts/test warns if there is none. */
 export const findChromium = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.BATON_CHROMIUM ||
   NAMES.flatMap((name) => (env.PATH ?? "").split(delimiter).map((folder) => join(folder, name))).find(
@@ -28,11 +28,11 @@ export type TestBrowser = {
   close(): Promise<void>
 }
 
-/** @throws when no Chromium is there */
+/** @throws when no Chromium is found */
 export const startBrowser = async (): Promise<TestBrowser> => {
   const executablePath = findChromium()
   if (!executablePath) throw new Error("no Chromium: expected one on PATH or in BATON_CHROMIUM")
-  // Its sandbox is for the web; the only page it opens here is our own, and containers do not let it have one.
+  // The sandbox fails in containers, and this browser opens only the project's own page.
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })
   return {
     open: async (url, options = {}) => {

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 
-/** `opencode --version` on a machine that has nothing else to do. */
+/** Duration of `opencode --version` on an idle machine. */
 const QUIET_START_MS = 500
 
 /**
- * How long something may take here that takes `ms` at most on a quiet machine. `BATON_SLOWNESS` says how many times slower this
- * one is (1 without it); the end-to-end tests measure it when they begin.
+ * The deadline on this machine for work that takes at most `ms` on an idle one. `BATON_SLOWNESS` tells how many times slower this
+ * machine is (default 1); the end-to-end tests measure it when they start.
  */
 export const deadline = (ms: number): number => {
   const slowness = Number(process.env.BATON_SLOWNESS || 1)
@@ -14,7 +14,7 @@ export const deadline = (ms: number): number => {
   throw new Error(`BATON_SLOWNESS is '${process.env.BATON_SLOWNESS}': expected a number, at least 1`)
 }
 
-/** How many times longer than on a quiet machine OpenCode takes to start now, at least 1; throws when it is another version. */
+/** Ratio of OpenCode's present start time to that of an idle machine, at least 1; throws if the version differs. */
 export const measureSlowness = ({ path, version }: OpenCodeBinary, env: Record<string, string>): number => {
   const started = performance.now()
   const { status, stdout, stderr } = spawnSync(path, ["--version"], { encoding: "utf8", env })

@@ -7,7 +7,7 @@ export type AgentsEvent = { id: string; keys: string[]; agents: Record<string, u
 
 export type EventClient = {
   events: readonly PageEvent[]
-  /** Resolves with what the last event about agents that fits says. */
+  /** Resolves with the last event about agents once it matches. */
   agents(fits: (agents: readonly Record<string, unknown>[]) => boolean): Promise<AgentsEvent>
   close(): void
 }
@@ -45,7 +45,7 @@ export const listenToEvents = (url: string, headers: Record<string, string> = {}
     asked.on("error", reject)
   })
 
-/** One request, its headers as they are given. @returns status, headers and body */
+/** One request with the given headers. @returns status, headers and body */
 export const ask = (
   port: number,
   options: { path?: string; method?: string; headers?: Record<string, string> } = {},

@@ -6,17 +6,17 @@ import type { PermissionRule } from "../../../.opencode/baton/host/child-session
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { assistantMessage, completedTool, toolPart, userMessage } from "./stored-messages.ts"
 
-/** What an agent can do in its session; a tool's refusal is thrown. */
+/** Actions of an agent in its session; a tool's refusal is thrown. */
 export type AgentTurn = {
   sessionID: string
   text: string
-  /** What goes with the text. */
+  /** The context sent with the text. */
   context: string
   signal: AbortSignal
   write(path: string, content: string): Promise<void>
   remove(path: string): Promise<void>
   read(path: string): Promise<string>
-  /** Has a tool call judged and moved as OpenCode would. @returns its arguments then */
+  /** Passes a tool call through the hooks as OpenCode would. @returns its arguments after them */
   use(tool: string, args: Record<string, unknown>): Promise<Record<string, unknown>>
   /** Calls pass_over_return. */
   giveBack(args: unknown): Promise<string>
@@ -44,10 +44,10 @@ type Session = {
 const OPEN: readonly PermissionRule[] = [{ permission: "*", pattern: "*", action: "allow" }]
 
 /**
- * OpenCode's sessions in memory, behind the client that a plugin gets: enough for passes, without a model. Tools work on the disk,
- * wherever the plugin's hook moves them.
+ * OpenCode's sessions in memory, behind the client of a plugin: enough for passes, without a model. Tools work on the disk, at
+ * the path set by the plugin's hook.
  *
- * @param faults is asked before each call; a text makes it fail
+ * @param faults is called before each call; a returned text makes it fail
  */
 export const createFakeOpenCode = (given: {
   directory: string
@@ -172,7 +172,7 @@ export const createFakeOpenCode = (given: {
   }
 
   return {
-    // Only what passes use of a client that has hundreds of calls.
+    // The client has hundreds of calls; these are the ones passes use.
     input: { client, directory, worktree: directory, $: undefined } as unknown as PluginInput,
     rootID: root.id,
     connect: (hooks: Host): void => {
@@ -184,7 +184,7 @@ export const createFakeOpenCode = (given: {
   }
 }
 
-/** What a tool's context holds, for a call of the root session's agent. */
+/** A tool's context for a call of the root session's agent. */
 export const fakeToolContext = (sessionID: string, abort: AbortSignal = new AbortController().signal) => ({
   sessionID,
   messageID: "msg_call",

@@ -3,7 +3,7 @@ import type { Answer, SessionInfo, Sessions, StoredMessage } from "../../../.ope
 export type FakeSession = { info?: Partial<SessionInfo>; messages?: StoredMessage[] }
 
 /**
- * OpenCode's sessions in memory. Without cursors they answer as 1.2.15 does: the newest of all, and nothing older.
+ * OpenCode's sessions in memory. Without cursors they answer as 1.2.15 does: only the newest messages, and no older ones.
  *
  * @param sessions by id; `create` and `store` add to them
  */

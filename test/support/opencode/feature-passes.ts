@@ -9,13 +9,13 @@ import { createRecordedLog } from "../recorded-log.ts"
 import { createFakeOpenCode, type FakeAgent, fakeToolContext } from "./fake-opencode.ts"
 import { type Files, gitIn, writeFiles } from "./pass-project.ts"
 
-/** Parts of `defaults` that make a test wait for nothing. */
+/** Values of `defaults` that remove all waits from a test. */
 const QUICK = { retry_delay_ms: 1, max_retries: 0 }
 
 /**
- * The whole feature on a repository in a temporary folder, behind OpenCode's sessions in memory.
+ * Opens the whole feature on a repository in a temporary folder, with OpenCode's sessions in memory.
  *
- * @param faults is asked before each call of the client; a text makes it fail
+ * @param faults is called before each client call; a returned text makes it fail
  */
 export const openFeaturePasses = ({
   agents,
@@ -40,7 +40,7 @@ export const openFeaturePasses = ({
   gitIn(root, "commit", "-q", "-m", "start")
   const opencode = createFakeOpenCode({ directory: root, agents, ...(faults ? { faults } : {}) })
   const log = createRecordedLog()
-  /** As a start of OpenCode does; the sessions stay. */
+  /** Starts the feature as OpenCode does; the sessions stay. */
   const start = () => {
     const { input } = opencode
     const services = createServices({ input, projectRoot: root, log })
@@ -62,7 +62,7 @@ export const openFeaturePasses = ({
     recordOf,
     /** Passes of this project, oldest first. */
     ids: (): string[] => readdirSync(folder).filter((name) => name.startsWith("pass_")),
-    /** Until the newest pass is in a state. */
+    /** Waits until the newest pass is in a state. */
     reaches: (state: string): Promise<string> =>
       vi.waitFor(
         () => {
@@ -77,5 +77,5 @@ export const openFeaturePasses = ({
   }
 }
 
-/** The context of a tool that an agent other than the root's calls. */
+/** The context of a tool call by an agent other than the root. */
 export const toolContextOf = (sessionID: string, agent: string) => ({ ...fakeToolContext(sessionID), agent })

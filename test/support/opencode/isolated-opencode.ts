@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** An environment in which OpenCode sees and touches nothing of the machine's own: home, settings, sessions, ledger. */
+/** An environment that isolates OpenCode from the machine's home, settings, sessions and ledger. */
 export const isolatedEnvironment = ({ home, directory }: { home: string; directory: string }) => ({
   PATH: process.env.PATH ?? "/usr/bin:/bin",
   HOME: home,
@@ -21,7 +21,7 @@ export const isolatedEnvironment = ({ home, directory }: { home: string; directo
   TERM: "dumb",
 })
 
-/** What opencode.json says for a scripted model on loopback. Limits in tokens; small ones make it compact soon. */
+/** The opencode.json for a scripted model on loopback. Limits in tokens; small ones make it compact soon. */
 export const scriptedConfig = (options: { modelURL: string; context?: number; output?: number }) => ({
   $schema: "https://opencode.ai/config.json",
   model: "scripted/model",
@@ -45,13 +45,13 @@ export const scriptedConfig = (options: { modelURL: string; context?: number; ou
   },
 })
 
-/** What `linkDependencies` makes. */
+/** Files that `linkDependencies` creates. */
 export const PACKAGE_FILES = ["package.json", "package-lock.json", ".gitignore", "node_modules"] as const
 
 /**
- * Puts into a configuration folder what OpenCode would install at its first start, so that a run takes seconds and no
- * network. It looks at the version in package.json (1.2.15) or at the root dependencies of package-lock.json (1.18), and
- * that node_modules exists.
+ * Adds the packages to a configuration folder that OpenCode would install at its first start, so that a run takes seconds and no
+ * network. OpenCode checks the version in package.json (1.2.15) or the root dependencies of package-lock.json (1.18), and that
+ * node_modules exists.
  *
  * @param version of OpenCode and of its plugin package
  * @param packages a node_modules folder that holds the plugin package

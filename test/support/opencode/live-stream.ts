@@ -13,42 +13,46 @@ export const liveFolder = (directory: string): string => join(directory, ".openc
 export const liveFiles = (directory: string): string[] =>
   existsSync(liveFolder(directory)) ? readdirSync(liveFolder(directory)).filter((name) => name.endsWith(".json")) : []
 
-/** A writer of the test's own, which keeps the stream as it comes. @param then what it does behind each line */
+/**
+ * A writer that stores the stream as received.
+ *
+ * @param then shell command after each line
+ */
 export const recordingWriter = (file: string, then = ":"): string =>
   JSON.stringify(["/bin/sh", "-c", `while read -r line; do printf '%s\\n' "$line" >> '${file}'; ${then}; done`])
 
 export const setLiveState = (project: TestProject, liveState: Partial<Settings["liveState"]>): void =>
   project.write(SETTINGS_FILE, JSON.stringify({ liveState }))
 
-/** Has such a writer keep the project's stream from the next start on. @returns the stream's file */
+/** Stores the project's stream from the next start on. @returns the stream's file */
 export const recordStream = (project: TestProject): string => {
   const file = join(project.directory, "stream.jsonl")
   setLiveState(project, { writer: JSON.parse(recordingWriter(file)) })
   return file
 }
 
-/** The lines so far, each of which must keep the protocol; a line that is still being written is left out. */
+/** The lines so far, each checked against the protocol; an incomplete last line is left out. */
 export const readStream = (file: string): StreamLine[] =>
   (existsSync(file) ? readFileSync(file, "utf8") : "")
     .split("\n")
     .slice(0, -1)
     .map((line) => streamLineSchema(tool.schema).parse(JSON.parse(line)) as StreamLine)
 
-/** The state that a consumer of these lines holds. */
+/** The state of a consumer of these lines. */
 export const reduceStream = (lines: readonly StreamLine[]) => {
   const reduction = lines.reduce((sum, line) => reduceLine(sum, JSON.stringify(line)), EMPTY_REDUCTION)
   expect(reduction.skipped).toBe(0)
   return reduction.envelope?.state
 }
 
-/** The stream's state as soon as its JSON holds this. */
+/** Waits until the stream's state, as JSON, holds this text. */
 export const streamedState = (file: string, json: string) =>
   eventually(`${json} in the stream`, () => {
     const state = reduceStream(readStream(file))
     return state && JSON.stringify(state).includes(json) ? state : undefined
   })
 
-/** A stream without what differs from run to run: times, ids of sessions, the process. */
+/** Removes values that differ between runs: times, ids of sessions, the process. */
 export const normaliseStream = (lines: readonly StreamLine[]): string =>
   lines
     .map((line) =>

@@ -8,7 +8,7 @@ import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { eventually } from "./opencode-server.ts"
 import { copyBundle } from "./test-project.ts"
 
-/** `baton observe --web` as a process of its own. */
+/** `baton observe --web` in its own process. */
 export type ObservedPage = {
   url: string
   port: number
@@ -21,7 +21,7 @@ export type ObservedPage = {
 
 type Start = { binary: OpenCodeBinary; cwd: string; args?: readonly string[]; environment: NodeJS.ProcessEnv }
 
-/** Starts it with the launcher of the project's own bundle and ends it with the test. */
+/** Starts it with the launcher of the project's bundle; it ends with the test. */
 export const startBatonObserve = ({ binary, cwd, args = [], environment }: Start): ChildProcess => {
   const child = spawn(join(cwd, ".opencode/baton/bin/baton"), ["observe", "--web", ...args], {
     cwd,
@@ -31,7 +31,7 @@ export const startBatonObserve = ({ binary, cwd, args = [], environment }: Start
   return endWithTest(child)
 }
 
-/** Resolves when it has said its address. */
+/** Resolves when it has printed its address. */
 export const observePage = async (start: Start): Promise<ObservedPage> => {
   const child = startBatonObserve(start)
   const ended = new Promise<number | null>((resolve) => child.on("exit", resolve))
@@ -55,7 +55,7 @@ export type StatefileFolder = {
   remove(name: string): void
 }
 
-/** A project with the bundle and without OpenCode: its statefiles are the test's. */
+/** A project with the bundle and without OpenCode: the test writes its statefiles. */
 export const createStatefileFolder = (): StatefileFolder => {
   const project = temporaryFolder()
   copyBundle(join(project, ".opencode"), undefined)

@@ -4,20 +4,20 @@ import { join } from "node:path"
 export const REPOSITORY = join(import.meta.dirname, "..", "..", "..")
 
 /**
- * For the environment of a test that needs no model but its scripted one: 1.18 builds its whole catalogue of models for each
- * folder and each start, 1 to 2 s of its processor time. What is measured or shown to users has the catalogue.
+ * An empty model catalogue for tests that use only the scripted model: 1.18 builds its whole catalogue for each folder and each
+ * start, 1 to 2 s of processor time. Benchmarks and demos keep the catalogue.
  */
 export const NO_CATALOGUE = { OPENCODE_MODELS_PATH: join(REPOSITORY, "test/fixtures/no-models.json") }
 
 export type OpenCodeBinary = { version: string; path: string }
 
-/** Keep in step with the aliases in package.json. */
+/** Must match the aliases in package.json. */
 const VERSIONS = { oldest: "1.2.15", newest: "1.18.33" } as const
 
 /**
- * The real OpenCode of one end of the supported range.
+ * The real OpenCode at one end of the supported range.
  *
- * @throws when npm has not installed it: an end-to-end test without its subject must fail, never skip
+ * @throws when npm has not installed it: an end-to-end test without OpenCode must fail and not be skipped
  */
 const locateOpenCode = (name: "oldest" | "newest"): OpenCodeBinary => {
   const folder = `opencode-${name}-${process.platform}-${process.arch}`
@@ -34,9 +34,9 @@ export const OLDEST = locateOpenCode("oldest")
 export const NEWEST = locateOpenCode("newest")
 
 /**
- * Versions between the ends, which `scripts/test --matrix` installs: `VERSION=PATH` of each, with commas between them.
+ * Versions between the ends, which `scripts/test --matrix` installs: `VERSION=PATH` of each, separated by commas.
  *
- * @throws when a binary is not where it should be
+ * @throws when a binary is missing
  */
 const readMatrix = (matrix = process.env.BATON_MATRIX ?? ""): OpenCodeBinary[] =>
   matrix
@@ -51,10 +51,10 @@ const readMatrix = (matrix = process.env.BATON_MATRIX ?? ""): OpenCodeBinary[] =
 const matrix = readMatrix()
 export const IS_MATRIX = matrix.length > 0
 
-/** Both ends of the supported range, or the versions of the matrix: every end-to-end promise is held on each. */
+/** Both ends of the supported range, or the versions of the matrix: every end-to-end promise is tested on each. */
 export const BOTH_ENDS: readonly OpenCodeBinary[] = IS_MATRIX ? matrix : [OLDEST, NEWEST]
 
-/** Whether a plugin's tool can ask the user there: from 1.4 to 1.15.4 OpenCode gives it an effect in place of a promise. */
+/** Plugin tools can ask the user in this version: from 1.4 to 1.15.4 OpenCode gives them an effect instead of a promise. */
 export const canToolsAsk = ({ version }: OpenCodeBinary): boolean => {
   const [, minor = 0, patch = 0] = version.split(".").map(Number)
   return minor < 4 || minor > 15 || (minor === 15 && patch > 4)

@@ -18,15 +18,15 @@ export type RunOptions = {
   /** Extra arguments after `run`, for instance `["--session", id]`. */
   args?: readonly string[]
   environment?: Record<string, string>
-  /** On a quiet machine. */
+  /** On an idle machine. */
   deadlineMs?: number
-  /** Called with the child's pid once it runs, for tests that end it. */
+  /** Called with the child's pid after its start, for tests that kill it. */
   onStart?: (pid: number) => void
 }
 
 const RUN_DEADLINE_MS = 90_000
 
-/** Runs a program of the project's and collects what it prints; ends it at the deadline. */
+/** Runs a program in the project and collects its output; kills it at the deadline. */
 export const runProgram = (
   argv: readonly [string, ...string[]],
   options: Omit<RunOptions, "binary" | "args"> & { stdin?: string },
@@ -57,7 +57,7 @@ export const runProgram = (
     })
   })
 
-/** `opencode run MESSAGE`, the message on stdin so that it arrives as written (an argument is wrapped in quotes). */
+/** `opencode run MESSAGE`, with the message on stdin because OpenCode wraps an argument in quotes. */
 export const runOpenCode = (message: string, options: RunOptions): Promise<RunResult> => {
   const { binary, args = [], ...rest } = options
   return runProgram([binary.path, "run", "--log-level", "DEBUG", ...args], { ...rest, stdin: message })

@@ -15,7 +15,7 @@ export type TestServer = {
 const START_DEADLINE_MS = 60_000
 const STOP_DEADLINE_MS = 5_000
 
-/** `opencode serve` on a free loopback port, and a client for the project. */
+/** Starts `opencode serve` on a free loopback port, with a client for the project. */
 export const startServer = (
   binary: OpenCodeBinary,
   project: Pick<TestProject, "directory" | "environment">,
@@ -58,7 +58,7 @@ export const endInstance = async (client: OpencodeClient): Promise<void> => {
   if (error) throw new Error(`the instance did not end: ${JSON.stringify(error)}`)
 }
 
-/** Waits until `condition` gives a value, asking again after `everyMs`; fails at the deadline, which a slow machine moves. */
+/** Polls every `everyMs` until `condition` returns a value; fails at the deadline, which is later on a slow machine. */
 export const eventually = async <T>(
   what: string,
   condition: () => Promise<T | undefined> | T | undefined,

@@ -9,7 +9,7 @@ import type { TestProject } from "./test-project.ts"
 export type PassOverProject = {
   root: AgentScript
   agents?: Record<string, AgentScript>
-  /** What `.opencode/pass-over.json` holds; a text is written as it is. */
+  /** Content of `.opencode/pass-over.json`; a string is written unchanged. */
   policy?: unknown
   config?: Record<string, unknown>
 }
@@ -33,10 +33,10 @@ const openWith =
   }
 
 export const openPassOverProject = openWith<TaskProject>(openTaskProject)
-/** The same in the shared server. */
+/** Opens such a project in the shared server. */
 export const openSharedPasses = openWith<SharedTask>(openSharedTask)
 
-/** Sets the root agent to work. @returns its last tool's answer */
+/** Starts the root agent's work. @returns its last tool's answer */
 export const goThrough = async ({ say, model }: SharedTask): Promise<string> => {
   await say(START)
   return lastToolAnswer(model.requests)
@@ -45,14 +45,14 @@ export const goThrough = async ({ say, model }: SharedTask): Promise<string> => 
 /** The files of `src`: a.ts alone until an agent writes there. */
 export const sources = ({ directory }: TestProject): string[] => readdirSync(join(directory, "src")).sort()
 
-/** What became of the project's passes, oldest first. */
+/** States of the project's passes, oldest first. */
 export const passStates = ({ directory }: TestProject): string[] => {
   const folder = join(directory, ".opencode", "state", "pass-over")
   const ids = readdirSync(folder).filter((name) => name.startsWith("pass_"))
   return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")).state.state)
 }
 
-/** The same with a session, and what a user does and sees there. */
+/** Opens such a project with a session and the user's actions in it. */
 export const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProject) => {
   const task = await openSharedPasses(binary, options)
   const { client, say } = task
@@ -66,7 +66,7 @@ export const openPassOverSession = async (binary: OpenCodeBinary, options: PassO
     sayLater: (text: string) => client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text }] } }),
     children: async (of = id) =>
       ((await client.session.children({ path: { id: of } })).data ?? []).map((each) => each.id),
-    /** The answers of the tools of this session, oldest first. */
+    /** Tool answers in this session, oldest first. */
     answers: async (): Promise<string[]> =>
       (await messages()).flatMap(({ parts }) =>
         parts.flatMap((part) => {
@@ -75,11 +75,11 @@ export const openPassOverSession = async (binary: OpenCodeBinary, options: PassO
           return part.state.status === "error" ? [part.state.error] : []
         }),
       ),
-    /** Those of these sessions that are at work. */
+    /** Those of these sessions that are busy. */
     busy: async (ids: readonly string[]): Promise<string[]> => {
       const { data, error } = await client.session.status()
       if (!data) throw new Error(`no session's status is known: ${JSON.stringify(error)}`)
-      // What is at rest is not in it.
+      // Idle sessions are not in it.
       return ids.filter((each) => (data[each]?.type ?? "idle") !== "idle")
     },
   }

@@ -8,7 +8,7 @@ import type {
 import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
 import { type PassRecord, SENT } from "../../../.opencode/baton/pass-over/store/record.ts"
 
-/** Valid values of the contract, for tests that are about one part of them. */
+/** Valid values of the contract, for tests of one part of them. */
 
 export const PASS_ID = "pass_20260101102030000_abcd"
 
@@ -86,7 +86,7 @@ export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
   ...change,
 })
 
-/** What is known of a pass that was not made. */
+/** The known fields of a refused pass. */
 export const refusedPass = (): RefusedPass => ({
   pass_over_id: PASS_ID,
   root_session_id: "ses_root",

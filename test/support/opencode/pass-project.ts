@@ -27,20 +27,20 @@ export const readIn = (folder: string, path: string): string => readFileSync(joi
 
 export const isExecutable = (path: string): boolean => (lstatSync(path).mode & 0o100) !== 0
 
-/** Everything of a project apart from the bundle's own state: git's files too. */
+/** All files of a project, including git's, without the bundle's state. */
 export const projectTree = (root: string): Record<string, string> =>
   Object.fromEntries(Object.entries(snapshotTree(root)).filter(([path]) => !path.includes(".opencode/state")))
 
 export type PassProject = {
   readonly root: string
-  /** Passes as a process of OpenCode has them; a second one is another process, as far as memory goes. */
+  /** Opens the passes as a process of OpenCode does; a second call stands for another process with its own memory. */
   connect(directory?: string): PassWorktree
   /** Begins a pass that may change files. */
   begin(passID: string, options?: { parent?: string; passes?: PassWorktree }): Promise<Begun & { copy: string }>
   readonly passes: PassWorktree
 }
 
-/** The passes of a project as another process has them. */
+/** Opens the passes of a project as another process would. */
 export const connectPassWorktree = (root: string, directory = root): PassWorktree =>
   createPassWorktree({
     state: createStateFolder(root),
@@ -84,7 +84,7 @@ export const createPassProject = ({
   }
 }
 
-/** What came of a call that has to succeed. */
+/** The result of a call that must succeed. */
 export const succeed = <T extends { kind: string }>(result: T): Exclude<T, { kind: "refused" }> => {
   if (result.kind === "refused") throw new Error(JSON.stringify(result))
   return result as Exclude<T, { kind: "refused" }>

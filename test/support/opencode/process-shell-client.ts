@@ -23,7 +23,7 @@ export const startShellHost = (binary: OpenCodeBinary): { run: RunProcess; close
       new Promise((resolve) => {
         next += 1
         waiting.set(next, resolve)
-        // JSON has no undefined, which stands for a variable to remove.
+        // JSON has no undefined, which means a variable to remove.
         const call = JSON.stringify({ id: next, argv, options }, (_, value: unknown) => value ?? null)
         host.stdin.write(`${call}\n`)
       }),

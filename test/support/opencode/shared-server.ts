@@ -4,7 +4,7 @@ import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { endInstance, type TestServer } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
 
-/** An `opencode serve` that many tests use at once, each in a folder of its own; see test/e2e/global-setup.ts. */
+/** An `opencode serve` that many tests use at once, each in its own folder; see test/e2e/global-setup.ts. */
 export type SharedServer = { version: string; url: string; pid: number; home: string }
 
 /** The server of one version; throws outside the e2e project, which starts them. */
@@ -14,7 +14,7 @@ export const sharedServer = ({ version }: OpenCodeBinary): SharedServer => {
   return found
 }
 
-/** The shared server for one project. `stop` ends the project's instance there, as if OpenCode had been started for it. */
+/** The shared server for one project. `stop` ends the project's instance there, as if its OpenCode had ended. */
 export const joinServer = (binary: OpenCodeBinary, { directory }: Pick<TestProject, "directory">): TestServer => {
   const { url, pid } = sharedServer(binary)
   const client = createOpencodeClient({ baseUrl: url, directory })

@@ -30,7 +30,7 @@ export const toolPart = (tool: string, state: ToolState, callID = "call_1"): Par
   state,
 })
 
-/** What a tool leaves that ended as it should. */
+/** State of a successful tool call. */
 export const completedTool = (title: string, output = "", input: Record<string, unknown> = {}): ToolState => ({
   status: "completed",
   input,
@@ -40,7 +40,6 @@ export const completedTool = (title: string, output = "", input: Record<string, 
   time: { start: 1, end: 2 },
 })
 
-/** A user's message as OpenCode stores it. */
 export const userMessage = (parts: Part[], id = "msg_u"): StoredMessage => {
   const model = { providerID: "p", modelID: "m" }
   const info: UserMessage = { id, sessionID: "ses_1", role: "user", time: { created: 1 }, agent: "build", model }

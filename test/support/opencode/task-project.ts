@@ -22,13 +22,13 @@ export type TaskProject = {
   project: TestProject
   ledger: TestLedger
   taskID: string
-  /** The first message of a worker on the task. */
+  /** A worker's first message on the task. */
   message: string
   run(message: string, options?: Omit<RunOptions, "binary" | "project">): Promise<RunResult>
 }
 
 const opened: Subject[] = []
-/** Of the last test that had any: a block may open its projects once, for all of its tests. */
+/** The newest test's projects: a block may open its projects once for all of its tests. */
 let lastOpened: readonly Subject[] = []
 const running: TestServer[] = []
 
@@ -40,7 +40,7 @@ const closeOpened = async (): Promise<void> => {
   }
 }
 
-/** Call once at the top of a test file: ends instances, closes models and removes projects after each test, or after all. */
+/** Called once at the top of a test file: ends instances, closes models and removes projects after each test, or after all. */
 export const closeTaskProjects = (after: "each" | "all" = "each"): void => {
   afterEach(async ({ task }) => {
     if (opened.length > 0) lastOpened = [...opened]
@@ -50,7 +50,7 @@ export const closeTaskProjects = (after: "each" | "all" = "each"): void => {
   if (after === "all") afterAll(closeOpened)
 }
 
-/** @param script is first asked when OpenCode runs, so it may use what this function returns */
+/** @param script is first called when OpenCode runs, so it may use the returned value */
 export const openTaskProject = async (
   binary: OpenCodeBinary,
   script: Script,
@@ -73,28 +73,28 @@ export const openTaskProject = async (
   }
 }
 
-/** What `openSharedTask` gives: a task project whose sessions run in the shared server of its version. */
+/** A task project whose sessions run in the shared server of its version. */
 export type SharedTask = Omit<TaskProject, "run"> & {
   client: TestServer["client"]
-  /** Says something in a new session or in this one. @returns the session's id; fails when OpenCode or the model does */
+  /** Sends a message to a new session or to this one. @returns the session's id; fails when OpenCode or the model does */
   say(text: string, session?: string): Promise<string>
-  /** Ends the project's instance: the next message finds what a new process would find. */
+  /** Ends the project's instance: the next message sees the state of a new process. */
   restart(): Promise<void>
-  /** The log of the task, or of another one, as soon as the ledger has this many messages of it. */
+  /** Waits until the ledger has this many messages of a task, by default the project's. @returns its log */
   records(count: number, taskID?: string): Promise<string[]>
-  /** The first line of Baton's that holds this, as soon as it is in OpenCode's log. */
+  /** Waits for the first of Baton's lines in OpenCode's log that holds this text. */
   logged(part: string): Promise<string>
 }
 
 export const MODEL = { providerID: "scripted", modelID: "model" }
-/** How long `eventually` waits for the ledger, and how often it looks: each look starts a program. */
+/** Deadline and interval of `eventually` for the ledger: each check starts a program. */
 export const LEDGER_WAIT_MS = [20_000, 250] as const
 let sharedProjects = 0
 
 /**
- * A project in the shared server: its own folder, model and task, and no process of its own.
+ * Opens a project in the shared server: its own folder, model and task, without a process.
  *
- * @param script is first asked when OpenCode is spoken to, so it may use what this function returns
+ * @param script is first called at the first message to OpenCode, so it may use the returned value
  */
 export const openSharedTask = async (
   binary: OpenCodeBinary,
@@ -102,7 +102,7 @@ export const openSharedTask = async (
   options: Partial<Omit<ProjectOptions, "environment" | "home">> = {},
 ): Promise<SharedTask> => {
   const { home } = sharedServer(binary)
-  // Learnings and passes go by the folder's name.
+  // Learnings and passes are filed under the folder's name.
   const folder = `project-${process.pid}-${++sharedProjects}`
   const { run: _, ...task } = await openTaskProject(binary, script, { folder, ...options, home })
   const server = joinServer(binary, task.project)

@@ -7,7 +7,7 @@ import { isolatedEnvironment, linkDependencies, PACKAGE_FILES, scriptedConfig } 
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 
 export type TestProject = {
-  /** The project's folder; `home` is beside or around it, so that nothing of the machine is seen or touched. */
+  /** The project's folder; `home` is beside or around it, which isolates it from the machine. */
   readonly directory: string
   readonly home: string
   readonly environment: Record<string, string>
@@ -15,7 +15,7 @@ export type TestProject = {
   write(path: string, text: string): void
   /** OpenCode's own log files, concatenated. */
   log(): string
-  /** The lines of it that the bundle wrote. */
+  /** The log lines written by the bundle. */
   batonLog(): string[]
   remove(): Promise<void>
 }
@@ -23,9 +23,9 @@ export type TestProject = {
 export type ProjectOptions = {
   binary: OpenCodeBinary
   modelURL: string
-  /** Whether the bundle is in the project (default), and whether a second copy is in the global config folder. */
+  /** Places of the bundle: the project (default), and with "project-and-global" a second copy in the global config folder. */
   bundle?: "none" | "project" | "project-and-global"
-  /** The plugin files of the bundle that the project has; all of them unless given. */
+  /** The bundle's plugin files in the project; default: all. */
   plugins?: readonly string[]
   /** Model limits in tokens. */
   context?: number
@@ -33,13 +33,13 @@ export type ProjectOptions = {
   config?: Record<string, unknown>
   environment?: Record<string, string>
   git?: boolean
-  /** A home that others use, too, and that is there already: that of a shared server. The project stands beside it. */
+  /** An existing shared home, such as that of a shared server. The project is created beside it. */
   home?: string
-  /** Where the project is below the temporary folder (default "project"); in "home/…" OpenCode shows it as ~/…. */
+  /** The project's path below the temporary folder (default "project"); in "home/…" OpenCode shows it as ~/…. */
   folder?: string
 }
 
-/** Copies what `scripts/install` would put there: plugins, shared folder, prompts. */
+/** Copies the files that `scripts/install` would copy: plugins, shared folder, prompts. */
 export const copyBundle = (openCodeFolder: string, promptsFolder: string | undefined): void => {
   const source = join(REPOSITORY, ".opencode")
   for (const folder of ["plugins", "baton"]) {
@@ -50,8 +50,8 @@ export const copyBundle = (openCodeFolder: string, promptsFolder: string | undef
 }
 
 /**
- * Removes what a project holds and leaves the packages of its plugins: OpenCode 1.18 loads a folder once more when its instance
- * has ended, and installs them where they are gone. The rest goes with the home that the project stands beside.
+ * Empties a project except for its plugins' packages: OpenCode 1.18 loads a folder again after its instance has ended, and
+ * installs missing packages. The rest is removed with the home beside it.
  */
 const emptyProject = async (directory: string): Promise<void> => {
   const kept = new Set([".opencode", ...PACKAGE_FILES])
@@ -61,7 +61,7 @@ const emptyProject = async (directory: string): Promise<void> => {
 
 const GIT_IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
 
-/** A project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
+/** Creates a project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
 export const createTestProject = (options: ProjectOptions): TestProject => {
   const root = mkdtempSync(join(options.home === undefined ? tmpdir() : dirname(options.home), "baton-e2e-"))
   const directory = join(root, options.folder ?? "project")

@@ -9,17 +9,17 @@ import type { TestProject } from "./test-project.ts"
 export type TestTerminal = {
   /** The visible screen as text, or with the colours as escape sequences. */
   screen(options?: { colours?: boolean }): string
-  /** Types text as a keyboard would; a line end in it is not Enter. */
+  /** Types text as a keyboard would; a line break in it is not Enter. */
   type(text: string): void
-  /** Types a line, waits until it stands in the prompt, and presses Enter. */
+  /** Types a line, waits until the prompt shows it, and presses Enter. */
   send(line: string): Promise<void>
-  /** A key as tmux names it: Enter, Escape, C-c. */
+  /** Presses a key by its tmux name: Enter, Escape, C-c. */
   press(key: string): void
   /** Resolves with the screen once it shows the text. */
   shows(text: string | RegExp, deadlineMs?: number): Promise<string>
-  /** Presses the key with which the program ends, and waits until it has. */
+  /** Presses the key that quits the program, and waits for its end. */
   quit(key: string): Promise<void>
-  /** Ends the terminal, and waits for the program to be gone; nothing to do when it is. */
+  /** Closes the terminal and waits for the program's end; does nothing if it has ended. */
   stop(): Promise<void>
 }
 
@@ -27,9 +27,9 @@ type Size = { width?: number; height?: number }
 
 const START_DEADLINE_MS = 60_000
 const SCREEN_DEADLINE_MS = 30_000
-/** Each look starts a program. */
+/** Each read of the screen starts a program. */
 const SCREEN_REST_MS = 100
-/** 1.2.15 drops what is typed while a view is being put up. */
+/** 1.2.15 drops keys typed while a view is being drawn. */
 const TYPING_TRIES = 4
 const TYPED_DEADLINE_MS = 3_000
 const STOP_DEADLINE_MS = 10_000
@@ -45,7 +45,7 @@ export const isTmuxHere = (): boolean => {
 
 let terminals = 0
 
-/** Starts a program in tmux, on a server and socket of its own, in the project's folder. */
+/** Starts a program in tmux, on its own server and socket, in the project's folder. */
 export const startTerminal = (
   argv: readonly [string, ...string[]],
   project: TestProject,
@@ -108,7 +108,7 @@ export const startTerminal = (
   }
 }
 
-/** Starts OpenCode's real TUI and waits until it takes input. */
+/** Starts OpenCode's real TUI and waits until it accepts input. */
 export const startTui = async (
   binary: OpenCodeBinary,
   project: TestProject,

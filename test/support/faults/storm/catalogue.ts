@@ -6,7 +6,7 @@ import { clientFault, PROJECT_FAULTS } from "../fault-table.ts"
 import { LIVE_STATE_FAULTS } from "./live-state-faults.ts"
 import { PASS_FAULTS, RECORD_FAULTS } from "./work-faults.ts"
 
-/** Every fault that a run of the storm may meet, those of the tables first. A seed's plan depends on their order. */
+/** All faults of the storm, those of the tables first. A seed's plan depends on their order. */
 export const CATALOGUE: readonly Fault[] = [
   ...PROJECT_FAULTS,
   clientFault("session.get", "hangs"),

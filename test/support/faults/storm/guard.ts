@@ -4,25 +4,25 @@ import { snapshotTree } from "../../files/folder-tree.ts"
 import type { TestProject } from "../../opencode/test-project.ts"
 import { SECRET_TEXT } from "../fault.ts"
 
-/** Folders beside the project, which nobody has any business in; links in the project lead there. */
+/** Folders beside the project that must not be read; links in the project lead there. */
 const GUARDED = ["sibling", "outside"]
-/** Long ago, and before the change of the file: Linux notes the first reading after a change even where it notes no other. */
+/** An old access time, before the file's change: Linux then records the next read even if it records no later ones. */
 const READ_AT_SECONDS = 1_000_000_000
 const CHANGED_AT_SECONDS = 1_500_000_000
 
 export type Surroundings = {
-  /** What lies beside the project, and all of the guarded folders. */
+  /** Entries beside the project, and all of the guarded folders. */
   readonly beside: Readonly<Record<string, string>>
-  /** The project's own files and those of its repository, without what the bundle may write. */
+  /** The files of the project and its repository, without those the bundle may write. */
   readonly project: Readonly<Record<string, string>>
 }
 
 const baitFiles = (root: string): string[] => GUARDED.map((folder) => join(root, folder, "secret.txt"))
 
-/** What OpenCode and git themselves keep in a repository, and where the bundle writes. */
+/** Files that OpenCode and git keep in a repository, and folders that the bundle writes. */
 const NOT_THE_USERS = /^(?:\.git\/(?:opencode|index)|\.opencode\/(?:state|pass-over-logs))(?:\/|$)/
 
-/** Lays out baits around a project, and tells whether anybody read or changed them. */
+/** Puts baits around a project and tells whether they were read or changed. */
 export const openGuard = ({ directory }: TestProject) => {
   const root = dirname(directory)
   for (const folder of GUARDED) {
@@ -33,7 +33,7 @@ export const openGuard = ({ directory }: TestProject) => {
   symlinkSync("../sibling", join(directory, "link-out"))
   symlinkSync("../../outside/secret.txt", join(directory, "src", "leak.txt"))
 
-  /** From now on a reading of the baits shows. */
+  /** Resets the access times: later reads of the baits are seen. */
   const setBaits = (): void => {
     for (const path of baitFiles(root)) utimesSync(path, READ_AT_SECONDS, CHANGED_AT_SECONDS)
   }
@@ -41,7 +41,7 @@ export const openGuard = ({ directory }: TestProject) => {
 
   return {
     setBaits,
-    /** Baits that were read since they were set. Ask before `survey`, which reads them. */
+    /** Baits that were read since they were set. Must be called before `survey`, which reads them. */
     readBaits: (): string[] => baitFiles(root).filter(wasRead),
     survey: (): Surroundings => {
       const guarded = GUARDED.flatMap((folder) =>
@@ -51,7 +51,7 @@ export const openGuard = ({ directory }: TestProject) => {
       const project = Object.entries(snapshotTree(directory)).filter(([path]) => !NOT_THE_USERS.test(path))
       return { beside: Object.fromEntries([...beside, ...guarded]), project: Object.fromEntries(project) }
     },
-    /** Whether this file system tells of readings at all. */
+    /** Tells whether this file system records reads. */
     canSeeReads: (): boolean => {
       const [path = ""] = baitFiles(root)
       setBaits()

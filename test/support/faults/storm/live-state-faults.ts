@@ -9,7 +9,7 @@ import type { Fault, Scene } from "../fault.ts"
 import { findProcessesOf } from "../fault-leftovers.ts"
 import { stateFolder } from "../fault-stored-table.ts"
 
-/** Said by the second OpenCode of a project; the scripted agent answers it with a word. */
+/** Message of the project's second OpenCode; the scripted agent answers it with a word. */
 export const COMPANION_MESSAGE = "COMPANION-OF-THE-STORM: what time is it?"
 
 const READ_EVERY_MS = 20
@@ -23,7 +23,7 @@ const writerFault = (name: string, argv: (task: TaskProject) => string): Fault =
 
 const shell = (script: string) => () => JSON.stringify(["/bin/sh", "-c", script])
 
-/** What is no line of the protocol goes in front of what is, into the embedded writer. */
+/** Sends invalid lines to the embedded writer before the valid ones. */
 const mixedLines = ({ project, binary }: TaskProject): string => {
   const script = join(project.directory, ".opencode/baton/live-state/state-writer.ts")
   const writer = `BUN_BE_BUN=1 '${binary.path}' --no-env-file --config=/dev/null run --no-install '${script}' '${project.directory}'`
@@ -61,7 +61,7 @@ const readAllTheTime = (scene: Scene): void => {
       try {
         JSON.parse(readFileSync(join(liveFolder(directory), name), "utf8"))
       } catch (error) {
-        // A writer that ends with its project may take its file along.
+        // A writer that ends with its project may remove its file.
         if (error instanceof SyntaxError) scene.complain(`a reader saw half of ${name}: ${error.message}`)
       }
     }
@@ -105,7 +105,7 @@ export const LIVE_STATE_FAULTS: readonly Fault[] = [
   {
     name: "a second OpenCode runs in the project",
     slots: ["companion"],
-    // Two at once cannot make OpenCode's own database.
+    // Two processes cannot create OpenCode's database at once.
     when: "running",
     arrange: ({ binary, project, environment, follow }) => {
       follow(runOpenCode(COMPANION_MESSAGE, { binary, project, environment: { ...environment } }))

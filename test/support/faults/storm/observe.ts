@@ -8,7 +8,11 @@ import type { OwedLog, SeenFile, SeenPass } from "./oracle.ts"
 import type { StormProject } from "./storm-project.ts"
 import type { Seen } from "./storm-script.ts"
 
-/** What Baton owes the ledger for what its agents were seen to do. @param wasKilled OpenCode did not end by itself */
+/**
+ * Log lines that Baton must write for the observed actions of its agents.
+ *
+ * @param wasKilled OpenCode did not end by itself
+ */
 export const owedLogsOf = (seen: Seen, wasKilled: boolean): OwedLog[] => [
   ...seen.summaries.map((summary) => ({
     what: `the compaction '${summary}'`,
@@ -55,7 +59,7 @@ export const readFiles = (task: TaskProject, files: Seen["files"]): SeenFile[] =
     return { path, found, allowed: possible === undefined ? [certain] : [certain, possible] }
   })
 
-/** Files of the bundle's own state, without what was parked and what is a copy of the project. */
+/** Files of the bundle's state, without parked records and copies of the project. */
 const stateFiles = (task: TaskProject): string[] => {
   const folder = stateFolder(task, "")
   if (!existsSync(folder)) return []
@@ -66,7 +70,7 @@ const stateFiles = (task: TaskProject): string[] => {
 
 const isHalf = (path: string): boolean => {
   const content = readFileSync(path)
-  // What the storm itself damaged, in a session that nobody went on with.
+  // Damage by the storm itself, in a session without later turns.
   if (DAMAGES.some((damage) => content.equals(Buffer.from(damage.content)))) return false
   try {
     JSON.parse(content.toString("utf8"))
@@ -86,7 +90,7 @@ const readLearnings = async ({ ledger }: TaskProject): Promise<string[]> => {
   return found.map(({ summary }) => summary)
 }
 
-/** What the ledger and the state hold after the clean run. */
+/** Reads ledger and state after the clean run. */
 export const readRecords = async ({ task, correction }: StormProject) => {
   const { logs, description } = await task.ledger.show(task.taskID)
   const learnings = await readLearnings(task)

@@ -1,7 +1,7 @@
 import type { Surroundings } from "./guard.ts"
 import type { Turn } from "./plan.ts"
 
-/** How one run of OpenCode ended, as its user sees it. */
+/** The end of one OpenCode run as its user sees it. */
 export type Ending = {
   readonly exitCode: number | null
   readonly signal: string | null
@@ -13,19 +13,19 @@ export type Ending = {
 export type SeenTurn = {
   readonly turn: Turn
   readonly ending: Ending
-  /** The same without the bundle and with nothing broken. */
+  /** The same run without the bundle and without faults. */
   readonly reference: Ending
-  /** A fault of the plan killed it. */
+  /** Killed by a fault of the plan. */
   readonly wasKilled: boolean
 }
 
-/** A line that has to be in the log of the task. */
+/** A line that the task's log must hold. */
 export type OwedLog = {
   readonly what: string
-  /** How the line begins, and what it holds besides. */
+  /** Start of the line; `holds` is a text within it. */
   readonly begins: string
   readonly holds: string
-  /** Otherwise it was being written when OpenCode was killed: it may be there or not. */
+  /** If false, the line was being written when OpenCode was killed: it may be missing. */
   readonly isCertain: boolean
 }
 
@@ -43,15 +43,15 @@ export type SeenPass = {
   readonly isAudited: boolean
 }
 
-/** Everything that was seen of one run of the storm, after the clean run that followed it. */
+/** All observations of one storm run, after its clean run. */
 export type Observation = {
   readonly turns: readonly SeenTurn[]
-  /** The run that followed; another one where the first was given up by a ledger that took too long. */
+  /** Runs without faults: one, and more if Baton stopped calling a slow ledger. */
   readonly clean: readonly Ending[]
-  /** From here on a run hangs, in milliseconds. */
+  /** A run that takes this long counts as hanging, in milliseconds. */
   readonly hangLimitMs: number
   readonly owedLogs: readonly OwedLog[]
-  /** What the user said and is to be learned; what must never be stored. */
+  /** The user's correction that must be learned; `secrets` must never be stored. */
   readonly owedLearning: string | undefined
   readonly secrets: readonly string[]
   readonly ledger: {
@@ -62,17 +62,17 @@ export type Observation = {
   readonly specification: string
   readonly waiting: readonly string[]
   readonly parked: { readonly found: number; readonly expected: number }
-  /** Disk and ledger refused at the same time, and the log says that a record is in memory alone. */
+  /** Disk and ledger refused writes at the same time, and the log says that a record is only in memory. */
   readonly mayLose: boolean
   readonly files: readonly SeenFile[]
   readonly surroundings: Record<"before" | "after", Surroundings>
   readonly readBaits: readonly string[]
   readonly foreignAccesses: readonly string[]
-  /** Where a text was found that only a reader of the baits can know. */
+  /** Places with a text that only a reader of the baits can know. */
   readonly leaks: readonly string[]
   readonly passes: readonly SeenPass[]
   readonly processes: readonly string[]
-  /** Files of the bundle's state that are no whole JSON. */
+  /** State files with incomplete JSON. */
   readonly halfFiles: readonly string[]
   readonly complaints: readonly string[]
 }
@@ -82,11 +82,11 @@ const when = (isWrong: boolean, sentence: string): string[] => (isWrong ? [sente
 const CLOSED_PASS_STATES = ["returned", "applied", "rejected", "cancelled"]
 const BUNDLE_STEPS = ["review", "code"]
 
-/** What OpenCode 1.2.15 prints at its first start in a home; a reference always is one. */
+/** Output of OpenCode 1.2.15 at its first start in a home; the reference is always a first start. */
 const FIRST_START =
   /^(?:Performing one time database migration, may take a few minutes\.\.\.|sqlite-migration:\w+|Database migration complete\.)\n/gm
 
-/** Without the numbers that say which of the storm's summaries and files it is. */
+/** Removes the numbers of the storm's summaries and files. */
 const plain = (text: string): string =>
   text
     .replaceAll(FIRST_START, "")
@@ -111,7 +111,7 @@ const judgeTurns = ({ turns, clean, hangLimitMs }: Observation): string[] => {
     const name = `run ${index + 1} (${turn.kind})`
     if (wasKilled) return judgeEnding(name, ending, { exitCode: null, signal: "SIGKILL" }, hangLimitMs)
     const wrong = judgeEnding(name, ending, reference, hangLimitMs)
-    // What the bundle's own tools answer is not printed without it, and a killed run's work is another's.
+    // Without the bundle its tools print nothing, and a killed run does other work.
     const isAlike = turn.kind !== "handoff" && !turn.steps.some((step) => BUNDLE_STEPS.includes(step))
     if (wrong.length > 0 || !isAlike || (killedAt >= 0 && killedAt < index)) return wrong
     return (["stdout", "stderr"] as const).flatMap((stream) =>
@@ -180,7 +180,11 @@ const judgePass = ({ id, state, hasCopy, isAudited }: SeenPass): string[] => [
   ...when(!isAudited, `lost: the audit does not name the pass ${id}`),
 ]
 
-/** What must hold after any plan. @returns one sentence for each thing that does not; none when all is well */
+/**
+ * Checks what must hold after any plan.
+ *
+ * @returns one sentence for each violation
+ */
 export const judge = (seen: Observation): string[] => [
   ...judgeTurns(seen),
   ...judgeLedger(seen),

@@ -1,36 +1,36 @@
 import { createRandom } from "../../random.ts"
 import type { Fault, Need } from "../fault.ts"
 
-/** One thing that the root agent does. `code` passes work over that changes files, and applies it. */
+/** One action of the root agent. `code` passes over work that changes files, and applies it. */
 export type Step = "write" | "compact" | "review" | "code"
 
-/** One `opencode run`: what its user says, and what the agent then does. */
+/** One `opencode run`: the kind of the user's message, and the agent's actions. */
 export type Turn = { readonly kind: "task" | "resume" | "correction" | "handoff"; readonly steps: readonly Step[] }
 
-/** Right before the request of this number in this turn is answered; request 0 is before OpenCode starts. */
+/** The moment before the request of this number in this turn is answered; request 0 is before OpenCode starts. */
 export type Moment = { readonly turn: number; readonly request: number }
 
 export type PlannedFault = {
   readonly name: string
   readonly strikes: Moment
-  /** Absent: it stands until the clean run. */
+  /** Absent: the fault stays until the clean run. */
   readonly lifts?: Moment
-  /** For what happens a while after its moment, in milliseconds. */
+  /** Delay after its moment, in milliseconds. */
   readonly delayMs: number
 }
 
-/** Everything that a run is decided by. */
+/** Everything that determines a run. */
 export type StormPlan = {
   readonly seed: number
   readonly end: "oldest" | "newest"
   readonly features: { readonly liveState: boolean; readonly learning: boolean; readonly passOver: boolean }
   readonly turns: readonly Turn[]
   readonly faults: readonly PlannedFault[]
-  /** Whether every file that is named is noted, where this machine can do that. */
+  /** Trace file accesses, if this machine can. */
   readonly isTraced: boolean
 }
 
-/** What the generator has to know of a fault. */
+/** The facts about a fault that the generator needs. */
 export type FaultFacts = Pick<Fault, "name" | "slots" | "when" | "needs">
 
 const MOST_FAULTS = 4
@@ -52,7 +52,7 @@ const pick = <T>(random: Random, from: readonly T[]): T => {
 
 export const slotsOf = ({ name, slots }: FaultFacts): readonly string[] => slots ?? name.split(" ").slice(0, 1)
 
-/** The first fault goes through the whole catalogue as the seeds do, so that none is left to chance; the others are drawn. */
+/** The first fault follows the catalogue from seed to seed, so that each is used; the others are drawn at random. */
 const drawFaults = (seed: number, random: Random, catalogue: readonly FaultFacts[]): FaultFacts[] => {
   const count = 1 + below(random, MOST_FAULTS)
   const first = catalogue[seed % catalogue.length]
@@ -66,7 +66,7 @@ const drawFaults = (seed: number, random: Random, catalogue: readonly FaultFacts
   return drawn
 }
 
-/** Every first turn compacts once, so that a record is owed whatever else is drawn. */
+/** Every first turn compacts once, so that each run owes a record. */
 const drawTurns = (random: Random, needs: ReadonlySet<Need>, passOver: boolean): Turn[] => {
   const others: Step[] = passOver ? ["write", "review", "code"] : ["write"]
   const wanted: Step[] = [...(needs.has("code") ? (["code"] as const) : needs.has("pass") ? (["review"] as const) : [])]
@@ -95,9 +95,7 @@ const drawStrike = (random: Random, when: Fault["when"], turns: readonly Turn[])
 const drawLift = (random: Random, { turn, request }: Moment): { lifts?: Moment } =>
   random() < SHARE_LIFTED ? { lifts: { turn, request: request + 1 + below(random, 2) } } : {}
 
-/**
- * The run of a seed: the same seed and catalogue give the same plan. The end of OpenCode's range is drawn as well.
- */
+/** Draws the run of a seed, with the end of OpenCode's range. The same seed and catalogue give the same plan. */
 export const drawPlan = (seed: number, catalogue: readonly FaultFacts[]): StormPlan => {
   const random = createRandom(seed)
   const drawn = drawFaults(seed, random, catalogue)
@@ -119,7 +117,6 @@ export const drawPlan = (seed: number, catalogue: readonly FaultFacts[]): StormP
 
 const describeMoment = ({ turn, request }: Moment): string => `${turn + 1}.${request}`
 
-/** One line for people. */
 export const describePlan = ({ end, features, turns, faults, isTraced }: StormPlan): string => {
   const work = turns.map(({ kind, steps }) => `${kind}${steps.length > 0 ? `(${steps.join(" ")})` : ""}`).join(" + ")
   const off = Object.entries(features).flatMap(([name, isOn]) => (isOn ? [] : [`no ${name}`]))

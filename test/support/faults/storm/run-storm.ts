@@ -14,20 +14,19 @@ export type OwedKind = (typeof OWED_KINDS)[number]
 
 export type StormResult = {
   readonly plan: StormPlan
-  /** What does not hold; none when all is well. */
   readonly violations: readonly string[]
-  /** Faults whose moment came. */
+  /** Faults whose moment was reached. */
   readonly struck: readonly string[]
-  /** How much there was to lose. */
+  /** Number of records, passes and the like that could be lost. */
   readonly owed: Readonly<Record<OwedKind, number>>
   readonly durationMs: number
-  /** The folder of project and home, where it was kept. */
+  /** The folder of project and home, if it was kept. */
   readonly folder: string
 }
 
 export type StormOptions = { readonly keep: (violations: readonly string[]) => boolean }
 
-/** What follows from the faults that struck: what may be parked, and what nobody could keep. */
+/** Consequences of the active faults: records that may be parked, and losses that no program could prevent. */
 const allowances = ({ faults, struck, refusedAll, task }: Stage) => {
   const names = struck()
   const standing = faults.filter(({ name }) => names.includes(name))
@@ -82,12 +81,12 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
   }
 }
 
-/** Runs a plan on real OpenCode, then once more with nothing broken, and judges what was seen. */
+/** Runs a plan on real OpenCode, then once more without faults, and judges the observations. */
 export const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise<StormResult> => {
   const startedAt = performance.now()
   const stage = await openStage(plan)
   const { model, project } = stage.task
-  // A run that the storm itself could not finish is a failure like any other, and the others go on.
+  // A run that the storm could not finish counts as a failure, and the other runs continue.
   const violations = await watch(plan, stage).then(judge, (error: unknown) => [
     `storm: it broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
   ])
@@ -117,13 +116,17 @@ export const describeResult = ({ plan, violations, owed, durationMs }: StormResu
 
 export type StormSeries = StormOptions & {
   readonly runs: number
-  /** Of the first run; the others have the numbers after it. */
+  /** Seed of the first run; the others have the following numbers. */
   readonly seed: number
   readonly atOnce: number
   readonly onResult?: (result: StormResult) => void
 }
 
-/** Runs a stretch of seeds, some at once. @returns the results as they came */
+/**
+ * Runs a range of seeds, several at once.
+ *
+ * @returns the results in order of completion
+ */
 export const runStorms = async ({ runs, seed, atOnce, keep, onResult }: StormSeries): Promise<StormResult[]> => {
   const results: StormResult[] = []
   let next = seed

@@ -14,13 +14,13 @@ import { createStormScript } from "./storm-script.ts"
 import { canTrace, tracingLauncher } from "./trace.ts"
 
 const SETTLE_DEADLINE_MS = 120_000
-/** For records of which some may be lost, so that waiting for all of them may be in vain. */
+/** For runs that may lose records: waiting for all of them may never succeed. */
 const LOSS_DEADLINE_MS = 10_000
 const ASK_EVERY_MS = 250
-/** On a busy machine the embedded ledger may take too long and be left alone for the rest of a run. */
+/** On a busy machine the embedded ledger may time out, and Baton stops calling it for the rest of a run. */
 const MOST_CLEAN_RUNS = 3
 
-/** Lets the faults of a plan strike and lifts them, each when its moment comes. */
+/** Arranges and lifts the faults of a plan, each at its moment. */
 const createFaultClock = (plan: StormPlan, faults: readonly Fault[], scene: Scene) => {
   const standing = new Set<string>()
   const struck = new Set<string>()
@@ -56,17 +56,16 @@ const createFaultClock = (plan: StormPlan, faults: readonly Fault[], scene: Scen
     liftAll: async (): Promise<void> => {
       for (const { name } of plan.faults.toReversed()) await lift(name)
     },
-    /** Names of those that struck; a run that ended early does not reach every moment. */
+    /** Names of the faults that were arranged; a run that ended early does not reach every moment. */
     struck: (): readonly string[] => [...struck],
   }
 }
 
-/** The first session that OpenCode's log names; none when it was killed before it made one. */
+/** The first session that OpenCode's log names; none if OpenCode was killed before it created one. */
 const rootSession = ({ project }: TaskProject): string | undefined => {
   try {
     return project.log().match(/\bses_[A-Za-z0-9]{20,}/)?.[0]
   } catch {
-    // There is no log folder before the first start.
     return undefined
   }
 }
@@ -98,13 +97,13 @@ export const openStage = async (plan: StormPlan) => {
   })
   const opened = await openStormProject(plan, agents.script)
   const { task, environment } = opened
-  // What traces a program cannot be killed in its place.
+  // Under strace a kill would hit strace and not OpenCode.
   const isTraced = plan.isTraced && canTrace() && !faults.some(({ kills }) => kills)
   const { PATH: plannedPath, ...otherVariables } = environment
   const launcher = [
     ...opened.launcher,
     ...(isTraced ? tracingLauncher(task.project) : []),
-    // The launchers themselves may not be on the PATH that OpenCode is to have.
+    // OpenCode's PATH may not hold the launchers.
     ...(plannedPath === undefined ? [] : ["env", `PATH=${plannedPath}`]),
   ]
   const scene: Scene = {
@@ -120,7 +119,7 @@ export const openStage = async (plan: StormPlan) => {
   }
   const clock = createFaultClock(plan, faults, scene)
 
-  /** Whether neither disk nor ledger took records for a while: what memory alone had may never come. */
+  /** Both disk and ledger refused records for a while: records that were only in memory may be lost. */
   const refusedAll = (): boolean => {
     const standing = faults.filter(({ name }) => clock.struck().includes(name))
     return (["disk", "ledger"] as const).every((what) => standing.some(({ refuses }) => refuses === what))
@@ -132,7 +131,7 @@ export const openStage = async (plan: StormPlan) => {
     const isOpen = ({ state }: SeenPass) => state !== undefined && /wait|sent/.test(state)
     if (recordsIn(task, "outbox").length > 0 || !isLearned) return undefined
     if (readPasses(task, agents.seen.passes).some(isOpen)) return undefined
-    // Asked last: each question is a process.
+    // Checked last, since each query starts a process.
     const { logs } = await task.ledger.show(task.taskID)
     const missing = owedLogsOf(agents.seen, wasEverKilled).some(
       ({ begins, holds, isCertain }) =>
@@ -140,7 +139,7 @@ export const openStage = async (plan: StormPlan) => {
     )
     return missing ? undefined : true
   }
-  // What never comes is for the oracle to tell.
+  // Missing records are reported by the oracle.
   const settle = async (): Promise<void> => {
     const mostMs = refusedAll() ? LOSS_DEADLINE_MS : SETTLE_DEADLINE_MS
     await eventually("every record in the ledger", isSettled, mostMs, ASK_EVERY_MS).catch(() => undefined)
@@ -155,12 +154,12 @@ export const openStage = async (plan: StormPlan) => {
     ...opened,
     seen: agents.seen,
     isTraced,
-    /** What a fault or the storm itself found wrong. */
+    /** Violations that a fault or the storm itself found. */
     complaints,
     struck: clock.struck,
     refusedAll,
     prepare: clock.prepare,
-    /** One run of the plan, with the faults whose moment comes in it. */
+    /** Runs one turn of the plan, with the faults whose moment falls in it. */
     run: async (turn: Turn, index: number) => {
       wasKilled = false
       agents.beginTurn(index, turn)
@@ -178,19 +177,23 @@ export const openStage = async (plan: StormPlan) => {
       })
       running = undefined
       agents.endTurn()
-      // It may have ended by itself in the very moment.
+      // It may have ended by itself at the same moment.
       wasKilled = wasKilled && ending.signal === "SIGKILL"
       wasEverKilled ||= wasKilled
       return { ending, wasKilled }
     },
-    /** Mends everything and waits until nothing runs any more. @returns processes that stay */
+    /**
+     * Lifts all faults and waits until no process runs.
+     *
+     * @returns processes that do not end
+     */
     liftAll: async () => {
       await Promise.allSettled(followed)
       for (const stop of stops) stop()
       await clock.liftAll()
       return awaitNoProcesses(task.project)
     },
-    /** Runs with nothing broken: one, and more while something waits. */
+    /** Runs without faults: once, and again while records are pending. */
     runClean: async () => {
       agents.beginCleanRun()
       const endings: Ending[] = []

@@ -14,7 +14,7 @@ import { createStormScript, SHARED_CONTENT, SHARED_FILE } from "./storm-script.t
 
 type Variables = Record<string, string>
 
-/** Short, so that a subagent that never answers costs seconds. */
+/** Short, so that a hanging subagent costs only seconds. */
 const POLICY = { timeout_ms: 4_000, max_time_ms: 8_000, retry_delay_ms: 10, max_retries: 1 }
 const CODER = "---\ndescription: writes code\nmode: subagent\n---\nYou write code.\n"
 
@@ -29,7 +29,7 @@ const renderPolicy = (faults: readonly Fault[]): string => {
   return JSON.stringify({ defaults: Object.assign({}, POLICY, ...changes) })
 }
 
-/** The project of a plan: its features, its agents, and baits around it. Nothing is broken yet. */
+/** Opens the project of a plan: its features, its agents, and baits around it. No fault is active yet. */
 export const openStormProject = async (plan: StormPlan, script: Script, bundle: "planned" | "none" = "planned") => {
   const faults = plan.faults.map(({ name }) => faultNamed(name))
   const binary = plan.end === "oldest" ? OLDEST : NEWEST
@@ -53,7 +53,7 @@ export const openStormProject = async (plan: StormPlan, script: Script, bundle: 
     task,
     guard,
     faults,
-    /** What the faults of the plan start OpenCode with, and in. */
+    /** Environment variables that the plan's faults give OpenCode. */
     environment: Object.assign({}, ...faults.map(({ options: own }) => own?.environment?.(task))) as Variables,
     launcher: [...HELD_TO_MODES, ...faults.flatMap((fault) => fault.options?.launcher ?? [])],
     correction: correctionOf(faults),
@@ -62,7 +62,7 @@ export const openStormProject = async (plan: StormPlan, script: Script, bundle: 
 
 export type StormProject = Awaited<ReturnType<typeof openStormProject>>
 
-/** More than any run needs on a quiet machine: whoever has not ended then never will. */
+/** Longer than any run on a quiet machine: a run that reaches it hangs. */
 export const HANG_LIMIT_MS = 600_000
 
 type TurnOptions = {
@@ -73,7 +73,7 @@ type TurnOptions = {
   readonly onStart?: (pid: number) => void
 }
 
-/** One `opencode run` to its end; at the limit it is killed, by its id. */
+/** One `opencode run` to its end; at the limit it is killed by its pid. */
 export const runTurn = async (
   { project, binary }: Pick<TaskProject, "project" | "binary">,
   { message, args, environment = {}, launcher = [], onStart }: TurnOptions,
@@ -90,7 +90,7 @@ export const runTurn = async (
 
 const references = new Map<string, Promise<Ending>>()
 
-/** OpenCode without the bundle lacks its tools; what they answer is not compared, so that any step stands in for them. */
+/** Without the bundle its tools are missing; their answers are not compared, so that any step can replace them. */
 const withoutTools = ({ kind, steps }: Turn): Turn => ({
   kind,
   steps: kind === "handoff" ? ["write"] : steps.map((step) => (step === "compact" ? step : "write")),
@@ -114,11 +114,11 @@ const runReference = async (plan: StormPlan, turn: Turn): Promise<Ending> => {
   return ending
 }
 
-/** How this run of a plan ends without the bundle and with nothing broken; runs of the same work share it. */
+/** The end of this run without the bundle and without faults; runs with the same work share it. */
 export const referenceOf = (plan: StormPlan, planned: Turn): Promise<Ending> => {
   const faults = plan.faults.filter(({ name }) => faultNamed(name).options?.project?.git === false)
   const turn = withoutTools(planned)
-  // A handoff calls a tool that is not there without the bundle, whatever its steps.
+  // Without the bundle a handoff calls a missing tool, with any steps.
   const key = JSON.stringify([plan.end, turn.kind === "handoff", turn.steps, faults.length])
   const found = references.get(key) ?? runReference({ ...plan, faults }, turn)
   references.set(key, found)

@@ -5,21 +5,21 @@ import type { ChildBehaviour, RootBehaviour } from "../fault.ts"
 import { COMPANION_MESSAGE } from "./live-state-faults.ts"
 import type { Step, Turn } from "./plan.ts"
 
-/** A file that an agent was to write: what it held before (undefined: nothing), and what it may hold while nobody knows. */
+/** A file that an agent writes: its old content (undefined: none), and its possible content until the write is confirmed. */
 export type WrittenFile = { certain: string | undefined; possible?: string; isHeld?: boolean }
 
-/** What the agents of a storm were seen to do, and what Baton owes for it. */
+/** The observed actions of a storm's agents, which Baton must record. */
 export type Seen = {
   summaries: string[]
-  /** Those of them that a turn has followed. */
+  /** Summaries that were followed by a turn. */
   followed: Set<string>
-  /** Ids of passes that the root agent was told of. */
+  /** Ids of passes that the root agent was told. */
   passes: Set<string>
-  /** Those of them whose result it was told. */
+  /** Passes whose result the root agent was told. */
   results: Set<string>
-  /** New sessions that a handoff's answer named. */
+  /** New sessions named in the answer to a handoff. */
   handoffs: Set<string>
-  /** Whether the correction reached the model. */
+  /** The correction reached the model. */
   corrected: boolean
   files: Map<string, WrittenFile>
 }
@@ -30,9 +30,9 @@ export type StormScriptOptions = {
   readonly root: RootBehaviour | undefined
   readonly handoffFiles: readonly string[]
   readonly correction: string
-  /** Called right before each request of the root session is answered; the first of a turn is 1. */
+  /** Called before each request of the root session is answered; the first of a turn is 1. */
   onRequest(turn: number, request: number): Promise<void>
-  /** What the clean run waits for. */
+  /** Awaited in the clean run. */
   settle(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ const ORDER = /The agent (\S+) passes this work over to you/
 const FIRST_CHARACTERS = 300
 const LONGEST_SILENCE_MS = 30_000
 
-/** Whether a subagent asks, and not the root agent. */
+/** Tells a subagent's conversation from the root agent's. */
 const isOrdered = (conversation: string): boolean => ORDER.test(conversation.slice(0, FIRST_CHARACTERS))
 
 const stepsMade = (conversation: string): number =>
@@ -84,7 +84,11 @@ const stepsOf = (conversation: string, behaviour: ChildBehaviour): ModelReply[] 
   return stepsByBehaviour[behaviour]
 }
 
-/** What a subagent does next. @param ended when the run in which it hangs is over */
+/**
+ * The next step of a subagent.
+ *
+ * @param ended resolves when the run in which it hangs is over
+ */
 const childReply = async (
   { kind, conversation }: ModelRequest,
   behaviour: ChildBehaviour,
@@ -104,7 +108,7 @@ const lastAnswer = ({ conversation }: ModelRequest): string => {
   return at < 0 || conversation.lastIndexOf("[user]") > at ? "" : conversation.slice(at)
 }
 
-/** The agents of one storm, and what was seen of them. */
+/** Creates the agents of one storm and records their actions. */
 export const createStormScript = (options: StormScriptOptions) => {
   const { seed, root } = options
   const seen: Seen = {
@@ -124,11 +128,11 @@ export const createStormScript = (options: StormScriptOptions) => {
   let endTurn = (): void => {}
   let turnEnded: Promise<void> = Promise.resolve()
 
-  /** @param isHeld it comes from a pass, so that it is there only once the answer says so */
+  /** @param isHeld comes from a pass: the file exists only after the answer confirms it */
   const mayHold = (path: string, content: string, isHeld = false): void => {
     seen.files.set(path, { certain: seen.files.get(path)?.certain, possible: content, isHeld })
   }
-  /** The agent was answered: what it wrote is there. */
+  /** After an answer to the agent its files are written. */
   const settleFiles = (answer: string): void => {
     for (const [path, { certain, possible, isHeld }] of seen.files) {
       if (possible === undefined) continue

@@ -4,15 +4,14 @@ import { delimiter, dirname, isAbsolute, join, normalize } from "node:path"
 import { NO_CATALOGUE, REPOSITORY } from "../../opencode/opencode-binary.ts"
 import type { TestProject } from "../../opencode/test-project.ts"
 
-/** Calls that name a file, in one file for each process, with the real path of what was opened. */
+/** Records calls that name a file, one trace file for each process, with the real path of each opened file. */
 const STRACE = ["strace", "--seccomp-bpf", "-ff", "-qq", "-y", "-s", "400", "-e", "trace=%file"]
 
-/** Where any program may look: the system, OpenCode's packages, and what this machine has on PATH. */
+/** Folders that any program may read: the system, OpenCode's packages, and the folders of PATH. */
 const SYSTEM = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", "/dev", "/run", "/var/lib"]
 
 let answer: boolean | undefined
 
-/** Whether calls can be traced here. */
 export const canTrace = (): boolean => {
   answer ??= spawnSync("strace", [...STRACE.slice(1), "-o", "/dev/null", "true"], { stdio: "ignore" }).status === 0
   return answer
@@ -20,7 +19,7 @@ export const canTrace = (): boolean => {
 
 const traceFolder = ({ home }: Pick<TestProject, "home">): string => join(home, "trace")
 
-/** A program in front of OpenCode that notes each file which it or a child of it names. */
+/** A launcher for OpenCode that records each file named by it or its children. */
 export const tracingLauncher = (project: TestProject): string[] => {
   mkdirSync(traceFolder(project), { recursive: true })
   return [...STRACE, "-o", join(traceFolder(project), "calls")]
@@ -30,7 +29,6 @@ const real = (path: string): string => {
   try {
     return realpathSync(path)
   } catch {
-    // A folder of PATH need not exist.
     return path
   }
 }
@@ -54,17 +52,17 @@ const allowedFolders = ({ directory, home }: Pick<TestProject, "directory" | "ho
 
 const isBelow = (folder: string, path: string): boolean => path === folder || path.startsWith(`${folder}/`)
 
-/** `call(AT_FDCWD</folder>, "path", …) = 3</real/path>`: the arguments, the result, and what was opened. */
+/** `call(AT_FDCWD</folder>, "path", …) = 3</real/path>`: the arguments, the result, and the opened file. */
 const CALL = /^(\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?/
 const PATH_ARGUMENT = /(?:<(\/[^>]*)>, )?"((?:[^"\\]|\\.)+)"/g
 
-/** Which of a call's texts are paths: a link's target is none until it is followed, nor are a program's arguments. */
+/** The texts of a call that are paths: not a link's target before it is followed, and not a program's arguments. */
 const pathsOf = (call: string, texts: readonly string[]): readonly string[] => {
   if (/^(?:rename|link)/.test(call)) return texts.slice(0, 2)
   return call.startsWith("symlink") ? texts.slice(1, 2) : texts.slice(0, 1)
 }
 
-/** Files outside of project, home and system that a call named and found, each once. A lookup that finds nothing is none. */
+/** Files outside of project, home and system that a call named and found, without duplicates. Failed lookups do not count. */
 export const findForeignAccesses = (
   lines: readonly string[],
   project: Pick<TestProject, "directory" | "home">,
@@ -75,7 +73,7 @@ export const findForeignAccesses = (
   const isForeign = (path: string) => !isAncestor(path) && !allowed.some((folder) => isBelow(folder, path))
   const found = lines.flatMap((line) => {
     const [, call = "", argumentsText = "", result = "-1", opened] = CALL.exec(line) ?? []
-    // Through a descriptor of O_PATH nothing can be read: it is how a path is found to lead outside (realpath).
+    // A descriptor opened with O_PATH cannot be read; realpath uses it to find that a path leads outside.
     if (Number(result) < 0 || /\bO_PATH\b/.test(argumentsText)) return []
     const texts = [...argumentsText.matchAll(PATH_ARGUMENT)].map(([, folder = project.directory, path = ""]) =>
       normalize(isAbsolute(path) ? path : join(folder, path)).replace(/(.)\/$/, "$1"),
@@ -87,7 +85,7 @@ export const findForeignAccesses = (
   return [...new Set(found)].sort()
 }
 
-/** What the traced runs of a project named outside of it. */
+/** Reads the foreign files that the traced runs of a project named. */
 export const readForeignAccesses = (project: TestProject): string[] => {
   const folder = traceFolder(project)
   const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n"))

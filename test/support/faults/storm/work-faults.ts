@@ -23,10 +23,10 @@ const rootFault = (name: string, root: RootBehaviour, needs: "pass" | "code", po
   policy,
 })
 
-/** The client's own calls that a pass is made of. */
+/** Breaks a client call that a pass needs. */
 const callFault = (call: string, how: string): Fault => ({ ...clientFault(call, how), needs: ["pass"] })
 
-/** Which fault leads to each error of a pass. */
+/** The fault that leads to each error of a pass. */
 const FAULT_OF_ERROR: Record<ErrorCode, Fault> = {
   E001: rootFault("work is passed to an unknown subagent", "unknown subagent", "pass"),
   E002: childFault("a subagent passes over too deep", "deeper", { defaults: { max_chain_depth: 1 } }),
@@ -64,7 +64,7 @@ const plantRecord = (task: TaskProject, name: string, content: string | Buffer):
 
 const outboxFault = (name: string, parked: number, arrange: NonNullable<Fault["arrange"]>): Fault => ({
   name: `the outbox holds ${name}`,
-  // Where the state is broken at the same time nothing can be planted.
+  // While the state is broken, no files can be added to it.
   slots: ["outbox", ".opencode/state"],
   parked,
   arrange,
@@ -73,9 +73,9 @@ const outboxFault = (name: string, parked: number, arrange: NonNullable<Fault["a
 const createdAt = "2026-01-01T00:00:00.000Z"
 const renderEntry = (entry: Record<string, unknown>): string => JSON.stringify({ version: 1, createdAt, entry })
 
-/** About all that the ledger takes as a description: a handoff finds no room behind it. */
+/** Almost the ledger's limit for a description: a handoff does not fit after it. */
 const FULL_DESCRIPTION_CHARACTERS = 129_900
-/** Longer than a holder may be silent. */
+/** Longer than a lock's holder may be silent. */
 const STALE_LOCK_SECONDS = 600
 
 const OUTBOX_FAULTS: readonly Fault[] = [
@@ -141,7 +141,7 @@ const correctionFault = (name: string, text: string, isSecret: boolean): Fault =
   correction: { text, isSecret },
 })
 
-/** What becomes of what is owed: to the outbox, to a handoff's files, to learnings; and the end of OpenCode itself. */
+/** Faults of the outbox, of a handoff's files and of learnings, and the end of OpenCode itself. */
 export const RECORD_FAULTS: readonly Fault[] = [
   ...OUTBOX_FAULTS,
   ...HANDOFF_FAULTS,
