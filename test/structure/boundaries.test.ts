@@ -108,6 +108,25 @@ describe("boundaries", () => {
     }
   })
 
+  test("no docblock begins with a relative clause, and no comment speaks of nobody or whoever", () => {
+    const offenders = sources.flatMap(({ path, text }) =>
+      text
+        .split("\n")
+        .filter((line) =>
+          /\/\*\* (?:What|Who|Whether|Which|Where|When|How) |(?:\/\/|\*) .*\b(?:nobody|somebody|whoever|whatever)\b/.test(
+            line,
+          ),
+        )
+        .map((line) => `${path}: ${line.trim()}`),
+    )
+    expect(offenders).toEqual([])
+  })
+
+  test("one global is shared between copies of the bundle: the claim", () => {
+    const holders = sources.filter(({ text }) => text.includes("Symbol.for(")).map(({ path }) => path)
+    expect(holders).toEqual([`${BATON}core/claim.ts`])
+  })
+
   test(promised("repo.A1", "every package version is pinned exactly"), () => {
     const manifest = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"))
     const versions = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies }
