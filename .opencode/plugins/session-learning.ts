@@ -2,5 +2,5 @@ import type { Plugin } from "@opencode-ai/plugin"
 import { openCore } from "../baton/core/core.ts"
 import { createLearningHooks } from "../baton/learning/hooks.ts"
 
-/** What the user corrected once is known in the next session; see docs/learning.md. */
+/** Carries the user's corrections into the next session; see docs/learning.md. */
 export const SessionLearning: Plugin = async (input) => createLearningHooks(openCore(input))
