@@ -18,7 +18,7 @@ import { measureHook, measureTranscript } from "./sessions.ts"
 import { measureSoak } from "./soak.ts"
 import { measureTuiDrafts } from "./tui-draft.ts"
 
-/** On both ends of OpenCode, unless it says on which. */
+/** Runs on both ends of OpenCode unless `ends` is given. */
 type Entry = readonly [requirement: RequirementId, about: string, run: Benchmark, ends?: readonly OpenCodeBinary[]]
 
 const CATALOGUE: Readonly<Record<string, Entry>> = {
@@ -35,7 +35,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   references: ["handoff.C1", "parsing 1 MB of hostile text", measureReferences],
   transcript: ["handoff.D4", "reading a session of 10,000 messages", measureTranscript],
   "live-state": ["live-state.D3", "what the live state costs, and how old it is", measureLiveState],
-  // The oldest OpenCode's TUI loses what is typed while it draws (see tui.ts).
+  // The oldest OpenCode's TUI drops keys typed while it draws (see tui.ts).
   "tui-draft": ["handoff.B2", "50 handoffs in the real TUI", measureTuiDrafts, [NEWEST]],
   observe: ["live-state.C3", "watching 50 agents on the page", measureObserve],
   learning: ["learning.A3", "what is learned from labelled messages", measureLearning],
@@ -63,7 +63,7 @@ const PAGE = `${FOLDER}.md`
 
 const say = (text: string): void => void process.stderr.write(`==> ${text}\n`)
 
-/** The load average over the last minute, to one decimal. */
+/** Load average of the last minute, to one decimal. */
 const currentLoad = (): number => Math.round((loadavg()[0] ?? 0) * 10) / 10
 
 const measure = async (name: string, [requirement, , run, ends = BOTH_ENDS]: Entry, quick: boolean) => {

@@ -2,7 +2,7 @@ import type { Figure, Unit } from "./results.ts"
 
 const rounded = (value: number): number => Number(value.toPrecision(4))
 
-/** @throws where there is no value, or one that is no finite number */
+/** @throws when the value is missing or not finite */
 const at = (values: readonly number[], index: number): number => {
   const value = values[index]
   if (value !== undefined && Number.isFinite(value)) return value
@@ -12,14 +12,14 @@ const at = (values: readonly number[], index: number): number => {
 const sorted = (values: readonly number[]): number[] =>
   values.map((_, index) => at(values, index)).sort((a, b) => a - b)
 
-/** @throws when `values` is empty or holds something that is no finite number */
+/** @throws when `values` is empty or holds a value that is not finite */
 export const median = (values: readonly number[]): number => {
   const ordered = sorted(values)
   const middle = ordered.length >> 1
   return ordered.length % 2 === 1 ? at(ordered, middle) : (at(ordered, middle - 1) + at(ordered, middle)) / 2
 }
 
-/** Order statistics that bound the median with a confidence of 95 %: no assumption about how times are distributed. */
+/** Order statistics that bound the median with a confidence of 95 %, without assumptions about the distribution. */
 const boundsOf = (ordered: readonly number[]): { low?: number; high?: number } => {
   const n = ordered.length
   let [tail, combinations, rank] = [0, 1, -1]
@@ -40,7 +40,11 @@ export const toFigure = (id: string, what: string, unit: Unit, values: readonly 
   return { id, what, unit, ...promise, n, ...spread, ...boundsOf(ordered) } satisfies Omit<Figure, "version">
 }
 
-/** Each pair's own ratio: what slowed the machine slowed both sides. @throws on other than pairs, or a base of zero */
+/**
+ * The ratio of each pair: a slow machine slows both sides.
+ *
+ * @throws on lists of unequal length, or a base of zero
+ */
 export const pairRatios = (base: readonly number[], other: readonly number[]): number[] => {
   if (base.length !== other.length)
     throw new Error(`expected pairs, received ${base.length} and ${other.length} values`)
@@ -51,9 +55,9 @@ export const pairRatios = (base: readonly number[], other: readonly number[]): n
 }
 
 /**
- * Runs the subjects in turn, A B A B …, `rounds` times, so that a machine that slows down slows all of them.
+ * Runs the subjects in turn, A B A B …, `rounds` times, so that a slow machine slows all of them.
  *
- * @returns each subject's values in order: those of equal index belong together
+ * @returns each subject's values in order: equal indexes are one pair
  */
 export const interleave = async <Name extends string>(
   subjects: Record<Name, (round: number) => Promise<number> | number>,
@@ -65,7 +69,7 @@ export const interleave = async <Name extends string>(
   return values
 }
 
-/** Works on the items two by two, for what is not timed. @returns what came of each, in the items' order */
+/** Processes items two at a time, for work that is not timed. @returns the results in the items' order */
 export const inPairs = async <Item, Outcome>(
   items: readonly Item[],
   work: (item: Item) => Promise<Outcome>,

@@ -17,20 +17,20 @@ const PATCHES_PER_SECOND = 20
 const WINDOW_MS = 5_000
 const CPU_PERCENT = 10
 const MEMORY_MB = 150
-/** What a person takes for at once. */
+/** A response within this time feels immediate. */
 const KEY_MS = 100
 const READING_DEADLINE_MS = 60_000
-/** Linux's clock ticks a second, the same on every architecture it tells user space. */
+/** Clock ticks per second on Linux, the same for user space on every architecture. */
 const TICKS = 100
 
-/** Seconds of processor time that a process and the children it has waited for have taken. Linux alone. */
+/** Processor seconds of a process and of the children it has waited for. Linux only. */
 const processorSeconds = (pid: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS
 }
 
-/** The cost of watching 50 agents, and whether the page keeps up. */
+/** Measures the cost of watching 50 agents, and the speed of the page. */
 export const measureObserve: Benchmark = async ({ binary, quick, figure }) => {
   const windows = quick ? 2 : 12
   const chromium = findChromium()

@@ -5,7 +5,7 @@ import type { Figure, Measurement, Results, Rows, Unit } from "./results.ts"
 const LEAST_PRECISION = 0.95
 const LEAST_RECALL = 0.6
 
-/** Whether what is stored is right, and enough of it found. */
+/** Tells whether precision and recall are high enough. */
 export const isPrecise = ({ precision, recall }: Rows["detection"]): boolean =>
   precision >= LEAST_PRECISION && recall >= LEAST_RECALL
 
@@ -19,7 +19,7 @@ export const formatValue = (value: number, unit: Unit): string =>
 type Cells = readonly (string | number)[]
 const lineOf = (cells: Cells): string => `| ${cells.join(" | ")} |`
 
-/** A Markdown table; numbers stand on the right. */
+/** A Markdown table with numbers aligned right. */
 const table = (head: Cells, rows: readonly Cells[]): string =>
   [head, head.map((_, index) => (index === 0 ? "---" : "---:")), ...rows].map(lineOf).join("\n")
 
@@ -34,13 +34,12 @@ const figureCells = ({ what, version, unit, median, low, high, min, max, n, belo
   return [what, version, `**${formatValue(median, unit)}**`, interval, extremes, n, limit]
 }
 
-/** A figure's line in its table. */
 export const figureLine = (figure: Figure): string => lineOf(figureCells(figure))
 
 const KEPT_HEAD = ["Facts, plain", "Task named, plain", "Facts, Baton", "Task named, Baton"]
 const FIGURE_HEAD = ["Measured", "OpenCode", "Median", "95 % interval", "Min … max", "n", "Promised"]
 
-/** A row of Baton's beside the plain one of the same case; none of its own for the latter. */
+/** Baton's row beside the plain one of the same case; a plain row gets none of its own. */
 const besidePlain = <Row extends { version: string; bundle: "plain" | "baton" }>(
   row: Row,
   rows: readonly Row[],
@@ -52,14 +51,13 @@ const besidePlain = <Row extends { version: string; bundle: "plain" | "baton" }>
   return [...keysOf(row), ...rows.filter(isSameCase).flatMap(sharesOf), ...sharesOf(row)]
 }
 
-/** Characters with their sign, and the tokens they are estimated at; "0" is a request that is the same byte for byte. */
+/** Characters with their sign, and their estimated tokens; "0" is a request with identical bytes. */
 const addition = (characters: number | undefined): string => {
   if (characters === undefined) return "0"
   const size = Math.abs(characters)
   return `**${characters < 0 ? "−" : "+"}${size.toLocaleString("en")} (${estimateTokens(size).toLocaleString("en")})**`
 }
 
-/** The table of each kind of rows. */
 const TABLES: {
   [Kind in keyof Rows]: { head: Cells; cells: (row: Rows[Kind], rows: readonly Rows[Kind][]) => Cells }
 } = {
@@ -114,7 +112,7 @@ const TABLES: {
   },
 }
 
-/** Where another plugin is better than Baton, in words. */
+/** Names the cases in which another plugin is better than Baton. */
 export const sayPeers = (rows: readonly Rows["peers"][]): string =>
   [...new Set(rows.map(({ version }) => version))]
     .map((version) => {
@@ -143,22 +141,21 @@ const tableOf = <Kind extends keyof Rows>(kind: Kind, measured: Measurement): st
     : []
 }
 
-/** Every table of a measurement. */
 export const tablesOf = (measured: Measurement): string[] => [
   ...(measured.figures.length > 0 ? [table(FIGURE_HEAD, measured.figures.map(figureCells))] : []),
   ...(measured.peers ? [sayPeers(measured.peers)] : []),
   ...(Object.keys(TABLES) as (keyof Rows)[]).flatMap((kind) => tableOf(kind, measured)),
 ]
 
-/** When and on what it was measured. */
+/** Date, machine and load of a measurement. */
 const describeConditions = ({ takenAt, machine, load }: Measurement): string =>
   `Taken ${takenAt.slice(0, 10)} on ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system}; load average ${load.before} before and ${load.after} after.`
 
 /**
- * Puts the tables of the results between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` in a page; the rest of the
- * page is a person's and stays. Pure: the same results give the same page.
+ * Inserts the tables of the results between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` in a page; the rest of the page is
+ * written by hand and stays. Pure: the same results give the same page.
  *
- * @throws when a measurement has no place in the page
+ * @throws when the page has no place for a measurement
  */
 export const renderDocument = (page: string, { measurements }: Results): string =>
   Object.entries(measurements).reduce((text, [name, measured]) => {

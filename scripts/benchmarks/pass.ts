@@ -8,7 +8,7 @@ import { createSession, INSIDE, openProject, openServer, speak } from "./project
 import type { Benchmark } from "./results.ts"
 
 const OVERHEAD_MS = 50
-/** Soon, for a model. */
+/** A fast answer of a model. */
 const THINKING_MS = 500
 const REST_MS = 100
 
@@ -16,7 +16,7 @@ const passTo = (subagent: string, objective: string) => {
   return { tool: "pass_over", input: { subagent, objective, reason: "bench", messages: 0 } }
 }
 
-/** The user's order; a way and its plain one ask the model equally often. */
+/** Tool calls for the user's order; each way makes as many requests as its plain counterpart. */
 const WAYS = {
   plain: { tool: "plain_child", input: {} },
   reader: passTo("audit", "PASSED-LOOK"),
@@ -43,7 +43,6 @@ const note = () => ({ tool: "plain_note", input: {} })
 let files = 0
 const writeFile = () => ({ tool: "write", input: { filePath: `written/${++files}.txt`, content: "written\n" } })
 
-/** A child's steps, in order. */
 const CHILDREN: Readonly<Record<string, readonly (() => ModelReply)[]>> = {
   "PLAIN-LOOK": [note],
   "PASSED-LOOK": [giveBack],
@@ -51,7 +50,7 @@ const CHILDREN: Readonly<Record<string, readonly (() => ModelReply)[]>> = {
   "PASSED-WRITE": [writeFile, giveBack],
 }
 
-/** Of the way that is measured. */
+/** Delay of the model's answers for the measured way, in ms. */
 let thinksFor = 0
 
 const script: Script = async ({ kind, conversation }) => {
@@ -65,16 +64,15 @@ const script: Script = async ({ kind, conversation }) => {
   return CHILDREN[child]?.[steps]?.() ?? DONE
 }
 
-/** What a turn has set going behind its end, such as a subagent's closing words, is over. */
+/** Tells whether work after the turn's end, such as a subagent's closing words, is over. */
 const isQuiet = async ({ client }: TestServer): Promise<true | undefined> => {
   const { data } = await client.session.status()
   return (data && Object.values(data).every(({ type }) => type === "idle")) || undefined
 }
 
 /**
- * What a pass costs over a plain child session, from the user's message to the end of the turn, in `opencode serve`; each round has
- * one of each in a new session, none begins before everything of the one before has ended, and the difference is taken within the
- * round.
+ * Measures the cost of a pass over a plain child session, from the user's message to the end of the turn, in `opencode serve`.
+ * Each round has one of each in a new session, one after the other, and gives one difference.
  */
 export const measurePass: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 3 : 30
@@ -94,7 +92,7 @@ export const measurePass: Benchmark = async ({ binary, quick, figure }) => {
     throw new Error(`${way}: expected one child session, received ${children.length}`)
   }
   const ways = Object.fromEntries(WAY_NAMES.map((way) => [way, once(way)])) as Record<Way, () => Promise<number>>
-  // The first of each loads what the others find loaded.
+  // The first of each loads code for the others.
   await interleave(ways, 2)
   const values = await interleave(ways, rounds)
   figure("pass.plain", "a plain child session", "ms", values.plain)

@@ -11,17 +11,17 @@ import type { Benchmark, Context } from "./results.ts"
 
 const PEERS = ["oh-my-opencode@4.19.4", "opencode-beads@0.3.2", "@tarquinen/opencode-dcp@3.1.14"]
 const SUBJECTS = ["plain OpenCode", "Baton", ...PEERS]
-/** The first one's telemetry would tell its makers of every run here. The second calls a program `bd`, and does without it. */
+/** Turns off the telemetry of the first plugin. The second calls a program `bd`, and works without it. */
 const ENVIRONMENT = { OMO_SEND_ANONYMOUS_TELEMETRY: "0" }
 
 const FOLDER = join(REPOSITORY, ".cache", "peers")
 const STAMP = join(FOLDER, "installed.json")
 const INSTALL_DEADLINE_MS = 600_000
 const CASE_DEADLINE_MS = 240_000
-/** Of the package cache of 1.2.15, which throws away what another version has left. */
+/** Version of 1.2.15's package cache, which deletes the packages of another version. */
 const CACHE_VERSION = "21"
 
-/** Installs them once, as OpenCode would: no script of theirs runs. @throws when npm cannot */
+/** Installs them once, as OpenCode would, without their scripts. @throws when npm fails */
 const install = (say: (text: string) => void): void => {
   const wanted = JSON.stringify(PEERS)
   if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return
@@ -35,8 +35,8 @@ const install = (say: (text: string) => void): void => {
 }
 
 /**
- * A project that has one subject in the way its README says: Baton as a bundle, another plugin by its entry in opencode.json.
- * What is installed is put where OpenCode looks for it: see docs/opencode-notes.md.
+ * A project with one subject, set up as its README says: Baton as a bundle, another plugin by its entry in opencode.json. The
+ * installed packages are put where OpenCode looks for them: see docs/opencode-notes.md.
  */
 const openSubject = async ({ binary }: Context, subject: string, script: Script): Promise<BenchProject> => {
   if (!PEERS.includes(subject)) return openProject(binary, script, { bundle: subject === "Baton" ? "project" : "none" })
@@ -54,7 +54,7 @@ const openSubject = async ({ binary }: Context, subject: string, script: Script)
   return opened
 }
 
-/** The retention scenario in `opencode serve`, where a user says "Go on." whenever the session stops after a compaction. */
+/** Runs the retention scenario in `opencode serve`; the user says "Go on." if the session stops after a compaction. */
 const retain = async (context: Context, subject: string, summariser: "faithful" | "careless", compactions: number) => {
   await using opened = await openSubject(context, subject, retentionScript(compactions, summariser))
   const taskID = subject === "Baton" ? await opened.addTask() : "ts-b54507"
@@ -77,7 +77,7 @@ const compareStarts = async (context: Context, subject: string, rounds: number):
   await using plain = await openSubject(context, "plain OpenCode", hello)
   await using own = await openSubject(context, subject, hello)
   for (const { run } of [plain, own]) await run(workerMessage())
-  // OpenCode goes on without a plugin that it cannot load, and says why in its log alone.
+  // OpenCode continues without a plugin that it cannot load, and gives the reason only in its log.
   const reason = /(?:error=.*)?failed to load plugin.*/.exec(own.project.log())?.[0]
   if (reason) throw new Error(`OpenCode cannot load it: ${reason}`)
   const time = async ({ run }: BenchProject) => (await run(workerMessage())).durationMs
@@ -85,7 +85,7 @@ const compareStarts = async (context: Context, subject: string, rounds: number):
   return pairRatios(base, other)
 }
 
-/** Plain OpenCode, Baton and other plugins on the same scripted work; one that cannot be measured says why. */
+/** Compares plain OpenCode, Baton and other plugins on the same scripted work; failures become rows with the reason. */
 export const measurePeers: Benchmark = async (context) => {
   const { binary, quick, say, row } = context
   const [compactions, rounds] = quick ? [1, 1] : [20, 8]
@@ -99,10 +99,10 @@ export const measurePeers: Benchmark = async (context) => {
       const { turnsKnowingTask: named } = await retain(context, subject, "careless", compactions)
       row("peers", { ...about, compactions, facts, named, start })
     } catch (error) {
-      // Without plain OpenCode and Baton there is nothing to compare.
+      // The comparison needs plain OpenCode and Baton.
       if (!PEERS.includes(subject)) throw error
       const text = error instanceof Error ? error.message : String(error)
-      // Without the folders of this run, and what would end a cell.
+      // Without folders of this run and characters that would end a table cell.
       row("peers", { ...about, failure: text.replace(/\/\S*\/(?=[^/\s]+)|[\s|]+/g, " ").slice(0, 300) })
     }
   }

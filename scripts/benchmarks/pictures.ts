@@ -1,14 +1,14 @@
 import { formatValue } from "./page.ts"
 import type { Results, Rows } from "./results.ts"
 
-/** `share` is 1 at the line that all are compared with, `low` and `high` its bounds, and `label` stands beside the bar. */
+/** `share` is 1 at the common reference line, `low` and `high` are its bounds, and `label` stands beside the bar. */
 type Bar = { name: string; version: string; share: number; low?: number; high?: number; label: string }
 
 const [WIDTH, LEFT, RIGHT, TOP, BAR_HEIGHT] = [760, 330, 110, 66, 20]
-/** Whatever is further beyond the line would make all others too small to be compared. */
+/** Longer bars are cut, since they would make the others too small to compare. */
 const MOST = 3
 
-/** Text has the colour of the picture as a whole, so that one file serves a light and a dark page. */
+/** Text takes the picture's colour, so that one file serves a light and a dark page. */
 const STYLE = `
 svg { color: #1f2328 } .paper { fill: #ffffff } .v0 { fill: #0969da } .v1 { fill: #bc4c00 } .one { stroke: #cf222e }
 @media (prefers-color-scheme: dark) {
@@ -29,7 +29,7 @@ const boxAt = (x: number, y: number, width: number, height: number, className: s
 const lineFrom = (x1: number, y1: number, x2: number, y2: number, className: string): string =>
   `<line x1="${x1.toFixed(1)}" y1="${y1}" x2="${x2.toFixed(1)}" y2="${y2}" class="${className}"/>`
 
-/** Horizontal bars against a common line, one colour a version of OpenCode, as the text of an SVG file. */
+/** Horizontal bars against a common line, one colour per OpenCode version, as the text of an SVG file. */
 const renderBars = (title: string, description: string, axis: string, bars: readonly Bar[]): string => {
   const versions = [...new Set(bars.map(({ version }) => version))]
   const end = Math.min(MOST, Math.ceil(Math.max(1, ...bars.flatMap(({ share, high }) => [share, high ?? 0])) * 4) / 4)
@@ -64,7 +64,7 @@ const renderBars = (title: string, description: string, axis: string, bars: read
   ].join("\n")
 }
 
-/** Every promised figure of speed as a share of its limit. */
+/** Every promised speed figure as a share of its limit. */
 const promisesPicture = ({ measurements }: Results): string =>
   renderBars(
     "Promised speed: median as a share of its limit",

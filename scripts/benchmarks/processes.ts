@@ -12,13 +12,13 @@ import type { Benchmark } from "./results.ts"
 
 const LOAD_MS = 10
 const START_RATIO = 1.03
-/** The first request of a session with a task holds the task, read from the ledger. */
+/** Higher, since the first request of a session with a task holds the task, read from the ledger. */
 const TASK_START_RATIO = 1.05
 const HELLO = "Say hello."
 
-/** Import and init of the whole bundle: in a fresh process of OpenCode's runtime, and inside a real `opencode run`. */
+/** Measures import and init of the whole bundle: in a fresh process of OpenCode's runtime, and inside a real `opencode run`. */
 export const measureLoad: Benchmark = async ({ binary, quick, figure }) => {
-  // Inside a run on 1.18 an import takes 7 ms or 40, as OpenCode's own start falls: a median of few says little.
+  // On 1.18 an import inside a run takes 7 ms or 40, depending on OpenCode's own start: a median needs many rounds.
   const rounds = quick ? 2 : 40
   await using opened = await openProject(binary)
   const { plugins, environment, notes } = useProbe(opened)
@@ -36,7 +36,7 @@ export const measureLoad: Benchmark = async ({ binary, quick, figure }) => {
   figure("load.zod", "zod, loaded when stored data is first read", "ms", fresh.zod)
 }
 
-/** A whole `opencode run` with one turn, with and without the bundle, and the part of it until the model is asked. */
+/** Measures an `opencode run` with one turn, with and without the bundle, and its part before the model request. */
 export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 40
   let askedAt: number | undefined
@@ -98,7 +98,7 @@ const runWell = async ({ binary, project }: BenchProject, argv: Argv): Promise<R
 const LEDGER_RATIO = 3
 const MESSAGE = "Checkpoint: the parser reads CRLF; next: the tests on Windows line ends."
 
-/** `prog log` of the embedded ledger from start to exit, against an empty script on the same runtime. */
+/** Measures `prog log` of the embedded ledger from start to exit, against an empty script on the same runtime. */
 export const measureLedger: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 60
   await using opened = await openProject(binary)
@@ -145,7 +145,7 @@ const entriesOf = (session: number, pass: number, month: string): AuditEntry[] =
   return CHANGES.map((event) => auditEntry(record, { at: created, event }))
 }
 
-/** An audit of 100,000 lines: 100 sessions in four months, 250 passes each. */
+/** Writes an audit of 100,000 lines: 100 sessions in four months, 250 passes each. */
 const writeAudit = (projectRoot: string): void => {
   for (let session = 0; session < SESSIONS; session++) {
     const month = `2026-0${(session % 4) + 1}`
@@ -163,7 +163,7 @@ const QUERIES = [
   { id: "session", what: "`baton passes --session`, one of 100", args: ["--session", "ses_7"], passes: 250 },
 ]
 
-/** A query over 100,000 lines of the audit as a person makes it, from the launcher's start to its end. */
+/** Measures a user's query over 100,000 audit lines, from the launcher's start to its end. */
 export const measureAudit: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 20
   await using opened = await openProject(binary)

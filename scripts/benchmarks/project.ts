@@ -21,11 +21,10 @@ export const TASK = {
 }
 export const BRIEF = "Never touch the lexer; the release is frozen until Friday."
 
-/** The first message of a worker on a task. */
 export const workerMessage = (taskID = "ts-b54507", brief = BRIEF): string =>
   `# Worker\n\nTask: ${taskID}\n\n${brief}\n`
 
-/** A project with a scripted model; `await using` removes both whatever happens. */
+/** A project with a scripted model; `await using` removes both, even after an error. */
 export const openProject = async (
   binary: OpenCodeBinary,
   script: Script = () => ({ text: "Finished." }),
@@ -37,13 +36,12 @@ export const openProject = async (
     binary,
     model,
     project,
-    /** `opencode run MESSAGE`. @throws when it exits with anything but 0 */
+    /** `opencode run MESSAGE`. @throws when the exit code is not 0 */
     run: async (message: string, extra: Omit<RunOptions, "binary" | "project"> = {}): Promise<RunResult> => {
       const result = await runOpenCode(message, { binary, project, ...extra })
       if (result.exitCode === 0) return result
       throw new Error(`opencode ${binary.version} run exited with ${result.exitCode}: ${result.stderr.slice(-500)}`)
     },
-    /** @returns the id of a new task in its ledger */
     addTask: (task: Partial<typeof TASK> = {}) => openTestLedger(project, binary).addTask({ ...TASK, ...task }),
     [Symbol.asyncDispose]: async () => {
       await model.close()
@@ -54,7 +52,7 @@ export const openProject = async (
 
 export type BenchProject = Awaited<ReturnType<typeof openProject>>
 
-/** An `opencode serve` in the project with `environment` added to its own; `await using` stops it. */
+/** An `opencode serve` in the project with additional environment variables; `await using` stops it. */
 export const openServer = async (
   { binary, project }: Pick<BenchProject, "binary" | "project">,
   environment: Record<string, string> = {},
@@ -71,7 +69,7 @@ export const createSession = async ({ client }: Speaker): Promise<string> => {
   throw new Error(`no session was created: ${JSON.stringify(error)}`)
 }
 
-/** A user's message and the whole turn behind it. @returns milliseconds. @throws when OpenCode or the model fails */
+/** Sends a user's message and waits for the whole turn. @returns milliseconds. @throws when OpenCode or the model fails */
 export const speak = async ({ client }: Speaker, id: string, text: string, noReply = false): Promise<number> => {
   const started = performance.now()
   const body = { noReply, parts: [{ type: "text" as const, text }] }
@@ -88,10 +86,14 @@ export const compact = async ({ client }: Speaker, id: string): Promise<void> =>
   if (error) throw new Error(`the compaction of ${id} failed: ${JSON.stringify(error).slice(0, 300)}`)
 }
 
-/** A plugin that loads the bundle's own from the folder that its environment names. */
+/** A plugin that loads the bundle's plugins from the folder in its environment. */
 export const PROBE = `export * from ${JSON.stringify(join(INSIDE, "probe.ts"))}\n`
 
-/** Puts the probe in the place of the bundle's plugins. @returns where they are now, what to tell it, and what it noted */
+/**
+ * Replaces the bundle's plugins with the probe.
+ *
+ * @returns the plugins' new folder, the probe's environment, and its notes
+ */
 export const useProbe = ({ project }: Pick<BenchProject, "project">) => {
   const openCode = join(project.directory, ".opencode")
   const [plugins, file] = [join(openCode, "bundle-plugins"), join(project.home, "notes.jsonl")]
@@ -109,13 +111,17 @@ export const useProbe = ({ project }: Pick<BenchProject, "project">) => {
 const NUMBERS = z.record(z.string(), z.array(z.number()))
 const run = promisify(execFile)
 
-/** The lists of numbers that a program of `inside/` has printed as JSON, by name; an unknown one is empty. */
+/** Lists of numbers by name, printed as JSON by a program of `inside/`; an unknown name gives an empty list. */
 export const readNumbers = (printed: string): ((name: string) => number[]) => {
   const numbers = NUMBERS.parse(JSON.parse(printed))
   return (name) => numbers[name] ?? []
 }
 
-/** Runs a script of `inside/` in a fresh process of OpenCode's own runtime. @throws when it fails or prints anything else */
+/**
+ * Runs a script of `inside/` in a fresh process of OpenCode's runtime.
+ *
+ * @throws when it fails or prints other text
+ */
 export const runInside = async (
   binary: OpenCodeBinary,
   script: string,

@@ -32,11 +32,13 @@ const runCase = async ({ binary }: Context, { bundle, summariser, compactions }:
 
 const NEXT = "Write the CRLF test first."
 const CHECKPOINT = "Checkpoint: the parser is read"
-/** What an agent has to know to begin, and what one has to know besides to go on where another was killed. */
+/** Facts that an agent needs to begin, and those it needs to continue the work of a killed one. */
 const TO_BEGIN = [TASK.title, TASK.specification, TASK.definitionOfDone, BRIEF]
 const TO_GO_ON = [...TO_BEGIN, NEXT, CHECKPOINT]
 
-/** A session with a bare `Task:` line, compacted once and killed in its next turn; then a new one with the line alone. */
+/**
+ * Runs a session with a bare `Task:` line, compacted once and killed in its next turn; then a new session with that line alone.
+ */
 const runBeginnings = async ({ binary, row }: Context, bundle: Case["bundle"]): Promise<void> => {
   let [turns, started] = [0, 0]
   const script: Script = ({ kind, conversation }) => {
@@ -67,12 +69,12 @@ const runBeginnings = async ({ binary, row }: Context, bundle: Case["bundle"]): 
   tell("new session after kill -9", before, TO_GO_ON)
 }
 
-/** What a session is told at its beginning, for plain OpenCode and with Baton. */
+/** Measures the part of the task in a session's first request, for plain OpenCode and with Baton. */
 export const measureBeginnings: Benchmark = async (context) => {
   for (const bundle of BUNDLE_NAMES) await runBeginnings(context, bundle)
 }
 
-/** What is left after many compactions, for plain OpenCode and with Baton. */
+/** Measures the facts left after many compactions, for plain OpenCode and with Baton. */
 export const measureRetentionTable: Benchmark = async (context) => {
   const counts = context.quick ? [1] : COMPACTIONS
   const cases = (["faithful", "careless"] as const).flatMap((summariser) =>
@@ -86,7 +88,7 @@ const SUBJECTS: readonly (readonly [FeatureName | "bundle", readonly FeatureName
   ...FEATURE_NAMES.map((name) => [name, [name]] as const),
 ]
 
-/** What each feature alone, and all of them, add to each kind of request. */
+/** Measures the characters that each feature, and all together, add to each kind of request. */
 export const measureTokens: Benchmark = async ({ binary, quick, row }) => {
   const subjects = quick ? SUBJECTS.slice(0, 1) : SUBJECTS
   const features = [[], ...subjects.map(([, names]) => names)]
@@ -103,7 +105,7 @@ export const measureTokens: Benchmark = async ({ binary, quick, row }) => {
 }
 
 const MOST_CHARACTERS = 12_000
-/** 10 % of the context, with four characters a token. */
+/** 10 % of the context, at four characters per token. */
 const CHARACTERS_PER_CONTEXT_TOKEN = 0.4
 
 const sentences = (characters: number): string => "Keep what is there; change one thing. ".repeat(characters / 38)
@@ -113,7 +115,7 @@ const TASKS = {
   huge: { brief: sentences(30_000), specification: sentences(40_000) },
 }
 
-/** One tool step before each of `compactions` compactions, whatever the size of the context. */
+/** One tool step before each of `compactions` compactions, with any context size. */
 const compactingScript = (compactions: number, context: number): Script => {
   let step = 0
   return ({ kind }) => {
@@ -123,7 +125,7 @@ const compactingScript = (compactions: number, context: number): Script => {
   }
 }
 
-/** Characters of the note that the bundle puts into a turn's request. */
+/** Characters of the note that the bundle adds to a turn's request. */
 const noteLength = ({ messages }: ModelRequest): number => {
   const texts = messages.flatMap(({ content }) =>
     Array.isArray(content) ? content.map((each) => each?.text) : content,
@@ -132,7 +134,7 @@ const noteLength = ({ messages }: ModelRequest): number => {
   return typeof note === "string" ? note.length : 0
 }
 
-/** How many characters the bundle adds to a compaction prompt and to the turn after it. */
+/** Measures the characters that the bundle adds to a compaction prompt and to the next turn. */
 export const measureAdditions: Benchmark = async ({ binary, quick, figure }) => {
   const compactions = quick ? 1 : 5
   const measure = async (context: number, size: keyof typeof TASKS) => {

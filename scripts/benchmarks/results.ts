@@ -3,7 +3,7 @@ import type { Score } from "../../test/support/learning-sets.ts"
 import type { FeatureName, RequestName } from "../../test/support/model/request-scenario.ts"
 import type { OpenCodeBinary } from "../../test/support/opencode/opencode-binary.ts"
 
-/** "" counts something. */
+/** "" is a plain count. */
 export type Unit = "ms" | "µs" | "×" | "characters" | "KB" | "MB" | "%" | ""
 
 /** One measured quantity. `×` is the median of the ratios of n pairs. */
@@ -11,12 +11,12 @@ export type Figure = Record<"n" | "median" | "min" | "max", number> & {
   /** Stable name, for comparing runs. */
   id: string
   what: string
-  /** OpenCode's. */
+  /** OpenCode's version. */
   version: string
   unit: Unit
-  /** The median is promised to stay under this. */
+  /** Promised limit of the median. */
   below?: number
-  /** Bounds between which the true median lies with a confidence of about 95 %; absent for fewer than 6 values. */
+  /** Bounds of the true median at a confidence of about 95 %; absent for fewer than 6 values. */
   low?: number
   high?: number
 }
@@ -27,22 +27,22 @@ type Summariser = "faithful" | "careless"
 type Added = Partial<Record<FeatureName | "bundle", number>>
 type Compared = Record<"compactions" | "facts" | "named" | "start", number>
 
-/** Rows of tables of what is counted, by the name of the table. */
+/** Rows of the tables of counts, by table name. */
 export type Rows = {
-  /** What one run of the retention scenario ended with; `compactions` were asked for, and `compacted` seen. */
+  /** Outcome of one run of the retention scenario; `compactions` were requested, `compacted` happened. */
   retention: { version: string; bundle: Bundle; summariser: Summariser; exitCode: number | null } & Record<
     "compactions" | "compacted" | "factsKept" | "facts" | "turnsKnowingTask" | "turns",
     number
   >
-  /** How much of the task the request that begins a session is told. */
+  /** Parts of the task in a session's first request. */
   beginnings: { version: string; bundle: Bundle; request: Beginning; told: number; parts: number }
-  /** What became of the drafts in a real TUI; one arrives once, whole, right behind what had been typed before. */
+  /** Drafts in a real TUI; `arrived` means once, whole, right after the text typed before. */
   drafts: { version: string } & Record<"busyLoops" | "handoffs" | "arrived" | "lost" | "doubled" | "misplaced", number>
-  /** What the detector makes of one labelled set: see test/support/learning-sets.ts. */
+  /** Scores of the detector on one labelled set: see test/support/learning-sets.ts. */
   detection: { set: string } & Omit<Score, "wrong" | "missed">
-  /** Characters of a request in plain OpenCode, and those more with one feature or all; one not named changes no byte. */
+  /** Characters of a plain OpenCode request, and the difference with one feature or all; a feature not named changes no byte. */
   additions: { version: string; request: RequestName; plain: number; added: Added }
-  /** What a subject came to: facts are kept with the faithful summariser, and the task is named with the careless one. */
+  /** Results of one subject: facts are counted with the faithful summariser, named tasks with the careless one. */
   peers: { version: string; subject: string } & ({ failure: string } | Compared)
 }
 
@@ -52,9 +52,9 @@ export type Measurement = Tables & {
   requirement: RequirementId
   /** ISO 8601, UTC. */
   takenAt: string
-  /** What a reader needs to judge the figures; no host name, no paths. */
+  /** Facts needed to judge the figures; no host name, no paths. */
   machine: { cpu: string; cores: number; memoryGiB: number; system: string }
-  /** Load averages over one minute: above `machine.cores`, the times are taken under pressure. */
+  /** One-minute load averages: above `machine.cores` the machine was overloaded. */
   load: { before: number; after: number }
 }
 
@@ -62,14 +62,14 @@ export type Results = { version: 1; measurements: Record<string, Measurement> }
 
 export type Context = {
   readonly binary: OpenCodeBinary
-  /** Few rounds: to see that it works, not to learn a figure. */
+  /** Few rounds: a functional check, without usable figures. */
   readonly quick: boolean
-  /** Tells the person who waits what happens now. */
+  /** Reports progress to the user. */
   readonly say: (text: string) => void
   /** Adds a figure of this OpenCode; see `toFigure`. */
   readonly figure: (id: string, what: string, unit: Unit, values: readonly number[], below?: number) => void
   readonly row: <Kind extends keyof Rows>(kind: Kind, row: Rows[Kind]) => void
 }
 
-/** Measures one thing on one OpenCode. @throws when that fails: a missing figure is never left out silently */
+/** Measures one thing on one OpenCode. @throws on failure: no figure is left out silently */
 export type Benchmark = (context: Context) => Promise<void>

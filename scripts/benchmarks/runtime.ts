@@ -14,7 +14,7 @@ const CHARACTERS = 1_000_000
 const LOOKUP_MS = 20
 const LEARNINGS = 10_000
 
-/** What one `message.part.delta` costs in OpenCode's runtime. */
+/** Measures one `message.part.delta` in OpenCode's runtime. */
 export const measureEvent: Benchmark = async ({ binary, quick, figure }) => {
   const [calls, rounds] = quick ? [20_000, 2] : [200_000, 20]
   await using opened = await openProject(binary)
@@ -25,7 +25,7 @@ export const measureEvent: Benchmark = async ({ binary, quick, figure }) => {
   figure("event.nothing", "an empty async function beside it", "µs", printed("nothing"))
 }
 
-/** What parsing 1 MB of hostile text costs in OpenCode's runtime; each text in a fresh process, where no code is warm. */
+/** Measures the parsing of 1 MB of hostile text in OpenCode's runtime; each text in a fresh process without warm code. */
 export const measureReferences: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 20
   const parse = async (id: string): Promise<number> =>
@@ -34,14 +34,14 @@ export const measureReferences: Benchmark = async ({ binary, quick, figure }) =>
   for (const [id, of] of HOSTILE_TEXTS) figure(`references.${id}`, `1 MB of ${of}`, "ms", times[id] ?? [], PARSE_MS)
 }
 
-/** What the detector makes of the labelled messages, and what looking up and looking at a message cost in OpenCode's runtime. */
+/** Scores the detector on the labelled messages, and measures a look-up and the check of a message in OpenCode's runtime. */
 export const measureLearning: Benchmark = async ({ binary, quick, figure, row }) => {
   const rounds = quick ? 3 : 30
   const printed = await runInside(binary, "learning-lookup.ts", LEARNINGS, rounds)
   figure("learning.lookup", "a look-up among 10,000 learnings", "ms", printed("lookup"), LOOKUP_MS)
   figure("learning.copy", "reading the copy of 10,000 learnings", "ms", printed("copy"))
   figure("learning.look", "the look at one message", "ms", printed("look"))
-  // OpenCode has no part in it: once is enough.
+  // The detector does not depend on OpenCode: one run is enough.
   for (const set of binary === NEWEST ? LEARNING_SETS : []) {
     const { messages, labels, stored, precision, recall, rightType } = scoreLearningSet(set)
     row("detection", { set, messages, labels, stored, precision, recall, rightType })
@@ -54,11 +54,11 @@ const TO_FILE_MS = 100
 const GROWTH_MB = 10
 const EVENTS_PER_SECOND = 200
 
-/** The 99th of 100. */
+/** The 99th percentile. */
 const p99 = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN
 
-/** What the live state costs OpenCode, how old a statefile is, and whether its writer grows. */
+/** Measures the live state's cost in OpenCode, the delay to the statefile, and the writer's growth. */
 export const measureLiveState: Benchmark = async ({ binary, quick, figure }) => {
   const run = (what: "cost" | "latencies" | "growth", ...args: readonly number[]) =>
     runInside(binary, "live-state-cost.ts", what, mkdtempSync(join(tmpdir(), "live-")), ...args)

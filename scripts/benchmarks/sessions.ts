@@ -11,10 +11,10 @@ import { ROOMY_CONTEXT, seedSession, stepScript } from "./stored-messages.ts"
 const HOOK_MS = 25
 const HOOK_RATIO = 2
 const SIZES = [10, 1_000, 10_000]
-/** What OpenCode and the bundle still do after a turn or a compaction must not fall into the next. */
+/** Lets work after a turn or a compaction end before the next one is measured. */
 const SETTLE_MS = 500
 
-/** The compacting hook in a real `opencode serve`, on sessions of 10, 1,000 and 10,000 messages. */
+/** Measures the compacting hook in a real `opencode serve`, on sessions of 10, 1,000 and 10,000 messages. */
 export const measureHook: Benchmark = async ({ binary, quick, say, figure }) => {
   const [firsts, rounds, ledgerRounds] = quick ? [1, 2, 1] : [3, 20, 10]
   await using opened = await openProject(binary, stepScript, { context: ROOMY_CONTEXT })
@@ -47,7 +47,7 @@ export const measureHook: Benchmark = async ({ binary, quick, say, figure }) => 
         sessions.get(size)?.push(id)
       }
     say(`the first compaction of ${firsts} sessions of each of ${SIZES.length} sizes, and ${rounds} later ones`)
-    // One before the clock counts: it loads zod and warms the code.
+    // Not measured: loads zod and warms up the code.
     await timed(server, 10)
     const first = await times(server, firsts, (round) => round + 1)
     await times(server, 1)
@@ -66,12 +66,12 @@ const READ = "READ-THE-OLD-ONE"
 const reading = handoffScript({ prompt: "", files: [] })
 const script: Script = (request) => (request.conversation.includes(READ) ? reading(request) : stepScript(request))
 
-/** read_session in a real `opencode serve`: the newest 100 messages of a session of 100 and of one of 10,000. */
+/** Measures read_session in a real `opencode serve`: the newest 100 messages of a session of 100 and of one of 10,000. */
 export const measureTranscript: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 20
   await using opened = await openProject(binary, script, { context: ROOMY_CONTEXT })
   const probe = useProbe(opened)
-  /** Has a new session that continues `sessionID` read it. @returns what the tool noted */
+  /** Lets a new session that continues `sessionID` read it. @returns the tool's note */
   const read = async (server: TestServer, sessionID: string) => {
     await wait(SETTLE_MS)
     const reader = await createSession(server)
@@ -84,14 +84,14 @@ export const measureTranscript: Benchmark = async ({ binary, quick, figure }) =>
     await using server = await openServer(opened, probe.environment)
     const short = await seedSession(server, opened.project, 100)
     const long = await seedSession(server, opened.project, 10_000)
-    // One before the clock counts: it loads the feature and zod.
+    // Not measured: loads the feature and zod.
     await read(server, short)
     const msOf = (id: string) => async () => (await read(server, id)).ms
     return { short, long, times: await interleave({ short: msOf(short), long: msOf(long) }, rounds) }
   }
   const { short, long, times } = await measureTimes()
   await using server = await openServer(opened, { ...probe.environment, BATON_BENCH_READS: String(rounds) })
-  // The long one first: what a process needs for its first read is counted where the promise is.
+  // The long session first: the promised figure then includes the memory of a process's first read.
   const ofLong = await read(server, long)
   const ofShort = await read(server, short)
   const memory = (size: string) => `memory for reading 100 of ${size} messages, at its highest`

@@ -12,17 +12,17 @@ import type { Benchmark, Context, Unit } from "./results.ts"
 import { openStoredMessages, ROOMY_CONTEXT } from "./stored-messages.ts"
 
 const WHOLE = { compactions: 500, directories: 20, each: 10 }
-/** Each message of a session lengthens every later turn of plain OpenCode on 1.2.15: the whole would take hours there. */
+/** On 1.2.15 each message of a session slows later turns of plain OpenCode: the full run would take hours. */
 const SHORT = { compactions: 60, directories: 2, each: 3 }
 const QUICK = { compactions: 20, directories: 3, each: 2 }
 const RATIO = 1.5
-/** On a busy machine the bundle leaves a ledger that did not answer alone for a while. */
+/** On a busy machine the bundle stops calling a ledger that timed out for a while. */
 const QUIET_DEADLINE_MS = 300_000
 
-/** The bundle's part of OpenCode's process, and what it has on disk, in KB. */
+/** The bundle's part of OpenCode's process, and its files on disk, in KB. */
 type Look = Sample & Record<"journals" | "statefiles" | "state" | "ledger", number>
 
-/** With what may be gained in 100 compactions of a session, and what may be left of a server's sessions when all are deleted. */
+/** `gain` is the limit per 100 compactions of a session, `left` the limit after all sessions of a server are deleted. */
 const QUANTITIES: readonly (readonly [key: keyof Look, what: string, unit: Unit, gain?: number, left?: number])[] = [
   ["heapMB", "heap", "MB", 1, 10],
   ["residentMB", "resident memory", "MB"],
@@ -38,7 +38,7 @@ const QUANTITIES: readonly (readonly [key: keyof Look, what: string, unit: Unit,
 
 const OPTIONS = { config: { snapshot: false }, context: ROOMY_CONTEXT }
 
-/** One of two servers that do the same, with the bundle and without it. */
+/** Starts one of two servers that do the same work, with the bundle or without it. */
 const openArm = async ({ binary }: Context, script: Script, context: number, isWithBundle: boolean) => {
   const opened = await openProject(binary, script, { ...OPTIONS, context })
   const probe = useProbe(opened)
@@ -71,7 +71,7 @@ const filesBelow = (folder: string): { path: string; kilobytes: number }[] =>
     return stats?.isFile() ? [{ path: join(folder, name), kilobytes: stats.size / 1_000 }] : []
   })
 
-/** Looks when what these directories have recorded is in the ledger, so that no program runs for it any more. */
+/** Takes a sample after all records of these directories are in the ledger, so that no program runs for it any more. */
 const lookAt = async (
   arms: Pair<Arm>,
   directories: readonly string[],
@@ -95,16 +95,16 @@ const lookAt = async (
 
 const CONTEXT_TOKENS = 200_000
 const SAMPLE_EVERY = 10
-/** A user's message, a tool's step, and the last words; twelve such turns are stored before each round. */
+/** The user's message, a tool step, and the final answer; twelve such turns are stored before each round. */
 const TURN_MESSAGES = 3
-/** From the first round on, so that what learning loads is there at the first sample. */
+/** Starts with the first round, so that the first sample includes the code that learning loads. */
 const LEARNS_EVERY = 50
 
 const longScript: Script = ({ kind, index, conversation }) => {
   if (kind === "compaction") return { text: `## Done\n- Round ${index} is done.\n\n## Next\n- Go on.\n` }
   const last = conversation.slice(conversation.lastIndexOf("[user]"))
   const step = { tool: "read", input: { filePath: "README.md" } }
-  // The step fills the context, and OpenCode compacts behind it.
+  // The step fills the context, and OpenCode compacts after it.
   if (last.includes("Fill the context.")) return { ...step, promptTokens: CONTEXT_TOKENS }
   return last.includes("a step") && !last.includes("[tool]") ? step : { text: "It is done." }
 }
@@ -124,13 +124,13 @@ const openSession = async ({ project, server, addTask }: Arm) => {
       const work = isTaught ? `No, use ${round} spaces instead of tabs in file ${round}.` : `Go on with round ${round}.`
       return speak(server, id, `${work} Fill the context.`)
     },
-    // A compaction that could not be recorded at once is recorded by the turn after it.
+    // A compaction that could not be recorded at once is recorded by the next turn.
     lookBack: (round: number): Promise<number> => speak(server, id, `Look back at round ${round}.`),
     recorded: (): number => (existsSync(journal) ? JSON.parse(readFileSync(journal, "utf8")).count : 0),
   }
 }
 
-/** One session through many compactions, about 40 messages to each, with the bundle and without it side by side. */
+/** Measures one session through many compactions, about 40 messages each, with and without the bundle side by side. */
 const measureSession = async (context: Context, compactions: number): Promise<void> => {
   const { figure } = context
   await using without = await openArm(context, longScript, CONTEXT_TOKENS, false)
@@ -153,7 +153,7 @@ const measureSession = async (context: Context, compactions: number): Promise<vo
   const tenth = (count: number): number => Math.max(1, Math.floor(count / 10))
   const ratio = (id: string, what: string, values: readonly number[], below?: number): void => {
     const count = tenth(values.length)
-    // What is added may be less than nothing on a busy machine.
+    // The difference may be negative on a busy machine.
     const ratios = pairRatios(
       values.slice(0, count).map((value) => Math.max(value, 1)),
       values.slice(-count),
@@ -178,17 +178,16 @@ const measureSession = async (context: Context, compactions: number): Promise<vo
   }
 }
 
-/** Directories whose agents may pass work over. */
+/** Number of directories whose agents may pass work over. */
 const PASSING = 4
-/** In the first all code is loaded; connections to the model are still opened in the second, and kept by OpenCode's runtime. */
+/** The first loads all code; the second still opens connections to the model, which OpenCode's runtime keeps. */
 const WARM_UPS = 2
 const REVIEW = { subagent: "audit", objective: "REVIEW-THIS please", reason: "review" }
 const REVIEWED = { status: "completed", decision: "approved", summary: "It is right." }
-/** What some sessions do between their turn and their compaction. */
 const TAUGHT = "No, use tabs instead of spaces in the formatter."
 const EXTRAS = [TAUGHT, "/handoff", "Read NEWEST.", "DELEGATE the review.", "Take a step."]
 
-/** An agent that does what the newest message of its session says; a reviewer returns at once. */
+/** An agent that follows the newest message of its session; a reviewer returns at once. */
 const manyScript: Script = ({ kind, conversation, tools }): ModelReply => {
   if (kind === "compaction") return { text: "Something was done." }
   const last = conversation.slice(conversation.lastIndexOf("[user]"))
@@ -203,10 +202,10 @@ const manyScript: Script = ({ kind, conversation, tools }): ModelReply => {
   return last.includes("a step") ? offered("read", { filePath: "README.md" }) : { text: "It is done." }
 }
 
-/** @returns as many directories of one server, the arm's own project the first; each a repository, and a project for OpenCode */
+/** @returns directories of one server, the arm's own project first; each is a repository and a project for OpenCode */
 const openDirectories = async (arm: Arm, count: number) => {
   const [taskID, { binary, model, project: first }] = [await arm.addTask(), arm]
-  // Those beside the first go with the folder in which the benchmarks live.
+  // The other directories are removed with the benchmarks' folder.
   const more = { ...OPTIONS, binary, modelURL: model.url, home: first.home, bundle: "none" } as const
   return Array.from({ length: count }, (_, index) => {
     const project = index === 0 ? first : createTestProject(more)
@@ -216,7 +215,7 @@ const openDirectories = async (arm: Arm, count: number) => {
     let newest = ""
     return {
       path: project.directory,
-      /** A new session with a turn and a compaction, and between them with what some do and others do not. */
+      /** Creates a session with a turn, the extras in between, and a compaction. */
       work: async (number: number, extras: readonly string[]): Promise<void> => {
         const id = await createSession({ client })
         const words = `Begin with ${number}.`
@@ -239,7 +238,7 @@ const openDirectories = async (arm: Arm, count: number) => {
 }
 type Directory = Awaited<ReturnType<typeof openDirectories>>[number]
 
-/** One server, ever more sessions in each of its directories, then none; with the bundle and without it side by side. */
+/** Measures one server with more and more sessions in each directory, then none; with and without the bundle side by side. */
 const measureServer = async (context: Context, directories: number, each: number): Promise<void> => {
   const { figure } = context
   await using without = await openArm(context, manyScript, ROOMY_CONTEXT, false)
@@ -272,7 +271,7 @@ const measureServer = async (context: Context, directories: number, each: number
     figure(`soak.disposed.${key}`, `one server, there after dispose: ${what}`, "", [disposed[key]])
 }
 
-/** What stays flat: one session through hundreds of compactions, and a server with hundreds of sessions. */
+/** Measures growth: one session through hundreds of compactions, and a server with hundreds of sessions. */
 export const measureSoak: Benchmark = async (context) => {
   const { compactions, directories, each } = context.quick ? QUICK : context.binary === NEWEST ? WHOLE : SHORT
   context.say(`one session through ${compactions} compactions`)

@@ -6,18 +6,18 @@ import type { TestProject } from "../../test/support/opencode/test-project.ts"
 import { createSession, speak } from "./project.ts"
 
 const BUSY_MS = 10_000
-/** How many are stored for the same millisecond. */
+/** Number of messages stored for the same millisecond. */
 const AT_ONCE = 36
 
-/** An id that sorts by time as OpenCode's own do: twelve hex digits of it, and fourteen characters that tell it from others. */
+/** An id that sorts by time like OpenCode's: twelve hex digits of the time, and fourteen characters that make it unique. */
 const idAt = (prefix: "msg" | "prt", atMs: number, counter: number, sessionID: string, part = 0): string => {
   const time = (BigInt(atMs) * 0x1000n + BigInt(counter)) & 0xffff_ffff_ffffn
   return `${prefix}_${time.toString(16).padStart(12, "0")}${part.toString(36).padStart(2, "0")}${sessionID.slice(-12)}`
 }
 
 /**
- * OpenCode's own database, in which the first turn of a session, of `length` messages, is repeated: a long conversation in the
- * time of a short one. No hook runs for what is stored so; it is there whenever the session is read.
+ * Repeats a session's first turn, of `length` messages, in OpenCode's own database, to create a long conversation quickly. No
+ * hook runs for these messages; every read of the session sees them.
  */
 export const openStoredMessages = ({ environment }: TestProject, sessionID: string, length: number) => {
   const database = new Database(join(environment.XDG_DATA_HOME ?? "", "opencode", "opencode.db"))
@@ -56,7 +56,7 @@ export const openStoredMessages = ({ environment }: TestProject, sessionID: stri
 
   return {
     count: (): number => extent.get(sessionID)?.total ?? 0,
-    /** Resolves when the clock is past the newest of them: what OpenCode makes next is newer. */
+    /** Resolves when the clock is past the newest of them, so that OpenCode's next message is newer. */
     append: async (count: number): Promise<void> => {
       const from = (extent.get(sessionID)?.newest ?? 0) + 1
       store.immediate(count, from)
@@ -66,17 +66,17 @@ export const openStoredMessages = ({ environment }: TestProject, sessionID: stri
   }
 }
 
-/** Room for 10,000 messages and more, so that nothing compacts by itself. */
+/** Room for 10,000 messages and more, so that no automatic compaction occurs. */
 export const ROOMY_CONTEXT = 20_000_000
 
-/** Any session: one tool step, a reply, and a summary when asked for one. */
+/** A script for any session: one tool step, a reply, and a summary on request. */
 export const stepScript: Script = ({ kind, conversation }) => {
   if (kind === "compaction") return { text: "## Done\n- The parser reads CRLF.\n\n## Next\n- Run the tests.\n" }
   if (!conversation.includes("echo step")) return { tool: "bash", input: { command: "echo step" } }
   return { text: "The step is done. ".repeat(20) }
 }
 
-/** A session of `count` messages: a real turn with a model that follows `stepScript`, repeated. @returns its id */
+/** Creates a session of `count` messages: a real turn with a model that follows `stepScript`, repeated. @returns its id */
 export const seedSession = async (server: TestServer, project: TestProject, count: number): Promise<string> => {
   const id = await createSession(server)
   await speak(server, id, "Take a step.")

@@ -8,13 +8,13 @@ import { isTmuxHere, startTui, type TestTerminal } from "../../test/support/open
 import { type BenchProject, openProject } from "./project.ts"
 import type { Benchmark, Context } from "./results.ts"
 
-/** A person looks at the prompt before sending it, but not for ever. */
+/** A user reads the draft before sending it, within this time. */
 const DRAFT_DEADLINE_MS = 15_000
 const REQUEST_DEADLINE_MS = 20_000
 
 type Fate = "arrived" | "lost" | "doubled" | "misplaced"
 
-/** What became of a draft, by the model's conversation when it was sent; `mark` stands in this draft once and in no other. */
+/** Judges a draft by the model's conversation after it was sent; `mark` occurs once in this draft and in no other. */
 const judge = (conversation: string | undefined, typed: string, draft: string, mark: string): Fate => {
   const marks = (conversation ?? "").split(mark).length - 1
   if (marks === 0) return "lost"
@@ -40,14 +40,14 @@ type Agent = ReturnType<typeof createAgent>
 
 const orUndefined = <T>(waiting: Promise<T>): Promise<T | undefined> => waiting.catch(() => undefined)
 
-/** One `/handoff` in the session that the TUI shows, up to the answer to the draft in the next session. */
+/** One `/handoff` in the TUI's session, up to the answer to the draft in the next session. */
 const handOver = async ({ model, project }: BenchProject, agent: Agent, tui: TestTerminal, index: number) => {
   const [mark, typed, goal] = [`DRAFT-${index}.`, `TYPED-${index} `, `Goal ${index}.`]
   const requested = (what: string, test: (conversation: string) => boolean): Promise<ModelRequest> => {
     const find = () => model.received("turn").findLast(({ conversation }) => test(conversation))
     return eventually(what, find, REQUEST_DEADLINE_MS)
   }
-  // The prompt shows the end of a long draft, where the files stand that are not committed.
+  // The prompt shows the end of a long draft, with the files that are not committed.
   const endOfDraft = `end-of-${index}.md`
   project.write(endOfDraft, "")
   try {
@@ -72,7 +72,7 @@ const handOver = async ({ model, project }: BenchProject, agent: Agent, tui: Tes
   }
 }
 
-/** Handoff after handoff in one TUI; after a draft that did not arrive it is another, so that the next begins afresh. */
+/** Repeats the handoff in one TUI; after a draft that did not arrive a new TUI is started. */
 const runSeries = async ({ binary, row }: Context, handoffs: number, busyLoops: number): Promise<void> => {
   const agent = createAgent()
   await using opened = await openProject(binary, agent.script)
@@ -93,7 +93,7 @@ const runSeries = async ({ binary, row }: Context, handoffs: number, busyLoops: 
       await tui.stop()
     }
   }
-  // Each ends by itself when we are gone.
+  // Each ends by itself after this process has ended.
   const loops = Array.from({ length: busyLoops }, () => spawn("sh", ["-c", "while kill -0 $PPID; do :; done"]))
   try {
     for (let done = 0; done < handoffs; ) done = await runTui(done)
@@ -103,7 +103,6 @@ const runSeries = async ({ binary, row }: Context, handoffs: number, busyLoops: 
   row("drafts", { version: binary.version, busyLoops, handoffs, ...fates })
 }
 
-/** What becomes of drafts in the real TUI. */
 export const measureTuiDrafts: Benchmark = async (context) => {
   if (!isTmuxHere()) throw new Error("tmux is not on this machine, and the TUI needs a terminal: install tmux")
   const [idle, busy] = context.quick ? [2, 1] : [30, 20]

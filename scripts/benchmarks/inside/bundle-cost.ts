@@ -1,7 +1,7 @@
 /**
- * `bundle-cost.ts PLUGINS_FOLDER PROJECT CALLS ROUNDS`: prints what the bundle costs this fresh process: in ms its load, the
- * first message of a session that was there before (one that begins here loads less), and zod; and in µs a call, in rounds of
- * so many, a token delta and an empty async function beside it, in turn.
+ * `bundle-cost.ts PLUGINS_FOLDER PROJECT CALLS ROUNDS`: prints costs of the bundle in this fresh process. In ms: its load, the
+ * first message of an existing session (a new session loads less), and zod. In µs per call, alternating in rounds of CALLS: a
+ * token delta, and an empty async function for comparison.
  */
 import { interleave } from "../measure.ts"
 import { fakeInput, loadBundle } from "./load-bundle.ts"
@@ -10,7 +10,7 @@ type EventHook = (input: { event: unknown }) => Promise<void>
 type MessageHook = (input: { sessionID: string }, output: { message: object; parts: object[] }) => Promise<void>
 
 const [folder = "", project = "", calls = "0", rounds = "0"] = process.argv.slice(2)
-// OpenCode has loaded these itself by the time it loads plugins.
+// OpenCode has loaded these modules before it loads plugins.
 for (const name of ["child_process", "crypto", "fs", "fs/promises", "os", "stream", "url"]) await import(`node:${name}`)
 const { ms, hooks } = await loadBundle(folder, fakeInput(project))
 
@@ -45,7 +45,7 @@ const microsecondsPerCall = async (listeners: readonly EventHook[]): Promise<num
   return ((performance.now() - started) * 1_000) / Number(calls)
 }
 const subjects = { delta: () => microsecondsPerCall(handlers), nothing: () => microsecondsPerCall([async () => {}]) }
-// The first round warms the code.
+// The first round warms up the code.
 if (Number(rounds) > 0) await interleave(subjects, 1)
 const { delta, nothing } = await interleave(subjects, Number(rounds))
 console.log(JSON.stringify({ load: [ms], message: [message], zod: [zod], delta, nothing }))

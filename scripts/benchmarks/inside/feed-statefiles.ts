@@ -1,6 +1,6 @@
 /**
- * feed-statefiles.ts FOLDER AGENTS PATCHES_PER_SECOND TASK,TASK,…: writes what as many agents' writers would write, until it is
- * ended. All are busy and idle in turn, ask, and are compacted; agent 0's name has the time at which its file was written.
+ * feed-statefiles.ts FOLDER AGENTS PATCHES_PER_SECOND TASK,TASK,…: writes the statefiles of as many agents until it is killed.
+ * All agents are busy and idle in turn, ask, and are compacted; agent 0's name holds the time of its file's write.
  */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -41,7 +41,7 @@ const write = (agent: number, patches: number): void => {
 }
 
 for (let agent = 0; agent < Number(agents); agent++) {
-  // Not all at the same moment, and not all at the same point of a turn.
+  // Spreads the agents over time and over the phases of a turn.
   let patches = agent * 7
   setTimeout(() => setInterval(() => write(agent, patches++), 1_000 / Number(rate)), agent)
 }

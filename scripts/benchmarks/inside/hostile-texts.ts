@@ -1,10 +1,10 @@
 /**
- * Texts that a parser of file references has to get through in a time that grows with their length alone. As a program,
- * `hostile-texts.ts ID CHARACTERS` prints what parsing one of them costs in this fresh process, in ms.
+ * Texts that a parser of file references must parse in time linear in their length. As a program, `hostile-texts.ts ID
+ * CHARACTERS` prints the time to parse one of them in this fresh process, in ms.
  */
 import { parseReferences } from "../../../.opencode/baton/handoff/references.ts"
 
-/** A text of at least so many characters, all of them ASCII. */
+/** Makes an ASCII text of at least this length. */
 type Make = (characters: number) => string
 
 const repeated =
@@ -23,7 +23,7 @@ const joined =
     return parts.join("")
   }
 
-/** Runs of one backtick, of two, of three …: none of them closes another. */
+/** Runs of one backtick, of two, of three …: no run closes another. */
 const growingRun = (length: number): string => `${"`".repeat(length)} @a `
 
 const sentence = (index: number): string =>

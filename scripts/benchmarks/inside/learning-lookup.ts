@@ -1,4 +1,7 @@
-/** `learning-lookup.ts LEARNINGS ROUNDS`: prints what a look-up among so many costs, in ms, reading their copy, and the look at a message. */
+/**
+ * `learning-lookup.ts LEARNINGS ROUNDS`: prints in ms the time of a look-up among so many learnings, of reading their copy, and
+ * of checking one message.
+ */
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
 import { type KnownLearning, LEARNING_TYPES, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
 import { chooseLearnings, renderLearnings } from "../../../.opencode/baton/learning/recall.ts"

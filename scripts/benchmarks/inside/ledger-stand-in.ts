@@ -13,8 +13,8 @@ const TASK = {
 }
 
 /**
- * A shell in which `prog` answers at once and without a process, by the arguments that the bundle's runner hands it in one
- * array; everything else runs. What is left of a hook's time is the hook's own.
+ * A shell in which `prog` answers at once and without a process, so that the rest of a hook's time is its own. It recognises
+ * `prog` by the arguments, which the bundle's runner passes as one array; other commands run.
  */
 export const withLedgerStandIn = (shell: Shell): Shell => {
   const run = (strings: TemplateStringsArray, ...values: Parameters<Shell>[1][]): unknown => {

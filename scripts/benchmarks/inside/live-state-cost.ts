@@ -1,8 +1,10 @@
 /**
- * `live-state-cost.ts cost FOLDER EVENTS ROUNDS`: what an event costs OpenCode's process in µs, up to the bytes in the writer's
- * pipe, and one that changes nothing. `… latencies FOLDER EVENTS PER_SECOND`: for each event at that pace to an embedded writer,
- * the ms until a reader who looks each millisecond saw it or a newer one in the statefile. `… growth FOLDER PATCHES`: by how many
- * MB a writer that is sent so many as fast as it reads is larger after all of them than after a tenth (Linux's `/proc`).
+ * `live-state-cost.ts cost FOLDER EVENTS ROUNDS`: µs per event in OpenCode's process, up to the bytes in the writer's pipe, and
+ * per event without a change.
+ * `… latencies FOLDER EVENTS PER_SECOND`: for each event to an embedded writer, the ms until a reader that polls each millisecond
+ * saw it or a newer one in the statefile.
+ * `… growth FOLDER PATCHES`: MB by which a writer at full speed is larger after all patches than after a tenth of them (Linux's
+ * `/proc`).
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -39,7 +41,7 @@ const openWriter = (command: WriterCommand, snapshot: () => StreamLine) => {
   return writer
 }
 
-/** As many as a pipe holds; what is in it is read before the next, outside of the time. */
+/** Fits into a pipe, which is emptied before the next batch, outside of the measured time. */
 const BATCH = 50
 type Event = { type: string; properties: object }
 const sessionID = "ses_bench"
@@ -77,7 +79,7 @@ const measureCost = async (events: number, rounds: number) => {
     throw new Error(`expected ${expected} lines, published ${published - before}`)
   }
   const subjects = { published: costOf(BUSY, ENDED, events), ignored: costOf(IDLE, MESSAGE, 0) }
-  // The first round warms the code.
+  // The first round warms up the code.
   await interleave(subjects, 1)
   return interleave(subjects, rounds)
 }

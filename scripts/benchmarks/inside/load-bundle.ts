@@ -4,7 +4,11 @@ import type { Hooks, Plugin, PluginInput } from "@opencode-ai/plugin"
 
 const isPlugin = (value: unknown): value is Plugin => typeof value === "function"
 
-/** Loads every plugin of a folder, one after the other. @returns ms from the first import to the last init, and the hooks */
+/**
+ * Loads every plugin of a folder, one after the other.
+ *
+ * @returns ms from the first import to the last init, and the hooks
+ */
 export const loadBundle = async (folder: string, input: PluginInput): Promise<{ ms: number; hooks: Hooks[] }> => {
   const files = readdirSync(folder).sort()
   const hooks: Hooks[] = []
@@ -16,7 +20,7 @@ export const loadBundle = async (folder: string, input: PluginInput): Promise<{ 
   return { ms: performance.now() - started, hooks }
 }
 
-/** A plugin's input with a client that answers at once and with nothing; the real one needs a server. */
+/** A plugin's input with a client that answers at once with empty data; the real client needs a server. */
 export const fakeInput = (directory: string): PluginInput => {
   const answer = async () => ({ data: undefined })
   const group = new Proxy({}, { get: () => answer })

@@ -1,8 +1,8 @@
 import type { Plugin } from "@opencode-ai/plugin"
 
 /**
- * The least that a tool does to have another agent work: a child session, one prompt, its last words. The child has a tool to
- * call as well, so that both ways ask the model as often.
+ * The minimal tool that delegates work: a child session, one prompt, its last message. The child has a tool to call too, so that
+ * both ways make equally many requests.
  */
 export const PlainChild: Plugin = async ({ client }) => {
   const child = (description: string, work: string) => ({

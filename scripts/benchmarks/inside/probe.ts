@@ -4,10 +4,10 @@ import { withLedgerStandIn } from "./ledger-stand-in.ts"
 import { loadBundle } from "./load-bundle.ts"
 import { memoryPeak, residentMemory } from "./process-memory.ts"
 
-/** A line of the file of notes: one JSON document. */
+/** A line of the notes file: one JSON document. */
 export type Note =
   | { kind: "load"; ms: number }
-  /** `prompt` and `block` are characters: of the prompt that replaced OpenCode's, and of the task block and facts in it. */
+  /** `prompt` and `block` are characters: of the prompt that replaced OpenCode's, and of its task block with the facts. */
   | { kind: "compacting"; sessionID: string; ms: number; prompt: number; block: number }
   | { kind: "read_session"; reader: string; ms: number; peaksMB: number[]; keptMB: number; footer: string }
 
@@ -19,20 +19,22 @@ const READ_TOOL = "read_session"
 const MEGA = 1e6
 
 const {
-  /** Where the bundle's own plugins are; without it there are none. */
+  /** Folder of the bundle's plugins; without it no plugin is loaded. */
   BATON_BENCH_PLUGINS: folder,
   BATON_BENCH_NOTES: file = "",
-  /** Where to say the address at which samples can be had; without it there are none. */
+  /** File for the address that serves samples; without it there are none. */
   BATON_BENCH_SAMPLES: samples,
-  /** "stand-in" has prog answer in this process. */
+  /** "stand-in" makes prog answer in this process. */
   BATON_BENCH_LEDGER: ledger,
-  /** How often a call of read_session reads before the time is taken, to note what memory each of them takes. */
+  /** Number of untimed reads in a call of read_session, each with its memory noted. */
   BATON_BENCH_READS: memoryReads = "0",
 } = process.env
 
 const note = (noted: Note): void => appendFileSync(file, `${JSON.stringify(noted)}\n`)
 
-/** Of the plugin that writes the prompt, the first to have the hook; in place, since a copy would ask for the tools at once. */
+/**
+ * Times the first plugin with the hook, the one that writes the prompt. In place, since a copy would create the tools at once.
+ */
 const timeCompacting = (all: readonly Hooks[]): void => {
   const hooks = all.find((each) => each[COMPACTING])
   const compacting = hooks?.[COMPACTING]
@@ -62,7 +64,7 @@ const timedReading = ({ execute, ...rest }: ToolDefinition): ToolDefinition => (
   },
 })
 
-/** The tools are made when OpenCode first asks for them, and no earlier. */
+/** Tools are created only at OpenCode's first request. */
 const timeReading = (hooks: Hooks): Hooks => {
   if (!("tool" in hooks)) return hooks
   const make = (): Hooks["tool"] => {
@@ -73,7 +75,7 @@ const timeReading = (hooks: Hooks): Hooks => {
 }
 
 const loaded: Hooks[] = []
-/** All plugins of one instance are handed the same client. */
+/** All plugins of one instance get the same client. */
 const byClient = new WeakMap<object, Promise<Hooks[]>>()
 
 const load = async (input: PluginInput): Promise<Hooks[]> => {
@@ -87,7 +89,7 @@ const load = async (input: PluginInput): Promise<Hooks[]> => {
   return timed
 }
 
-/** One of the bundle's plugins; whichever OpenCode asks first loads all of them. */
+/** One of the bundle's plugins; the first one that OpenCode loads loads all of them. */
 const own =
   (index: number): Plugin =>
   async (input) => {
@@ -114,7 +116,7 @@ const takeSample = async (): Promise<Sample> => {
     collections: (objectTypeCounts.Map ?? 0) + (objectTypeCounts.Set ?? 0),
     descriptors: readdirSync("/proc/self/fd").length,
     children: children.length,
-    // A timer that is over may still be held; the runtime protects those that wait.
+    // A finished timer may still be on the heap; the runtime protects only pending timers.
     timers: protectedObjectTypeCounts.Timeout ?? 0,
   }
 }
@@ -123,7 +125,7 @@ if (samples !== undefined) {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    // A collection may take longer than the ten seconds after which Bun hangs up.
+    // A collection may take longer than ten seconds, Bun's default timeout.
     idleTimeout: 0,
     fetch: async ({ url }) => {
       if (new URL(url).pathname === "/dispose") for (const hooks of loaded.splice(0)) await hooks.dispose?.()

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 
 const KIB_IN_MB = 1_000 / 1.024
-/** Bun gives its free memory back when it has nothing to do. */
+/** Bun returns its free memory when idle. */
 const SHRINK_MS = 300
 
 const megabytes = (field: "VmRSS" | "VmHWM", pid: number | "self"): number => {
@@ -13,8 +13,8 @@ const megabytes = (field: "VmRSS" | "VmHWM", pid: number | "self"): number => {
 export const residentMB = (pid: number | undefined): number => megabytes("VmRSS", pid ?? -1)
 
 /**
- * What is resident of this one once its garbage is collected and the free memory given back: memory that was kept for later
- * use would hide what is taken next (15 MB of garbage showed as 0.4 MB).
+ * Resident memory of this process after garbage collection and the return of free memory. Kept free memory would hide later
+ * allocations (15 MB of garbage showed as 0.4 MB).
  */
 export const residentMemory = async (): Promise<number> => {
   Bun.gc(true)
@@ -23,10 +23,10 @@ export const residentMemory = async (): Promise<number> => {
   return megabytes("VmRSS", "self")
 }
 
-/** By how much the resident memory of this process rises at its highest while `work` runs, garbage included, in MB. */
+/** Highest rise of this process's resident memory while `work` runs, garbage included, in MB. */
 export const memoryPeak = async (work: () => Promise<unknown>): Promise<number> => {
   const before = await residentMemory()
-  // Sets the highest resident memory back to the present one (proc(5)).
+  // Resets the highest resident memory to the present value (proc(5)).
   writeFileSync("/proc/self/clear_refs", "5")
   await work()
   return megabytes("VmHWM", "self") - before

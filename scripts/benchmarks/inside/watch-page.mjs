@@ -1,7 +1,7 @@
 /**
- * watch-page.mjs CHROMIUM URL WINDOWS WINDOW_MS: opens the page in headless Chromium and prints how long things took there, in
- * ms: `paint` from the writing of agent 0's file to the frame after it was shown, `key` from a key to the frame after it,
- * `longest` the longest task of each window (0: none took 50). On Node: Bun cannot yet speak to the browser over its pipes.
+ * watch-page.mjs CHROMIUM URL WINDOWS WINDOW_MS: opens the page in headless Chromium and prints times in ms: `paint` from the
+ * write of agent 0's file to the frame after it was shown, `key` from a key to the frame after it, `longest` the longest task of
+ * each window (0: none took 50). On Node, since Bun cannot speak to the browser over pipes yet.
  */
 import { chromium } from "playwright-core"
 
