@@ -3,7 +3,7 @@ import { dirname, join } from "node:path"
 import type { Place } from "./place.ts"
 import { testCount } from "./slug-project.ts"
 
-/** What `opencode run --format json` tells of an agent, as far as the demo shows it; of a tool, its label. */
+/** The parts of `opencode run --format json` that the demo shows; for a tool, `text` is its label. */
 export type AgentEvent = { kind: "tool" | "compacted" | "text" | "error"; sessionID: string; text: string }
 
 const LABEL_CHARACTERS = 44
@@ -18,7 +18,7 @@ const shorten = (text: string): string => {
   return line.length > LABEL_CHARACTERS ? `${line.slice(0, LABEL_CHARACTERS - 1).trimEnd()}…` : line
 }
 
-/** `prog log ts-1a2b3c 'State: orient'` reads as `prog log`: the task is the same throughout, the text is shown later. */
+/** `prog log ts-1a2b3c 'State: orient'` is shown as `prog log`: the task is the same throughout, and the text is shown later. */
 const shortCommand = (command: string): string =>
   shorten(
     command
@@ -52,7 +52,7 @@ const parseLine = (line: string): unknown => {
   try {
     return JSON.parse(line)
   } catch {
-    // OpenCode prints other lines, too.
+    // OpenCode also prints lines that are not JSON.
     return undefined
   }
 }
@@ -78,7 +78,7 @@ export const parseAgentEvent = (line: string): AgentEvent | undefined => {
   }
 }
 
-/** `opencode run`, the message on stdin as a user's shell would pipe it, each step shown as it comes; `crash` kills it. */
+/** `opencode run` with the message on stdin, as from a user's shell; each step is shown as it happens. `crash` kills it. */
 export const runAgent = async (
   { options, openCode }: Place,
   message: string,
@@ -101,14 +101,14 @@ export const runAgent = async (
       show(event)
     },
   })
-  // What OpenCode says went wrong, if anything.
+  // OpenCode's own error message, if any.
   error ||= exitCode === 0 ? "" : stderr.trim().slice(-500)
   return { exitCode, sessionID, lastText, error, seconds: (performance.now() - startedAt) / 1_000 }
 }
 
 export type AgentRun = Awaited<ReturnType<typeof runAgent>>
 
-/** Our own binary's version stands in its package; a foreign one is asked. */
+/** The bundled binary's version is in its package; another binary is asked. */
 export const openCodeVersion = async ({ options: { opencode, runtime }, openCode }: Place): Promise<string> => {
   if (opencode === runtime)
     return textOf(field(parseLine(readFileSync(join(dirname(dirname(opencode)), "package.json"), "utf8")), "version"))
@@ -117,7 +117,7 @@ export const openCodeVersion = async ({ options: { opencode, runtime }, openCode
   return stdout.trim()
 }
 
-/** How often OpenCode itself says that a session was compacted, from its own export of the session. */
+/** Counts the session's compactions in OpenCode's own export of it. */
 export const countCompactions = async ({ openCode }: Place, sessionID: string): Promise<number> => {
   const { exitCode, stdout, stderr } = await openCode(["export", sessionID])
   const messages = field(parseLine(stdout.slice(stdout.indexOf("{"))), "messages")

@@ -10,7 +10,7 @@ export type LedgerTask = {
   logs: readonly { message: string; created_at: string }[]
 }
 
-/** `at` is RFC 3339 as prog gives it. */
+/** `at` is RFC 3339 as prog prints it. */
 export type RecordedCompaction = { number: number; at: string; line: string }
 
 /** The compactions in a task's log, oldest first. */
@@ -20,7 +20,7 @@ export const recordedCompactions = ({ logs }: Pick<LedgerTask, "logs">): Recorde
     return found ? [{ number: Number(found[1]), at: created_at, line: found[2] ?? "" }] : []
   })
 
-/** What an agent has to know before it can work, and whether a request tells it. */
+/** Facts that an agent needs before it can work; true if a request tells them. */
 export type Knowledge = Record<"task" | "role" | "specification" | "definitionOfDone" | "constraint", boolean>
 
 export const knowledgeIn = (conversation: string, taskID: string): Knowledge => ({
@@ -31,10 +31,10 @@ export const knowledgeIn = (conversation: string, taskID: string): Knowledge => 
   constraint: conversation.includes(CONSTRAINT),
 })
 
-/** A request that is all the model can know at that moment: nothing of the conversation comes before it. */
+/** A request without any conversation before it: it is all the model can know at that moment. */
 export type FirstRequest = { after: "nothing" | "compaction"; conversation: string; knowledge: Knowledge }
 
-/** The first request for a turn of each session, and the one after each compaction, in order. */
+/** The first turn request of each session, and the one after each compaction, in order. */
 export const firstRequests = (
   requests: readonly Pick<ModelRequest, "kind" | "conversation" | "messages">[],
   taskID: string,
@@ -49,10 +49,10 @@ export const firstRequests = (
       return [{ after, conversation, knowledge: knowledgeIn(conversation, taskID) }]
     })
 
-/** What a session has left in the ledger that ended in the middle of its work. */
+/** Ledger entries of a session that ended in the middle of its work. */
 export type LeftBehind = { sessionID: string; description: string; logs: readonly { message: string }[] }
 
-/** The parts of a new session's first request that say where the work stood, by name. */
+/** Headings in a new session's first request that describe the state of the work, by name. */
 export const STANDING = {
   "last handoff": "The last handoff",
   "first brief": "What the user asked that session for, word for word",
@@ -60,14 +60,14 @@ export const STANDING = {
   git: "Where the work stood",
 } as const
 
-/** The lines below a heading of a request; none where it is missing. */
+/** The lines below a heading of a request; empty if it is missing. */
 export const linesBelow = (conversation: string, heading: string): string[] => {
   const parts = conversation.split("\n## ")
   const [, ...lines] = parts.find((part) => part.startsWith(`${heading}\n`))?.split("\n") ?? []
   return lines.filter((line) => line !== "")
 }
 
-/** Which of these parts a request does not tell as they were left behind. */
+/** Names of these parts that a request lacks or tells differently from the ledger. */
 export const untoldIn = (conversation: string, { sessionID, description, logs }: LeftBehind): string[] => {
   const { handoff = "" } = splitHandoff(description)
   const [, text = "no handoff"] = handoff.split("\n").filter((line) => line !== "")
@@ -78,38 +78,38 @@ export const untoldIn = (conversation: string, { sessionID, description, logs }:
       new RegExp(`^Written [\\d-]+ [\\d:]+ UTC by session ${sessionID}\\b`).test(written) && told.includes(text),
     "first brief": below("first brief").includes(CONSTRAINT),
     log: logs.slice(-2).every(({ message }) => below("log").some((line) => line.endsWith(`UTC: ${message}`))),
-    // A machine without git has nothing to tell.
+    // Without git this part is empty.
     git: !handoff.includes("\n- Git: ") || /, \d+ commits? since$/.test(below("git").at(-1) ?? ""),
   }
   return Object.entries(holds).flatMap(([part, isTold]) => (isTold ? [] : [part]))
 }
 
-/** What one demo run left behind, as far as anybody can see it from outside. */
+/** Results of one demo run that can be seen from outside. */
 export type Evidence = {
   exitCode: number | null
   /** Compactions that OpenCode made. */
   compactions: number
   recorded: readonly RecordedCompaction[]
   specification: { ordered: string; inLedger: string }
-  /** What the first request of each session and after each compaction told; undefined when the demo does not see them. */
+  /** Knowledge in each session's first request and after each compaction; undefined if the demo does not see the requests. */
   knowledge?: readonly Knowledge[] | undefined
-  /** What the session after the crash was not told of where the work stood; undefined when there was none. */
+  /** Parts about the state of the work that the session after the crash lacked; undefined without such a session. */
   untold?: readonly string[] | undefined
   test: { passes: boolean; summary: string }
   isFrozenFileUntouched: boolean
   status: string
-  /** Files of this run elsewhere; undefined when OpenCode runs in the user's own home, where it keeps its log. */
+  /** Files of this run elsewhere; undefined if OpenCode runs in the user's own home, where it keeps its log. */
   traces?: readonly string[] | undefined
   root: string
 }
 
-/** A reported claim depends on what a model of the user's own does; it fails nothing. */
+/** A reported claim depends on the user's own model and does not fail the demo. */
 export type Claim = { weight: "asserted" | "reported"; holds: boolean; text: string }
 
-/** As many compactions as the scripted work brings about; with fewer, the demo shows less than it says. */
+/** Number of compactions in the scripted work; with fewer, the demo does not show everything it claims. */
 export const EXPECTED_COMPACTIONS = 4
 
-/** @param scripted whether the demo's own model was used: only then can it promise what the agent does */
+/** @param scripted the demo's own model was used: only then are claims about the agent asserted */
 export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
   const { exitCode, compactions, recorded, specification, knowledge, untold, test, status, traces, root } = evidence
   const claims: Claim[] = []

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { renderCommands, writePicture } from "./terminal-picture.ts"
 
-/** draw-demo.ts COMMAND OUTPUT SVG: the picture of a command whose coloured output stands in a file. */
+/** draw-demo.ts COMMAND OUTPUT SVG: draws a command with its coloured output, read from a file. */
 const [command, output, picture] = process.argv.slice(2)
 if (!command || !output || !picture) throw new Error("expected COMMAND OUTPUT SVG; start it with ./scripts/picture")
 

@@ -11,7 +11,7 @@ import { startWebObserver } from "./tour/place.ts"
 const [folder] = process.argv.slice(2)
 if (!folder) throw new Error("expected FOLDER; start it with ./scripts/picture observe")
 
-/** Longer than the observer takes to look again: each step is seen. */
+/** Longer than the observer's polling interval: each step is seen. */
 const STEP_MS = 600
 const NO_SUCH_PROCESS = 2 ** 22 + 1
 
@@ -19,7 +19,7 @@ type Agent = {
   name: string
   task: string
   log: readonly string[]
-  /** How many minutes ago, what it did from then on, and how many turns, compactions and handoffs it had behind it. */
+  /** Minutes ago, the activity from then on, and the turns, compactions and handoffs until then. */
   steps: readonly string[]
   isGone?: true
 }

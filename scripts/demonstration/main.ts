@@ -80,10 +80,10 @@ const demonstrate = async (
     const text = `${paint("cyan", String(++section))}  ${paint("bold", title)}`
     say("", remark === "" ? text : `${text}  ${paint("dim", remark)}`)
   }
-  /** A heading below a heading: the command that shows what follows. */
+  /** A second-level heading: the command that prints the following lines. */
   const sayCommand = (command: string, remark: string): void =>
     say(`   ${paint("cyan", "$")} ${command}  ${paint("dim", remark)}`)
-  /** The ledger as somebody outside sees it: only through the prog command. */
+  /** The ledger as seen from outside: only through the prog command. */
   const prog = async (...args: string[]): Promise<string> =>
     (await place.succeed(join(options.repository, ".opencode", "baton", "bin", "prog"), ...args)).trimEnd()
   const readTask = async (): Promise<LedgerTask> => JSON.parse(await prog("show", taskID, "--json"))
@@ -153,8 +153,7 @@ const demonstrate = async (
 }
 
 /**
- * Runs the demo and takes away what it made, whatever happens; only what the user asked to keep stays, unless the demo
- * is interrupted.
+ * Runs the demo and always removes its files; only the folder that the user asked to keep stays, unless the demo is interrupted.
  *
  * @returns whether every asserted claim holds
  * @throws when a part of the demo itself fails, or the signal's reason when it was interrupted

@@ -1,7 +1,7 @@
 /** photograph.mjs SCENE URL PREFIX: the page of `baton observe --web` in BATON_CHROMIUM, as PREFIX-light.png and -dark.png. */
 import { chromium } from "playwright-core"
 
-/** How high the window is, and what it waits for. */
+/** Window height of each scene, and the condition that it waits for. */
 const SCENES = {
   observe: {
     height: 830,

@@ -9,9 +9,9 @@ import { collectOutput } from "../../test/support/collect-output.ts"
 import { isolatedEnvironment, linkDependencies, scriptedConfig } from "../../test/support/opencode/isolated-opencode.ts"
 import { PROJECT_FILES } from "./slug-project.ts"
 
-/** What scripts/demo hands over after it has checked the command line and found or installed the packages. */
+/** Options from scripts/demo, after it has checked the command line and found or installed the packages. */
 export type DemoOptions = {
-  /** The checkout that the demo belongs to. */
+  /** The demo's checkout. */
   repository: string
   /** The node_modules folder with OpenCode, the plugin package and the mock server. */
   packages: string
@@ -21,7 +21,7 @@ export type DemoOptions = {
   runtime: string
   /** PROVIDER/MODEL of the user's own, instead of the scripted model. */
   model?: string
-  /** Absolute path of an empty or missing folder that keeps the project. */
+  /** Absolute path of an empty or missing folder in which the project is kept. */
   keep?: string
   withBaton: boolean
 }
@@ -30,21 +30,21 @@ type Argv = readonly [string, ...string[]]
 type ChildResult = { exitCode: number | null; stdout: string; stderr: string }
 type ChildOptions = {
   stdin?: string
-  /** Called with each line of standard output as it comes. */
+  /** Called with each line of standard output. */
   onLine?: (line: string) => void
   /** Kills the child and all of its process group at once, as a crash would. */
   crash?: AbortSignal | undefined
 }
 
 const KILL_AFTER_MS = 2_000
-/** Set for the demo's own process; OpenCode must not see them. */
+/** Set for the demo's own process; hidden from OpenCode. */
 const DEMO_VARIABLE = /^(?:BUN_|DEMO_|BATON_|PROG_|FORCE_COLOR$)/
 
 /**
- * Runs a program in a process group of its own and waits for its end.
+ * Runs a program in its own process group and waits for its end.
  *
  * @param signal ends it; then this throws the signal's reason
- * @throws why the program could not be started
+ * @throws the reason why the program could not be started
  */
 const runChild = (
   [program, ...args]: Argv,
@@ -98,8 +98,8 @@ const usersEnvironment = (): Record<string, string> =>
   )
 
 /**
- * The folders of one demo. With a model of the user's own, OpenCode runs in the user's environment, since keys and
- * settings are there; only the ledger stays here.
+ * The folders of one demo. With the user's own model, OpenCode runs in the user's environment for its keys and settings; only the
+ * ledger stays in the demo's folder.
  */
 export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
   const { keep, opencode, repository, runtime } = options
@@ -112,30 +112,29 @@ export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
   const ledger = isolated.PROG_DB
   const shared = { PWD: directory, BATON_LEDGER: "embedded", PROG_DB: ledger }
   const environment: Record<string, string> = options.model ? { ...usersEnvironment(), ...shared } : { ...isolated }
-  // Without the bundle nobody puts prog on the agent's PATH; the comparison is about the task, not about a missing tool.
+  // Without the bundle prog is not on the agent's PATH; the comparison is about the task, not about a missing tool.
   if (!options.withBaton)
     environment.PATH = [join(repository, ".opencode", "baton", "bin"), environment.PATH].join(delimiter)
   const run = (...argv: Argv) => runChild(argv, { cwd: directory, env: isolated, signal })
   return {
     options,
-    /** Everything the demo writes lies below this folder; the project is in it. */
+    /** Everything the demo writes is below this folder, including the project. */
     root,
     directory,
     home,
-    /** The ledger's file. */
     ledger,
-    /** OpenCode, as its user would start it. */
+    /** Runs OpenCode as its user would. */
     openCode: (args: readonly string[], more?: ChildOptions) =>
       runChild([opencode, ...args], { cwd: directory, env: environment, signal, ...more }),
-    /** A program of the demo's own: it never sees the user's home. */
+    /** Runs a program of the demo, isolated from the user's home. */
     run,
-    /** The same. @returns its output @throws when it fails */
+    /** Runs it as `run` does. @returns its output @throws when it fails */
     succeed: async (...argv: Argv): Promise<string> => {
       const { exitCode, stdout, stderr } = await run(...argv)
       if (exitCode !== 0) throw new Error(`${argv.join(" ")} exited ${exitCode}: ${stderr.trim()}`)
       return stdout
     },
-    /** Takes away everything the demo made, a folder of the user's that was there before excepted. */
+    /** Removes all that the demo created, but not a folder that existed before. */
     remove: (): void => {
       for (const folder of isOurs ? [root] : [directory, home]) rmSync(folder, { recursive: true, force: true })
     },
@@ -144,17 +143,17 @@ export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
 
 export type Place = ReturnType<typeof createPlace>
 
-/** Small enough to compact a few times on a small task, large enough for OpenCode's own prompt and tools. */
+/** Small enough for several compactions on a small task, large enough for OpenCode's own prompt and tools. */
 const OWN_MODEL_LIMIT = { context: 24_000, output: 4_000 }
 
-/** Lowers the limit of one model; everything else about it stays as the user has it. */
+/** Lowers the limit of one model; its other settings stay as the user has them. */
 const ownModelConfig = (model: string) => {
   const slash = model.indexOf("/")
   return {
     $schema: "https://opencode.ai/config.json",
     share: "disabled",
     autoupdate: false,
-    // A question would wait for an answer that nobody gives.
+    // A question would wait forever, since the demo has no user to answer it.
     permission: { edit: "allow", bash: "allow", external_directory: "deny", task: "deny" },
     provider: { [model.slice(0, slash)]: { models: { [model.slice(slash + 1)]: { limit: OWN_MODEL_LIMIT } } } },
   }
@@ -164,7 +163,7 @@ const commitAll = async (succeed: Place["succeed"]): Promise<void> => {
   try {
     await succeed("git", "init", "-q", "-b", "main")
   } catch (error) {
-    // A machine without git.
+    // Git is not installed.
     if (errorCode(error) === "ENOENT") return
     throw error
   }
@@ -174,9 +173,9 @@ const commitAll = async (succeed: Place["succeed"]): Promise<void> => {
 }
 
 /**
- * Writes the project, puts it under git where git is there, and installs Baton as a user would.
+ * Writes the project, commits it if git is installed, and installs Baton as a user would.
  *
- * @param modelURL the scripted model's, or undefined for a model of the user's own
+ * @param modelURL the scripted model's, or undefined for the user's own model
  */
 export const prepareProject = async (
   { options, directory, home, succeed }: Place,
@@ -190,7 +189,7 @@ export const prepareProject = async (
   if (options.withBaton) await succeed(join(repository, "scripts", "install"), directory)
   const manifest = readFileSync(join(packages, "@opencode-ai", "plugin", "package.json"), "utf8")
   const { version }: { version: string } = JSON.parse(manifest)
-  // Another version of OpenCode would replace what the link leads to; it fetches its own.
+  // Another version of OpenCode would replace the linked packages; it installs its own.
   if (opencode === runtime) linkDependencies(join(directory, ".opencode"), version, packages)
   if (!model) linkDependencies(join(home, ".config", "opencode"), version, packages)
 }

@@ -14,7 +14,7 @@ import type { DemoOptions, Place } from "./place.ts"
 import { CONSTRAINT, TASK } from "./slug-project.ts"
 
 type Style = "bold" | "dim" | "green" | "red" | "yellow" | "cyan"
-/** Text in a style of the terminal, or as it is. */
+/** Text in a style of the terminal, or unchanged. */
 export type Paint = (style: Style, text: string) => string
 
 export const createPaint =
@@ -22,7 +22,7 @@ export const createPaint =
   (style, text) =>
     isColoured && text !== "" ? styleText(style, text, { validateStream: false }) : text
 
-/** NO_COLOR (no-color.org) outweighs FORCE_COLOR; otherwise a terminal decides. */
+/** NO_COLOR (no-color.org) overrides FORCE_COLOR; without them, colour is used in a terminal. */
 export const wantsColour = (environment: Record<string, string | undefined>, isTerminal: boolean): boolean => {
   if (environment.NO_COLOR) return false
   if (environment.FORCE_COLOR && environment.FORCE_COLOR !== "0") return true
@@ -35,7 +35,7 @@ const INDENT = "   "
 const oneLine = (text: string): string => text.replace(/\s+/g, " ")
 const cut = (text: string, width: number): string => (text.length > width ? `${text.slice(0, width - 1)}…` : text)
 
-/** What is shown, and what in it is real. */
+/** The demo's title, with its real and its scripted parts. */
 export const renderHeader = (options: DemoOptions, version: string, paint: Paint): string[] => {
   const bundle = options.withBaton ? "the Baton plugin, " : ""
   const title = options.withBaton
@@ -58,9 +58,9 @@ export const renderTask = (taskID: string, { withBaton }: DemoOptions, paint: Pa
 }
 
 /**
- * Shows an agent's steps as they come: one flowing line between two compactions, wrapped at the width.
+ * Shows an agent's steps as they happen: one flowing line between two compactions, wrapped at the width.
  *
- * @param describe what to say of compaction N, from 1
+ * @param describe returns the text for compaction N, from 1
  */
 export const createProgress = (write: (text: string) => void, paint: Paint, describe: (number: number) => string) => {
   let [column, compactions] = [0, 0]
@@ -107,7 +107,7 @@ const COLUMNS = [
 ] as const satisfies readonly (readonly [string, keyof Knowledge])[]
 
 /**
- * One row for each moment at which a model knows nothing but its request: what that told.
+ * One row for each request before which the model knows nothing, with the facts in that request.
  *
  * @param kinds of the summaries, in order
  */
@@ -145,7 +145,7 @@ export const renderTimeline = (recorded: readonly RecordedCompaction[], paint: P
 const GUTTER_WIDTH = 13
 type Part = readonly [name: string, lines: readonly string[], style?: Style]
 
-/** Lines with their names in a gutter. */
+/** Lines with their names in a left column. */
 const renderParts = (parts: readonly Part[], paint: Paint): string[] =>
   parts.flatMap(([name, lines, style]) =>
     lines.map((line, index) => {
@@ -155,7 +155,7 @@ const renderParts = (parts: readonly Part[], paint: Paint): string[] =>
     }),
   )
 
-/** What the first request after the crash says of where the work stood, shortened. */
+/** The state of the work in the first request after the crash, shortened. */
 export const renderStanding = (conversation: string, paint: Paint): string[] => {
   const parts = Object.entries(STANDING).map(([name, heading]): Part => {
     const lines = linesBelow(conversation, heading).filter((line) => !/UTC: Compaction \d+: /.test(line))
@@ -166,7 +166,7 @@ export const renderStanding = (conversation: string, paint: Paint): string[] => 
 
 const SHOWN_HANDOFF_LINES = 3
 const SHOWN_LOG_LINES = 2
-/** Lines of `prog show` that tell nothing here, and the headings that the gutter repeats. */
+/** Lines of `prog show` that add nothing here, and headings that the left column repeats. */
 const LEFT_OUT = /^(?:Type|Project|Priority|Description):/
 
 const meaningful = (text: string): string[] => text.split("\n").filter((line) => line.trim() !== "")
@@ -183,7 +183,7 @@ const shortenLog = (lines: readonly string[]): string[] => {
 }
 
 /**
- * The text of `prog show`, its parts named in a gutter; what is left out is said.
+ * The text of `prog show`, its parts named in a left column; omissions are marked.
  *
  * @param specification the part of the description that is not the handoff
  */
@@ -217,11 +217,11 @@ export type DemoEnd = {
   place: Pick<Place, "options" | "root" | "ledger">
   taskID: string
   passed: boolean
-  /** Whether the session was taken out of the user's list; undefined when there was none to take out. */
+  /** The session was removed from the user's list; undefined if there was none to remove. */
   isForgotten: boolean | undefined
 }
 
-/** How it ended and what is left. */
+/** The demo's outcome, and the files that are kept. */
 export const renderEnd = ({ place, taskID, passed, isForgotten = false }: DemoEnd, paint: Paint): string[] => {
   const { options, root, ledger } = place
   const held = options.model ? "What Baton promises holds; what is marked · was up to the model." : "Every claim holds."

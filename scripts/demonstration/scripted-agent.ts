@@ -4,7 +4,7 @@ import { ACCENTS_EDIT, CONSTRAINT, SHARP_S_EDIT, TASK, testCount } from "./slug-
 /** A usage this close to the demo's 20,000 tokens makes OpenCode compact before the next turn. */
 const FULL_TOKENS = 19_700
 
-/** More turns than the work has by far: an agent that goes in circles ends here. */
+/** Far more turns than the work needs: an agent in an endless loop stops here. */
 const MAX_TURNS = 60
 
 type Step = {
@@ -25,18 +25,18 @@ const CHECKPOINT = "Checkpoint: node --test passes"
 const VERIFIED = "Verified: the definition of done holds"
 const MARKS = [LOOP, TRIED, CHECKPOINT, VERIFIED]
 
-/** Whether the log has this line or a later one, or the step before it is seen. */
+/** Tells whether the log has this line or a later one, or the step before it is seen. */
 const isPast =
   (mark: string, isSeen: Step["isDone"] = () => false) =>
   (seen: string) =>
     isSeen(seen) || MARKS.slice(MARKS.indexOf(mark)).some((reached) => seen.includes(reached))
 
-/** How OpenCode asks for the summary that stands in front of everything after it. */
+/** OpenCode's request for the summary, which stands before all later messages. */
 const COMPACTED = "What did we do so far?"
 
 const record = (text: string) => (id: string) => bash(`prog log ${id} '${text}'`, "Record it")
 
-/** The work, in order. Whether a step is done is read from the request, never remembered. */
+/** The work, in order. A step counts as done by the request's text alone, without a memory of earlier requests. */
 const STEPS: readonly Step[] = [
   {
     isDone: says("export function slugify("),
@@ -70,16 +70,15 @@ export const FINISHED = "Finished: slugify passes its test, and the test is as i
 
 const taskIn = (seen: string): string | undefined => /\bTask: (ts-[0-9a-f]{6})\b/.exec(seen)?.[1]
 
-/** All of prog that the agent uses. */
+/** The prog commands that the agent uses. */
 const commandsOf = (taskID: string): string[] => ["show", "log", "done"].map((command) => `prog ${command} ${taskID}`)
 
-/** Whether a request holds what has to be known before any work can begin. */
+/** Tells whether a request holds all that the work needs. */
 const isAssigned = (seen: string, taskID: string): boolean =>
   [TASK.specification, TASK.definitionOfDone, ...commandsOf(taskID)].every((fact) => seen.includes(fact))
 
 /**
- * The agent's next step, computed from the request alone: what it was not told, or what a compaction took away, it does
- * not know.
+ * The agent's next step, computed from the request alone: it knows nothing that it was not told or that a compaction removed.
  *
  * @param seen everything in the request but the system prompt
  */
@@ -95,7 +94,7 @@ export const answerTurn = (seen: string): ModelReply => {
 const list = (items: readonly string[]): string =>
   items.length === 0 ? "- none" : items.map((item) => `- ${item}`).join("\n")
 
-/** Tells what it is shown, newest first, and nothing else. */
+/** Repeats the facts it is shown, newest first, and nothing else. */
 const summariseFaithfully = (seen: string): string => {
   const reached = MARKS.toReversed().flatMap((mark) => {
     const at = seen.lastIndexOf(mark)
@@ -113,7 +112,7 @@ const summariseFaithfully = (seen: string): string => {
 const CARELESS = "Some work was done and it went fine."
 const SPANISH = "El trabajo avanza bien, sin problemas."
 
-/** One for each compaction: a good one, then three ways to lose everything. */
+/** One for each compaction: a good summary, then three ways to lose everything. */
 export const SUMMARIES: readonly { kind: string; shown: string; write: (seen: string) => string }[] = [
   { kind: "a faithful summary", shown: "the summary is faithful", write: summariseFaithfully },
   { kind: "a careless summary", shown: `the summary is careless: "${CARELESS}"`, write: () => CARELESS },
@@ -127,6 +126,6 @@ export const scriptedAgent: Script = ({ kind, index, conversation }) => {
   return index < MAX_TURNS ? answerTurn(conversation) : { text: "I am going in circles and stop." }
 }
 
-/** Where the demo kills OpenCode: the agent, compacted once more, is about to verify its work. */
+/** The moment of the crash: the agent, compacted once more, is about to verify its work. */
 export const isCrashPoint = ({ kind, conversation }: Pick<ModelRequest, "kind" | "conversation">): boolean =>
   kind === "turn" && [COMPACTED, CHECKPOINT].every((mark) => conversation.includes(mark))

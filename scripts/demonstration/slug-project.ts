@@ -1,8 +1,8 @@
-/** The small real project of the demo: a function, its test, and a task that asks for more than the function can do. */
+/** The demo's small real project: a function, its test, and a task that the function does not fulfil yet. */
 
 export const TASK = {
   title: "Make slugify ready for real titles",
-  // Quotes, a backtick, `$(…)` and a leading hyphen: what a shell or a careless writer would damage.
+  // Quotes, a backtick, `$(…)` and a leading hyphen: text that bad quoting in a shell would damage.
   specification: [
     "slugify(title) gives the last part of a page's address.",
     "",
@@ -15,10 +15,10 @@ export const TASK = {
 
 export const CONSTRAINT = "slugify.test.js is frozen for the release, never edit it."
 
-/** What the user types: the task's name, and a constraint that stands nowhere else. */
+/** The user's message: the task's name, and a constraint that is written nowhere else. */
 export const workerMessage = (taskID: string): string => `Task: ${taskID}\n${CONSTRAINT}\n`
 
-/** What somebody without Baton has to paste instead, or the agent has nothing to work by. */
+/** The message that a user without Baton has to paste, so that the agent knows its work. */
 export const pastedMessage = (taskID: string): string =>
   [
     workerMessage(taskID),
@@ -61,7 +61,7 @@ export const PROJECT_FILES: Record<string, string> = {
 
 export const FROZEN_FILE = "slugify.test.js"
 
-/** A number that `node --test` printed last, on every Node from 20 on. */
+/** A number in the last summary of `node --test`, on every Node from 20 on. */
 export const testCount = (output: string, name: "tests" | "pass" | "fail"): number | undefined => {
   const found = [...output.matchAll(new RegExp(`[#ℹ] ${name} (\\d+)`, "g"))].at(-1)
   return found ? Number(found[1]) : undefined

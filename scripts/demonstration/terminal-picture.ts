@@ -1,15 +1,15 @@
 import { renameSync, writeFileSync } from "node:fs"
 import { userInfo } from "node:os"
 
-/** Colours as `#rrggbb`; absent for the terminal's own. */
+/** Colours as `#rrggbb`; absent for the terminal's default. */
 type Style = { colour?: string | undefined; background?: string | undefined; isBold?: boolean; isFaint?: boolean }
 type Pen = Style & { isReversed?: boolean }
-/** Characters of one style in a row, and the column of the first. */
+/** Adjacent characters of one style, and the column of the first. */
 export type Run = { column: number; text: string; style: Style }
 
 const TEXT = "#eeeeee"
 const BACKGROUND = "#0a0a0a"
-/** The eight colours that have names; the bright ones look the same. */
+/** The eight named colours; the bright ones look the same. */
 const NAMED = ["#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#58a6ff", "#c9d1d9"]
 
 const charactersIn = (text: string): number => Array.from(text).length
@@ -17,11 +17,13 @@ const charactersIn = (text: string): number => Array.from(text).length
 const hex = (parts: readonly number[]): string =>
   `#${parts.map((part) => (part & 0xff).toString(16).padStart(2, "0")).join("")}`
 
-/** What follows 38 or 48: `2;R;G;B`, or `5;INDEX` with the name of a colour. Takes its numbers off the list. */
+/**
+ * Reads the colour after 38 or 48: `2;R;G;B`, or `5;INDEX` with the index of a named colour. Removes its numbers from the list.
+ */
 const takeColour = (codes: number[]): string | undefined =>
   codes.shift() === 2 ? hex(codes.splice(0, 3)) : NAMED[(codes.shift() ?? 0) % 8]
 
-/** The pen after a sequence "select graphic rendition" (ECMA-48, 8.3.117). Slant, lines and blinking are left out. */
+/** The style after a sequence "select graphic rendition" (ECMA-48, 8.3.117). Italics, lines and blinking are ignored. */
 const applyCodes = (pen: Pen, codes: number[]): Pen => {
   let next = { ...pen }
   for (let code = codes.shift(); code !== undefined; code = codes.shift()) {
@@ -43,8 +45,8 @@ const styleOf = ({ isReversed, ...style }: Pen): Style =>
 const SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[([0-9;:]*)m`)
 
 /**
- * The rows of a coloured output, or of a screen as `tmux capture-pane -e -p` prints it: a style goes on to the next row.
- * Rows at the end that show nothing are left out.
+ * Parses coloured output, or a screen as `tmux capture-pane -e -p` prints it, into rows: a style continues on the next row. Empty
+ * rows at the end are dropped.
  */
 export const parseScreen = (screen: string): Run[][] => {
   let pen: Pen = {}
@@ -71,7 +73,7 @@ const PADDING = 10
 const TITLE_HEIGHT = 34
 const GAP = 20
 
-/** Characters that have to meet those beside them: left, top, width and height as shares of their cell. */
+/** Characters that must touch their neighbours: left, top, width and height as shares of their cell. */
 const SHAPES: Readonly<Record<string, readonly [number, number, number, number]>> = {
   "█": [0, 0, 1, 1],
   "▀": [0, 0, 1, 0.5],
@@ -102,7 +104,7 @@ const renderBackground = ({ column, text, style: { background = BACKGROUND } }: 
   return background === BACKGROUND ? [] : [renderBox(box)]
 }
 
-/** Word by word, since a glyph of odd width must move nothing after it; repeated shapes that meet as one box. */
+/** Word by word, so that a glyph of odd width moves nothing after it; adjacent equal shapes become one box. */
 const renderText = ({ column, text, style }: Run, rowTop: number): string[] =>
   [...text.matchAll(/([^\s!-~])\1*|[!-~]+(?: [!-~]+)*/gu)].flatMap((match): string[] => {
     const [part, first = part] = match
@@ -144,10 +146,10 @@ const FONT_FAMILY =
   'ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace'
 
 /**
- * Terminal windows one below the other, as SVG: text that can be read and searched, in the terminal's own colours and
- * without a font from outside.
+ * Terminal windows one below the other, as SVG: text that can be read and searched, in the terminal's own colours and without an
+ * external font.
  *
- * @param title what the picture shows, for those who cannot see it
+ * @param title describes the picture for screen readers
  */
 export const renderTerminal = (title: string, ...frames: readonly Frame[]): string => {
   const windows = frames.map(({ caption, screen }) => ({ caption, rows: parseScreen(screen) }))
@@ -171,14 +173,14 @@ export const renderTerminal = (title: string, ...frames: readonly Frame[]): stri
   ].join("\n")
 }
 
-/** Commands and what they printed, in one terminal. */
+/** Commands and their output, in one terminal. */
 export const renderCommands = (...commands: readonly { command: string; output: string }[]): string => {
   const screens = commands.map(({ command, output }) => `\u001b[32m$\u001b[0m \u001b[1m${command}\u001b[0m\n${output}`)
   const caption = commands[0]?.command ?? ""
   return renderTerminal(`The output of ${caption}`, { caption, screen: screens.join("\n") })
 }
 
-/** Writes an SVG in one piece. @throws when the picture would show where it was taken */
+/** Writes an SVG in one step. @throws when the picture would show where it was taken */
 export const writePicture = (path: string, svg: string): void => {
   const traces = ["baton-picture-", "baton-e2e-", `/${userInfo().username}/`].filter((part) => svg.includes(part))
   if (traces.length > 0) throw new Error(`the picture shows this machine: ${traces.join(", ")}`)

@@ -10,7 +10,7 @@ const SKIPPED: ReadonlySet<string> = new Set(["node_modules", ".git", ".cache"])
 
 export type Folder = { path: string; isDeep: boolean }
 
-/** Where OpenCode, prog and the bundle would write if they were not kept in. */
+/** Folders in which OpenCode, prog and the bundle would write without isolation. */
 export const foldersToSearch = (repository: string, environment: Record<string, string | undefined>): Folder[] => {
   const home = homedir()
   const fallbacks = { CONFIG: ".config", DATA: ".local/share", STATE: ".local/state", CACHE: ".cache" }
@@ -31,8 +31,8 @@ const unlessGone = <T>(read: () => T): T | undefined => {
 }
 
 /**
- * Files outside the demo's folder that were written since it began and name that folder. Other programs may write in the
- * same places at the same time; what this run leaves names its folder.
+ * Files outside the demo's folder that were written since its start and name that folder. Other programs may write in the same
+ * folders at the same time; only files of this run name the demo's folder.
  *
  * @param since milliseconds of the epoch
  */

@@ -6,7 +6,7 @@ import { type CommandSeen, TERMINAL } from "./place.ts"
 import { SAID } from "./story.ts"
 import { takeTour } from "./walk.ts"
 
-/** draw-tour.ts FOLDER: the pictures of docs/tour.md and docs/handoff.md, from one walk. */
+/** draw-tour.ts FOLDER: draws the pictures of docs/tour.md and docs/handoff.md, from one walk. */
 const [folder] = process.argv.slice(2)
 if (!folder) throw new Error("expected FOLDER; start it with ./scripts/picture tour")
 
@@ -18,7 +18,7 @@ const { commands, sights, observed } = await takeTour({
   browse: async (url) => String(execFileSync("node", [photographer, "tour", url, join(folder, "tour-page")])),
 })
 
-/** Ids and reasons that run over the edge of the picture are left out of it. */
+/** Cuts ids and reasons that run over the picture's edge. */
 const cutLine = (line: string): string =>
   line.length > TERMINAL.width ? `${line.slice(0, TERMINAL.width - 1)}…` : line
 

@@ -10,11 +10,11 @@ import { createTestProject, type TestProject } from "../../../test/support/openc
 import { startTerminal, startTui } from "../../../test/support/opencode/tui.ts"
 import { ANSWERS, PROJECT_FILES, SAID } from "./story.ts"
 
-/** A command, how it ended, and all that it printed, with home as `~`. */
+/** A command, its exit code, and its whole output, with home as `~`. */
 export type CommandSeen = { command: string; exitCode: number | null; output: string }
 
 const CHECKOUT = [".opencode/plugins", ".opencode/baton", "prompts", "scripts", "package.json"]
-/** OpenCode would find our own development tools, since the packages that it needs lie beside them. */
+/** Keeps OpenCode from using our development tools, which lie beside the packages that it needs. */
 const CONFIG = { lsp: false, formatter: false }
 const IDENTITY = ["-c", "user.name=Demo", "-c", "user.email=demo@example.invalid"]
 const BATON = ".opencode/baton/bin/baton"
@@ -22,7 +22,7 @@ const SHOWN_FOLDER = "~/my-project"
 
 const quoted = (word: string): string => (/^[\w./~-]+$/.test(word) ? word : `"${word}"`)
 
-/** npm puts the development tools on PATH; a user has none of them. */
+/** PATH without the development tools that npm adds. */
 const usersPath = (): string[] =>
   (process.env.PATH ?? "").split(delimiter).filter((folder) => !/\/node_modules\/\.bin$|\/node-gyp-bin$/.test(folder))
 
@@ -64,44 +64,44 @@ export const createTourPlace = async (binary: OpenCodeBinary, modelURL: string) 
     /** A terminal's screen that shows the project as `~/my-project`, in as many columns. */
     shownScreen: (screen: string): string =>
       screen.replaceAll(project.directory, SHOWN_FOLDER.padEnd(project.directory.length)),
-    /** What lies in the home folder, by relative path, without checkout and project. */
+    /** Relative paths in the home folder, without checkout and project. */
     homePaths: () => Object.keys(snapshotTree(home)).filter((path) => !/^(?:baton|my-project)(?:\/|$)/.test(path)),
   }
 }
 
 export type TourPlace = Awaited<ReturnType<typeof createTourPlace>>
 
-/** A user who speaks with the agent, in OpenCode's TUI or by one `opencode run` after the other. */
+/** A user's conversation with the agent, in OpenCode's TUI or by one `opencode run` after the other. */
 export type Conversation = {
-  /** Says it and waits for an answer with these words. @returns what the user then sees */
+  /** Sends the text and waits for an answer with these words. @returns the output that the user then sees */
   say(text: string, answer: string): Promise<string>
   /**
    * Types /handoff and sends the draft to the new session.
    *
-   * @returns the draft as the user sees it, the new session's id, and what the user sees when that has answered
+   * @returns the draft as the user sees it, the new session's id, and the output after that session's answer
    */
   handOver(goal: string): Promise<{ draft: string; handedTo: string; begun: Promise<string> }>
-  /** Ends OpenCode, as a user does. */
+  /** Ends OpenCode as a user does. */
   end(): Promise<void>
-  /** Ends it in any way. */
+  /** Ends OpenCode by any means. */
   stop(): Promise<void>
 }
 
-/** What the terminal of the tour shows, in columns and rows. */
+/** Size of the tour's terminal in columns and rows. */
 export const TERMINAL = { width: 104, height: 34 }
 
-/** Far more than a turn takes on a machine that has other things to do. */
+/** Far longer than a turn takes on a busy machine. */
 const ANSWER_DEADLINE_MS = 120_000
 const IDLE = /^(?![\s\S]*esc interrupt)/
 
-/** The session that the newest handoff has arrived in. */
+/** The session in which the newest handoff arrived. */
 const newSession = ({ run }: TourPlace): Promise<string> =>
   eventually("the handoff's arrival", async () => {
     const { output } = await run(BATON, "handoffs")
     return / → (ses_\w+)/.exec(output)?.[1]
   })
 
-/** In the TUI; what the user sees is the screen with its colours, as tmux gives it. */
+/** A conversation in the TUI; the user's view is the coloured screen, as tmux captures it. */
 export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): Promise<Conversation> => {
   const tui = await startTui(binary, place.project, TERMINAL)
   const shown = (): string => place.shownScreen(tui.screen({ colours: true }))
@@ -121,7 +121,7 @@ export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): P
       await tui.send(`/handoff ${goal}`)
       await tui.shows("Handoff Ready", ANSWER_DEADLINE_MS)
       await tui.shows("gathered by program")
-      // The prompt shows the end of a long draft; its beginning tells more.
+      // The prompt shows the end of a long draft; its beginning says more.
       tui.press("Home")
       await tui.shows("Continuing work from session")
       const draft = shown()
@@ -135,7 +135,7 @@ export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): P
 
 const nothing = async (): Promise<void> => undefined
 
-/** By `opencode run`, where each message is a process of its own; what the user sees is what it prints. */
+/** A conversation by `opencode run`, each message in its own process; the user's view is the output. */
 export const converseByRun = (place: TourPlace): Conversation => {
   let isContinued = false
   const speak = async (answer: string, ...args: string[]): Promise<string> => {
@@ -160,7 +160,7 @@ export const converseByRun = (place: TourPlace): Conversation => {
   }
 }
 
-/** `baton observe --web`, as a user has it running beside the work; `stop` ends it as Ctrl-C does and gives its exit code. */
+/** `baton observe --web`, as a user runs it beside the work; `stop` ends it like Ctrl-C and returns its exit code. */
 export type WebObserver = { url: string; stop(): Promise<number | null> }
 
 export const startWebObserver = async ({ project }: Pick<TourPlace, "project">): Promise<WebObserver> => {
@@ -182,7 +182,7 @@ export const startWebObserver = async ({ project }: Pick<TourPlace, "project">):
   throw new Error(`baton observe --web ended with ${await ended} and said no address`)
 }
 
-/** `baton observe` in a terminal. @returns its screen, with its colours, once it shows this */
+/** Runs `baton observe` in a terminal. @returns its coloured screen once it shows the expected text */
 export const watchInTerminal = async ({ project }: TourPlace, expected: RegExp): Promise<string> => {
   const terminal = startTerminal([BATON, "observe"], project, TERMINAL)
   try {
@@ -195,7 +195,7 @@ export const watchInTerminal = async ({ project }: TourPlace, expected: RegExp):
   }
 }
 
-/** `baton observe` where there is no terminal: it prints once, and is asked until it prints this. */
+/** Runs `baton observe` without a terminal, where it prints once; repeated until it prints the expected text. */
 export const watchWithoutTerminal = ({ run }: TourPlace, expected: RegExp): Promise<string> =>
   eventually("the agent at work", async () => {
     const { output } = await run(BATON, "observe")

@@ -1,7 +1,7 @@
 import { COMPACTING_PROMPT_TOKENS } from "../../../test/support/model/retention.ts"
 import type { ModelReply, ModelRequest, Script } from "../../../test/support/model/scripted-model.ts"
 
-/** What happens in the tour: a small real project, what its user says, and what the agents do. */
+/** The tour's script: a small real project, its user's messages, and the agents' actions. */
 
 export const TASK = {
   title: "Teach the parser CRLF",
@@ -37,7 +37,7 @@ export const PROJECT_FILES: Readonly<Record<string, string>> = {
   "test/parser.test.js": PARSER_TEST,
 }
 
-/** The user's own, written after the installation. */
+/** Written by the user after the installation. */
 export const POLICY = { path: ".opencode/pass-over.json", text: "{}\n" }
 
 const FIRST = PARSER.slice(PARSER.indexOf("export"))
@@ -50,10 +50,10 @@ const WITH_TABS = WITH_SPACES.replaceAll("  ", "\t")
 const SPLIT = "text.split("
 const SPLIT_MENDED = 'text.replace(/\\r$/, "").split('
 
-/** The parser at the end, each edit of an agent's in it. */
+/** The parser at the end, with all of the agents' edits. */
 export const FINAL_PARSER = PARSER.replace(FIRST, WITH_TABS.replace(SPLIT, SPLIT_MENDED))
 export const RELEASE_NOTE = { path: "CHANGES.md", text: "# Changes\n\n- The parser reads files from Windows.\n" }
-/** What a subagent writes and nobody asked for. */
+/** A file that a subagent writes without being asked. */
 export const UNWANTED = { path: "NOTES.md", text: "# Notes\n\nLine ends are a long story.\n" }
 
 export const BRIEF = `Never touch ${FROZEN_FILE}; it is frozen until Friday.`
@@ -109,7 +109,7 @@ export const HANDOFF = {
   files: ["src/parser.js", "test/parser.test.js"],
 }
 
-/** By a faithful summariser, by a careless one, and none at all; the last is the new session's. */
+/** By a faithful summariser, by a careless one, and an empty one; the last is the new session's. */
 export const SUMMARIES = ["The parser splits at CRLF. Tests were run.", "Some work was done.", "", "It went fine."]
 
 export type Step = { tool: string; input: Record<string, unknown> }
@@ -126,10 +126,10 @@ const write = ({ path, text }: { path: string; text: string }): Step => ({
 export const RUN_TESTS: Step = { tool: "bash", input: { command: "node --test", description: "Run the tests" } }
 export const WRITE_NOTE = write(RELEASE_NOTE)
 
-/** What an agent does about what it hears, one call after the other, and what it says at the end. */
+/** An agent's reaction to a message: its calls, one after the other, and its final answer. */
 export type Scene = { hears: string; steps: readonly Step[]; says: string }
 
-/** Those that may quote what an earlier one hears stand before it. */
+/** The first match counts, so messages that may quote earlier ones come first. */
 export const SCENES: readonly Scene[] = [
   { hears: SAID.other, steps: [], says: ANSWERS.other },
   { hears: "Hand this work over", steps: [{ tool: "handoff_session", input: HANDOFF }], says: ANSWERS.handed },
@@ -153,7 +153,7 @@ export const SUBAGENT_SCENES: readonly Scene[] = [
   },
 ]
 
-/** Takes the parser out of the newest pass and gives the rest up. */
+/** Applies the parser of the newest pass and rejects the rest. */
 export const takeParser = (passID: string): Scene => ({
   hears: SAID.take,
   steps: [
@@ -173,27 +173,27 @@ const stepsMade = (conversation: string): number =>
 const play = ({ steps, says }: Scene, conversation: string): ModelReply =>
   steps[stepsMade(conversation)] ?? { text: says }
 
-/** What the user said last, or OpenCode in its place; a tool's answers are not in it. */
+/** The last message of the user, or of OpenCode in the user's place, without tool answers. */
 const newestMessage = (conversation: string): string =>
   conversation.slice(conversation.lastIndexOf("[user]")).split("\n\n[assistant]", 1).join()
 
 const newestPass = (conversation: string): string => conversation.match(/\bpass_\d+_[0-9a-f]+/g)?.at(-1) ?? ""
 
-/** What the agent says of itself comes from this request and from nowhere else. */
+/** Names the task only if this request holds it. */
 const withTask = (conversation: string, says: string): ModelReply => {
   const taskID = /\bts-[0-9a-f]{6}\b/.exec(conversation)?.[0]
   return { text: taskID ? `${says} That is ${taskID}.` : "I do not know what I am working on." }
 }
 
 /**
- * The agents of the tour. The one that the user speaks to fills its context as soon as it is asked to run the tests or to
- * write, so that it is compacted behind each of these steps.
+ * The agents of the tour. The user's agent fills its context when asked to run the tests or to write, so that it is compacted
+ * after each of these steps.
  *
- * @param released what the first answer of the handed-over session waits for
+ * @param released delays the first answer of the handed-over session
  */
 export const createTourAgent = (released: Promise<void>): Script => {
   let compactions = 0
-  /** OpenCode 1.14 may compact twice before the next turn: that is told the same twice. */
+  /** OpenCode 1.14 may compact twice before the next turn; both get the same summary. */
   let isAgain = false
   const summary = (): ModelReply => {
     if (!isAgain) compactions++

@@ -18,9 +18,9 @@ import { ANSWERS, CORRECTION, createTourAgent, POLICY, RELEASE_NOTE, SAID, start
 
 export type TourOptions = {
   binary: OpenCodeBinary
-  /** Whether the user works in OpenCode's TUI, or by `opencode run` alone. */
+  /** The user works in OpenCode's TUI; otherwise by `opencode run` alone. */
   inTui: boolean
-  /** Whether `baton observe` is watched in a terminal, or prints once. */
+  /** `baton observe` is watched in a terminal; otherwise it prints once. */
   hasTerminal: boolean
   /** Opens the page and waits until an agent is busy there. @returns the page's text */
   browse?: (url: string) => Promise<string>
@@ -32,8 +32,8 @@ const PROJECT = "~/my-project"
 /**
  * The user's day with the agent.
  *
- * @returns the session that the work was handed over to; the terminal, or what `opencode run` printed, when the agent had
- * answered; and `baton observe` and the text of its page while the new session is at work
+ * @returns the session that received the handoff; the terminal, or the output of `opencode run`, after the agent's answers; and
+ * `baton observe` and the text of its page while the new session is busy
  * @param release lets the handed-over session's first turn end
  */
 const work = async (
@@ -51,7 +51,7 @@ const work = async (
     await say(SAID.take, ANSWERS.taken)
     const tested = await say(SAID.test, ANSWERS.tested)
     const { draft, handedTo, begun } = await conversation.handOver(SAID.goal)
-    // Should it fail while others look on, that is told where it is waited for.
+    // Handled here too, since it may fail before it is awaited.
     begun.catch(() => undefined)
     const expected = new RegExp(`busy[\\s\\S]*${TASK.title}[\\s\\S]*${handedTo} · [\\s\\S]*Handoff to ${handedTo}`)
     const terminal = await (options.hasTerminal ? watchInTerminal : watchWithoutTerminal)(place, expected)
@@ -94,13 +94,12 @@ const walk = async (
       taskID,
       ...worked,
       commands: { install, doctor, add, goOn, other, show, learned, passes, handoffs, health, uninstall },
-      /** Every request to the model, oldest first. */
       requests,
       /** The project before and after the installation and at the end; the home folder's other paths at the end. */
       trees: { before, installed, after: snapshotTree(project.directory), home: place.homePaths() },
-      /** The agents' own work, as it stands at the end. */
+      /** The agents' own work at the end. */
       work: { parser: project.read("src/parser.js"), note: project.read(RELEASE_NOTE.path) },
-      /** What is left in TMPDIR, and processes that still run. */
+      /** Files left in TMPDIR, and processes that still run. */
       left: { temporary: readdirSync(project.environment.TMPDIR ?? ""), processes },
     }
   } finally {
@@ -108,10 +107,10 @@ const walk = async (
   }
 }
 
-/** What the user saw at each step, and what the model was sent. */
+/** The user's view at each step, and the model's requests. */
 export type TourSeen = Awaited<ReturnType<typeof walk>>
 
-/** One walk through all of Baton in one project, with a scripted model; leaves nothing behind. */
+/** One walk through all of Baton in one project, with a scripted model; cleans up completely. */
 export const takeTour = async (options: TourOptions): Promise<TourSeen> => {
   const { promise: released, resolve: release } = createDeferred<void>()
   const model = await startScriptedModel(createTourAgent(released))
