@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Part of scripts/install: what came from here before, and what is to become of each file. Looks, and changes nothing.
+ * Part of scripts/install: finds the files of earlier installations and plans a step for each file. Only reads.
  *
- * Paths of the bundle are relative and have slashes, as the manifest lists them, on every system.
+ * Paths of the bundle are relative and have slashes, as in the manifest, on every system.
  */
 import { accessSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
 import { posix } from "node:path"
@@ -19,15 +19,15 @@ export const STATE = ".opencode/state"
 /**
  * @typedef {object} Plan
  * @property {Step[]} steps
- * @property {string[]} record the manifest's lines of files when all is done
- * @property {Set<string>} folders that this program made or is to make
+ * @property {string[]} record the manifest's lines of files after all steps
+ * @property {Set<string>} folders created by this program, now or earlier
  * @property {string[]} knownLines of files, as the manifest has them now
  * @property {string[]} knownPaths of those lines
- * @property {boolean} isKnown whether the manifest lists anything at all
- * @property {string} prompts the folder that the prompts go to
+ * @property {boolean} isKnown the manifest lists something
+ * @property {string} prompts the folder for the prompts
  */
 
-/** The work cannot be done (exit code 1), or the command line cannot be right (2). */
+/** The work cannot be done (exit code 1), or the command line is wrong (2). */
 export class InstallError extends Error {
   /** @param {string} message @param {{ exitCode?: 1 | 2, cause?: unknown }} [options] */
   constructor(message, { exitCode = 1, cause } = {}) {
@@ -36,11 +36,11 @@ export class InstallError extends Error {
   }
 }
 
-/** @param {unknown} error @returns {string} the system's code, as ENOENT, or nothing */
+/** @param {unknown} error @returns {string} the system's code such as ENOENT, or "" */
 export const codeOf = (error) =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : ""
 
-/** @param {string} path @param {typeof lstatSync} look whether links are followed or not */
+/** @param {string} path @param {typeof lstatSync} look `statSync` follows links */
 const lookWith = (path, look) => {
   try {
     return look(path)
@@ -87,8 +87,8 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
 const nextCrc = (crc, byte) => ((crc << 8) ^ (CRC_TABLE[(crc >>> 24) ^ byte] ?? 0)) >>> 0
 
 /**
- * The line of the manifest for a file: the checksum and the size that POSIX `cksum` prints, and the path. The doctor's
- * own checksum (.opencode/baton/doctor/checks/files.ts) is TypeScript, which not every Node can read.
+ * A file's line in the manifest: the checksum and the size that POSIX `cksum` prints, and the path. The doctor's own checksum
+ * (.opencode/baton/doctor/checks/files.ts) is TypeScript, which not every Node can read.
  * @param {Buffer} bytes @param {string} path
  */
 const lineOf = (bytes, path) => {
@@ -98,7 +98,7 @@ const lineOf = (bytes, path) => {
   return `${~crc >>> 0}\t${bytes.length}\t${path}`
 }
 
-/** Only paths that this program could have written: a damaged manifest must not reach anything else. */
+/** Only paths that this program could have written, so that a damaged manifest affects no other files. */
 const LINE = /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
 const FOLDER = "dir\t"
 
@@ -124,7 +124,7 @@ export const renderManifest = ({ version, lines, folders }) =>
     "",
   ].join("\n")
 
-// ---- The files a project gets: by folder, not by a list, without tests and litter -------------------------------------
+// ---- Files of the bundle: by folder, not by a list, without tests and temporary files ---------------------------------
 
 /** @param {string} name */
 const isShipped = (name) => !/^\.|\.test\.ts$|\.baton-new$|~$/.test(name)
@@ -152,19 +152,19 @@ const bundleOf = (source) => {
   return files
 }
 
-// ---- Where they go ----------------------------------------------------------------------------------------------------
+// ---- Targets ----------------------------------------------------------------------------------------------------------
 
 const PROMPTS = "prompts"
 export const PROMPTS_BESIDE_OWN = ".opencode/prompts"
-/** By this Baton tells its prompts from a project's own files; see docs/prompts.md and task/prompt-files.ts. */
+/** Identifies Baton's prompts among a project's own files; see docs/prompts.md and task/prompt-files.ts. */
 const CONTRACT_COMMENT = /^<!--[ \t]*(?:baton:|Machine-read by \.opencode\/plugins\/)/m
 
 /** @param {string} path */
 const isPromptOfBaton = (path) => isFile(path) && CONTRACT_COMMENT.test(new TextDecoder().decode(read(path)))
 
 /**
- * Where the prompts go: where they are, or into the project's folder `prompts` when that is not there, empty, or has a
- * prompt of Baton's. Else it is the project's own, and nothing is put into it.
+ * The folder for the prompts: the present one, or the project's `prompts` if that is missing, empty, or holds a prompt of Baton.
+ * Otherwise `prompts` is the project's own, and nothing is written into it.
  * @param {string} project @param {readonly string[]} knownPaths @param {readonly string[]} files of the checkout
  */
 const choosePromptsFolder = (project, knownPaths, files) => {
@@ -181,13 +181,13 @@ const choosePromptsFolder = (project, knownPaths, files) => {
   return isOurs ? PROMPTS : PROMPTS_BESIDE_OWN
 }
 
-/** Where a file of the checkout goes. @param {string} file @param {string} prompts the folder for prompts */
+/** The project path of a file of the checkout. @param {string} file @param {string} prompts the folder for prompts */
 const placeOf = (file, prompts) => {
   if (file === ".opencode/baton/ignore") return ".opencode/baton/.ignore"
   return file.startsWith(`${PROMPTS}/`) ? `${prompts}${file.slice(PROMPTS.length)}` : file
 }
 
-// ---- Where nothing may be written -------------------------------------------------------------------------------------
+// ---- Folders that cannot be written -----------------------------------------------------------------------------------
 
 /** @param {Iterable<string>} paths @returns {string[]} every folder above them, and the project itself, as "" */
 const foldersAbove = (paths) => {
@@ -216,7 +216,7 @@ const checkFolder = (path) => {
   }
 }
 
-// ---- What is to become of each file -----------------------------------------------------------------------------------
+// ---- The plan ---------------------------------------------------------------------------------------------------------
 
 /**
  * @param {{ source: string, project: string, mode: "install" | "uninstall" }} places absolute folders
@@ -233,7 +233,7 @@ export const planWork = ({ source, project, mode }) => {
   const record = []
 
   const isKnown = (/** @type {string} */ path) => knownPaths.includes(path)
-  /** One of ours, as it was put there. */
+  /** Tells whether the path is an unchanged file of an earlier installation. */
   const isUntouched = (/** @type {string} */ path) =>
     isRegular(`${project}/${path}`) && knownLines.includes(lineOf(read(`${project}/${path}`), path))
 
@@ -245,7 +245,7 @@ export const planWork = ({ source, project, mode }) => {
     }
   }
 
-  /** The file at the path is the user's: it stays, and the new version goes beside it under a name OpenCode does not load. */
+  /** Keeps the user's file at the path; the new version gets a name beside it that OpenCode does not load. */
   const planBeside = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
     if (path.endsWith(".baton-new")) {
       steps.push({ action: "keep", path, reason: "you changed it; delete it to get the newest version here" })
@@ -258,7 +258,6 @@ export const planWork = ({ source, project, mode }) => {
     planFile(beside, file, content)
   }
 
-  /** A file of the checkout goes to the path of the project. */
   const planFile = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
     const [from, to] = [`${source}/${file}`, `${project}/${path}`]
     if (!exists(to)) {
@@ -278,7 +277,7 @@ export const planWork = ({ source, project, mode }) => {
     record.push(lineOf(content.bytes, path))
   }
 
-  /** The path is on the manifest and no longer wanted. */
+  /** Plans for a path on the manifest that is no longer part of the bundle. */
   const planRemoval = (/** @type {string} */ path) => {
     if (isUntouched(path)) steps.push({ action: "remove", path })
     else if (exists(`${project}/${path}`)) {

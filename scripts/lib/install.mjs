@@ -2,9 +2,9 @@
 /**
  * The program behind scripts/install; docs/installation.md tells the rules.
  *
- * Everything is decided first (install-plan.mjs), then shown, then done. A manifest in the project lists what came from
- * here. It is written before the first file is touched, with the old lines and the new ones, so that a run that is killed
- * at any point can be repeated. JavaScript, since Node 20 reads no TypeScript.
+ * All steps are planned first (install-plan.mjs), then shown, then executed. A manifest in the project lists the installed files.
+ * It is written before the first file is changed, with the old lines and the new ones, so that a killed run can be repeated at
+ * any point. JavaScript, since Node 20 reads no TypeScript.
  */
 import {
   constants,
@@ -96,7 +96,7 @@ const findCheckout = () => {
   return { source, version: /^ {2}"version": "(.*)",$/m.exec(text)?.[1] || "of unknown version" }
 }
 
-/** @param {string} dir as it was given @param {string} source @returns {string} the project's absolute folder */
+/** @param {string} dir as given @param {string} source @returns {string} the project's absolute folder */
 const findProject = (dir, source) => {
   if (!exists(dir)) throw misuse(`no such folder: '${dir}'. Create it first, or name the folder of an existing project`)
   if (!isFolder(dir)) throw misuse(`not a folder: '${dir}'. Name the project's folder`)
@@ -111,12 +111,12 @@ const findProject = (dir, source) => {
   return project
 }
 
-// ---- Saying -----------------------------------------------------------------------------------------------------------
+// ---- Output -----------------------------------------------------------------------------------------------------------
 
-/** @param {string} word @returns {string} as a word of the shell's */
+/** @param {string} word @returns {string} quoted for a shell if needed */
 const quoted = (word) => (/[^A-Za-z0-9_./-]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : word)
 
-/** A first installation adds all there is and an uninstall removes it: the last line tells how much. @param {Work} work */
+/** Names no files for a first installation or an uninstall, which change all: the last line counts them. @param {Work} work */
 const showPlan = ({ plan, mode, dry }) => {
   const isNamed = dry || (plan.isKnown && mode === "install")
   for (const step of plan.steps) {
@@ -138,11 +138,11 @@ const showCounts = ({ plan, dry }, actions) => {
 /** The file in which prog, real or embedded, keeps the tasks. */
 const database = process.env.PROG_DB || "~/.prog/prog.db"
 
-// ---- Doing ------------------------------------------------------------------------------------------------------------
+// ---- Execution --------------------------------------------------------------------------------------------------------
 
 const HALFWAY = "What was done is on record: mend the cause and run the same command again"
 
-/** @template T @param {string} failure what to say when it fails @param {() => T} act @returns {T} */
+/** @template T @param {string} failure the error message @param {() => T} act @returns {T} */
 const attempt = (failure, act) => {
   try {
     return act()
@@ -151,7 +151,7 @@ const attempt = (failure, act) => {
   }
 }
 
-/** Replaces a file whole. The temporary name is fixed, so that the next run finds it. */
+/** Replaces a file by rename. The temporary name is fixed, so that the next run finds it. */
 const replaceFile = (/** @type {string} */ path, /** @type {Buffer | string} */ content, mode = 0o666) => {
   const temporary = `${path}.baton-tmp`
   attempt(`cannot write ${path}. ${HALFWAY}`, () => {
@@ -170,7 +170,7 @@ const remove = (path, options) =>
 const writeManifest = ({ project, version, plan }, lines) =>
   replaceFile(`${project}/${MANIFEST}`, renderManifest({ version, lines, folders: plan.folders }))
 
-/** Removes what a run left that was killed while it wrote. @param {Work} work */
+/** Removes temporary files of a run that was killed while writing. @param {Work} work */
 const removeTemporaries = ({ project, plan }) => {
   for (const path of [...plan.knownPaths, MANIFEST]) {
     const temporary = `${project}/${path}.baton-tmp`
@@ -181,7 +181,7 @@ const removeTemporaries = ({ project, plan }) => {
 /** Every step can be repeated after a kill. @param {Work} work */
 const carryOut = async ({ project, plan }) => {
   for (const step of plan.steps) {
-    // Signals arrive between two files.
+    // Signals are handled between two files.
     await setImmediate()
     if (step.action === "remove") remove(`${project}/${step.path}`)
     else if (step.action !== "keep") {
@@ -200,7 +200,7 @@ const removeEmptyFolder = (path) => {
   }
 }
 
-/** Folders that this program made; deepest first. @param {Work} work */
+/** Removes the folders that this program created, deepest first. @param {Work} work */
 const removeEmptyFolders = ({ project, plan: { folders } }) => {
   for (const folder of [...folders].sort().reverse()) {
     if (removeEmptyFolder(`${project}/${folder}`)) folders.delete(folder)
@@ -242,9 +242,9 @@ const install = async (work) => {
 }
 
 /**
- * Removes a folder of what Baton wrote at run time. It has its own .gitignore; with nothing else in it, it goes too.
+ * Removes a folder that Baton wrote at run time. If only its .gitignore is left, it is removed without `--purge` too.
  * @param {Work} work @param {string} folder @param {string} reason to keep it
- * @returns {boolean} whether it is gone
+ * @returns {boolean} whether it is or would be removed
  */
 const clearFolder = ({ project, purge, dry }, folder, reason) => {
   const path = `${project}/${folder}`
@@ -258,7 +258,7 @@ const clearFolder = ({ project, purge, dry }, folder, reason) => {
   return true
 }
 
-/** @param {string} folder @returns {boolean} true also when it cannot be told */
+/** @param {string} folder @returns {boolean} true also if it cannot be read */
 const holdsRecords = (folder) => {
   try {
     const names = readdirSync(folder, { encoding: "utf8", recursive: true })
@@ -317,7 +317,7 @@ const main = async (words) => {
   await (order.mode === "install" ? install : uninstall)({ ...order, plan, source, project, version })
 }
 
-// Whoever reads the plan through `head` has seen enough; the work is done all the same.
+// With `head` the pipe closes early; the work must go on.
 process.stdout.on("error", (error) => {
   if (codeOf(error) !== "EPIPE") throw error
 })
