@@ -16,7 +16,7 @@ const tell = () => {
   return `the whole check (--all) last ran on ${date} at ${commit}${isOld ? `: older than ${MOST_DAYS} days` : ""}`
 }
 
-/** `…/test/unit/x.test.ts` is of the project "unit"; what ran on the versions between is told apart by its report. */
+/** `…/test/unit/x.test.ts` belongs to the project "unit"; tests of the versions between the ends are known by their report. */
 const projectOf = (report, file) =>
   [...(basename(report).startsWith("matrix") ? ["matrix"] : []), file.split("/test/").at(-1).split("/")[0]].join(" ")
 

@@ -1,4 +1,4 @@
-// The shape of the bundle, as the structure test holds it: `node scripts/support/structure.mjs` prints it.
+// The bundle's structure, as the structure test checks it: `node scripts/support/structure.mjs` prints it.
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, normalize, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -24,10 +24,10 @@ export const filesIn = (folder) =>
     .sort()
 
 /**
- * The bundle's files that are loaded with the entries, themselves included.
+ * The bundle's files that are loaded with the entries, including the entries.
  *
  * @param {readonly string[]} entries relative to the repository
- * @param {{ dynamic?: boolean }} [options] `dynamic`: also what is loaded at a first use
+ * @param {{ dynamic?: boolean }} [options] `dynamic`: also files loaded at first use
  */
 export const reachedFrom = (entries, { dynamic = false } = {}) => {
   /** @type {Set<string>} */
@@ -60,7 +60,7 @@ export const rooms = () => {
   )
 }
 
-/** The files that each plugin file reaches by its imports, what it loads at a first use included. */
+/** The files that each plugin file reaches by its imports, including those loaded at first use. */
 export const reach = () =>
   filesIn(".opencode/plugins").map((plugin) => ({
     plugin: plugin.replace(".opencode/plugins/", ""),

@@ -1,4 +1,4 @@
-// Tells what a run of the tests came to, from vitest's JSON report, and which promises no green test keeps.
+// Prints the result of a test run from vitest's JSON report, and the promises without a green test.
 // Usage: node scripts/support/test-results.mjs REPORT [--whole]
 // With --whole, which says that nothing was left out, a promise without a green test is a failure.
 import { existsSync, readFileSync } from "node:fs"
@@ -19,7 +19,7 @@ if (!report.success) process.exit(1)
 const list = readFileSync(join(import.meta.dirname, "..", "..", "test", "requirements.ts"), "utf8")
 const promises = [...list.matchAll(/^ {2}"([a-z-]+\.[A-Z]\d+)":/gm)].map(([, id]) => id)
 
-/** The ids that `promised` puts in front of a title. */
+/** The ids that `promised` puts before a title. */
 const idsOf = (title) => /^[\w. -]+(?=: )/.exec(title)?.[0].split(" ") ?? []
 const kept = new Set(
   tests
