@@ -48,7 +48,7 @@ const report = (result: StormResult, keep: boolean): void => {
 const hasFailed = ({ violations }: StormResult): boolean => violations.length > 0
 const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`
 
-/** A table of all faults that struck: in how many runs, on which end, and how many of these runs failed. */
+/** A table of all faults that occurred: number of runs, on which end, and how many of them failed. */
 const renderSummary = (results: readonly StormResult[]): string => {
   const names = [...new Set(results.flatMap(({ struck }) => struck))].sort()
   const rows = names.map((name) => {
@@ -81,7 +81,7 @@ if (help) {
   console.log(USAGE)
   process.exit()
 }
-// What is kept lies in a folder of its own; without anything kept it goes.
+// Failed runs are kept in this folder; it is removed if it is empty.
 const folder = mkdtempSync(join(tmpdir(), "baton-storm-"))
 process.env.TMPDIR = folder
 const results = await runStorms({
