@@ -83,8 +83,8 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
     for (const command of named) expect(PROG_COMMANDS).toContain(command)
   })
 
-  test(promised("compaction.C10", "is read whole by the reader of prompts"), async () => {
-    const read = await createPromptFiles({ root: ROOT }).read(role)
+  test(promised("compaction.C10", "is read whole by the reader of prompts"), () => {
+    const read = createPromptFiles({ root: ROOT }).read(role)
     expect(read).toEqual({ kind: "text", path: `prompts/${role}.md`, text: prompt(role) })
   })
 })
@@ -132,7 +132,7 @@ test.each<PromptName>(["handoff", "handoff-command"])(
   async (name) => {
     const [comment = "", ...rest] = prompt(name).split("\n")
     expect(comment).toMatch(new RegExp(`^<!-- baton:${name}: .* -->$`))
-    const read = await createPromptFiles({ root: ROOT }).read(name)
+    const read = createPromptFiles({ root: ROOT }).read(name)
     expect(read).toEqual({ kind: "text", path: `prompts/${name}.md`, text: rest.join("\n") })
     expect(rest[0]).toMatch(/^# /)
   },

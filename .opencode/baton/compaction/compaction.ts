@@ -43,11 +43,8 @@ export const createPreparations = (
     const binding = await tasks.find(sessionID)
     if (!binding) return undefined
     const journal = await journals.load(sessionID)
-    const [found, instructions] = await Promise.all([
-      loadContext(deps, binding, journal),
-      readInstructions(deps, sessionID),
-    ])
-    return { binding, found, instructions }
+    const instructions = readInstructions(deps, sessionID)
+    return { binding, found: await loadContext(deps, binding, journal), instructions }
   }
 
   return {

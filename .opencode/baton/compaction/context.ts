@@ -1,7 +1,5 @@
-import { withDeadline } from "../host/async.ts"
 import { readGitState } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
-import type { RunProcess } from "../host/process.ts"
 import type { Sessions } from "../host/sessions.ts"
 import { splitHandoff } from "../ledger/description.ts"
 import type { Ledger, LedgerTask, TaskRead } from "../ledger/ledger.ts"
@@ -57,7 +55,6 @@ export type ContextDeps = {
   sessions: Pick<Sessions, "todos">
   ledger: Pick<Ledger, "readTask">
   prompts: Pick<PromptFiles, "read">
-  run: RunProcess
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
   log: Log
@@ -74,9 +71,6 @@ export type CompactionContext = {
 }
 
 const LEDGER_DEADLINE_MS = 2_000
-/** Runs beside the ledger's: a busy machine takes half a second to read a small file. */
-const PROMPT_FILE_DEADLINE_MS = 1_500
-const NOT_READ_IN_TIME = `it was not read within ${PROMPT_FILE_DEADLINE_MS} ms`
 
 type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "log">
 
@@ -93,14 +87,10 @@ const readLedgerTask = async (
 }
 
 /** Only a role's heading brings its protocol. */
-const readProtocol = async (deps: IdentityDeps, binding: SessionTask): Promise<string> => {
+const readProtocol = (deps: IdentityDeps, binding: SessionTask): string => {
   const { taskID, role, hasRoleHeading, sessionID } = binding
   if (!hasRoleHeading) return ""
-  const read = await withDeadline(deps.prompts.read(role), PROMPT_FILE_DEADLINE_MS)
-  const file =
-    read.kind === "done"
-      ? read.value
-      : { kind: "unusable" as const, path: `prompts/${role}.md`, reason: NOT_READ_IN_TIME }
+  const file = deps.prompts.read(role)
   if (file.kind === "text") {
     const protocol = extractProtocol(file.text, { taskID })
     if (protocol !== undefined) return protocol
@@ -121,10 +111,9 @@ const readTodos = async (deps: ContextDeps, sessionID: string): Promise<Facts["t
 }
 
 const readGit = async (deps: ContextDeps, sessionID: string): Promise<Facts["git"]> => {
-  const read = await readGitState(deps.run, deps.root)
-  if (read.kind === "found") return read.git
-  deps.log.debug("git state unknown", { sessionID, reason: read.reason })
-  return undefined
+  const git = await readGitState(deps.root)
+  if (!git) deps.log.debug("git state unknown", { sessionID })
+  return git
 }
 
 /** A session's task as ledger and prompts have it. */
@@ -137,13 +126,14 @@ export type KnownTask = {
   failure?: string
 }
 
-/** Reads ledger and protocol side by side. */
+/** Reads ledger and protocol. */
 export const readKnownTask = async (
   deps: IdentityDeps,
   binding: SessionTask,
   deadlineMs = LEDGER_DEADLINE_MS,
 ): Promise<KnownTask> => {
-  const [read, protocol] = await Promise.all([readLedgerTask(deps, binding, deadlineMs), readProtocol(deps, binding)])
+  const read = await readLedgerTask(deps, binding, deadlineMs)
+  const protocol = readProtocol(deps, binding)
   const { taskID, role, brief, origin } = binding
   const known = { taskID, role, brief, protocol, isChild: origin === "parent" }
   if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, logs: [] }
@@ -174,12 +164,8 @@ export const loadContext = async (
 }
 
 /** Reads prompts/handoff.md, or gives the built-in text and logs the file and the reason. */
-export const readInstructions = async (deps: ContextDeps, sessionID: string): Promise<string> => {
-  const read = await withDeadline(deps.prompts.read("handoff"), PROMPT_FILE_DEADLINE_MS)
-  const file =
-    read.kind === "done"
-      ? read.value
-      : { kind: "unusable" as const, path: "prompts/handoff.md", reason: NOT_READ_IN_TIME }
+export const readInstructions = (deps: Pick<ContextDeps, "prompts" | "log">, sessionID: string): string => {
+  const file = deps.prompts.read("handoff")
   if (file.kind === "text") return file.text
   const { path } = file
   if (file.kind === "foreign") {

@@ -1,6 +1,7 @@
 import { createLruMap, withDeadline } from "../host/async.ts"
 import { countCommitsSince, readGitState } from "../host/git.ts"
 import { describeError } from "../host/log.ts"
+import type { RunProcess } from "../host/process.ts"
 import type { ModelName } from "../host/sessions.ts"
 import type { JsonStore } from "../host/state.ts"
 import type { Tui } from "../host/tui.ts"
@@ -15,7 +16,8 @@ import { type EarlierHandoff, type OpeningInput, openingProblem, renderOpening }
 import type { Opening, SessionStates } from "./session-state.ts"
 import { parseHandoffTitle } from "./texts.ts"
 
-type OpeningDeps = Pick<ContextDeps, "prompts" | "run" | "root" | "log"> & {
+type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log"> & {
+  run: RunProcess
   ledger: Pick<Ledger, "readTask" | "listTasks">
   journals: Pick<SessionStates, "load" | "update" | "save">
   outbox: Pick<Outbox, "pending">
@@ -78,7 +80,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     if (handoff === undefined || !title || title.sessionID === sessionID) return undefined
     const then = parseGitFact(handoff)
     const [now, commitsSince, other] = await Promise.all([
-      readGitState(run, root),
+      readGitState(root),
       then && countCommitsSince(run, root, then.head),
       bindings.read(title.sessionID),
     ])
@@ -86,9 +88,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       title,
       text: handoff.slice(handoff.indexOf("\n") + 1).trim(),
       ...(other?.taskID === taskID ? { brief: other.brief } : {}),
-      ...(then && now.kind === "found"
-        ? { git: { then, now: now.git, ...(commitsSince === undefined ? {} : { commitsSince }) } }
-        : {}),
+      ...(then && now ? { git: { then, now, ...(commitsSince === undefined ? {} : { commitsSince }) } } : {}),
     }
   }
 

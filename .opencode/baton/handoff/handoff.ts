@@ -267,11 +267,11 @@ export const createHandoffFeature = (
     const [history, todos, git, dirtyFiles] = await Promise.all([
       readHistory(sessions, sessionID, { root, isOver: startDeadline() }),
       sessions.todos(sessionID),
-      readGitState(run, root),
+      readGitState(root),
       readDirtyFiles(run, root),
     ])
     if (todos.kind === "failed") log.warn("todos unknown", { sessionID, reason: todos.reason })
-    if (git.kind === "unknown") log.debug("git state unknown", { sessionID, reason: git.reason })
+    if (!git) log.debug("git state unknown", { sessionID })
     if (history.incomplete !== undefined) {
       const reason = history.incomplete
       log.warn("the session's history was not read to its beginning", { sessionID, reason })
@@ -282,7 +282,7 @@ export const createHandoffFeature = (
       activity,
       todos: todos.kind === "answer" ? todos.value : [],
       ...(firstRequest === undefined ? {} : { firstRequest }),
-      ...(git.kind === "found" ? { git: git.git } : {}),
+      ...(git ? { git } : {}),
       ...(dirtyFiles === undefined ? {} : { dirtyFiles }),
     }
   }

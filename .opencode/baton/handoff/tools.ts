@@ -87,7 +87,7 @@ const DESCRIPTION = "continue this work in a new session, with the right context
  *
  * OpenCode reads `template` at each use (seen on 1.2.15 and 1.18.33), so an edit of the file takes effect at once.
  */
-export const registerCommand = (config: Config, prompts: Pick<PromptFiles, "readNow">, log: Log): void => {
+export const registerCommand = (config: Config, prompts: PromptFiles, log: Log): void => {
   config.command ??= {}
   const name = config.command[COMMAND_NAME] === undefined ? COMMAND_NAME : OTHER_COMMAND_NAME
   if (config.command[name] !== undefined) {
@@ -103,7 +103,7 @@ export const registerCommand = (config: Config, prompts: Pick<PromptFiles, "read
   config.command[name] = {
     description: DESCRIPTION,
     get template() {
-      const file = prompts.readNow("handoff-command")
+      const file = prompts.read("handoff-command")
       if (file.kind === "text") {
         told = undefined
         return file.text

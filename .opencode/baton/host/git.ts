@@ -38,10 +38,12 @@ const findPacked = async (commonFolder: string, ref: string): Promise<string | u
 }
 
 /**
+ * Reads branch and HEAD.
+ *
  * @param root absolute path of the worktree's top folder
  * @returns undefined when the files do not tell: no repository, no commit yet, or a ref format other than files
  */
-export const readGitFiles = async (root: string): Promise<GitState | undefined> => {
+export const readGitState = async (root: string): Promise<GitState | undefined> => {
   const gitFolder = await findGitFolder(root)
   if (gitFolder === undefined) return undefined
   const head = await readText(join(gitFolder, "HEAD"))
@@ -75,31 +77,6 @@ export const findMainWorktree = async (start: string): Promise<string | undefine
 const GIT_DEADLINE_MS = 1_000
 /** Longer, since `git status` looks at every file of the worktree. */
 const STATUS_DEADLINE_MS = 5_000
-
-type GitRead = { kind: "found"; git: GitState } | { kind: "unknown"; reason: string }
-
-const askGit = async (run: RunProcess, directory: string): Promise<GitRead> => {
-  const argv = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"] as const
-  const outcome = await run(argv, { cwd: directory, deadlineMs: GIT_DEADLINE_MS })
-  if (outcome.kind === "not-started") return { kind: "unknown", reason: outcome.cause }
-  if (outcome.kind === "timed-out") return { kind: "unknown", reason: `git did not end within ${GIT_DEADLINE_MS} ms` }
-  const [head, branch] = outcome.stdout.trim().split(/\r?\n/)
-  if (outcome.exitCode === 0 && head && branch) {
-    return { kind: "found", git: { head, branch: branch === "HEAD" ? "(detached)" : branch } }
-  }
-  const complaint = outcome.stderr.trim().split("\n")[0] ?? ""
-  return { kind: "unknown", reason: `git rev-parse exited with ${outcome.exitCode}: ${complaint}`.slice(0, 300) }
-}
-
-/**
- * Reads branch and HEAD from the repository's files, else from git. Unknown outside a repository and before its first commit.
- *
- * @param root absolute path of the worktree's top folder
- */
-export const readGitState = async (run: RunProcess, root: string): Promise<GitRead> => {
-  const git = await readGitFiles(root)
-  return git ? { kind: "found", git } : askGit(run, root)
-}
 
 /**
  * Counts the commits of HEAD that `commit` does not have; undefined if the commit is not in the repository or git fails.

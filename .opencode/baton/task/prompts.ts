@@ -1,5 +1,4 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs"
-import { type FileHandle, open, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { errorCode } from "../host/log.ts"
 import { type Role, splitLines } from "./parse.ts"
@@ -16,10 +15,8 @@ export type PromptFile =
   | { readonly kind: "unusable"; readonly path: string; readonly reason: string }
 
 export type PromptFiles = {
-  /** Reads the file at each call, so that an edit takes effect at the next compaction. Never rejects. */
-  read(name: PromptName): Promise<PromptFile>
-  /** Reads synchronously, for a caller that OpenCode calls synchronously. */
-  readNow(name: PromptName): PromptFile
+  /** Reads the file at each call, so that an edit takes effect at the next compaction. Never throws. */
+  read(name: PromptName): PromptFile
 }
 
 /** A larger file is taken for a mistake. */
@@ -47,35 +44,8 @@ const requireRegularFile = (found: { isFile(): boolean; isDirectory(): boolean }
   if (!found.isFile()) throw new UnusablePrompt("it is not a regular file")
 }
 
-const withinLimit = (buffer: Uint8Array, length: number): Uint8Array => {
-  if (length > PROMPT_LIMIT_BYTES) throw new UnusablePrompt(`it is larger than ${PROMPT_LIMIT_BYTES} bytes`)
-  return buffer.subarray(0, length)
-}
-
 /** Reads at most one byte over the limit, however large the file is or becomes. */
-const readBounded = async (file: FileHandle): Promise<Uint8Array> => {
-  const buffer = new Uint8Array(PROMPT_LIMIT_BYTES + 1)
-  let length = 0
-  while (length < buffer.length) {
-    const { bytesRead } = await file.read(buffer, length, buffer.length - length, length)
-    if (bytesRead === 0) break
-    length += bytesRead
-  }
-  return withinLimit(buffer, length)
-}
-
-const readRegularFile = async (path: string): Promise<Uint8Array> => {
-  requireRegularFile(await stat(path))
-  const file = await open(path, READ_WITHOUT_WAITING)
-  try {
-    requireRegularFile(await file.stat())
-    return await readBounded(file)
-  } finally {
-    await file.close()
-  }
-}
-
-const readRegularFileNow = (path: string): Uint8Array => {
+const readRegularFile = (path: string): Uint8Array => {
   requireRegularFile(statSync(path))
   const file = openSync(path, READ_WITHOUT_WAITING)
   try {
@@ -84,8 +54,9 @@ const readRegularFileNow = (path: string): Uint8Array => {
     let length = 0
     for (;;) {
       const bytesRead = readSync(file, buffer, length, buffer.length - length, length)
-      if (bytesRead === 0) return withinLimit(buffer, length)
       length += bytesRead
+      if (length > PROMPT_LIMIT_BYTES) throw new UnusablePrompt(`it is larger than ${PROMPT_LIMIT_BYTES} bytes`)
+      if (bytesRead === 0) return buffer.subarray(0, length)
     }
   } finally {
     closeSync(file)
@@ -148,36 +119,24 @@ const choose = (first: PromptFile, second: PromptFile): PromptFile => {
  * project has its own files in the first.
  *
  * A file is read up to `PROMPT_LIMIT_BYTES`. Named pipes and devices are refused before reading. Symbolic links are followed,
- * so that users can share prompts between projects. The caller sets a deadline.
+ * so that users can share prompts between projects.
  *
  * @param root absolute path of the folder that holds `.opencode` and `prompts`
  */
 export const createPromptFiles = ({ root }: { root: string }): PromptFiles => {
   const [first, second] = FOLDERS
-  const readAt = async (folder: string, name: PromptName): Promise<PromptFile> => {
+  const readAt = (folder: string, name: PromptName): PromptFile => {
     const path = `${folder}/${name}.md`
     try {
-      return judge(name, path, await readRegularFile(join(root, path)))
-    } catch (error) {
-      return refuse(path, error)
-    }
-  }
-  const readNowAt = (folder: string, name: PromptName): PromptFile => {
-    const path = `${folder}/${name}.md`
-    try {
-      return judge(name, path, readRegularFileNow(join(root, path)))
+      return judge(name, path, readRegularFile(join(root, path)))
     } catch (error) {
       return refuse(path, error)
     }
   }
   return {
-    read: async (name) => {
-      const file = await readAt(first, name)
-      return file.kind === "text" ? file : choose(file, await readAt(second, name))
-    },
-    readNow: (name) => {
-      const file = readNowAt(first, name)
-      return file.kind === "text" ? file : choose(file, readNowAt(second, name))
+    read: (name) => {
+      const file = readAt(first, name)
+      return file.kind === "text" ? file : choose(file, readAt(second, name))
     },
   }
 }

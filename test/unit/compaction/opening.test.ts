@@ -124,7 +124,7 @@ const setUp = (
         return { kind: "done" }
       },
     },
-    prompts: { read: async (name) => ({ kind: "foreign", path: `prompts/${name}.md` }) },
+    prompts: { read: (name) => ({ kind: "foreign", path: `prompts/${name}.md` }) },
     run: async () => ({ kind: "exited", exitCode: 0, stdout: "3\n", stderr: "" }),
     root: "/nowhere",
     log: createRecordedLog(),

@@ -20,7 +20,7 @@ describe("the command", () => {
     const log = createRecordedLog()
     const config = { command }
     let file: PromptFile = { kind: "text", path: COMMAND_PATH, text: "One $ARGUMENTS" }
-    registerCommand(config, { readNow: () => file }, log)
+    registerCommand(config, { read: () => file }, log)
     return { config, log, write: (next: PromptFile) => (file = next) }
   }
 

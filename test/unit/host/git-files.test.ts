@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { readGitFiles } from "../../../.opencode/baton/host/git.ts"
+import { readGitState } from "../../../.opencode/baton/host/git.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
@@ -27,9 +27,9 @@ describe("git's own files", () => {
       const { root, git } = createRepository()
       git("commit", "-q", "--allow-empty", "-m", "one")
       const expected = { branch: "feature/crlf", head: git("rev-parse", "HEAD") }
-      expect(await readGitFiles(root)).toEqual(expected)
+      expect(await readGitState(root)).toEqual(expected)
       git("pack-refs", "--all")
-      expect(await readGitFiles(root)).toEqual(expected)
+      expect(await readGitState(root)).toEqual(expected)
     },
   )
 
@@ -38,18 +38,18 @@ describe("git's own files", () => {
     git("commit", "-q", "--allow-empty", "-m", "one")
     const linked = join(root, "..", "linked")
     git("worktree", "add", "-q", "-b", "other", linked)
-    expect(await readGitFiles(linked)).toEqual({ branch: "other", head: git("rev-parse", "other") })
+    expect(await readGitState(linked)).toEqual({ branch: "other", head: git("rev-parse", "other") })
     git("checkout", "-q", "--detach")
-    expect(await readGitFiles(root)).toEqual({ branch: "(detached)", head: git("rev-parse", "HEAD") })
+    expect(await readGitState(root)).toEqual({ branch: "(detached)", head: git("rev-parse", "HEAD") })
   })
 
   test(promised("compaction.C5", "no repository, no commit and damaged files are unknown, not wrong"), async () => {
-    expect(await readGitFiles(temporaryFolder())).toBeUndefined()
+    expect(await readGitState(temporaryFolder())).toBeUndefined()
     const { root } = createRepository()
-    expect(await readGitFiles(root)).toBeUndefined()
+    expect(await readGitState(root)).toBeUndefined()
     for (const head of ["", "ref: refs/heads/../../../etc/passwd", "ref: refs/heads/.invalid", "garbage"]) {
       writeFileSync(join(root, ".git", "HEAD"), head)
-      expect(await readGitFiles(root)).toBeUndefined()
+      expect(await readGitState(root)).toBeUndefined()
     }
   })
 })

@@ -27,44 +27,43 @@ afterEach(() => {
 })
 
 const read = () => createPromptFiles({ root }).read("handoff")
-const readNow = () => createPromptFiles({ root }).readNow("handoff")
 const text = (text: string, path = PATH) => ({ kind: "text", path, text })
 
 describe("a prompt file", () => {
-  test(promised("compaction.C2", "is read anew each time"), async () => {
+  test(promised("compaction.C2", "is read anew each time"), () => {
     const files = createPromptFiles({ root })
     writeFileSync(path, `${COMMENT}\nfirst`)
-    expect(await files.read("handoff")).toEqual(text("first"))
+    expect(files.read("handoff")).toEqual(text("first"))
     writeFileSync(path, `${COMMENT}\nsecond`)
-    expect(await files.read("handoff")).toEqual(text("second"))
+    expect(files.read("handoff")).toEqual(text("second"))
     rmSync(path)
-    expect(await files.read("handoff")).toMatchObject({ kind: "unusable" })
+    expect(files.read("handoff")).toMatchObject({ kind: "unusable" })
   })
 
-  test(promised("compaction.C2", "is looked up by its name in the project's folder of prompts"), async () => {
+  test(promised("compaction.C2", "is looked up by its name in the project's folder of prompts"), () => {
     writeFileSync(join(root, "prompts", "planner.md"), "# Planner\n<!-- baton:planner -->")
     const files = createPromptFiles({ root })
-    expect(await files.read("planner")).toEqual(text("# Planner\n<!-- baton:planner -->", "prompts/planner.md"))
-    expect(await files.read("worker")).toMatchObject({ path: "prompts/worker.md" })
+    expect(files.read("planner")).toEqual(text("# Planner\n<!-- baton:planner -->", "prompts/planner.md"))
+    expect(files.read("worker")).toMatchObject({ path: "prompts/worker.md" })
   })
 
-  test(promised("compaction.C2", "loses its byte order mark and its CRLF"), async () => {
+  test(promised("compaction.C2", "loses its byte order mark and its CRLF"), () => {
     writeFileSync(path, `\uFEFF${COMMENT}\r\n# Übergabe\r\n\r\nSag’s kurz 🏁\r\n`)
-    expect(await read()).toEqual(text("# Übergabe\n\nSag’s kurz 🏁\n"))
+    expect(read()).toEqual(text("# Übergabe\n\nSag’s kurz 🏁\n"))
   })
 
-  test(promised("compaction.C2", "may be 64 KB long and not a byte longer"), async () => {
+  test(promised("compaction.C2", "may be 64 KB long and not a byte longer"), () => {
     const rest = "x".repeat(PROMPT_LIMIT_BYTES - COMMENT.length - 1)
     writeFileSync(path, `${COMMENT}\n${rest}`)
-    expect(await read()).toEqual(text(rest))
+    expect(read()).toEqual(text(rest))
     writeFileSync(path, `${COMMENT}\n${rest}x`)
-    expect(await read()).toEqual({ kind: "unusable", path: PATH, reason: "it is larger than 65536 bytes" })
+    expect(read()).toEqual({ kind: "unusable", path: PATH, reason: "it is larger than 65536 bytes" })
   })
 
-  test(promised("compaction.C2", "may be a link to another file"), async () => {
+  test(promised("compaction.C2", "may be a link to another file"), () => {
     writeFileSync(join(root, "shared.md"), `${COMMENT}\nshared`)
     symlinkSync(join(root, "shared.md"), path)
-    expect(await read()).toEqual(text("shared"))
+    expect(read()).toEqual(text("shared"))
   })
 })
 
@@ -76,8 +75,7 @@ describe("a file is Baton's by its contract comment", () => {
     "<!-- Machine-read by .opencode/plugins/compaction-handoff.ts: the heading above and the Task line below.",
   ])(promised("start.A4", "%s"), async (comment) => {
     writeFileSync(path, `# Mine\n\n${comment}\n`)
-    expect(await read()).toMatchObject({ kind: "text", path: PATH })
-    expect(readNow()).toEqual(await read())
+    expect(read()).toMatchObject({ kind: "text", path: PATH })
   })
 
   test.each([
@@ -88,8 +86,7 @@ describe("a file is Baton's by its contract comment", () => {
     "<!-- Machine-read by our CI -->\n",
   ])(promised("start.A4", "without one it is the project's own: %j"), async (own) => {
     writeFileSync(path, own)
-    expect(await read()).toEqual({ kind: "foreign", path: PATH })
-    expect(readNow()).toEqual({ kind: "foreign", path: PATH })
+    expect(read()).toEqual({ kind: "foreign", path: PATH })
   })
 
   test.each<PromptName>(["handoff", "handoff-command"])(
@@ -97,16 +94,16 @@ describe("a file is Baton's by its contract comment", () => {
     async (name) => {
       const comment = `<!-- baton:${name}: with this line the file is Baton's. -->`
       writeFileSync(join(root, `prompts/${name}.md`), `${comment}\n# Mine\n\nDo it.\n${comment}`)
-      expect(createPromptFiles({ root }).readNow(name)).toEqual(text("# Mine\n\nDo it.\n", `prompts/${name}.md`))
+      expect(createPromptFiles({ root }).read(name)).toEqual(text("# Mine\n\nDo it.\n", `prompts/${name}.md`))
       writeFileSync(join(root, `prompts/${name}.md`), `${comment}\n\n`)
-      expect(await createPromptFiles({ root }).read(name)).toMatchObject({ kind: "unusable", reason: "it is empty" })
+      expect(createPromptFiles({ root }).read(name)).toMatchObject({ kind: "unusable", reason: "it is empty" })
     },
   )
 
-  test(promised("start.A4", "a role prompt keeps its comments, which its reader looks for"), async () => {
+  test(promised("start.A4", "a role prompt keeps its comments, which its reader looks for"), () => {
     const prompt = "# Worker\n<!-- baton:protocol -->\nWork.\n<!-- /baton:protocol -->\n<!-- baton:handoff -->\n"
     writeFileSync(join(root, "prompts/worker.md"), prompt)
-    expect(await createPromptFiles({ root }).read("worker")).toEqual(text(prompt, "prompts/worker.md"))
+    expect(createPromptFiles({ root }).read("worker")).toEqual(text(prompt, "prompts/worker.md"))
   })
 })
 
@@ -114,28 +111,26 @@ describe("a prompt is looked for in prompts/, then in .opencode/prompts/", () =>
   const ownFile = (): void => writeFileSync(path, OWN)
   const emptyFile = (): void => writeFileSync(path, "")
 
-  test(promised("start.A4", "the first that is Baton's counts"), async () => {
+  test(promised("start.A4", "the first that is Baton's counts"), () => {
     writeFileSync(second, `${COMMENT}\nsecond`)
-    expect(await read()).toEqual(text("second", SECOND_PATH))
+    expect(read()).toEqual(text("second", SECOND_PATH))
     writeFileSync(path, `${COMMENT}\nfirst`)
-    expect(await read()).toEqual(text("first"))
-    expect(readNow()).toEqual(text("first"))
+    expect(read()).toEqual(text("first"))
   })
 
-  test(promised("start.A4", "the project's own file gives way and is named"), async () => {
+  test(promised("start.A4", "the project's own file gives way and is named"), () => {
     ownFile()
     writeFileSync(second, `${COMMENT}\nsecond`)
-    expect(await read()).toEqual({ ...text("second", SECOND_PATH), foreign: PATH })
-    expect(readNow()).toEqual(await read())
+    expect(read()).toEqual({ ...text("second", SECOND_PATH), foreign: PATH })
   })
 
-  test(promised("start.A4", "a file that cannot be used, or one called prompts, gives way"), async () => {
+  test(promised("start.A4", "a file that cannot be used, or one called prompts, gives way"), () => {
     writeFileSync(second, `${COMMENT}\nsecond`)
     emptyFile()
-    expect(await read()).toEqual(text("second", SECOND_PATH))
+    expect(read()).toEqual(text("second", SECOND_PATH))
     rmSync(join(root, "prompts"), { recursive: true })
     writeFileSync(join(root, "prompts"), "x")
-    expect(await read()).toEqual(text("second", SECOND_PATH))
+    expect(read()).toEqual(text("second", SECOND_PATH))
   })
 
   test.each([
@@ -148,8 +143,7 @@ describe("a prompt is looked for in prompts/, then in .opencode/prompts/", () =>
   ])(promised("start.A4", "where neither is of use, what matters most is told: %s"), async (_, one, other, told) => {
     one()
     other()
-    expect(await read()).toMatchObject(told)
-    expect(readNow()).toEqual(await read())
+    expect(read()).toMatchObject(told)
   })
 })
 
@@ -176,12 +170,12 @@ test.each(UNUSABLE)(
   promised("compaction.C2", "is refused with its path and a reason when it %s"),
   async (_w, make, reason) => {
     make()
-    expect(await read()).toEqual({ kind: "unusable", path: PATH, reason })
+    expect(read()).toEqual({ kind: "unusable", path: PATH, reason })
   },
 )
 
 test(promised("compaction.C2", "is refused when the folder of prompts is a file"), async () => {
   rmSync(join(root, "prompts"), { recursive: true })
   writeFileSync(join(root, "prompts"), "x")
-  expect(await read()).toEqual({ kind: "unusable", path: PATH, reason: "it cannot be read: ENOTDIR" })
+  expect(read()).toEqual({ kind: "unusable", path: PATH, reason: "it cannot be read: ENOTDIR" })
 })

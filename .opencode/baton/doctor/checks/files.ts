@@ -239,6 +239,6 @@ export const promptsCheck: Check = {
   run: async ({ root }) => {
     const prompts = createPromptFiles({ root })
     const names: readonly PromptName[] = ["handoff", "handoff-command", ...ROLES]
-    return (await Promise.all(names.map(async (name) => judge(name, await prompts.read(name))))).flat()
+    return names.flatMap((name) => judge(name, prompts.read(name)))
   },
 }
