@@ -16,8 +16,8 @@ declare module "vitest" {
 }
 
 /**
- * Sees that each binary is the version it should be and how slow the machine is, and starts one `opencode serve` for each end,
- * for all tests that need no process of their own: a start takes seconds.
+ * Checks each binary's version, measures the machine's slowness, and starts one `opencode serve` for each end. All tests that
+ * need no process of their own share it, since a start takes seconds.
  */
 const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
   const root = mkdtempSync(join(tmpdir(), "baton-shared-"))

@@ -109,7 +109,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         }),
         (directory) => ({ tool: "read", input: { filePath: `${directory}/README.md` } }),
         () => ({ tool: "todowrite", input: { todos } }),
-        // OpenCode may take the step's first snapshot while the tool runs already; this one runs longer than that takes.
+        // OpenCode may take the step's first snapshot while the tool already runs; this command runs longer than the snapshot.
         () => bash("sleep 2 && echo made > by-shell.txt"),
         () => bash("exit 7", COMPACTING_PROMPT_TOKENS),
         () => COMPACTING_STEP,
@@ -175,7 +175,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       return task
     }
     const [task, plain] = [await work("project"), await work("none")]
-    // 1.14.41 compacts this twice by itself: the newest turn stays beside the first summary, and fills the context again.
+    // 1.14.41 compacts this twice: it keeps the newest turn beside the first summary, which fills the context again.
     expect(task.model.received("compaction")).toHaveLength(plain.model.received("compaction").length)
     const afterwards = task.model.received("turn").at(1)?.conversation ?? ""
     expect(afterwards.length).toBeLessThan(8_000 * 0.1 * 4 + 400)

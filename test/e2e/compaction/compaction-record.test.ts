@@ -132,7 +132,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const task: SharedTask = await openSharedTask(binary, async ({ kind }): Promise<ModelReply> => {
       if (kind === "compaction") return { text: "A summary." }
       if (step++ < 1) return compacting
-      // What OpenCode has not written of its log when a run ends is lost.
+      // Log lines that OpenCode has not written when a run ends are lost.
       const isLogged = () => task.project.batonLog().some((line) => line.includes("compaction recorded"))
       await eventually("the record in the log", () => isLogged() || undefined)
       return { text: "Finished." }

@@ -21,7 +21,7 @@ const openCompacted = async (binary: OpenCodeBinary) => {
     ask: () => task.say("What is next?", id),
     lastTurn: () => task.model.received("turn").at(-1)?.conversation ?? "",
     lastSummary: () => task.model.received("compaction").at(-1)?.conversation ?? "",
-    /** Takes back all from the second message on. */
+    /** Reverts the second message and all later ones. */
     revert: async () => {
       const messages = (await task.client.session.messages({ path })).data ?? []
       const second = messages.filter(({ info }) => info.role === "user")[1]

@@ -21,11 +21,11 @@ import { testRandom } from "../../support/test-random.ts"
 closeTaskProjects()
 
 const KILLS = IS_NIGHT ? 8 : 1
-/** From this many on, a turn has followed a compaction of the run. */
+/** Number of requests from which on a turn has followed a compaction of the run. */
 const FOLLOWING_REQUESTS = 3
-/** Requests of a run that are answered before its end may come, at most. */
+/** Maximum number of requests that are answered before the kill. */
 const MOST_REQUESTS = 5
-/** About what lies between two requests. */
+/** Approximate time between two requests. */
 const SPREAD_MS = 700
 const RECORD_DEADLINE_MS = 60_000
 
@@ -61,7 +61,7 @@ describe.each(endsOf(SEED))("OpenCode $version", (binary) => {
         requests: fewest(kill) + Math.floor(random() * (MOST_REQUESTS + 1 - fewest(kill))),
         delayMs: Math.round(random() * SPREAD_MS),
       }))
-      /** Compactions that a turn has followed: their record was on disk before that turn was asked for. */
+      /** Compactions followed by a turn: their record was on disk before the request for that turn. */
       const followed = new Set<number>()
       let requestsLeft = 0
       let endRun = (): void => {}

@@ -17,7 +17,7 @@ const DEADLINES_MS = {
   "experimental.chat.messages.transform": 3_000,
 } as const
 const DISPOSE_MS = 1_000
-/** What a busy machine may add before a timer is heard. */
+/** Delay of a timer on a busy machine. */
 const LATENESS_MS = 1_500
 
 const CASES = HANGING_LEDGERS.flatMap((fault, index) => endsOf(index).map((binary) => ({ fault, binary })))
@@ -44,7 +44,7 @@ describe.each(CASES)("OpenCode $binary.version: $fault.name, and the client neve
   })
 
   test(promised("faults.F2", "the run ends no later than a second after it would have"), () => {
-    // Before 1.18 OpenCode does not wait for its plugins at all.
+    // Before 1.18 OpenCode does not wait for its plugins.
     if (binary === NEWEST) expect(run.hookMs.dispose).toBeLessThan(DISPOSE_MS + LATENESS_MS)
     else expect(run.hookMs.dispose).toBeUndefined()
     expect(run.exitMs).toBeLessThan(reference.exitMs + DISPOSE_MS + LATENESS_MS)

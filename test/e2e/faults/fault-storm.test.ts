@@ -7,7 +7,7 @@ import { deadline, IS_NIGHT } from "../../support/index.ts"
 
 const RUNS = IS_NIGHT ? 50 : 2
 const AT_ONCE = 2
-/** No two seeds of the tests share a run. */
+/** Different seeds of the tests use different runs. */
 const FIRST = (SEED % 1_000_000) * RUNS
 const RUN_DEADLINE_MS = 180_000
 const seeds = Array.from({ length: RUNS }, (_, index) => FIRST + index)
@@ -35,7 +35,7 @@ test.each(seeds)(
   },
 )
 
-// Two runs need not have one of each.
+// Two runs may lack one of them.
 if (IS_NIGHT)
   test(promised("storm.B2", "the runs have compactions, passes, handoffs, corrections and files to lose"), () => {
     const owed = OWED_KINDS.map((kind) => [kind, results.reduce((sum, result) => sum + result.owed[kind], 0)] as const)

@@ -19,7 +19,7 @@ import {
 
 closeTaskProjects()
 
-/** Compacts once in each run, and reports. */
+/** Compacts once in each run, then reports. */
 const oncePerRun: Script = ({ kind, index, conversation }): ModelReply => {
   if (kind === "compaction") return { text: `Summary ${index + 1}.` }
   const last = conversation.slice(conversation.lastIndexOf("[user]"))

@@ -19,9 +19,9 @@ import {
 
 closeTaskProjects()
 
-/** Two lives of a dozen model calls each, and a forced collection at each look. */
+/** Two rounds of a dozen model calls each, and forced garbage collections. */
 const DEADLINE_MS = deadline(300_000)
-/** Records are made and delivered for some seconds more. */
+/** Records are still created and delivered for some seconds. */
 const SETTLE_MS = deadline(30_000)
 
 const REVIEW = { subagent: "audit", objective: "Look at it.", reason: "review" }
@@ -35,7 +35,7 @@ const WORK: readonly ModelReply[] = [
 ]
 const DONE: ModelReply = { text: "Done." }
 
-/** An agent that does what the newest message of its session says; a reviewer returns at once. */
+/** An agent that follows the newest message of its session; a reviewer returns at once. */
 const script: Script = ({ kind, conversation }) => {
   if (kind === "compaction") return { text: "Something was done." }
   const last = conversation.slice(conversation.lastIndexOf("[user]"))
@@ -56,7 +56,7 @@ const say = async ({ client }: TestServer, id: string, text: string): Promise<vo
   expect(answer.data?.info.error).toBeUndefined()
 }
 
-/** @returns the ids of all there were, children among them */
+/** @returns the ids of all sessions, including children */
 const remove = async ({ client }: TestServer): Promise<string[]> => {
   const all = (await client.session.list()).data ?? []
   for (const { id, parentID } of all) if (parentID === undefined) await client.session.delete({ path: { id } })
@@ -64,7 +64,7 @@ const remove = async ({ client }: TestServer): Promise<string[]> => {
   return all.map(({ id }) => id)
 }
 
-/** Sessions that use every feature, deleted as soon as the last one has done so. @returns their ids */
+/** Creates sessions that use every feature, and deletes them all. @returns their ids */
 const liveAndDie = async (server: TestServer, { message, model }: TaskProject): Promise<string[]> => {
   const { client } = server
   await say(server, await opened(server), "Say hello.")
@@ -84,12 +84,12 @@ const liveAndDie = async (server: TestServer, { message, model }: TaskProject): 
   return [...removed, ...(await remove(server))]
 }
 
-/** How many sessions a file may still know: the last one is shown until another one takes its place. */
+/** Sessions that a file may still know: the last one is shown until another one replaces it. */
 const SHOWN: Readonly<Record<string, number>> = { "live-state/publisher.ts": 1 }
-/** Bounded, and cleared by nobody: folders that were looked through for half-written files. */
+/** Bounded and never cleared: folders that were checked for half-written files. */
 const CACHES: ReadonlySet<string> = new Set(["host/state.ts"])
 
-/** What outlived a first round and has more to do with sessions that are gone, or more in it, after a second. */
+/** Collections that survived the first round and know more deleted sessions, or have more entries, after the second. */
 const findGrowth = (before: Held, { collections }: Held, gone: readonly string[]): string[] => {
   const sizes = new Map(before.collections.map(({ number, size }) => [number, size]))
   return collections.flatMap(({ number, file, size, sessions }) => {

@@ -14,12 +14,12 @@ const GIGABYTES_5 = 5 * 1024 ** 3
 
 type Hostile = {
   name: string
-  /** Put behind the marker of a draft. */
+  /** Added after the marker of a draft. */
   text: string
   arrange?: (project: TestProject) => void
-  /** Files that come with the message, by the start of their content. */
+  /** Start of the content of each file in the message. */
   shows?: readonly string[]
-  /** What the list of files that were left out says. */
+  /** Text in the list of files that were left out. */
   names?: readonly string[]
 }
 
@@ -145,7 +145,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   beforeAll(async () => {
     task = await openSharedTask(binary, handoffScript({ prompt: "Go on.", files: ["README.md"] }))
-    // OpenCode's own snapshots would read it to its end.
+    // Otherwise OpenCode's own snapshots would read it completely.
     task.project.write(".gitignore", "sparse.txt\n")
     for (const { arrange } of HOSTILE) arrange?.(task.project)
     from = await created()

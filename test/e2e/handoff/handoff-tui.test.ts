@@ -10,7 +10,7 @@ const MARKER = "Continuing work from session"
 const HANDED_OVER = { prompt: "Finish the CRLF work.", files: ["src/parser.ts", "README.md"] }
 const times = (text: string, part: string): number => text.split(part).length - 1
 
-// scripts/test says loudly that these are left out.
+// scripts/test warns that these are left out.
 const isMissing = !isTmuxHere()
 
 describe.skipIf(isMissing)("OpenCode in a terminal", () => {

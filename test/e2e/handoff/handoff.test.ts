@@ -29,7 +29,7 @@ const withFiles = <T extends Pick<TaskProject, "project">>(task: T): T => {
   return task
 }
 
-/** Hands a session over in the shared server. @returns the new session */
+/** Runs a handoff in the shared server. @returns the new session */
 const handOver = async (task: SharedTask, from: string): Promise<string> => {
   await task.client.session.command({ path: { id: from }, body: { command: "handoff", arguments: "" } })
   return handedOverTo(task)
@@ -38,7 +38,7 @@ const handOver = async (task: SharedTask, from: string): Promise<string> => {
 const messagesOf = async ({ client }: SharedTask, id: string) =>
   (await client.session.messages({ path: { id } })).data ?? []
 
-/** What the model is told of a tool's arguments. */
+/** Parameters of a tool in a request to the model. */
 const parametersOf = (request: ModelRequest | undefined, name: string): unknown =>
   request?.body.tools?.find((tool) => tool.function.name === name)?.function.parameters
 
@@ -153,7 +153,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         expect(headers(last?.parts ?? []), id).toBe(0)
       }
 
-      // Taken back and sent again: the files come with the message that stays.
+      // Reverted and sent again: the files come with the message that stays.
       const resent = await say(draft)
       const before = await messagesOf(task, resent)
       expect(headers(before[0]?.parts ?? [])).toBe(3)
@@ -162,7 +162,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const users = (await messagesOf(task, resent)).filter(({ info }) => info.role === "user")
       expect(users.map(({ parts }) => headers(parts))).toEqual([3])
 
-      // A fork takes the files along and gets no second set.
+      // A fork copies the files and gets no second set.
       const fork = (await client.session.fork({ path: { id: resent }, body: {} })).data?.id ?? ""
       await say("Go on.", fork)
       const forked = await messagesOf(task, fork)
@@ -182,7 +182,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     task.project.write("prompts/handoff-command.md", `${comment}\nEDITED $ARGUMENTS handoff_session\n`)
     const edited = (await task.client.command.list()).data ?? []
     expect(edited.find(({ name }) => name === "baton-handoff")?.template).toMatch(/^EDITED/)
-    // The line names no session: it is looked for in the whole log.
+    // The line names no session, so the whole log is searched.
     const isLogged = () => task.project.log().includes("/baton-handoff is registered instead") || undefined
     await eventually("the log line", isLogged)
   })

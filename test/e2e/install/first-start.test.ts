@@ -7,13 +7,13 @@ import { COMPACTING_STEP, closeTaskProjects, NEWEST, openTaskProject, TASK } fro
 
 closeTaskProjects()
 
-/** Leaves of a project's `.opencode` what `scripts/install` puts there, as before OpenCode's first start. */
+/** Reduces a project's `.opencode` to the files of `scripts/install`, as before OpenCode's first start. */
 const removePackages = (folder: string): void => {
   for (const name of ["node_modules", "package.json", "package-lock.json", ".gitignore"])
     rmSync(join(folder, name), { recursive: true })
 }
 
-// The registry has what npm has installed here: the plugin package of the newest alone.
+// The registry serves only packages that npm has installed here: the plugin package of the newest version.
 test(
   promised("install.E8", "the first start in a project installs what the plugins need, and they serve that very run"),
   async () => {

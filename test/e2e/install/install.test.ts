@@ -16,7 +16,7 @@ import { createTestProject, type TestProject } from "../../support/opencode/test
 
 const MESSAGE = "# Worker\n\nTask: ts-0a1b2c\n\nKeep the lexer as it is.\n"
 
-/** OpenCode searches with it, and where it is missing wants to download it. */
+/** OpenCode uses ripgrep for searches and would download it if it is missing. */
 const isRipgrepHere = (): boolean => {
   try {
     execFileSync("rg", ["--version"], { stdio: "pipe" })
@@ -28,10 +28,10 @@ const isRipgrepHere = (): boolean => {
 
 let model: ScriptedModel
 let project: TestProject
-/** The tools the agent calls, one a step, before it ends its turn. */
+/** The agent's tool calls, one per step, before it ends its turn. */
 let calls: { tool: string; input: Record<string, unknown> }[]
 
-/** The tests of the block that calls it run in a project without the bundle. */
+/** Runs the tests of the calling block in a project without the bundle. */
 const openProject = (binary: OpenCodeBinary): void => {
   beforeEach(async () => {
     calls = []
@@ -45,7 +45,7 @@ const openProject = (binary: OpenCodeBinary): void => {
 }
 
 const install = (...args: string[]) => runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])
-/** Lines of the bundle's own that say it knows the task. */
+/** The bundle's log lines about a known task. */
 const tasksFound = () =>
   project
     .log()

@@ -24,7 +24,7 @@ import type { TestProject } from "../../support/opencode/test-project.ts"
 
 closeTaskProjects()
 
-/** Where OpenCode is started, and the folder that has the bundle there. */
+/** Start folder of OpenCode, and the folder with the bundle. */
 type Place = { directory: string; root: string }
 
 const folderBelow = ({ directory }: Pick<TestProject, "directory">): Place => {
@@ -33,7 +33,7 @@ const folderBelow = ({ directory }: Pick<TestProject, "directory">): Place => {
   return { directory: below, root: directory }
 }
 
-/** Another worktree of the project's repository, with the bundle that is committed there. */
+/** Adds a worktree to the project's repository, with the committed bundle. */
 const linkedWorktree = ({ directory }: TestProject, { version }: OpenCodeBinary): Place => {
   const tree = join(dirname(directory), "linked")
   execFileSync("git", ["-C", directory, "worktree", "add", "-q", "-b", "linked", tree], { stdio: "pipe" })

@@ -27,7 +27,7 @@ const CORRECTION = "No, use tabs instead of spaces in the formatter."
 const RELATED = "Make the formatter ready for CSS."
 const BLOCK = "<baton-learned>"
 
-/** Writes a file when it is corrected, calls the tool that a message names, compacts on demand, and reports otherwise. */
+/** Writes a file after a correction, calls the tool that a message names, compacts on demand, and reports otherwise. */
 const script: Script = (request) => {
   if (request.kind === "compaction") return { text: "The formatter is being worked on." }
   const last = newestWords(request)
@@ -50,7 +50,7 @@ type Learning = { id: string; summary: string; detail: string; concepts: string[
 const learnings = async ({ ledger, project }: Task): Promise<Learning[]> =>
   JSON.parse(await ledger.prog("context", "-p", basename(project.directory), "--summary", "--include-stale", "--json"))
 
-/** @param start what is done as long as it is not complete: what a process had no time for is made up for at the next start */
+/** @param start called until all learnings are stored: unfinished work of a process is done at the next start */
 const stored = (task: Task, isComplete: (all: Learning[]) => boolean, start?: () => Promise<unknown>) =>
   eventually(
     "what was learned in the ledger",
@@ -66,8 +66,8 @@ const one = (status: string) => (all: Learning[]) => all.length === 1 && all[0]?
 const startAnew = ({ restart, say }: SharedTask) => restart().then(() => say("Hello."))
 
 /**
- * The first request with these words, in the session that `act` gives. A hook waits for the learnings for less than a second: on a
- * busy machine the request goes without them, the log says so, and it is done once more.
+ * The first request with these words, in the session that `act` returns. A hook waits for the learnings for less than a second:
+ * on a busy machine the request goes without them, the log says so, and `act` is repeated.
  */
 const firstRequest = async (
   task: Task,
@@ -189,7 +189,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       task.project.write(".opencode/baton.json", '{"learning":{"enabled":false}}')
       await task.say("Always use tabs.")
       await task.say("What have you learned? Use tabs in the formatter.")
-      // The title is asked for beside the turn.
+      // The title is requested in parallel with the turn.
       return comparableRequests(task.model, task.project).toSorted()
     }
     expect(await requestsOf("project")).toEqual(await requestsOf("none"))

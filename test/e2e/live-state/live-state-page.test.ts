@@ -24,14 +24,14 @@ import {
 
 closeTaskProjects()
 
-/** Runs one command that needs a permission, is compacted behind it, and finishes. */
+/** Runs one command that needs a permission, is compacted after it, and finishes. */
 const asksAndCompacts: Script = ({ kind, conversation }): ModelReply => {
   if (kind === "compaction") return { text: "A summary." }
   if (conversation.includes("What did we do so far?")) return { text: "Finished." }
   return COMPACTING_STEP
 }
 
-// scripts/test says loudly that these are left out.
+// scripts/test warns that these are left out.
 describe.skipIf(!findChromium())("the page in Chromium", () => {
   let browser: TestBrowser
   beforeAll(async () => {

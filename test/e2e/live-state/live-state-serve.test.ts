@@ -30,7 +30,7 @@ const QUESTION = {
   ],
 }
 
-/** Asks its question when told to, and is done with any answer. */
+/** Asks its question on command, and accepts any answer. */
 const asking: Script = (request) => {
   const last = newestWords(request)
   return last.includes("ASK") && !last.includes("[tool]")
@@ -38,13 +38,13 @@ const asking: Script = (request) => {
     : { text: "Done." }
 }
 
-/** The embedded writers that keep a statefile in this folder. */
+/** Pids of the embedded writers of statefiles in this folder. */
 const writersOf = async (directory: string): Promise<number[]> =>
   (await readProcesses(process.platform))
     .filter(({ args }) => args.includes("state-writer.ts") && args.includes(directory))
     .map(({ pid }) => pid)
 
-/** A look at them reads the machine's whole process table. */
+/** Listing the writers reads the machine's whole process table. */
 const PROCESSES_EVERY_MS = 250
 
 const said = (text: string) => ({ body: { parts: [{ type: "text" as const, text }] } })

@@ -31,7 +31,7 @@ import {
 
 closeTaskProjects()
 
-/** Waits until the stream has begun, which it does some seconds after the session has. */
+/** Waits for the start of the stream, some seconds after that of the session. */
 const once =
   (script: Script, hasBegun: () => boolean): Script =>
   async (request) => {
@@ -39,7 +39,7 @@ const once =
     return script(request)
   }
 
-/** What a real run published, the same on both ends; see normaliseStream. */
+/** The stream of a real run, the same on both ends; see normaliseStream. */
 const GOLDEN_STREAM = join(REPOSITORY, "test/fixtures/live-state-run.jsonl")
 
 /** Compacts once in each run. */
@@ -159,7 +159,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   ])(promised(["live-state.A3", "live-state.D2"], "a writer that %s costs the run nothing"), async (what, lines) => {
     let isPublished = false
     const task: SharedTask = await openSharedTask(binary, async (request) => {
-      // Its lines in the log have the project's folder, in which it is.
+      // The writer's lines in the log name the project's folder.
       if (isPublished && request.kind === "turn") await task.logged("live state is published")
       return compactsOnce(request)
     })
@@ -190,7 +190,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       binary,
       once(compactsOnce, () => shown(on).length > 0),
     )
-    // It would be published before what begins after it.
+    // If it were published, that would happen before the request that starts later.
     const off = await openSharedTask(binary, async (request) => {
       if (request.kind === "turn" && request.index === 0) await on.say(on.message)
       return compactsOnce(request)

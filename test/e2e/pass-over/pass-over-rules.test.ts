@@ -10,7 +10,7 @@ closeTaskProjects()
 
 const DONE = { text: "Done." }
 
-/** Everything that any model was told, one after the other. */
+/** The conversations of all requests, one after the other. */
 const said = ({ model }: SharedTask): string => model.requests.map(({ conversation }) => conversation).join("\n\n")
 
 const auditLines = ({ project }: SharedTask): Record<string, unknown>[] => {
@@ -164,7 +164,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const checks = asked.filter(({ conversation }) => conversation.includes("CHECK-IT"))
       expect(checks[0]?.system).toContain("CHECKER-SKILL")
       expect(checks[0]?.tools).not.toContain("write")
-      // One answer with its closing words, and none for the second question.
+      // One request for the work and one for the closing words; the second question makes none.
       expect(checks).toHaveLength(2)
       expect(said(task)).toMatch(/This is the stored result of pass_\d{17}_/)
       expect(asked.find(({ conversation }) => conversation.includes("SCOUT-IT"))?.system).toContain("MY-OWN-SCOUT")

@@ -19,7 +19,7 @@ closeTaskProjects()
 const DONE = { text: "Done." }
 const NOTICE = /\[result of pass_\d{17}_\w+\]/
 
-/** A step that ends when the test says so. */
+/** A step that ends on the test's command. */
 const createGate = (reply: ModelReply) => {
   const [reached, opened] = [new AbortController(), new AbortController()]
   return {
@@ -29,7 +29,7 @@ const createGate = (reply: ModelReply) => {
       return reply
     },
     open: () => opened.abort(),
-    /** The model is asked for this step. */
+    /** The model got the request for this step. */
     reached: once(reached.signal, "abort"),
   }
 }
@@ -108,7 +108,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const areCancelled = () => passStates(task.project).join() === "cancelled,cancelled" || undefined
       await eventually("the end of both passes", areCancelled)
       gate.open()
-      // What was still to be asked would have been by the end of another turn.
+      // Pending requests would be made by the end of another turn.
       await task.say("And now?")
       expect(task.model.requests.length).toBe(asked + 1)
       expect(sources(task.project)).toEqual(["a.ts"])

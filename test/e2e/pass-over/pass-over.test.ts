@@ -15,7 +15,7 @@ closeTaskProjects()
 
 const DONE = { text: "Done." }
 const passID = (text: string): string => /\bpass_\d{17}_[0-9a-z]+/.exec(text)?.[0] ?? ""
-/** A root agent's call about the pass that its last answer named. */
+/** A root agent's call about the pass in its last answer. */
 const decide =
   (tool: string, input: Record<string, unknown> = {}) =>
   (request: ModelRequest) => ({
@@ -29,7 +29,7 @@ const read = (filePath: string) => ({ tool: "read", input: { filePath } })
 /** Changes one file. */
 const CODE = [read("src/a.ts"), write("src/a.ts", "export const a = 2\n")]
 
-/** The project's own files: neither OpenCode's nor the bundle's. */
+/** The project's own files, without OpenCode's and the bundle's. */
 const ownFiles = ({ project }: SharedTask) => {
   const all = Object.entries(snapshotTree(project.directory))
   return Object.fromEntries(all.filter(([path]) => !/^(?:\.opencode|\.git)(?:\/|$)/.test(path)))

@@ -18,7 +18,11 @@ closeTaskProjects()
 
 type Reply = (at: number) => ModelReply | Promise<ModelReply>
 
-/** A session on the task that goes on where a summary failed. @param summarise what is answered to each request for one */
+/**
+ * A session on the task that continues after a failed summary.
+ *
+ * @param summarise answers each request for a summary
+ */
 const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: ProviderProxy) => {
   const recordsBefore: number[] = []
   const task: SharedTask = await openSharedTask(
@@ -36,7 +40,7 @@ const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: Pro
     task,
     id,
     compact: () => task.client.session.summarize({ path: { id }, body: MODEL }),
-    /** OpenCode has repeated the summary by itself, or does when the user goes on. */
+    /** OpenCode has repeated the summary by itself, or repeats it when the user continues. */
     expectOneRecord: async (line: string) => {
       await task.say("go on", id)
       await task.say("What is next?", id)
@@ -52,7 +56,7 @@ const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: Pro
   }
 }
 
-/** Half of a summary, as far as whole events go. */
+/** The first half of a summary's events. */
 const half = (answer: string): string[] => {
   const events = answer.split("\n\n")
   return events.slice(0, events.length / 2)

@@ -15,7 +15,7 @@ import { openSharedPasses } from "../../support/opencode/pass-over-project.ts"
 
 closeTaskProjects()
 
-/** The model behind Anthropic's package, which thinks and has its cache controlled. */
+/** Configures the model for Anthropic's package, with reasoning and cache control. */
 const anthropic = (proxy: ProviderProxy, context: number) => ({
   provider: {
     scripted: {
@@ -42,11 +42,11 @@ type ClaudeRequest = { system: unknown; tools?: unknown[]; messages: { role: str
 const withoutCacheControl = (body: string): ClaudeRequest =>
   JSON.parse(body, (key, value) => (key === "cache_control" ? undefined : value))
 
-/** The agents' steps: neither titles nor summaries have tools. */
+/** The requests for agents' steps: those for titles and summaries have no tools. */
 const turnsOf = ({ bodies }: ProviderProxy): ClaudeRequest[] =>
   bodies.map(withoutCacheControl).filter(({ tools }) => tools !== undefined)
 
-/** Each request begins with all that the one before it held. */
+/** Expects that each request begins with the whole previous one. */
 const expectSharedPrefixes = (requests: readonly ClaudeRequest[]): void => {
   expect(requests.length).toBeGreaterThan(1)
   for (const [at, { system, messages }] of requests.entries()) {
@@ -57,12 +57,12 @@ const expectSharedPrefixes = (requests: readonly ClaudeRequest[]): void => {
   }
 }
 
-/** Tools come before all else in what a provider keeps. */
+/** In a provider's prompt cache the tools come first. */
 const expectSameTools = (requests: readonly ClaudeRequest[]): void => {
   expect(new Set(requests.map(({ tools }) => JSON.stringify(tools))).size).toBe(1)
 }
 
-/** Where a text with these words stands: the message's number and the part's. */
+/** Positions of parts with these words: number of the message and of the part. */
 const placesOf = (words: string, { messages }: ClaudeRequest): string[] =>
   messages.flatMap(({ content }, message) =>
     content.flatMap(({ text = "" }, part) => (text.includes(words) ? [`${message}.${part}`] : [])),
@@ -129,7 +129,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expectSharedPrefixes(child)
       expectSharedPrefixes(root)
       expectSameTools(child)
-      // From its first pass on, a session is offered the tools for results.
+      // After its first pass a session is offered the tools for results.
       expectSameTools(root.slice(1))
     },
   )

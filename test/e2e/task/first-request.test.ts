@@ -36,7 +36,7 @@ const obedient: Script = (request) => {
 
 const bare = (taskID: string): string => `Task: ${taskID}\n${BRIEF}\n`
 
-/** Each message of a request, as it was sent. */
+/** Each message of a request, as sent. */
 const sent = ({ body }: ModelRequest): string[] => body.messages.map((message) => JSON.stringify(message))
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
@@ -171,7 +171,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 })
 
-// scripts/test says loudly that this is left out.
+// scripts/test warns that this is left out.
 describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
   test(
     promised(["start.A1", "start.A3"], "the task is in the first request, and a toast tells of an unknown one"),

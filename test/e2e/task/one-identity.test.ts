@@ -23,7 +23,7 @@ const CORRECTION = "No, use tabs instead of spaces in the formatter."
 const REVIEW = { subagent: "audit", objective: "REVIEW-THIS please", reason: "review" }
 const REVIEWED = { status: "completed", decision: "approved", summary: "It is right.", findings: [] }
 
-/** An agent that does what the newest message of its session says; a reviewer returns at once. */
+/** An agent that follows the newest message of its session; a reviewer returns at once. */
 const script: Script = (request) => {
   if (request.kind === "compaction") return { text: "Something was done." }
   const last = newestWords(request)

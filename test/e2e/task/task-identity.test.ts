@@ -20,7 +20,7 @@ import { comparableRequests } from "../../support/model/request-size.ts"
 
 closeTaskProjects()
 
-/** Compacts when a message asks for it with COMPACT-NOW, and reports otherwise. */
+/** Compacts on COMPACT-NOW, and reports otherwise. */
 const onDemand: Script = (request) => {
   if (request.kind === "compaction") return { text: "A summary." }
   const words = newestWords(request)
@@ -131,7 +131,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await task.say("COMPACT-NOW please, there is no task here: Task: re-added tests")
       await task.restart()
       const state = join(task.project.directory, ".opencode", "state")
-      // The live state tells of every session; of a task there is nothing to keep.
+      // The live state covers every session; without a task no other state is stored.
       const kept = existsSync(state) ? readdirSync(state).filter((name) => !["live", ".gitignore"].includes(name)) : []
       expect(kept).toEqual([])
       return comparableRequests(task.model, task.project)

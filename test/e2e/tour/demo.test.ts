@@ -20,7 +20,7 @@ afterAll(() => checkout.remove())
 const claimsIn = (stdout: string): string[] =>
   stdout.slice(stdout.indexOf("  Checked\n")).match(/^ {3}[✓✗·].*$/gm) ?? []
 
-/** The direct children of a process that run now. */
+/** Running direct children of a process. */
 const childrenOf = (pid: number): number[] =>
   execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" })
     .split("\n")
@@ -35,7 +35,7 @@ const isRunning = (pid: number): boolean => {
   }
 }
 
-// In this order: the first run installs, the others start at once.
+// In this order: the first run installs the packages, the others find them.
 describe("the demo on a machine with Node and npm only", () => {
   test(
     promised(
@@ -60,7 +60,7 @@ describe("the demo on a machine with Node and npm only", () => {
       expect(stdout).not.toContain("\u001b")
 
       const project = join(kept, "project")
-      // OpenCode would have put a folder there, had it installed anything.
+      // OpenCode would have created a folder there if it had installed anything.
       expect(lstatSync(join(project, ".opencode", "node_modules")).isSymbolicLink()).toBe(true)
       const { status } = spawnSync("node", ["--test"], { cwd: project, env: checkout.environment })
       expect(status).toBe(0)

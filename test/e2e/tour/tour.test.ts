@@ -19,17 +19,17 @@ import { readQuotedCommands, withoutIds } from "../../support/ledger/quoted-comm
 import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
 import { isTmuxHere } from "../../support/opencode/tui.ts"
 
-/** Half a minute on a quiet machine; a walk has many steps, and a busy machine is slow at each. */
+/** Half a minute on an idle machine; a walk has many steps, and each is slower on a busy machine. */
 const TOUR_DEADLINE_MS = deadline(600_000)
 const NOTHING_TO_MEND = /\n0 broken, 0 warnings, \d+ ok\n$/
 
-/** OpenCode's own folders, what Bun and OpenTUI keep for it, the ledger, and the sockets of the test's terminals. */
+/** Folders of OpenCode, Bun and OpenTUI, the ledger, and the sockets of the test's terminals. */
 const EXPECTED_AT_HOME =
   /^(?:\.config|\.local|\.local\/bin(?:\/opencode)?|\.local\/share|\.local\/state|\.cache|(?:\.config|\.local\/share|\.local\/state|\.cache)\/(?:opencode|opentui|bun)(?:\/.*)?|\.prog(?:\/prog\.db(?:-wal|-shm)?)?|tmux-\d+\.sock)$/
-/** A folder of OpenCode's, and the libraries that it unpacks at each start. */
+/** OpenCode's folder, and the libraries that it unpacks at each start. */
 const EXPECTED_IN_TMPDIR = /^(?:opencode|\.[0-9a-f-]+\.so)$/
 
-// scripts/test says loudly what is left out without tmux or Chromium.
+// scripts/test warns about tests left out without tmux or Chromium.
 const [hasTmux, hasChromium] = [isTmuxHere(), findChromium() !== undefined]
 
 let browser: TestBrowser | undefined
@@ -47,10 +47,10 @@ const readPage = async (opened: TestBrowser, url: string): Promise<string> => {
 }
 
 describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
-  // 1.2.15's TUI drops what tmux types.
+  // 1.2.15's TUI drops keys typed by tmux.
   const inTui = hasTmux && binary === NEWEST
   let seen: TourSeen
-  /** The requests for a turn of the agent, by what the conversation holds. */
+  /** Conversations of the agent's turn requests that hold all these parts. */
   const turns = (...parts: string[]) =>
     seen.requests
       .filter(({ kind, conversation }) => kind === "turn" && parts.every((part) => conversation.includes(part)))
@@ -108,7 +108,7 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
     const said = logged.map(([, , summary = ""]) =>
       summary.replace(/(?<=^the summary was empty; known by program): .*/, ""),
     )
-    // 1.14 compacts twice where the others do once.
+    // 1.14 compacts twice where the others compact once.
     const first = said.filter((summary, at) => summary !== said[at - 1]).slice(0, 3)
     expect(first).toEqual([
       "The parser splits at CRLF. Tests were run.",
@@ -123,7 +123,7 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
     expect(after).toHaveLength(3)
     for (const conversation of after)
       for (const part of [`Task: ${seen.taskID}`, TASK.definitionOfDone, BRIEF]) expect(conversation).toContain(part)
-    // What the agent says of the tests is true.
+    // The agent's claim about the tests is true.
     expect(seen.requests.some(({ conversation }) => /[#ℹ] pass 4\b/.test(conversation))).toBe(true)
     expect(seen.sights.tested).toContain(`That is ${seen.taskID}.`)
   })
@@ -169,7 +169,7 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
       expect(seen.commands.uninstall.exitCode).toBe(0)
       const paths = new Set([...Object.keys(before), ...Object.keys(after)])
       const changed = [...paths].filter((path) => before[path] !== after[path]).sort()
-      // The first is OpenCode's mark of the repository.
+      // The first is OpenCode's mark in the repository.
       expect(changed).toEqual([".git/opencode", POLICY.path, RELEASE_NOTE.path, "src/parser.js"])
       expect(home.filter((path) => !EXPECTED_AT_HOME.test(path))).toEqual([])
       expect(seen.left.temporary.filter((name) => !EXPECTED_IN_TMPDIR.test(name))).toEqual([])
@@ -177,7 +177,7 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
     },
   )
 
-  // The page is about the newest; 1.14, which may compact twice, prints lines of its own.
+  // The page shows the newest version; 1.14 may compact twice and then prints other lines.
   if (NEWEST_OR_ALL.includes(NEWEST))
     test(promised("tour.B1", "the page of the tour quotes its commands, with lines of what they print"), () => {
       const ran = Object.values(seen.commands).map(({ command, output }) => [withoutIds(command), withoutIds(output)])
