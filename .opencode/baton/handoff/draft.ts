@@ -1,15 +1,8 @@
 import type { GitState } from "../host/git.ts"
 import { truncate } from "../host/log.ts"
 import { isSummary } from "../host/messages.ts"
-import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
-import {
-  type Activity,
-  afterSnapshot,
-  afterToolUse,
-  EMPTY_ACTIVITY,
-  type Facts,
-  renderFacts,
-} from "../task/activity.ts"
+import { messagePages, type Sessions } from "../host/sessions.ts"
+import { type Activity, activityOf, type Facts, renderFacts, type Step, stepsOf } from "../task/activity.ts"
 import { collectUserText } from "../task/parse.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
@@ -24,29 +17,6 @@ type SessionHistory = {
 }
 
 const PAGE_MESSAGES = 200
-
-type Step =
-  | { readonly kind: "tool"; readonly tool: string; readonly args: unknown; readonly metadata: unknown }
-  | { readonly kind: "snapshot"; readonly files: readonly string[] }
-
-/** Keeps only the input of the activity, so that a long session's outputs are not held in memory. */
-const stepsOf = ({ info, parts }: StoredMessage): Step[] =>
-  info.role === "user"
-    ? []
-    : parts.flatMap((part): Step[] => {
-        if (part.type === "patch") return [{ kind: "snapshot", files: part.files }]
-        if (part.type !== "tool" || part.state.status !== "completed") return []
-        const { filePath, command, patchText } = part.state.input
-        const metadata = { exit: part.state.metadata?.exit }
-        return [{ kind: "tool", tool: part.tool, args: { filePath, command, patchText }, metadata }]
-      })
-
-const reduce = (steps: readonly Step[], root: string): Activity =>
-  steps.reduce<Activity>(
-    (activity, step) =>
-      step.kind === "tool" ? afterToolUse(activity, step, root) : afterSnapshot(activity, step.files, root),
-    EMPTY_ACTIVITY,
-  )
 
 /** @param isOver asked before each page; when it is true, the pages read so far are used */
 export const readHistory = async (
@@ -72,7 +42,7 @@ export const readHistory = async (
   }
   return {
     ...(incomplete === undefined && firstRequest !== undefined ? { firstRequest } : {}),
-    activity: reduce(pages.flat(), root),
+    activity: activityOf(pages.flat(), root),
     compactions,
     ...(incomplete === undefined ? {} : { incomplete }),
   }

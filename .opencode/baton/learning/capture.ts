@@ -4,7 +4,7 @@ import { type Log, truncate } from "../host/log.ts"
 import { findSecret, holdsPrivateKey } from "../host/secrets.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { afterSnapshot, afterToolUse, EMPTY_ACTIVITY } from "../task/activity.ts"
+import { activityOf, stepsOf } from "../task/activity.ts"
 import { collectUserText } from "../task/parse.ts"
 import { detect } from "./detect.ts"
 import { type KnownLearning, type LearningIndex, toEntry } from "./known.ts"
@@ -44,19 +44,11 @@ const oneLine = (text: string, length: number): string => {
   return line.length > length ? `${truncate(line, length - 1)}…` : line
 }
 
-const changedFiles = (messages: readonly StoredMessage[], root: string): string[] => {
-  let activity = EMPTY_ACTIVITY
-  for (const part of messages.flatMap(({ parts }) => parts)) {
-    if (part.type === "patch") activity = afterSnapshot(activity, part.files, root)
-    if (part.type !== "tool" || part.state.status !== "completed") continue
-    const use = { tool: part.tool, args: part.state.input, metadata: part.state.metadata }
-    activity = afterToolUse(activity, use, root)
-  }
-  return activity.files
-    .filter(({ path, changes }) => changes > 0 && !path.startsWith(STATE_FOLDER))
+const changedFiles = (messages: readonly StoredMessage[], root: string): string[] =>
+  activityOf(messages.flatMap(stepsOf), root)
+    .files.filter(({ path, changes }) => changes > 0 && !path.startsWith(STATE_FOLDER))
     .map(({ path }) => path)
     .toReversed()
-}
 
 const commandsRun = (messages: readonly StoredMessage[]): string[] =>
   messages

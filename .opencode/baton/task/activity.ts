@@ -1,7 +1,7 @@
 import { isAbsolute, relative } from "node:path"
 import type { Todo } from "@opencode-ai/sdk"
 import type { GitState } from "../host/git.ts"
-import { isRecord } from "../host/sessions.ts"
+import { isRecord, type StoredMessage } from "../host/sessions.ts"
 
 /** OpenCode's tools that change the one file they name; `multiedit` is from older versions. */
 export const EDITING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "multiedit"])
@@ -104,6 +104,31 @@ export const afterSnapshot = (activity: Activity, files: readonly string[], root
   }
   return next
 }
+
+/** One tool use or snapshot of a stored session. */
+export type Step =
+  | ({ readonly kind: "tool" } & ToolUse)
+  | { readonly kind: "snapshot"; readonly files: readonly string[] }
+
+/** Reads the steps of a stored message. Only what an activity needs is kept, so that a long session's outputs are freed. */
+export const stepsOf = ({ info, parts }: StoredMessage): Step[] =>
+  info.role === "user"
+    ? []
+    : parts.flatMap((part): Step[] => {
+        if (part.type === "patch") return [{ kind: "snapshot", files: part.files }]
+        if (part.type !== "tool" || part.state.status !== "completed") return []
+        const { filePath, command, patchText } = part.state.input
+        const metadata = { exit: part.state.metadata?.exit }
+        return [{ kind: "tool", tool: part.tool, args: { filePath, command, patchText }, metadata }]
+      })
+
+/** @param steps oldest first @param root folder that paths are relative to */
+export const activityOf = (steps: readonly Step[], root: string): Activity =>
+  steps.reduce<Activity>(
+    (activity, step) =>
+      step.kind === "tool" ? afterToolUse(activity, step, root) : afterSnapshot(activity, step.files, root),
+    EMPTY_ACTIVITY,
+  )
 
 /** Facts about a session that need no model. */
 export type Facts = {
