@@ -15,9 +15,9 @@ afterEach(() => patient.remove())
 
 type Harm = {
   name: string
-  /** Only the real runtime imports a plugin: doctor itself is run. */
+  /** Doctor itself is run, since only the real runtime imports a plugin. */
   byCommand: boolean
-  /** Breaks the patient; gives the variables to run doctor with. */
+  /** Breaks the patient. @returns the variables for running doctor */
   harm: () => Record<string, string>
   finding: { id: string; status: "warning" | "broken"; message: RegExp }
 }
@@ -45,7 +45,7 @@ const outside = (path: string, text: string | Buffer) => {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text)
 }
-/** What an installation of 0.1.0 did about a file that was there before it. */
+/** Keeps the user's file at the path, as an installation of 0.1.0 did. */
 const layBeside = (path: string, own: string) => {
   const manifest = ".opencode/baton/.manifest"
   patient.write(`${path}.baton-new`, patient.read(path))
@@ -53,7 +53,7 @@ const layBeside = (path: string, own: string) => {
   const kept = patient.read(manifest).replaceAll(`\t${path}\n`, `\t${path}.baton-new\n`)
   patient.write(manifest, kept)
 }
-/** The first 100 bytes of an SQLite file, the schema version at offset 60. */
+/** The first 100 bytes of an SQLite file, with the schema version at offset 60. */
 const database = (version: number): Buffer => {
   const header = Buffer.alloc(100)
   header.write("SQLite format 3\u0000", "latin1")

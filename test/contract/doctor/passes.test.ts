@@ -35,7 +35,7 @@ const setUp = () => {
       encoding: "utf8",
       env: { PATH: process.env.PATH, HOME: root, TMPDIR: root, BATON_OPENCODE: NEWEST.path },
     })
-  /** Lets a process begin a pass and ends it there, as a crash does, when it has said this. */
+  /** Starts a pass in a process and kills it at this step, as a crash would. */
   const cutOffAt = (step: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")

@@ -5,7 +5,7 @@ import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
 
-/** "nobody" on Linux and macOS: permissions do not bind root, as which containers often test. */
+/** The user "nobody" on Linux and macOS: containers often run tests as root, which ignores permissions. */
 const NOBODY = 65534
 
 let checkout: SmallCheckout

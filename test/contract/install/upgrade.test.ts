@@ -92,7 +92,7 @@ describe("an interrupted run", () => {
     }
   }
 
-  // Written are the manifest, eight files, and the manifest.
+  // Writes in order: the manifest, eight files, and the manifest again.
   test.each([...[2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => `writeFileSync ${n}`), "renameSync 2", "renameSync 10"])(
     promised("install.E1", "is finished by the next one, and by --uninstall then (killed at %s)"),
     (at) => {
@@ -107,7 +107,7 @@ describe("an interrupted run", () => {
   test(promised("install.E1", "is finished by the next one when it was killed before anything was on record"), () => {
     killAt("writeFileSync 1")
     expect(checkout.install().exitCode).toBe(0)
-    // The folders that were there already are not listed.
+    // Folders that existed before are not listed.
     expectWhole({ except: MANIFEST })
   })
 

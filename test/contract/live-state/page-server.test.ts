@@ -77,8 +77,8 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     }
     const full = [MAX_PAGES, "the events answered 503"]
     expect(await served()).toEqual(full)
-    // The server hears of each page that went a moment after the page does: until then it may refuse one of the
-    // first, or still have room for the next.
+    // The server learns a moment later that a page was closed: until then it may refuse one of the first, or still have room for
+    // the next.
     await expect.poll(served, { timeout: 10_000 }).toEqual(full)
   })
 

@@ -58,7 +58,7 @@ describe.each(oneOrAll(BOTH_ENDS))("on OpenCode $version", (binary) => {
       return seen.turn
     }
     for (let kill = 0; kill < KILLS; kill++) {
-      // Some die before they have read a line, some in the middle of a write, some at rest.
+      // Some are killed before they have read a line, some during a write, some while idle.
       const patches = (kill * 7) % 13
       for (let patch = 0; patch <= patches; patch++) {
         publish()

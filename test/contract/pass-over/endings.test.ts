@@ -40,7 +40,7 @@ describe("a pass that OpenCode's exit ends", () => {
         },
       },
     })
-    // The tool's answer goes nowhere: OpenCode is about to end.
+    // Not awaited, since OpenCode is about to end.
     void passes.pass()
     const id = await passes.reaches("waiting_for_return")
     await expect.poll(() => existsSync(join(passes.folder, id, "copy", "half.txt"))).toBe(true)

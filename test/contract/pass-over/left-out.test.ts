@@ -8,7 +8,7 @@ import { gitIn, readIn, writeFiles } from "../../support/opencode/pass-project.t
 
 const DONE = { status: "completed", summary: "Done." }
 
-/** The copy that a child works in, as its tools are moved there. */
+/** The child's copy of the project, found by the path to which its tool calls are moved. */
 const copyOf = async (use: AgentTurn["use"], root: string): Promise<string> =>
   dirname(String((await use("read", { filePath: join(root, "a.txt") })).filePath))
 

@@ -10,7 +10,7 @@ import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
 import { connectPassWorktree, readIn } from "../../support/opencode/pass-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
-/** A pass whose files could not be stored when its child returned: git was gone from PATH for that moment. */
+/** A pass whose files could not be stored at the child's return, since git was missing from PATH. */
 const returnWithoutGit = async () => {
   const { PATH } = process.env
   const passes = openFeaturePasses({
@@ -72,7 +72,7 @@ test(promised("pass-over.A3", "a file that was applied and not noted as such is 
   const { feature, root, recordOf } = passes
   await passes.pass()
   const [id = ""] = passes.ids()
-  // As a crash between the files and the record leaves it.
+  // Simulates a crash between the files and the record.
   await connectPassWorktree(root).apply(id, { paths: ["one.txt"] })
   const answer = await feature.reject({ pass_over_id: id }, fakeToolContext(passes.opencode.rootID))
   expect(answer).toContain("one.txt had been applied before")

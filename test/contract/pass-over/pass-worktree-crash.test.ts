@@ -19,7 +19,7 @@ const COUNT = 60
 const STEPS = ["started", "begun", "entered", "edited", "withheld"] as const
 
 const files = Object.fromEntries(Array.from({ length: COUNT }, (_, at) => [`src/${at % 7}/f${at}.txt`, `line ${at}\n`]))
-/** Every file changes, some go, some come. */
+/** Changes every file, deletes some, and adds some. */
 const edits: Record<string, string | null> = {
   ...Object.fromEntries(
     Object.keys(files).map((path, at) => [path, at % 5 === 0 ? null : `child ${at}\n`.repeat(200)]),
@@ -33,7 +33,7 @@ const startPass = (binary: OpenCodeBinary, root: string, passID: string): ChildP
     stdio: ["ignore", "pipe", "pipe"],
   })
 
-/** Resolves at the process's end, with what it said; `onStep` hears each step as it is said. */
+/** Resolves with the process's output at its end; `onStep` is called at each step. */
 const follow = (child: ChildProcess, onStep: (step: string) => void = () => {}): Promise<string> =>
   new Promise((resolve) => {
     let said = ""
@@ -86,7 +86,7 @@ describe.each(BOTH_ENDS)("in the runtime of OpenCode $version", (binary) => {
       const project = createPassProject({ files })
       const before = withoutGit(project)
       const child = startPass(binary, project.root, "p1")
-      // Somewhere in what comes after that step; applying, behind the last one, takes the longest.
+      // A random moment after that step; applying, after the last step, takes the longest.
       const moment = random() * (step === "withheld" ? 250 : 60)
       await follow(child, (each) => {
         if (each === step) setTimeout(() => child.kill("SIGKILL"), moment)

@@ -55,7 +55,7 @@ describe("the copy of a pass is made while its child is asked for its first step
     async () => {
       const { root, passes, connect } = createPassProject()
       mkdirSync(stateOf(root), { recursive: true })
-      // A file where the copy is to be.
+      // A file at the path of the copy.
       writeFiles(stateOf(root), { copy: "in the way" })
       const begun = succeed(await passes.begin("p1", CAN_MODIFY))
       const refusal = {
@@ -117,7 +117,7 @@ describe("the copy of a pass that is over", () => {
       await made
       const folder = passFolder(createStateFolder(root), "p1")
       expect(existsSync(folder?.manifest ?? "")).toBe(true)
-      // Nothing can be put aside, and the removal ends at the copy.
+      // No path is valid for moving files aside, and the removal fails at the copy.
       if (folder) await expect(removeFiles({ ...folder, aside: "\0", copy: "\0" })).rejects.toThrow("null bytes")
       expect(existsSync(folder?.manifest ?? "")).toBe(false)
     },

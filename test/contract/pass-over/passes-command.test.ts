@@ -70,7 +70,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     for (const each of ENTRIES) {
       write(`${JSON.stringify(each)}\n`, `${each.at.slice(0, 7)}/session-${each.root_session_id}-passes.jsonl`)
     }
-    /** What a reader gets that takes nothing until the list is made and waits. */
+    /** A reader that takes no output until the list is complete and waiting. */
     const readSlowly = () => {
       const command = ".opencode/baton/bin/baton passes --json | { sleep 2; cat; }"
       return spawnSync("sh", ["-c", command], { ...options, maxBuffer: 64 * 1024 * 1024 }).stdout

@@ -16,7 +16,7 @@ const PASSES = runs(20)
 const AT_ONCE = 4
 const SHARED = ["shared-0.txt", "shared-1.txt", "shared-2.txt"]
 
-/** The project's files as a person sees them: neither git's nor the bundle's own. */
+/** The project's files as the user sees them, without git's and the bundle's own. */
 const visible = (root: string) =>
   Object.fromEntries(Object.entries(snapshotTree(root)).filter(([path]) => !/^\.(?:git|opencode)(?:\/|$)/.test(path)))
 
@@ -125,7 +125,7 @@ test(promised(
     )
   }
 
-  // A result comes back at the return, and the turn ends behind it.
+  // The result arrives at the return, and the turn ends after it.
   await expect.poll(() => opencode.isBusy()).toBe(false)
   const passes = join(root, ".opencode", "state", "pass-over")
   const ids = readdirSync(passes).filter((name) => name.startsWith("pass_"))

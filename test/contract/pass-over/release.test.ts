@@ -5,7 +5,7 @@ import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
 
 const SECRET = "what only the user may release"
 
-/** A project whose user is asked before a result goes back, and says so or so. */
+/** A project whose user is asked before a result is returned; `user.says` is the answer. */
 const openAsking = () => {
   const passes = openFeaturePasses({
     defaults: { auto_return: false },

@@ -5,7 +5,7 @@ import { openFeaturePasses, toolContextOf } from "../../support/opencode/feature
 
 const RETURN = { status: "completed", summary: "Done." }
 
-/** Speaks on until somebody ends its turn. */
+/** Keeps the turn open until it is aborted. */
 const speakOn = ({ signal }: AgentTurn): Promise<void> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))
 
@@ -54,7 +54,11 @@ describe("a subagent that has returned and speaks on", () => {
     await vi.waitFor(() => expect(refusals).toEqual([expect.stringContaining("the pass is over")]))
   })
 
-  /** A pass that came back, whose subagent is about to ask for its closing words. @param said called when it may */
+  /**
+   * A returned pass whose subagent is about to request its closing words.
+   *
+   * @param said called before that request
+   */
   const comeBack = async (said: () => void) => {
     const passes = openFeaturePasses({
       agents: {
@@ -122,7 +126,7 @@ test(
       faults: (call) => (call === "messages" && !isReadable ? "Unreadable" : undefined),
     })
     const answer = passes.pass()
-    // At rest its return would have ended behind its result.
+    // If it were idle, its return would have ended after its result.
     await vi.waitFor(() => expect(returned).toBe(true))
     expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("waiting_for_return")
     isReadable = true

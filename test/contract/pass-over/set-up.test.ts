@@ -20,7 +20,7 @@ describe("a subagent whose copy cannot be made", () => {
           },
         },
       })
-      // Git does not mind; a copy of it as a file fails.
+      // Git works with this folder, but copying it as a file fails.
       mkdirSync(join(passes.root, ".git", "shallow"))
       const answer = await passes.pass()
       expect(answer).toContain("E011")

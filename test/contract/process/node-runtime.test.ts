@@ -14,11 +14,11 @@ type HookName = Exclude<keyof Hooks, "tool" | "auth" | "provider" | "dispose">
 
 const SESSION = "ses_1"
 
-// A hook has a second; vitest may take longer to make modules of the files.
+// A hook has one second, and vitest may need longer to transform the files.
 await import("../../../.opencode/baton/compaction/feature.ts")
 await import("../../../.opencode/baton/learning/learning.ts")
 
-/** A client as OpenCode Desktop's plugins get it, of a session without messages. */
+/** A client like that of OpenCode Desktop's plugins, with a session without messages. */
 const createClient = (said: string[]) => {
   const ok = (data: unknown) => async () => ({ data })
   return {
@@ -31,7 +31,7 @@ const createClient = (said: string[]) => {
   }
 }
 
-/** A project with a task in the embedded ledger, and the five plugins loaded for it as Node has them: without Bun and its `$`. */
+/** A project with a task in the embedded ledger, and the five plugins loaded on Node: without Bun and its `$`. */
 const openOnNode = async () => {
   const project = createTestProject({ binary: NEWEST, modelURL: "" })
   onTestFinished(() => project.remove())
@@ -83,7 +83,7 @@ test(
       await call("experimental.chat.messages.transform", {}, { messages })
       return JSON.stringify(messages)
     }
-    // What the ledger did not say in time stands in the next request.
+    // If the ledger's answer is late, it is in the next request.
     await eventually("the task in the request", async () =>
       (await request(userMessage([...parts], "msg_1"))).includes(TASK.title) ? true : undefined,
     )

@@ -120,7 +120,7 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
   test(promised("ledger.D1", "ends a hung program and what it started at the deadline"), async () => {
     const pids = join(folder, "pids")
     const hang = script("hang", `#!/bin/sh\nsleep 1000 &\necho "$$ $!" > ${pids}.new; mv ${pids}.new ${pids}\nwait\n`)
-    // A deadline long enough to have the program running even on a busy machine; asked again when it was not.
+    // Usually long enough for the program to start, even on a busy machine; otherwise it is repeated.
     await vi.waitFor(
       async () => {
         expect(await run([hang], { deadlineMs: 500 })).toEqual({ kind: "timed-out", deadlineMs: 500 })

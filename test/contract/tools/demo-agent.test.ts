@@ -13,7 +13,7 @@ import { promised } from "../../requirements.ts"
 
 const ID = "ts-1a2b3c"
 const COMMANDS = ["show", "log", "done"].map((command) => `prog ${command} ${ID}`)
-/** A request that tells everything the work needs. */
+/** A request with everything that the work needs. */
 const TOLD = `[user] Task: ${ID}\n${[TASK.specification, TASK.definitionOfDone, ...COMMANDS].join("\n")}\n`
 const COMPACTED = "[user] What did we do so far?\n"
 const CODE = "export function slugify(title) {}\n"

@@ -33,7 +33,7 @@ describe("the demo's own package set", () => {
     expect(own?.optionalDependencies).toEqual(demo.optionalDependencies)
     for (const [name, locked] of Object.entries(packages)) {
       expect(locked.resolved, name).toBeUndefined()
-      // npm leaves out what the locking machine's registry does not have: other platforms' builds.
+      // npm omits the hash of packages missing in the locking machine's registry: builds for other platforms.
       if (!locked.optional) expect(locked.integrity, name).toMatch(/^sha512-/)
       for (const dependency of Object.keys({ ...locked.dependencies, ...locked.optionalDependencies })) {
         expect(Object.keys(packages), name).toContain(`node_modules/${dependency}`)

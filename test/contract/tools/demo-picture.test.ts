@@ -18,7 +18,7 @@ import { promised } from "../../requirements.ts"
 const PICTURE = join(import.meta.dirname, "..", "..", "..", "docs", "images", "demo.svg")
 const plain = createPaint(false)
 
-/** The text a picture shows, a line for each row. */
+/** The text in a picture, one line for each row. */
 const textIn = (svg: string): string => {
   const rows = new Map<string, string[]>()
   for (const [, y = "", text = ""] of svg.matchAll(/<text[^>]* y="([\d.]+)"[^>]*>([^<]*)<\/text>/g)) {
