@@ -10,10 +10,10 @@ import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 const SESSION = "ses_1"
 
-// A hook has a second; vitest may take longer to make modules of the files.
+// A hook has one second, and vitest may need longer to transform the files.
 await import("../../../.opencode/baton/compaction/feature.ts")
 
-/** The hooks in a project in which a session has begun with a message that names a task. */
+/** The hooks of a project with a session whose first message names a task. */
 const open = async () => {
   const directory = temporaryFolder()
   const client = { session: {}, app: { log: async () => undefined } }

@@ -10,12 +10,12 @@ import { textPart, userMessage } from "../../support/opencode/stored-messages.ts
 
 const CREATED_AT = 1_000
 
-// A hook has a second; vitest may take longer to make modules of the files.
+// A hook has one second, and vitest may need longer to transform the files.
 await import("../../../.opencode/baton/compaction/feature.ts")
 
 type MessagesOutput = Parameters<NonNullable<Hooks["experimental.chat.messages.transform"]>>[1]
 
-/** The hooks of a project, and what they ask OpenCode for. */
+/** The hooks of a project, and their calls to OpenCode. */
 const open = () => {
   const directory = temporaryFolder()
   const asked: string[] = []

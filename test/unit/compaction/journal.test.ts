@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { createSessionStates, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { promised } from "../../requirements.ts"
 
-/** A disk whose writes end when the test says, in the order it says. */
+/** A disk whose writes end on command, in any order. */
 const createSlowDisk = () => {
   const disk = new Map<string, SessionState>()
   const pending: (() => void)[] = []

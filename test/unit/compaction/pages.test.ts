@@ -31,7 +31,7 @@ const conversation = (count: number): StoredMessage[] =>
     return at % 2 === 0 ? userMessage([textPart(`Question ${at}.`)], id) : assistantMessage("Answer.", {}, { id })
   })
 
-/** What a process asks OpenCode for that finds this on disk. */
+/** Calls to OpenCode by a process with this state on disk. */
 const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?: SessionState }) => {
   const messages = conversation(count)
   const sessions = createFakeSessions(new Map([[sessionID, { messages }]]), { cursors })

@@ -208,7 +208,7 @@ describe("the recorder", () => {
       const lost = setUp(new Map(), { isSilent: true })
       await lost.recorder.record(BINDING, compaction(1))
       expect([messages(lost.added), messages(lost.again)]).toEqual([[], ["Compaction 1: Summary 1."]])
-      // One that was made before the eyes of this process is new, whatever the ledger has.
+      // A compaction that this process saw happen is new, with any content of the ledger.
       const own = setUp(new Map(), { isSilent: true, wasPrepared: true })
       await own.recorder.record(BINDING, compaction(1))
       expect([messages(own.added), messages(own.again)]).toEqual([["Compaction 1: Summary 1."], []])

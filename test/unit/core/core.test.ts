@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 type Line = { level: string; message: string; extra: Record<string, unknown> }
 
-/** An instance of OpenCode for a directory; another one for the same directory has a client of its own. */
+/** A new instance of OpenCode, always with its own client, even for the same directory. */
 const newInstance = (directory = temporaryFolder()) => {
   const lines: Line[] = []
   const client = { app: { log: async ({ body }: { body: Line }) => void lines.push(body) } }

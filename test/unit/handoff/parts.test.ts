@@ -144,7 +144,7 @@ describe("a session's history", () => {
     tool("apply_patch", { patchText: "*** Begin Patch\n*** Update File: src/c.ts\n@@\n-a\n+b\n*** End Patch" }),
     tool("bash", { command: "npm test" }, 1),
     assistantMessage("Summary.", { summary: true, finish: "stop" }),
-    // A summary that failed is no compaction, as in the ledger.
+    // A failed summary is no compaction, as in the ledger.
     assistantMessage("", { summary: true }),
   ]
 

@@ -5,7 +5,7 @@ import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 
 const MEGABYTE = 1_048_576
-/** As docs of the original plugin have it. */
+/** The pattern in the original plugin's docs. */
 const DOCUMENTED = /(?<![\w`])@(\.?[^\s`,.]*(?:\.[^\s`,.]+)*)/g
 
 const pathsIn = (text: string): string[] => parseReferences(text).map(({ path }) => path)

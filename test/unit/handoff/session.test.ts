@@ -164,7 +164,7 @@ describe("handoff_session", () => {
     promised(["handoff.B5", "handoff.E2"], "a draft that is not delivered is not lost (kept: %s)"),
     async (isKept, said) => {
       const { handOver, sessions } = setUp("run", { isKept })
-      // What is created is not there afterwards.
+      // A created session is not found afterwards.
       sessions.set = () => sessions
       await expect(handOver()).rejects.toThrow(said)
     },

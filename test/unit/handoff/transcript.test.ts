@@ -23,7 +23,7 @@ import {
   userMessage,
 } from "../../support/opencode/stored-messages.ts"
 
-/** Where OpenCode cuts a tool's output. */
+/** OpenCode's limit for a tool's output. */
 const OUTPUT_BYTES = 50 * 1024
 const OUTPUT_LINES = 2_000
 

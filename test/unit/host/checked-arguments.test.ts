@@ -7,7 +7,7 @@ import type { LearningFeature } from "../../../.opencode/baton/learning/learning
 import { createTools as createLearningTools } from "../../../.opencode/baton/learning/tools.ts"
 import { promised } from "../../requirements.ts"
 
-/** Every tool of both features; none of their features may be reached. */
+/** All tools of both features; `loaded` names a feature that a call has reached. */
 const setUp = () => {
   const loaded: string[] = []
   const refuse = (name: string) => async () => {

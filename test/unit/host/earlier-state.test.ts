@@ -14,7 +14,7 @@ import { createRecordedLog } from "../../support/recorded-log.ts"
 const SESSION = "ses_df026b492ffeRnJfnoAA4CFN1O"
 const TASK = "ts-8100dc"
 
-/** A project in which Baton 0.1.0 worked, without a ledger, until it was upgraded. */
+/** A project in which Baton 0.1.0 ran without a ledger before the upgrade. */
 const open = () => {
   const root = temporaryFolder()
   cpSync(join(REPOSITORY, "test/fixtures/state-0.1.0"), join(root, ".opencode/state"), { recursive: true })

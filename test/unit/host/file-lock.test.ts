@@ -16,7 +16,7 @@ const setUp = () => {
   }
 }
 
-/** The lock as a process with this pid would have left it. */
+/** Writes the lock as a process with another pid would have left it. */
 const leaveBehind = async (path: string, change: (lines: string[]) => string[]): Promise<void> => {
   const held = await createFileLock({ path }).tryAcquire()
   const text = readFileSync(path, "utf8")
@@ -56,7 +56,7 @@ describe("the lock", () => {
       await leaveBehind(path, ([token = "", , host = ""]) => [token, deadPid(), host, ""])
       const taken = await Promise.all(Array.from({ length: 8 }, () => lock().tryAcquire()))
       const holders = taken.filter((held) => held !== undefined)
-      // A claim in progress may turn all away once; the next one to ask gets it.
+      // During a claim all attempts may fail once; the next one succeeds.
       const again = await lock().tryAcquire()
       if (again) holders.push(again)
       expect(holders).toHaveLength(1)
@@ -100,7 +100,7 @@ describe("the lock", () => {
     await leaveBehind(`${path}.dead.claim.tmp`, ([, , host = ""]) => ["gone", deadPid(), host, ""])
     const later = () => lock(() => Date.now() + 6_000).tryAcquire()
     expect(await lock().tryAcquire()).toBeUndefined()
-    // The first try after that removes the claim.
+    // The first attempt after that removes the claim.
     expect(await later()).toBeUndefined()
     const held = await later()
     expect(await held?.isHeld()).toBe(true)

@@ -67,7 +67,7 @@ describe("stored session state", () => {
 
   test(promised("faults.F1", "a file that cannot be read is not overwritten"), async () => {
     const { store, state } = openStore()
-    // A folder is there and cannot be read as a file, whoever runs this.
+    // A folder cannot be read as a file, even by root.
     mkdirSync(state.path("tasks", "ses_1.json"), { recursive: true })
     expect(await store.read("ses_1")).toBeUndefined()
     expect(await store.write("ses_1", BINDING)).toBe(false)

@@ -13,7 +13,7 @@ import {
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
-/** What somebody else does to the files right behind a call of the file system, while one is being read. */
+/** Simulates another process: runs `act` right after a call of the file system while a file is being read. */
 const rightAfter = (call: "stat" | "open", act: () => void): void => {
   const real: (...args: never[]) => Promise<unknown> = files[call]
   const put = (replacement: typeof real): void => {
@@ -228,7 +228,7 @@ describe("a file that is not read", () => {
     const { root, base } = project()
     chmodSync(write(root, "a.ts"), 0)
     const isRoot = process.getuid?.() === 0
-    // Root may read everything, so that for once somebody else has to look.
+    // Root may read everything, so another user has to read.
     if (isRoot) {
       chmodSync(root, 0o755)
       process.seteuid?.(NOBODY)

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { findProjectRoot, nearestProject } from "../../../.opencode/baton/host/project.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
-/** @param folders to make below a new one, `.opencode` and `.opencode/baton` among them */
+/** @param folders to create below a new one, including `.opencode` and `.opencode/baton` */
 const setUp = (...folders: string[]) => {
   const root = temporaryFolder()
   for (const folder of folders) mkdirSync(join(root, folder), { recursive: true })

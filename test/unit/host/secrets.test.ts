@@ -6,7 +6,7 @@ const MIXED = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6dE9fG2hJ5kL8mN1pQ4rS7tU0vW3xY
 const HEX = "0123456789abcdef".repeat(8)
 const UPPER = "A2B3C4D5E6F7G2H3J4K5L6M7N2P3Q4R5S6T7U2V3W4X5Y6Z7A2B3C4D5E6F7G2H3"
 
-/** Made up, and put together here so that no file of the repository holds one. */
+/** Invented, and built at run time so that no file of the repository holds one. */
 const EXAMPLES: Record<string, string> = {
   "1password-service-token": `ops_${"eyJ"}${MIXED}`,
   "age-secret-key": `AGE-SECRET-KEY-1${UPPER.replaceAll(/[1BIO]/g, "Q").slice(0, 58)}`,

@@ -3,7 +3,7 @@ import { detect } from "../../../.opencode/baton/learning/detect.ts"
 import { promised } from "../../requirements.ts"
 import { LEARNING_SETS, readLearningSet, scoreLearningSet } from "../../support/learning-sets.ts"
 
-/** "That's wrong?", "I like it!": what everybody writes may stand in two of the sets. */
+/** "That's wrong?", "I like it!": common short replies may be in two of the sets. */
 const SHORT_REPLIES = 10
 
 const sentences = (text: string): string[] => detect(text).learnings.map(({ sentence }) => sentence)

@@ -12,7 +12,7 @@ import { eventually } from "../../support/opencode/opencode-server.ts"
 
 const SESSION = "ses_1"
 
-// A hook has a second; vitest may take longer to make modules of the files.
+// A hook has one second, and vitest may need longer to transform the files.
 await Promise.all(["learning", "tools", "detect"].map((name) => import(`../../../.opencode/baton/learning/${name}.ts`)))
 afterEach(() => vi.unstubAllEnvs())
 
@@ -33,7 +33,7 @@ const userInfo = (id: string): UserMessage => ({
   model: { providerID: "p", modelID: "m" },
 })
 
-/** The hooks in a project without a ledger, in a session that began before them unless `begin` is called. */
+/** The hooks of a project without a ledger; the session is older than the hooks unless `begin` is called. */
 const open = ({ session = {} }: { session?: object } = {}, prepare: (directory: string) => void = () => {}) => {
   const directory = temporaryFolder()
   prepare(directory)
@@ -119,7 +119,7 @@ describe("the hooks of session learning", () => {
     promised("learning.B1", "what is said while OpenCode %s whose session it is waits on disk, unverified"),
     async (_how, get) => {
       const { say, read, hooks } = open({ session: { get } })
-      // The process may end as soon as the hook has, whatever goes on behind it.
+      // The process may end right after the hook, with work still in the background.
       await say("msg_1", "No, use pnpm instead of npm.")
       await hooks.dispose?.()
       const records = read("learning", "sessions").join()

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
-/** What a script holds that stands for the real prog, which names its module. */
+/** Content of a script that replaces the real prog, which is recognised by its module's name. */
 const LEDGER = "#!/bin/sh\n# github.com/baiirun/prog\n"
 const BUNDLE = join(REPOSITORY, ".opencode", "baton")
 const NODE = process.execPath
@@ -40,7 +40,7 @@ const exited = (stdout: string, exitCode = 0, stderr = ""): ProcessOutcome => ({
 
 type Answer = ProcessOutcome | ((args: readonly string[]) => ProcessOutcome)
 
-/** A ledger whose one real prog answers what the test says. */
+/** A ledger whose real prog gives the test's answers. */
 const setUp = (answer: Answer, deps: Partial<LedgerDeps> = {}) => {
   const directory = temporaryFolder()
   const path = join(directory, "programs", "prog")

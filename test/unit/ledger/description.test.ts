@@ -12,7 +12,7 @@ const MARKS = [
 ]
 const piece = fc.oneof(fc.string(), fc.constantFrom(...MARKS, "\n", "\r\n", "\r", "\n\n", "é🎉", "   ", "- item"))
 const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(""))
-/** A specification in which nothing passes for a section of Baton's. */
+/** A specification without text that looks like a section of Baton. */
 const plain = text.filter((specification) => splitHandoff(specification).handoff === undefined)
 
 describe("a description", () => {

@@ -7,13 +7,13 @@ import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const EMBEDDED = join(REPOSITORY, ".opencode", "baton", "ledger", "embedded")
 
-/** What a file loads when it is loaded: no types, and nothing it asks for later. */
+/** A file's imports at load time, without types and dynamic imports. */
 const staticImports = (file: string): string[] =>
   [...readFileSync(file, "utf8").matchAll(/^import (?!type )[^"]*?from "([^"]+)"|^import "([^"]+)"/gms)].map(
     ([, from, alone]) => from ?? alone ?? "",
   )
 
-/** A file and every file and module it loads. */
+/** A file and all files and modules that it loads. */
 const loadedBy = (file: string, seen: Set<string> = new Set()): Set<string> => {
   if (seen.has(file)) return seen
   seen.add(file)

@@ -14,7 +14,7 @@ import { testRandom } from "../../support/test-random.ts"
 
 const TASK = "ts-000001"
 const FIXTURES = join(REPOSITORY, "test", "fixtures")
-/** Far longer than the fixture's write takes, on a busy machine too. */
+/** Far longer than the fixture's write takes, even on a busy machine. */
 const ORPHAN_GRACE_MS = 1500
 
 const setUp = async (messages: readonly string[]) => {
@@ -56,7 +56,7 @@ test(promised(
   "writes each record once and in order though kill -9 interrupts it again and again",
 ), async () => {
   const KILLS = runs(3)
-  // More than the lives before the last one can write.
+  // More than the killed processes can write.
   const messages = Array.from({ length: 8 * KILLS }, (_, at) => `record ${at % 5}`)
   const { read, waiting, startDrain } = await setUp(messages)
   const random = testRandom()
@@ -65,7 +65,7 @@ test(promised(
     const before = read().length
     const child = startDrain()
     await vi.waitFor(() => expect(read().length).toBeGreaterThan(before), { timeout: 20_000, interval: 2 })
-    // Anywhere in the next write: before it, in it, after it, before the record is removed.
+    // At any point of the next write: before it, in it, after it, or before the record is removed.
     const moment = random() * 60
     moments.push(moment)
     await new Promise((resolve) => setTimeout(resolve, moment))

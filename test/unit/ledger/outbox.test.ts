@@ -171,7 +171,7 @@ describe("the outbox", () => {
     await after.drain()
     expect(files()).toHaveLength(1)
     expect((await after.status()).lastFailure).toContain("may still be running")
-    // The program that was left behind ends its work now.
+    // The orphaned program finishes its work now.
     task().messages.push("one")
     clock.ms += 1
     await after.drain()
@@ -502,7 +502,8 @@ describe("the outbox", () => {
           }
           await outbox.add(entry(message.text, message.id))
           if (restart) {
-            // What is only in memory ends with the process, so that the disk is back before: for more than a pass that had begun.
+            // The disk works again before the restart, long enough for a new pass: records that are only in memory end with the
+            // process.
             disk.full = false
             await outbox.drain()
             await outbox.flush(5000)

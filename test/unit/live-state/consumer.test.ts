@@ -14,11 +14,11 @@ import {
 import { chooseWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
 
-/** Also what every object has anyway. */
+/** Includes names that every object has. */
 const key = fc.oneof(fc.string(), fc.constantFrom("__proto__", "constructor", "toString"))
 const jsonObject = fc.dictionary(key, fc.jsonValue()) as fc.Arbitrary<Record<string, JSONValue>>
 const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
-/** States and patches whose fields keep their kind, as the protocol's do. */
+/** States and patches whose fields keep their type, as in the protocol. */
 const shaped = fc.record(
   {
     scalar,
@@ -98,7 +98,7 @@ describe("the merge", () => {
   )
 })
 
-/** Two patches as one. */
+/** Merges two patches into one. */
 const composed = (first: Record<string, JSONValue>, second: Record<string, JSONValue>): Record<string, JSONValue> =>
   mergePatch(first, second) as Record<string, JSONValue>
 

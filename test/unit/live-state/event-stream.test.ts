@@ -5,7 +5,7 @@ import type { BoardUpdate } from "../../../.opencode/baton/live-state/web/board.
 import { createEventStream, type EventStream } from "../../../.opencode/baton/live-state/web/live.ts"
 import { promised } from "../../requirements.ts"
 
-/** A response that takes as much as it is told to. */
+/** A response whose buffer is full on the test's command. */
 const createResponse = () => {
   const written: string[] = []
   let isFull = false

@@ -8,7 +8,7 @@ import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 
-/** No process has it: Linux gives none that is as great. */
+/** A pid above Linux's maximum, so that no process has it. */
 const DEAD = 2 ** 22 + 1
 
 const liveFolder = (project: string): string => {
@@ -23,7 +23,7 @@ const write = (folder: string, name: string, pid = process.pid, state: Record<st
   writeFileSync(join(folder, `${name}.json`), JSON.stringify(envelope))
 }
 
-/** As a writer in another container keeps it: the pid means nothing here. */
+/** A lock of a writer in another container, whose pid means nothing here. */
 const lockElsewhere = (folder: string, name: string, ageMs = 0): void => {
   const path = join(folder, `${name}.lock`)
   writeFileSync(path, "token\n1\nanother-host\n")

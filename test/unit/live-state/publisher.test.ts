@@ -30,7 +30,7 @@ const setUp = ({ strict = false } = {}) => {
     lines.push(...sent)
     return sent
   }
-  /** What a consumer of the stream holds now. */
+  /** The present state of a consumer of the stream. */
   const state = () => {
     let reduction = EMPTY_REDUCTION
     for (const each of lines) reduction = reduceLine(reduction, JSON.stringify(each))

@@ -16,7 +16,7 @@ const patchLine = (n: number, padding = ""): StreamLine => ({
   patch: { n, padding },
 })
 
-/** A snapshot that tells how many patches there were when it was asked for. */
+/** Its snapshots hold the number of patches at the time of the call. */
 const setUp = (script: string, { firstRestartMs = 20 }: { firstRestartMs?: number } = {}) => {
   const folder = temporaryFolder()
   const out = join(folder, "out.jsonl")
@@ -40,7 +40,7 @@ const setUp = (script: string, { firstRestartMs = 20 }: { firstRestartMs?: numbe
     writer.publish(patchLine(sent, padding))
   }
   const lines = () =>
-    // What stands behind the last line end is still being written.
+    // Text after the last line break is still being written.
     (existsSync(out) ? readFileSync(out, "utf8") : "")
       .replace(/[^\n]*$/, "")
       .split("\n")

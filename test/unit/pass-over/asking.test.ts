@@ -5,7 +5,7 @@ import { askUser, createEditPermission } from "../../../.opencode/baton/pass-ove
 import { promised } from "../../requirements.ts"
 
 const QUESTION = { permission: "edit", patterns: ["src/a.ts"], always: ["*"], metadata: {} }
-/** What OpenCode 1.4 to 1.15.4 gives: described, and not run by anybody. */
+/** The value that OpenCode 1.4 to 1.15.4 returns: an effect that is never run. */
 const notRun = () => ({}) as Promise<void>
 
 describe("asking the user from a tool", () => {

@@ -13,7 +13,7 @@ import { createRecordedLog } from "../../support/recorded-log.ts"
 import { testRandom } from "../../support/test-random.ts"
 
 const KILLS = runs(4)
-/** Far more passes than one life of the process makes. */
+/** Far more passes than a process makes before it is killed. */
 const NUMBERS_OF_A_LIFE = 100_000
 
 const setUp = () => {
@@ -29,7 +29,7 @@ const setUp = () => {
     const child = spawn(NEWEST.path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: "inherit" })
     const ended = new Promise((resolve) => child.once("exit", resolve))
     await vi.waitFor(async () => expect(await count()).toBeGreaterThan(before), { timeout: 10_000, interval: 1 })
-    // Anywhere in the four changes of a pass.
+    // At any point of the four changes of a pass.
     await new Promise((resolve) => setTimeout(resolve, random() * 30))
     child.kill("SIGKILL")
     await ended
@@ -46,7 +46,7 @@ test(promised(
 
   const records = await store.listOfSession("ses_root")
   const counted = await store.idsOfRoot("ses_root")
-  // A kill may come between a pass's place in the lists and the pass itself.
+  // A kill may hit between a pass's entry in the lists and the pass itself.
   expect(counted.length - records.length).toBeLessThanOrEqual(KILLS)
   expect(log.lines).toEqual([])
   expect(await store.listUnfinished()).toEqual(records.filter(isUnfinished))

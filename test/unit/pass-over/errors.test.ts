@@ -7,7 +7,7 @@ import { promised } from "../../requirements.ts"
 const schema = contractSchemas(tool.schema).error
 const codes = Object.keys(ERRORS) as ErrorCode[]
 
-/** The document's own table. */
+/** The table in the documentation. */
 const DOCUMENT = [
   ["E001", "INVALID_SUBAGENT", false],
   ["E002", "CHAIN_DEPTH_EXCEEDED", false],

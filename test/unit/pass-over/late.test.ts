@@ -24,7 +24,7 @@ const preparedPass = (values: Partial<Prepared["policy"]["values"]>, request = p
   }
 }
 
-/** A pass whose child ends when the test says so. */
+/** A pass whose child ends on the test's command. */
 const setUp = (prepared: Prepared, change: Partial<PassOverDeps> = {}) => {
   let end = (_record: PassRecord): void => {}
   const awaited: boolean[] = []

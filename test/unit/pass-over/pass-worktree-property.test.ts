@@ -11,7 +11,7 @@ const START = { a: "1\n2\n3\n4\n5\n", b: "b\n", "d/a": "1\n2\n3\n4\n5\n", "d/e/a
 
 const edit = fc.record({
   path: fc.constantFrom(...PATHS),
-  /** null removes. */
+  /** null deletes the file. */
   content: fc.oneof(
     fc.constantFrom(null, "", "x\n2\n3\n4\n5\n", "1\n2\n3\n4\ny\n", "b\n", "deep\n"),
     fc.string({ maxLength: 5 }),
@@ -60,7 +60,7 @@ test(promised(
       const { modifications } = succeed(await passes.withhold(passID))
       expect(projectTree(root)).toEqual(tree)
 
-      // What is held is exactly the difference between what the child began with and what it left.
+      // The stored changes are exactly the difference between the child's first and last state.
       const rebuilt = { ...base }
       for (const { previous_path, path, new_content } of modifications) {
         if (previous_path !== undefined) delete rebuilt[previous_path]
@@ -81,7 +81,7 @@ test(promised(
       }
       if (allOrNothing && !applied.complete) expect(projectTree(root)).toEqual(tree)
       for (const path of PATHS) if (!concerned.has(path)) expect(now[path], path).toBe(theirs[path])
-      // No file of ours, such as a temporary one, and the rest of the project and git as they were.
+      // No file of the bundle is left, such as a temporary one; the rest of the project and git are unchanged.
       const others = Object.entries(projectTree(root)).filter(
         ([path]) => !PATHS.some((each) => each === path || each.startsWith(`${path}/`)),
       )

@@ -14,7 +14,7 @@ import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 const z = tool.schema
 
-/** The document's own example. */
+/** The example in the documentation. */
 const DOCUMENT = `{
   "defaults": {
     "auto_return": false,

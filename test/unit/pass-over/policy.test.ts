@@ -166,7 +166,7 @@ describe("an override", () => {
         const without = resolved({ defaults, pair, subagent })
         const answer = resolve({ defaults, pair, subagent, override })
         const keys = Object.keys(override) as PolicyKey[]
-        // A run that says nothing is drawn again, and too many of them fail.
+        // A run without a result is drawn again; fast-check fails if there are too many.
         fc.pre(answer.kind !== "refused" && keys.length > 0)
         for (const key of keys) {
           expect(width(key, answer.policy.values)).toBeLessThanOrEqual(width(key, without.values))

@@ -46,7 +46,7 @@ describe("the attempts", () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  /** Outcomes in order, the last one for ever. */
+  /** Outcomes in order; the last one repeats. */
   const setUp = (...outcomes: string[]) => {
     const abort = new AbortController()
     const attempts: number[] = []

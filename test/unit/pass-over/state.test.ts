@@ -11,7 +11,7 @@ import {
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 
-/** Whether nothing can happen to a pass any more. */
+/** Tells whether no event can change the pass any more. */
 const isSettled = ({ state }: PassState): boolean => ["applied", "rejected", "cancelled"].includes(state)
 
 const FILES = ["a.ts", "b.ts", "c.ts"]
@@ -93,7 +93,7 @@ const anyEvent: fc.Arbitrary<PassEvent> = fc.oneof(
   anyPaths.map((paths) => rejected(paths)),
 )
 
-/** What the document allows to follow what; a state may also stay. */
+/** The successors that the documentation allows; a state may also stay. */
 const MAY_FOLLOW: Record<PassStateName, readonly PassStateName[]> = {
   sent: ["waiting_for_return", "returned", "timed_out", "cancelled"],
   waiting_for_return: ["returned", "timed_out", "cancelled"],

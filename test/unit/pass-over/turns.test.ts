@@ -13,7 +13,7 @@ test(promised("pass-over.D1", "passes that are made at the same time are counted
       await Promise.resolve()
       made++
       next()
-      // The rest of it keeps nobody waiting.
+      // After `next` the next call may run.
       return made
     }),
   )

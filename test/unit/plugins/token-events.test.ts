@@ -11,13 +11,13 @@ import { textPart, userMessage } from "../../support/opencode/stored-messages.ts
 
 type EventInput = Parameters<NonNullable<Hooks["event"]>>[0]
 
-/** What one token is to OpenCode: a delta, and on older versions the part with it. */
+/** OpenCode's events for one token: a delta, and on older versions also the part that contains it. */
 const TOKEN_EVENTS = [
   { type: "message.part.delta", properties: { sessionID: "ses_1", messageID: "msg_1", partID: "prt_1", delta: "x" } },
   { type: "message.part.updated", properties: { part: textPart("x"), delta: "x" } },
 ]
 
-/** How many promises `work` makes before it returns. */
+/** Counts the promises that `work` creates before it returns. */
 const countPromises = (work: () => void): number => {
   let count = 0
   const hook = createHook({
@@ -56,7 +56,7 @@ const loadPlugins = async (): Promise<[path: string, hooks: Hooks][]> => {
 test(promised("speed.G3", "a token costs no plugin a promise beside the one that its hook returns"), async () => {
   const plugins = await loadPlugins()
   const request = { messages: [userMessage([textPart("Hello.")])] }
-  // From now on the feature of a pass is loaded, and hears every event.
+  // From now on the feature of a pass is loaded and receives every event.
   for (const [, hooks] of plugins) await hooks["experimental.chat.messages.transform"]?.({}, request)
   expect(plugins).toHaveLength(5)
   for (const [path, { event }] of plugins) {

@@ -33,7 +33,7 @@ describe("the user's text", () => {
 
 const ROLE_PROMPT = '# Worker\n\n```\nTask: ts-b54507\n```\n\nSay "hi".\n\n<!-- baton:brief -->'
 
-/** As OpenCode 1.2.15 and 1.18.33 send an argument that has a blank in it. */
+/** The form in which OpenCode 1.2.15 and 1.18.33 send an argument that contains a blank. */
 const inRunQuotes = (argument: string): string => `"${argument.replaceAll('"', '\\"')}"`
 
 describe("the user's brief", () => {

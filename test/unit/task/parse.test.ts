@@ -102,7 +102,7 @@ const prefix = letters("abcdefghijklmnopqrstuvwxyzABCXYZ", 2, 12)
 const hex = letters("0123456789abcdefABCDEF", 4, 12)
 const taskID = fc.tuple(prefix, hex).map(([head, tail]) => `${head}-${tail}`)
 const lineEnd = fc.constantFrom("\n", "\r\n", "\r")
-/** Text that may hold anything but a line that starts with `Task:`. */
+/** Any text without a line that starts with `Task:`. */
 const otherLines = fc.array(
   fc.string({ unit: "grapheme" }).map((line) => `.${line.replace(/[\r\n]/g, " ")}`),
   { maxLength: 6 },
@@ -168,7 +168,7 @@ describe("the Task: line, for any text", () => {
   })
 })
 
-/** Under a rule that goes back over what it has read, each of these runs for many minutes instead of milliseconds. */
+/** With backtracking each of these takes many minutes instead of milliseconds. */
 const LONG: readonly (readonly [string, string])[] = [
   ["letters", `Task: ${"a".repeat(MEGABYTE)}`],
   ["hex digits", `Task: ts-${"a".repeat(MEGABYTE)}`],

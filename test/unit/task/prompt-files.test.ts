@@ -147,7 +147,7 @@ describe("a prompt is looked for in prompts/, then in .opencode/prompts/", () =>
   })
 })
 
-/** Every way in which a file can fail to be a prompt, and the words for it. */
+/** All reasons why a file is no prompt, and their messages. */
 const UNUSABLE: readonly (readonly [what: string, make: () => void, reason: string])[] = [
   ["is missing", () => {}, "it does not exist"],
   ["is missing with its folder", () => rmSync(join(root, "prompts"), { recursive: true }), "it does not exist"],

@@ -28,7 +28,7 @@ const createMemoryStore = (): Pick<JsonStore<SessionTask>, "read" | "write" | "r
 
 const said = (text: string, extra: { synthetic?: boolean } = {}) => userMessage([textPart(text, extra)])
 
-/** A session's history behind cursors, as the server pages it; counts what was read. */
+/** A session's history behind cursors, as the server pages it; counts the messages read. */
 const createHistory = (history: Record<string, StoredMessage[]>, parents: Record<string, string> = {}) => {
   const read = { calls: 0, messages: 0 }
   return {
@@ -216,7 +216,7 @@ describe("the task registry", () => {
     ])
     for (let at = 0; at < 2; at++) {
       await new Promise((resolve) => setImmediate(resolve))
-      // The newest write ends first, as it may on a busy disk.
+      // The newest write ends first, as on a busy disk.
       writes.pop()?.()
     }
     await both

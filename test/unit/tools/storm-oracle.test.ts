@@ -27,7 +27,7 @@ const surroundings = {
 const file = { path: "work/1.txt", found: "work 1\n", allowed: ["work 1\n"] }
 const compaction = { what: "the compaction", begins: "Compaction ", holds: SUMMARY, isCertain: true }
 
-/** A run of which nothing bad can be said. */
+/** A run without violations. */
 const good: Observation = {
   turns: [seenTurn],
   clean: [ended],

@@ -4,7 +4,7 @@ import { findForeignAccesses } from "../../support/faults/storm/trace.ts"
 
 const project = { directory: "/srv/storm/project", home: "/srv/storm/home" }
 
-/** What strace noted, and which access outside that is. */
+/** Lines of strace, and the foreign access in each. */
 const OUTSIDE = {
   'openat(AT_FDCWD</srv/storm/project>, "../sibling/a", O_RDONLY) = 5': "openat /srv/storm/sibling/a",
   'openat(AT_FDCWD</srv/storm/project>, "link-out/a", O_RDONLY) = 5</srv/storm/sibling/a>':
@@ -15,7 +15,10 @@ const OUTSIDE = {
   'newfstatat(7</srv/storm/outside>, "a", {st_mode=S_IFREG}, 0) = 0': "newfstatat /srv/storm/outside/a",
 }
 
-/** A file of project, home and system; what is not there, on the way, a socket, only resolved, a link's text, an argument. */
+/**
+ * Lines without a foreign access: files of project, home and system; a missing file, a parent folder, a socket, a path that is
+ * only resolved, a link's text, an argument.
+ */
 const NONE = [
   'openat(AT_FDCWD</srv/storm/project>, "src/a.ts", O_RDONLY) = 5</srv/storm/project/src/a.ts>',
   'unlink("/srv/storm/home/.cache/a") = 0',
