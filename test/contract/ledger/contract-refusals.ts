@@ -50,66 +50,59 @@ const REFUSALS: readonly (readonly [string, string])[] = [
   ["concepts --stats", "project is required (-p)"],
   ["list --status nope", "invalid status: nope (valid: open, in_progress, blocked, reviewing, done, canceled)"],
   ["list --type nope", "invalid type: nope (valid: task, epic)"],
-  ["add", "requires at least 1 arg(s), only received 0"],
-  ["log ts-000000", "requires at least 2 arg(s), only received 1"],
-  ["start", "accepts 1 arg(s), received 0"],
-  ["start a b", "accepts 1 arg(s), received 2"],
-  ["learn edit", "accepts 1 arg(s), received 0"],
-  ["labels add -p demo", "accepts 1 arg(s), received 0"],
-  ["list --bogus", "unknown flag: --bogus"],
-  ["list -x", "unknown shorthand flag: 'x' in -x"],
-  ["list -p", "flag needs an argument: 'p' in -p"],
-  ["list --project", "flag needs an argument: --project"],
-  [
-    "list --json=maybe",
-    `invalid argument "maybe" for "--json" flag: strconv.ParseBool: parsing "maybe": invalid syntax`,
-  ],
-  [
-    "add x -p demo --priority abc",
-    `invalid argument "abc" for "--priority" flag: strconv.ParseInt: parsing "abc": invalid syntax`,
-  ],
-  ["log ts-000000 -x", "unknown shorthand flag: 'x' in -x"],
-  ["list --=x", "bad flag syntax: --=x"],
-  ["--json list", "unknown flag: --json"],
-  ["list --version", "unknown flag: --version"],
   ["frobnicate", 'unknown command "frobnicate" for "prog"'],
+]
+
+/** Wrong command lines: each ledger has words of its own for them. */
+const WRONG_LINES: readonly string[] = [
+  "add",
+  "log ts-000000",
+  "start",
+  "start a b",
+  "learn edit",
+  "labels add -p demo",
+  "list --bogus",
+  "list -x",
+  "list -p",
+  "list --project",
+  "list --json=maybe",
+  "add x -p demo --priority abc",
+  "log ts-000000 -x",
+  "list --=x",
+  "--json list",
+  "list --version",
 ]
 
 export const describeRefusals = (open: OpenLedger): void => {
   describe("refusals", () => {
-    test(promised(CONTRACT, "every refusal has exit code 1 and prog's own words, first and last"), async () => {
+    test(promised(CONTRACT, "every refusal has exit code 1 and prog's own message in its first line"), async () => {
       const ledger = open()
       await ledger.ok("init")
       for (const [line, message] of REFUSALS) {
         const { exitCode, stdout, stderr } = await ledger.run(line.split(" "))
-        const said = stderr.trimEnd().split("\n")
-        expect({ line, exitCode, stdout, first: said[0], last: said.at(-1) }).toStrictEqual({
-          ...{ line, exitCode: 1, stdout: "", first: `Error: ${message}`, last: message },
-        })
+        const [first] = stderr.split("\n")
+        expect({ line, exitCode, stdout, first }).toEqual({ line, exitCode: 1, stdout: "", first: `Error: ${message}` })
+      }
+      for (const line of WRONG_LINES) {
+        const { exitCode, stdout, stderr } = await ledger.run(line.split(" "))
+        expect({ line, exitCode, stdout }).toEqual({ line, exitCode: 1, stdout: "" })
+        expect(stderr).toMatch(/^Error: ./)
       }
       expect(await ledger.ok("list")).toBe("No items")
     })
 
-    test(promised(CONTRACT, "a command near the one that was typed is suggested"), async () => {
-      const ledger = open()
-      const { stderr } = await ledger.run(["shwo"])
-      expect(stderr).toContain(`Error: unknown command "shwo" for "prog"\n\nDid you mean this?\n\tshow\n`)
-      expect(stderr).toContain("Run 'prog --help' for usage.\n")
-    })
-
     test(promised(CONTRACT, "help goes to standard output with exit code 0, and so does the version"), async () => {
       const ledger = open()
-      for (const line of [[], ["--help"], ["help"], ["-h"]])
-        expect(await ledger.ok(...line)).toContain("Usage:\n  prog")
+      for (const line of [[], ["--help"], ["help"], ["-h"]]) expect(await ledger.ok(...line)).toMatch(/^Usage:\s+prog/m)
       for (const line of [
         ["show", "--help"],
         ["help", "show"],
         ["show", "-h"],
         ["show", "a", "b", "-h"],
       ]) {
-        expect(await ledger.ok(...line)).toContain("Usage:\n  prog show <id> [flags]")
+        expect(await ledger.ok(...line)).toMatch(/^Usage:\s+prog show <id> \[flags\]/m)
       }
-      expect(await ledger.ok("learn", "edit", "--help")).toContain("Usage:\n  prog learn edit <learning-id> [flags]")
+      expect(await ledger.ok("learn", "edit", "--help")).toMatch(/^Usage:\s+prog learn edit <learning-id> \[flags\]/m)
       expect(await ledger.ok("--version")).toMatch(/^prog version \S+/)
     })
   })

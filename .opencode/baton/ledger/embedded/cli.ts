@@ -6,12 +6,11 @@ export type LedgerResult = { readonly exitCode: number; readonly stdout: string;
 
 export const succeed = (stdout: string): LedgerResult => ({ exitCode: 0, stdout, stderr: "" })
 
-/** prog prints a failure twice, once by cobra and once by its own main; readers use the first line. */
-export const fail = (message: string, usage: string): LedgerResult => ({
-  exitCode: 1,
-  stdout: "",
-  stderr: `Error: ${message}\n${usage}${message}\n`,
-})
+/** The first line is the one that readers look at. @param path the command's names */
+export const fail = (message: string, path: readonly Command[]): LedgerResult => {
+  const words = ["prog", ...path.map(({ name }) => name)].join(" ")
+  return { exitCode: 1, stdout: "", stderr: `Error: ${message}\nRun '${words} --help' for usage.\n` }
+}
 
 type CommandGroup = { readonly names: readonly string[]; load(): Promise<readonly Command[]> }
 
@@ -159,7 +158,7 @@ export const runCommand = async (line: readonly string[], context: CommandContex
     checkArguments(command, invocation.args.length)
     return succeed(command.run(invocation, context))
   } catch (error) {
-    if (isExpected(error)) return fail(error.message, `${await (await root()).usageOf(path)}\n`)
+    if (isExpected(error)) return fail(error.message, path)
     throw error
   }
 }

@@ -1,5 +1,4 @@
 import { CommandError, type Invocation } from "./command.ts"
-import { goQuote } from "./format.ts"
 
 // Flags and their values, as in pflag 1.0.5 (under cobra 1.8). Pure.
 
@@ -32,16 +31,16 @@ const INTEGER = /^[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9]\d*)$
 const parseSwitch = (text: string): boolean => {
   if (TRUE_WORDS.includes(text)) return true
   if (FALSE_WORDS.includes(text)) return false
-  throw new SyntaxError(`strconv.ParseBool: parsing ${goQuote(text)}: invalid syntax`)
+  throw new SyntaxError("expected true or false")
 }
 
 const parseInteger = (text: string): number => {
-  if (!INTEGER.test(text)) throw new SyntaxError(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`)
+  if (!INTEGER.test(text)) throw new SyntaxError("expected a whole number")
   const digits = text.replace(/^[+-]/, "")
   const size = Number(/^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits)
   const value = text.startsWith("-") ? -size : size
   if (Number.isSafeInteger(value)) return value
-  throw new SyntaxError(`strconv.ParseInt: parsing ${goQuote(text)}: value out of range`)
+  throw new SyntaxError("the number is out of range")
 }
 
 /**
@@ -93,7 +92,7 @@ export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[])
     } catch (error) {
       const flag = spec.short === undefined ? `--${spec.name}` : `-${spec.short}, --${spec.name}`
       const reason = error instanceof Error ? error.message : String(error)
-      throw new CommandError("usage", `invalid argument ${goQuote(text)} for ${goQuote(flag)} flag: ${reason}`, error)
+      throw new CommandError("usage", `invalid argument "${text}" for ${flag}: ${reason}`, error)
     }
   }
 
