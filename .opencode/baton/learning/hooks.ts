@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
-import type { Part } from "@opencode-ai/sdk"
+import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy, withDeadline } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
@@ -71,6 +71,15 @@ export const createLearningHooks = (core: Core): Hooks => {
     return (await import("./detect.ts")).isTeaching(parts)
   }
 
+  /** Each session's newest message, while it is examined: beside OpenCode's own work, and before the model is asked. */
+  const examining = createLruMap<Promise<void>>()
+  let newest: Promise<void> | undefined
+  const examine = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
+    // The feature is loaded for a message that teaches something or asks for learnings.
+    const concerns = mayHaveLearnings() || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
+    if (concerns) await (await load())?.userMessage(message, parts)
+  }
+
   let toolModule: ToolModule | undefined
   const tools = feature.tools("learned and forget", () => toolModule?.createTools(load))
 
@@ -94,27 +103,35 @@ export const createLearningHooks = (core: Core): Hooks => {
       const template = expanded.get(sessionID)
       expanded.delete(sessionID)
       if (template && sharesText(template, parts)) return undefined
-      // The feature is loaded for a message that teaches something or asks for learnings.
-      const concerns = mayHaveLearnings() || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
-      if (concerns) await (await load())?.userMessage(message, parts)
+      // Other plugins may change the parts after this hook.
+      const said = parts.map((part) => ({ ...part }))
+      const before = examining.get(sessionID)
+      newest = (async () => {
+        await before
+        await examine(message, said)
+      })().catch((error: unknown) =>
+        log.error("a message was not examined", { sessionID, messageID: message.id, error: describeError(error) }),
+      )
+      examining.set(sessionID, newest)
       return undefined
     }),
     "experimental.session.compacting": hook("experimental.session.compacting", async ({ sessionID }) => {
+      await examining.get(sessionID)
       if (mayHaveLearnings()) (await load())?.compacting(sessionID)
       return undefined
     }),
     "experimental.chat.messages.transform": hook(
       "experimental.chat.messages.transform",
       async (_input, { messages }) => {
-        if (!toolModule) return undefined
-        const { disableLearningTools } = toolModule
-        const hide = (): void => disableLearningTools(messages)
-        if (!mayHaveLearnings()) return hide
-        const reminder = load().then((loaded) => loaded?.beforeRequest(messages))
-        const decided = await withDeadline(reminder, REMINDER_DEADLINE_MS)
+        const sessionID = messages[0]?.info.sessionID
+        const hide = (): void => toolModule?.disableLearningTools(messages)
+        const remind = async () => {
+          await examining.get(sessionID ?? "")
+          return toolModule && mayHaveLearnings() ? (await load())?.beforeRequest(messages) : undefined
+        }
+        const decided = await withDeadline(remind(), REMINDER_DEADLINE_MS)
         if (decided.kind === "done") return decided.value ?? hide
         const error = decided.kind === "failed" ? { error: describeError(decided.error) } : {}
-        const sessionID = messages[0]?.info.sessionID
         log.warn("a request goes without learnings", { sessionID, how: decided.kind, ...error })
         return hide
       },
@@ -125,8 +142,12 @@ export const createLearningHooks = (core: Core): Hooks => {
         case "session.created":
           parents.set(event.properties.info.id, event.properties.info.parentID ?? null)
           return undefined
-        case "session.idle":
-          return load.current?.then((loaded) => loaded?.idle(event.properties.sessionID))
+        case "session.idle": {
+          const { sessionID } = event.properties
+          return (examining.get(sessionID) ?? Promise.resolve())
+            .then(() => load.current)
+            .then((loaded) => loaded?.idle(sessionID))
+        }
         case "session.status":
           if (event.properties.status.type === "idle") return undefined
           return load.current?.then((loaded) => loaded?.busy(event.properties.sessionID))
@@ -134,6 +155,7 @@ export const createLearningHooks = (core: Core): Hooks => {
           const { id } = event.properties.info
           expanded.delete(id)
           parents.delete(id)
+          examining.delete(id)
           if (load.current === undefined && !existsSync(inProject("state", "learning"))) return undefined
           return load().then((loaded) => loaded?.forget(id))
         }
@@ -141,6 +163,9 @@ export const createLearningHooks = (core: Core): Hooks => {
           return undefined
       }
     }),
-    dispose: feature.dispose(async () => (await load.current)?.stop()),
+    dispose: feature.dispose(async () => {
+      await newest
+      await (await load.current)?.stop()
+    }),
   }
 }

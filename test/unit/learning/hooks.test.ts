@@ -48,9 +48,15 @@ const open = ({ session = {} }: { session?: object } = {}, prepare: (directory: 
   const hooks = createLearningHooks(openCore(input))
   const event = async (type: string, info: object): Promise<void> =>
     hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
+  /** OpenCode is about to ask the model: what was said is examined by now. */
+  const request = async (messageID: string, text: string): Promise<void> => {
+    const messages = [{ info: userInfo(messageID), parts: [textPart(messageID, text)] }]
+    await hooks["experimental.chat.messages.transform"]?.({}, { messages })
+  }
   const say = async (messageID: string, text: string): Promise<void> => {
     const parts: Part[] = [textPart(messageID, text)]
     await hooks["chat.message"]?.({ sessionID: SESSION }, { message: userInfo(messageID), parts })
+    await request(messageID, text)
   }
   const command = async (text: string): Promise<void> => {
     const parts: Part[] = [textPart("", text)]
