@@ -85,7 +85,7 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
       calls = [
         { tool: "grep", input: { pattern: "bundleClaim|claimBundle" } },
         { tool: "glob", input: { pattern: "**/*claim*.ts" } },
-        { tool: "read", input: { filePath: join(project.directory, ".opencode/baton/host/bundle-claim.ts") } },
+        { tool: "read", input: { filePath: join(project.directory, ".opencode/baton/core/claim.ts") } },
       ]
       expect((await runOpenCode("Where are claims made?", { binary, project })).exitCode).toBe(0)
       const [, afterGrep, afterGlob, afterRead] = model.received("turn").map(({ conversation }) => conversation)

@@ -98,7 +98,7 @@ export const MACHINE_FAULTS: readonly CompactionFault[] = [
   {
     name: "the project is no git repository",
     slots: ["git"],
-    expectedLog: lineWith("git state unknown", "not a git repository"),
+    expectedLog: lineWith("git state unknown"),
     record: "ledger",
     options: { project: { git: false } },
   },
