@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { stripVTControlCharacters } from "node:util"
-import type { Reporter, SerializedError, TestCase, TestModule, TestSpecification, Vitest } from "vitest/node"
+import type { Reporter, SerializedError, TestCase, TestModule, TestSpecification, TestSuite, Vitest } from "vitest/node"
 import { REPLAY } from "./effort.ts"
 
 /** Versions between the ends are tested after the ends and need a file of their own: `./scripts/test --all`. */
@@ -46,6 +46,12 @@ export default class FailureReporter implements Reporter {
   onTestCaseResult(test: TestCase): void {
     const { state, errors } = test.result()
     if (state === "failed") this.#add(test.module, test.fullName, errors)
+  }
+
+  /** A `beforeAll` that failed. */
+  onTestSuiteResult(suite: TestSuite): void {
+    const errors = suite.errors()
+    if (errors.length > 0) this.#add(suite.module, `${suite.fullName}, set-up`, errors)
   }
 
   onTestModuleEnd(module: TestModule): void {
