@@ -1,6 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { withDeadline } from "./async.ts"
-import { describeError } from "./log.ts"
+import { type Answer, createClientCall } from "./sessions.ts"
 
 /** The interface that shows this process's sessions. */
 export type Interface = "tui" | "run" | "server"
@@ -21,36 +20,25 @@ export const detectUi = ({ argv, isMainThread }: { argv: readonly string[]; isMa
   return commandIn(argv.slice(2)) === "run" ? "run" : "server"
 }
 
-export type TuiAnswer = { kind: "done" } | { kind: "failed"; reason: string }
-
 /** Controls the TUI. Every call answers true, with or without a TUI (docs/opencode-notes.md). */
 export type Tui = {
-  openNewSession(): Promise<TuiAnswer>
+  openNewSession(): Promise<Answer<true>>
   /** Appends to the text in the prompt. */
-  appendPrompt(text: string): Promise<TuiAnswer>
+  appendPrompt(text: string): Promise<Answer<true>>
   showToast(toast: {
     title: string
     message: string
     variant: "success" | "warning"
     durationMs: number
-  }): Promise<TuiAnswer>
+  }): Promise<Answer<true>>
 }
 
 const CALL_DEADLINE_MS = 2_000
 
 export const createTui = (client: Pick<PluginInput["client"], "tui">): Tui => {
-  const call = async (what: string, work: () => Promise<{ error?: unknown }>): Promise<TuiAnswer> => {
-    const outcome = await withDeadline(
-      Promise.resolve().then(() => work()),
-      CALL_DEADLINE_MS,
-    )
-    if (outcome.kind === "late")
-      return { kind: "failed", reason: `${what} did not answer within ${CALL_DEADLINE_MS} ms` }
-    if (outcome.kind === "failed") return { kind: "failed", reason: `${what} failed: ${describeError(outcome.error)}` }
-    const { error } = outcome.value
-    if (error === undefined) return { kind: "done" }
-    return { kind: "failed", reason: `${what} failed: ${JSON.stringify(error).slice(0, 200)}` }
-  }
+  const callClient = createClientCall(CALL_DEADLINE_MS)
+  const call = (what: string, work: Parameters<typeof callClient>[1]): Promise<Answer<true>> =>
+    callClient(what, work, () => ({ kind: "answer", value: true }))
   return {
     // Only names with an underscore work; others answer true and do nothing.
     openNewSession: () =>

@@ -121,7 +121,7 @@ const setUp = (
     tui: {
       showToast: async ({ title }) => {
         toasts.push(title)
-        return { kind: "done" }
+        return { kind: "answer", value: true }
       },
     },
     prompts: { read: (name) => ({ kind: "foreign", path: `prompts/${name}.md` }) },

@@ -246,9 +246,9 @@ describe("delivery", () => {
       const deliver = createDelivery({
         sessions: { ...sessions, store: async () => ({ kind: "answer", value: undefined }) },
         tui: {
-          openNewSession: async () => ({ kind: "done" }),
-          appendPrompt: async () => ({ kind: "done" }),
-          showToast: async () => ({ kind: "done" }),
+          openNewSession: async () => ({ kind: "answer", value: true }),
+          appendPrompt: async () => ({ kind: "answer", value: true }),
+          showToast: async () => ({ kind: "answer", value: true }),
         },
         userInterface: "run",
         log: createRecordedLog(),

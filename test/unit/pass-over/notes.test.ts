@@ -16,7 +16,7 @@ const setUp = ({ hasUser = true } = {}) => {
     tui: {
       showToast: async ({ title, message, variant }) => {
         shown.push({ title, message, variant })
-        return { kind: "done" }
+        return { kind: "answer", value: true }
       },
     },
     hasUser,
