@@ -2,7 +2,7 @@ import { createRow } from "./agent-row.js"
 import { element, setText } from "./element.js"
 import { isWaiting, searchText } from "./words.js"
 
-/** @import { AgentUpdate } from "../agent-board.ts" */
+/** @import { AgentUpdate } from "../board.ts" */
 /** @import { Known } from "./stream.js" */
 /** @import { View } from "./agent-row.js" */
 

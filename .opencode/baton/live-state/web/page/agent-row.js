@@ -2,7 +2,7 @@ import { drawn, element, setAttribute, setText } from "./element.js"
 import { axisMinutes, drawTimeline, HEIGHT, LAYERS, stretchAt, summariseTimeline } from "./timeline.js"
 import { clock, DOING, doingText, duration, factTexts, pointText } from "./words.js"
 
-/** @import { AgentUpdate } from "../agent-board.ts" */
+/** @import { AgentUpdate } from "../board.ts" */
 /** @import { Known } from "./stream.js" */
 
 /** @typedef {{ now: number; span: { minutes: number; step: number } }} View */

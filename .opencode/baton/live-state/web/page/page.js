@@ -7,7 +7,7 @@ import { clock, duration, isWaiting, titleText } from "./words.js"
 
 /** @import { Known } from "./stream.js" */
 /** @import { Group } from "./agent-list.js" */
-/** @import { HistoryPoint } from "../agent-history.ts" */
+/** @import { HistoryPoint } from "../board.ts" */
 
 const TICK_MS = 1_000
 /** With more agents than this, rows begin compact. */

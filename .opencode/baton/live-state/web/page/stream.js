@@ -1,5 +1,5 @@
-/** @import { AgentUpdate, BoardUpdate } from "../agent-board.ts" */
-/** @import { HistoryPoint } from "../agent-history.ts" */
+/** @import { AgentUpdate, BoardUpdate } from "../board.ts" */
+/** @import { HistoryPoint } from "../board.ts" */
 
 /** Three of the observer's beats; a connection may be lost without a word. */
 const SILENCE_MS = 16_000

@@ -1,4 +1,4 @@
-/** @import { HistoryPoint } from "../agent-history.ts" */
+/** @import { HistoryPoint } from "../board.ts" */
 
 /** Heights in pixels from the top: marks above, stretches in the middle, ends of turns below. */
 export const HEIGHT = 30

@@ -1,5 +1,5 @@
-/** @import { AgentUpdate } from "../agent-board.ts" */
-/** @import { HistoryPoint } from "../agent-history.ts" */
+/** @import { AgentUpdate } from "../board.ts" */
+/** @import { HistoryPoint } from "../board.ts" */
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
