@@ -156,7 +156,7 @@ const bundleOf = (source) => {
 
 const PROMPTS = "prompts"
 export const PROMPTS_BESIDE_OWN = ".opencode/prompts"
-/** Identifies Baton's prompts among a project's own files; see docs/prompts.md and task/prompt-files.ts. */
+/** Identifies Baton's prompts among a project's own files; see docs/prompts.md and task/prompts.ts. */
 const CONTRACT_COMMENT = /^<!--[ \t]*(?:baton:|Machine-read by \.opencode\/plugins\/)/m
 
 /** @param {string} path */

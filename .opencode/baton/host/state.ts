@@ -170,6 +170,7 @@ export const createJsonStore = <T>(deps: {
   /** Keys of files without a value of this version: the file is renamed before it is replaced. */
   const unusable = new Set<string>()
   const pathOf = (key: string) => state.path(folder, `${key}${JSON_ENDING}`)
+  const asidePathOf = (key: string) => `${pathOf(key)}.unusable`
 
   const readFromDisk = async (key: string): Promise<T | undefined> => {
     const path = pathOf(key)
@@ -208,7 +209,7 @@ export const createJsonStore = <T>(deps: {
       }
       const path = pathOf(key)
       try {
-        if (unusable.delete(key)) await rename(path, `${path}.unusable`).catch(() => undefined)
+        if (unusable.delete(key)) await rename(path, asidePathOf(key)).catch(() => undefined)
         await state.write(path, `${JSON.stringify(value)}\n`)
         unsaved.delete(key)
         return true
@@ -222,8 +223,9 @@ export const createJsonStore = <T>(deps: {
       if (!isFileName(key)) return
       unsaved.delete(key)
       unreadable.delete(key)
+      unusable.delete(key)
       try {
-        await rm(pathOf(key), { force: true })
+        await Promise.all([pathOf(key), asidePathOf(key)].map((path) => rm(path, { force: true })))
       } catch (error) {
         log.warn("stored state could not be removed", { path: pathOf(key), error: describeError(error) })
       }

@@ -172,8 +172,10 @@ export type OutboxStore = {
   list(): Promise<string[]>
   /** @throws when zod cannot be loaded */
   read(name: string): Promise<ReadRecord>
-  /** Keeps the record in memory if the disk refuses it. @returns the reason; undefined when it is on disk */
+  /** @returns why the disk refused it; undefined when it is on disk */
   write(name: string, record: OutboxRecord): Promise<string | undefined>
+  /** Keeps a record in memory that the disk refused. */
+  hold(name: string, record: OutboxRecord): void
   /** Tries again to write the records that are only in memory. */
   saveUnsaved(): Promise<void>
   unsaved(): OutboxRecord[]
@@ -233,7 +235,6 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
       remember(name, record, true)
       return undefined
     } catch (error) {
-      remember(name, record, false)
       return describeError(error)
     }
   }
@@ -284,18 +285,20 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     read: async (name) => {
       const known = own.get(name)
       if (known && !known.isSaved) return { kind: "record", record: known.record }
+      let text: string
       try {
-        return await parseRecord(await readFile(waiting(name), "utf8"))
+        text = await readFile(waiting(name), "utf8")
       } catch (error) {
-        if (errorCode(error) === undefined) throw error
         // The folder may be unavailable: then the record in memory is used.
         if (known) return { kind: "record", record: known.record }
         if (isNotFound(error)) return { kind: "gone" }
         if (errorCode(error) === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
         return { kind: "unreadable", reason: describeError(error) }
       }
+      return await parseRecord(text)
     },
     write,
+    hold: (name, record) => remember(name, record, false),
     saveUnsaved: async () => {
       for (const name of unsaved()) {
         const { record } = own.get(name) ?? {}

@@ -68,7 +68,9 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     const subject = queueKey(record.entry)
     const isHeld = store.unsaved().some(({ entry }) => queueKey(entry) === subject)
     const refusal = await store.write(name, record)
-    if (refusal !== undefined && !isHeld) throw new Error(`the attempt cannot be noted: ${refusal}`)
+    if (refusal === undefined) return
+    if (!isHeld) throw new Error(`the attempt cannot be noted: ${refusal}`)
+    store.hold(name, record)
   }
 
   const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked, only }: Pass): Promise<Step> => {
@@ -271,6 +273,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     const name = await store.nextName(now(), ids())
     const refusal = await store.write(name, record)
     if (refusal === undefined) return
+    store.hold(name, record)
     const about = { ...logFields(entry), reason: refusal }
     log.warn("the outbox cannot be written: the record goes to the ledger directly", about)
     await drainOnce()

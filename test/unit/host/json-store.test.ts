@@ -39,6 +39,8 @@ describe("stored session state", () => {
       expect(log.lines).toMatchObject([{ level: "warn", extra: { path: state.path("tasks", "ses_1.json") } }])
       expect(await store.write("ses_1", BINDING)).toBe(true)
       expect(readFileSync(state.path("tasks", "ses_1.json.unusable"), "utf8")).toBe(content)
+      await store.remove("ses_1")
+      expect(readdirSync(state.path("tasks"))).toEqual([])
     },
   )
 

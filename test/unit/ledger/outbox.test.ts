@@ -35,6 +35,24 @@ const setUp = (options: Partial<OutboxDeps> & { folder?: string } = {}) => {
   return { ...scripted, folder, state, log, outboxFolder, open, files }
 }
 
+/** Holds the ledger's next call until `release`. @returns `reached` resolves when the call has come */
+const holdLedger = (script: { gate: () => Promise<void> }) => {
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const reached = new Promise<void>((tell) => {
+    script.gate = () => {
+      tell()
+      return held
+    }
+  })
+  const letOthersPass = (): void => {
+    script.gate = async () => {}
+  }
+  return { reached, release: () => release(), letOthersPass }
+}
+
 const refusingDisk = (state: StateFolder) => {
   const disk = { full: true }
   const write: StateFolder["write"] = async (path, text) => {
@@ -322,20 +340,14 @@ describe("the outbox", () => {
 
   test("goes on at once when its folder was away in the middle of a delivery", async () => {
     const { open, script, task, folder, files } = setUp()
-    let release = () => {}
-    const reached = new Promise<void>((tell) => {
-      script.gate = () => {
-        tell()
-        return new Promise<void>((resolve) => (release = resolve))
-      }
-    })
+    const { reached, release, letOthersPass } = holdLedger(script)
     const outbox = open()
     await outbox.add(entry("slow"))
     await reached
     const place = join(folder, ".opencode", "state")
     renameSync(place, `${place}-away`)
     writeFileSync(place, "in the way")
-    script.gate = async () => {}
+    letOthersPass()
     release()
     await outbox.drain()
     rmSync(place)
@@ -351,19 +363,13 @@ describe("the outbox", () => {
     const set = setUp()
     const { disk, state } = refusingDisk(set.state)
     disk.full = false
-    let release = () => {}
-    const reached = new Promise<void>((tell) => {
-      set.script.gate = () => {
-        tell()
-        return new Promise<void>((resolve) => (release = resolve))
-      }
-    })
+    const { reached, release, letOthersPass } = holdLedger(set.script)
     const outbox = set.open({ state })
     await outbox.add(entry("slow"))
     await reached
     disk.full = true
     const added = outbox.add(entry("direct"))
-    set.script.gate = async () => {}
+    letOthersPass()
     await vi.waitFor(() => expect(set.log.lines.map(({ level }) => level)).toContain("warn"), 5000)
     for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
     expect(set.task().messages).toEqual([])
@@ -406,20 +412,17 @@ describe("the outbox", () => {
     before.stop()
     const { state } = refusingDisk(set.state)
     set.script.readable = true
-    await set.open({ state }).flush(5000)
+    const outbox = set.open({ state })
+    await outbox.flush(5000)
+    // Nor when it is tried again.
+    await outbox.flush(5000)
     expect(set.calls.filter((call) => call.startsWith("log"))).toEqual([])
     expect(set.files()).toHaveLength(1)
   })
 
   test("ends a flush at its deadline when the ledger hangs, and delivers nothing twice", async () => {
     const { open, script, files, task } = setUp()
-    let release = () => {}
-    const reached = new Promise<void>((tell) => {
-      script.gate = () => {
-        tell()
-        return new Promise<void>((resolve) => (release = resolve))
-      }
-    })
+    const { reached, release, letOthersPass } = holdLedger(script)
     const outbox = open()
     await outbox.add(entry("slow"))
     await reached
@@ -428,7 +431,7 @@ describe("the outbox", () => {
     expect(files()).toHaveLength(1)
     release()
     await vi.waitFor(() => expect(files()).toEqual([]), 5000)
-    script.gate = async () => {}
+    letOthersPass()
     await open().flush(5000)
     expect(task().messages).toEqual(["slow"])
   })
