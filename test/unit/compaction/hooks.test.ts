@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
@@ -16,8 +18,9 @@ await import("../../../.opencode/baton/compaction/feature.ts")
 type MessagesOutput = Parameters<NonNullable<Hooks["experimental.chat.messages.transform"]>>[1]
 
 /** The hooks of a project, and their calls to OpenCode. */
-const open = () => {
+const open = (prepare: (directory: string) => void = () => {}) => {
   const directory = temporaryFolder()
+  prepare(directory)
   const asked: string[] = []
   const ask = (call: string) => async () => {
     asked.push(call)
@@ -48,6 +51,17 @@ describe("a session", () => {
     await request("ses_1", CREATED_AT)
     await create("ses_2", "ses_1")
     await request("ses_2", CREATED_AT + 1)
+    expect(asked).toEqual([])
+  })
+
+  test(promised("task.B4", "is not looked up because a record of another one waits for the ledger"), async () => {
+    const { create, request, asked } = open((directory) => {
+      const outbox = join(directory, ".opencode", "state", "outbox")
+      mkdirSync(outbox, { recursive: true })
+      writeFileSync(join(outbox, "1780000000000-000000-1a2b3c4d.json"), "{}")
+    })
+    await create("ses_1")
+    await request("ses_1", CREATED_AT)
     expect(asked).toEqual([])
   })
 
