@@ -97,9 +97,8 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
 
   const read = async (binding: SessionTask): Promise<Material> => {
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
-    const inOutbox = (await outbox.pending(binding.taskID)).flatMap((entry) =>
-      entry.kind === "handoff" ? [entry.section] : [],
-    )
+    const waiting = (await outbox.pending(binding.taskID)) ?? []
+    const inOutbox = waiting.flatMap((entry) => (entry.kind === "handoff" ? [entry.section] : []))
     const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
     const inLedger = known.handoff === undefined ? [] : [known.handoff]

@@ -59,10 +59,9 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
   const recoverCount = async (
     { sessionID, taskID }: SessionTask,
     journal: SessionState,
-    inLedger: string | undefined,
+    sections: readonly string[],
   ): Promise<SessionState> => {
-    const inOutbox = (await outbox.pending(taskID)).flatMap((entry) => (entry.kind === "handoff" ? entry.section : []))
-    const newest = [...(inLedger === undefined ? [] : [inLedger]), ...inOutbox]
+    const newest = sections
       .flatMap((section) => parseHandoffTitle(section) ?? [])
       .findLast((title) => title.sessionID === sessionID)
     if (!newest || journal.recorded.includes(newest.summaryID)) return journal
@@ -94,8 +93,12 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     const isNoted = known?.requestID === requestID && known.taskID === taskID && known.role === role
     if (isNoted && stored.recorded.includes(compaction.summaryID))
       return { note: known.text, delivered: NOTHING_TO_DELIVER }
+    // Read before the ledger, so that a record delivered meanwhile is in one of the two.
+    const waiting = await outbox.pending(taskID)
     const gathered = await gather(binding, stored)
-    const journal = await recoverCount(binding, stored, gathered.handoff)
+    const inLedger = gathered.handoff === undefined ? [] : [gathered.handoff]
+    const inOutbox = waiting?.flatMap((entry) => (entry.kind === "handoff" ? entry.section : [])) ?? []
+    const journal = await recoverCount(binding, stored, [...inLedger, ...inOutbox])
     const isRecorded = journal.recorded.includes(compaction.summaryID) || (await isForkedCopy(binding, compaction))
     const number = isRecorded ? journal.count : journal.count + 1
     const { identity } = gathered
@@ -119,8 +122,8 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     const wasCutOff = journal.recording === compaction.summaryID
     await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await journals.save(sessionID)
-    // Another process may have recorded it, and the ledger cannot be asked now.
-    const isUnsure = identity.ledger === undefined && !gathered.wasPrefetched
+    // Another process may have recorded it, and ledger or outbox cannot be asked now.
+    const isUnsure = (identity.ledger === undefined || waiting === undefined) && !gathered.wasPrefetched
     const add = wasCutOff || isUnsure ? outbox.addIfMissing : outbox.add
     await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
     await add({

@@ -249,7 +249,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
         const sayings = (await waitingRecords()).flatMap((record) =>
           record.sayings.filter(({ state: how }) => how === "waiting").map((one) => toEntry(record, one, project)),
         )
-        const entries = await outbox.pending(queueKey({ project: project.name }))
+        const entries = (await outbox.pending(queueKey({ project: project.name }))) ?? []
         const waiting = entries.filter((entry): entry is LearningEntry | RetireEntry => !("taskID" in entry))
         return withWaiting(await readLedger(), [...waiting, ...sayings])
       } catch (error) {

@@ -53,8 +53,8 @@ export type Outbox = {
    * cannot know how far it got.
    */
   addIfMissing(entry: OutboxEntry): Promise<void>
-  /** The waiting entries of a queue (see `queueKey`), oldest first; empty if the folder cannot be read. */
-  pending(subject: string): Promise<OutboxEntry[]>
+  /** The waiting entries of a queue (see `queueKey`), oldest first; undefined if they cannot be read, which is logged. */
+  pending(subject: string): Promise<OutboxEntry[] | undefined>
   /** Delivers the waiting entries in the background. Never rejects; may be called at any time. */
   drain(): Promise<void>
   /** Delivers until nothing waits, nothing more can be done now, or the deadline (ms) passes. */

@@ -294,12 +294,12 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     void drainOnce()
   }
 
-  const findWaiting = async (subject: string): Promise<OutboxEntry[]> => {
+  const findWaiting = async (subject: string): Promise<OutboxEntry[] | undefined> => {
     try {
       return await readWaiting(subject)
     } catch (error) {
       log.warn("cannot tell what waits in the outbox", { subject, reason: describeError(error) })
-      return []
+      return undefined
     }
   }
 
@@ -308,7 +308,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     addIfMissing: async (entry) => {
       const waiting = await findWaiting(queueKey(entry))
       // The ledger may be unavailable now; it is checked at the delivery.
-      if (!waiting.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { isDoubtful: entry.kind === "log" })
+      if (!waiting?.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { isDoubtful: entry.kind === "log" })
     },
     pending: findWaiting,
     drain: async () => {

@@ -25,6 +25,7 @@ const setUp = (
     bornAt?: number
     flush?: Promise<void>
     isSilent?: boolean
+    isOutboxUnreadable?: boolean
     wasPrepared?: boolean
   } = {},
 ) => {
@@ -44,7 +45,7 @@ const setUp = (
     outbox: {
       add: async (entry) => void added.push(entry),
       addIfMissing: async (entry) => void again.push(entry),
-      pending: async () => known.waiting ?? [],
+      pending: async () => (known.isOutboxUnreadable ? undefined : (known.waiting ?? [])),
       flush: () => known.flush ?? Promise.resolve(),
     },
     gather: async ({ taskID, role, brief }, journal) => ({
@@ -199,17 +200,20 @@ describe("the recorder", () => {
     expect((await recorder.record(BINDING, compaction(1))).note).toContain(BINDING.taskID)
   })
 
-  test(
+  test.each([
+    ["the ledger is silent", { isSilent: true }],
+    ["the outbox cannot be read", { isOutboxUnreadable: true }],
+  ])(
     promised(
       "compaction.C7",
-      "a compaction that nobody can say is recorded is added unless the ledger turns out to have it",
+      "while %s, a compaction that may be recorded is added unless the ledger turns out to have it",
     ),
-    async () => {
-      const lost = setUp(new Map(), { isSilent: true })
+    async (_, fault) => {
+      const lost = setUp(new Map(), fault)
       await lost.recorder.record(BINDING, compaction(1))
       expect([messages(lost.added), messages(lost.again)]).toEqual([[], ["Compaction 1: Summary 1."]])
       // A compaction that this process saw happen is new, with any content of the ledger.
-      const own = setUp(new Map(), { isSilent: true, wasPrepared: true })
+      const own = setUp(new Map(), { ...fault, wasPrepared: true })
       await own.recorder.record(BINDING, compaction(1))
       expect([messages(own.added), messages(own.again)]).toEqual([["Compaction 1: Summary 1."], []])
     },
