@@ -189,8 +189,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       task.project.write(".opencode/baton.json", '{"learning":{"enabled":false}}')
       await task.say("Always use tabs.")
       await task.say("What have you learned? Use tabs in the formatter.")
-      // The title is requested in parallel with the turn.
-      return comparableRequests(task.model, task.project).toSorted()
+      return comparableRequests(task.model, task.project)
     }
     expect(await requestsOf("project")).toEqual(await requestsOf("none"))
   })

@@ -36,5 +36,6 @@ export const comparableRequest = (
   return CHANCE.reduce((shown, [pattern, name]) => shown.replace(pattern, name), text)
 }
 
+/** Sorted, since OpenCode asks for the title beside the turn. */
 export const comparableRequests = ({ requests }: Pick<ScriptedModel, "requests">, project: TestProject): string[] =>
-  requests.map((request) => `${request.kind} ${comparableRequest(request, project)}`)
+  requests.map((request) => `${request.kind} ${comparableRequest(request, project)}`).toSorted()
