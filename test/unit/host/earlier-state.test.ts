@@ -2,7 +2,9 @@ import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { sessionStateSchema } from "../../../.opencode/baton/compaction/session-state.ts"
+import { createHandoffRecords } from "../../../.opencode/baton/handoff/records.ts"
 import { createJsonStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { createSessionTasks } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
@@ -44,6 +46,23 @@ describe("the state that 0.1.0 left", () => {
       expect(log.lines).toEqual([])
     },
   )
+
+  test(promised("install.E1", "its handoff is known, with the session that goes on"), async () => {
+    const { state, log } = open()
+    expect(await createHandoffRecords({ state, log }).list()).toMatchObject([
+      { from: SESSION, goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] },
+    ])
+    expect(log.lines).toEqual([])
+  })
+
+  test(promised("install.E1", "a correction that did not reach the outbox still waits"), async () => {
+    const { state, log } = open()
+    const waiting = await createSessionRecords({ state, log, pid: 1 }).waiting()
+    expect(waiting).toMatchObject([
+      { sessionID: SESSION, sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] },
+    ])
+    expect(log.lines).toEqual([])
+  })
 
   test(promised(["install.E1", "ledger.D2"], "records that wait are delivered, in order"), async () => {
     const { state, log } = open()
