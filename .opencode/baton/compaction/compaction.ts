@@ -105,7 +105,7 @@ const createPreviousSummaries = ({
 }): PreviousSummaries => {
   const readNewest = async (sessionID: string, count: number): Promise<readonly StoredMessage[]> => {
     const newest = await sessions.messages(sessionID, count)
-    if (newest.kind === "answer") return newest.value.messages
+    if (newest.kind === "ok") return newest.value.messages
     const { reason } = newest
     log.warn("newest messages unknown: the prior summary is carried over in any case", { sessionID, reason })
     return []

@@ -105,7 +105,7 @@ const readProtocol = (deps: IdentityDeps, binding: SessionTask): string => {
 
 const readTodos = async (deps: ContextDeps, sessionID: string): Promise<Facts["todos"]> => {
   const answer = await deps.sessions.todos(sessionID)
-  if (answer.kind === "answer") return answer.value
+  if (answer.kind === "ok") return answer.value
   deps.log.warn("todos unknown", { sessionID, reason: answer.reason })
   return []
 }

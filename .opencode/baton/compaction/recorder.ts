@@ -79,7 +79,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     { createdAt, summaryID }: CompletedCompaction,
   ): Promise<boolean> => {
     const session = await sessions.info(sessionID)
-    const bornAt = session.kind === "answer" ? session.value.time?.created : undefined
+    const bornAt = session.kind === "ok" ? session.value.time?.created : undefined
     if (bornAt === undefined || createdAt >= bornAt) return false
     log.info("a compaction from before the session was forked is not recorded again", { sessionID, summaryID })
     return true

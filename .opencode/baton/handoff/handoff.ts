@@ -280,7 +280,7 @@ export const createHandoffFeature = (
     return {
       compactions,
       activity,
-      todos: todos.kind === "answer" ? todos.value : [],
+      todos: todos.kind === "ok" ? todos.value : [],
       ...(firstRequest === undefined ? {} : { firstRequest }),
       ...(git ? { git } : {}),
       ...(dirtyFiles === undefined ? {} : { dirtyFiles }),

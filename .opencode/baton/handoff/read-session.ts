@@ -1,5 +1,5 @@
 import { type Log, truncate } from "../host/log.ts"
-import { type Answer, messagePages, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import { messagePages, type Result, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { type ChainDeps, isRelated } from "./records.ts"
 import type { ToolDetail } from "./tools.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript } from "./transcript.ts"
@@ -160,8 +160,8 @@ class UnreadableSession extends Error {
   override readonly name = "UnreadableSession"
 }
 
-const unwrap = <T>(answer: Answer<T>): T => {
-  if (answer.kind === "answer") return answer.value
+const unwrap = <T>(answer: Result<T>): T => {
+  if (answer.kind === "ok") return answer.value
   throw new UnreadableSession(answer.missing ? "there is no session with this id" : answer.reason)
 }
 

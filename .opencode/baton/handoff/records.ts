@@ -126,7 +126,7 @@ const ancestorsOf = async (
   for (let steps = 0; open.length > 0 && steps < MAX_STEPS && !found.has(wanted); steps++) {
     const current = open.shift() ?? ""
     const info = await deps.sessions.info(current)
-    const parent = info.kind === "answer" ? info.value.parentID : undefined
+    const parent = info.kind === "ok" ? info.value.parentID : undefined
     const recorded = handoffs
       .filter(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === current))
       .map(({ from }) => from)

@@ -1,11 +1,11 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import {
   type AgentAndModel,
-  type Answer,
   createClientCall,
   isRecord,
   isSessionInfo,
   isStoredMessage,
+  type Result,
   type StoredMessage,
   unexpectedShape,
 } from "./sessions.ts"
@@ -43,18 +43,18 @@ export type Prompt = {
 /** Manages child sessions. No call throws; all but `prompt` have a deadline. */
 export type ChildSessions = {
   /** @param permission takes precedence over the rules of the session's agent. @returns the session's id */
-  create(child: { parentID: string; title: string; permission: readonly PermissionRule[] }): Promise<Answer<string>>
+  create(child: { parentID: string; title: string; permission: readonly PermissionRule[] }): Promise<Result<string>>
   /** Resolves at the end of the turn with its last message, which may carry an error. */
-  prompt(sessionID: string, prompt: Prompt): Promise<Answer<StoredMessage>>
+  prompt(sessionID: string, prompt: Prompt): Promise<Result<StoredMessage>>
   /** Starts a turn without waiting for it. */
-  start(sessionID: string, prompt: Prompt): Promise<Answer<undefined>>
-  abort(sessionID: string): Promise<Answer<undefined>>
-  children(sessionID: string): Promise<Answer<string[]>>
-  isBusy(sessionID: string): Promise<Answer<boolean>>
-  standing(sessionID: string): Promise<Answer<SessionStanding>>
-  agents(): Promise<Answer<AgentInfo[]>>
+  start(sessionID: string, prompt: Prompt): Promise<Result<undefined>>
+  abort(sessionID: string): Promise<Result<undefined>>
+  children(sessionID: string): Promise<Result<string[]>>
+  isBusy(sessionID: string): Promise<Result<boolean>>
+  standing(sessionID: string): Promise<Result<SessionStanding>>
+  agents(): Promise<Result<AgentInfo[]>>
   /** Rejects a permission request of a session. */
-  refuse(sessionID: string, permissionID: string): Promise<Answer<undefined>>
+  refuse(sessionID: string, permissionID: string): Promise<Result<undefined>>
 }
 
 const ACTIONS: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"])
@@ -93,7 +93,7 @@ const readAgent = (value: unknown): AgentInfo | undefined => {
   }
 }
 
-const done = (): Answer<undefined> => ({ kind: "answer", value: undefined })
+const done = (): Result<undefined> => ({ kind: "ok", value: undefined })
 
 const toBody = ({ text, context, agent, model }: Prompt) => ({
   agent,
@@ -119,14 +119,14 @@ export const createChildSessions = (
       return call(
         "session.create",
         () => session.create({ body }),
-        (data) => (isSessionInfo(data) ? { kind: "answer", value: data.id } : unexpectedShape("session.create", data)),
+        (data) => (isSessionInfo(data) ? { kind: "ok", value: data.id } : unexpectedShape("session.create", data)),
       )
     },
     prompt: (sessionID, prompt) =>
       wait(
         "session.prompt",
         () => session.prompt({ path: { id: sessionID }, body: toBody(prompt) }),
-        (data) => (isStoredMessage(data) ? { kind: "answer", value: data } : unexpectedShape("session.prompt", data)),
+        (data) => (isStoredMessage(data) ? { kind: "ok", value: data } : unexpectedShape("session.prompt", data)),
       ),
     start: (sessionID, prompt) =>
       call("session.promptAsync", () => session.promptAsync({ path: { id: sessionID }, body: toBody(prompt) }), done),
@@ -137,7 +137,7 @@ export const createChildSessions = (
         () => session.children({ path: { id: sessionID } }),
         (data) =>
           Array.isArray(data) && data.every(isSessionInfo)
-            ? { kind: "answer", value: data.map(({ id }) => id) }
+            ? { kind: "ok", value: data.map(({ id }) => id) }
             : unexpectedShape("session.children", data),
       ),
     isBusy: (sessionID) =>
@@ -148,7 +148,7 @@ export const createChildSessions = (
           if (!isRecord(data)) return unexpectedShape("session.status", data)
           // Idle sessions are not listed.
           const status = data[sessionID]
-          return { kind: "answer", value: isRecord(status) && status.type !== "idle" }
+          return { kind: "ok", value: isRecord(status) && status.type !== "idle" }
         },
       ),
     standing: (sessionID) =>
@@ -159,7 +159,7 @@ export const createChildSessions = (
           const permission = isRecord(data) ? readRules(data.permission) : undefined
           if (!isRecord(data) || typeof data.id !== "string" || !permission) return unexpectedShape("session.get", data)
           const parentID = typeof data.parentID === "string" ? data.parentID : undefined
-          return { kind: "answer", value: { parentID, permission } }
+          return { kind: "ok", value: { parentID, permission } }
         },
       ),
     agents: () =>
@@ -170,7 +170,7 @@ export const createChildSessions = (
           const agents = Array.isArray(data) ? data.map(readAgent) : []
           const known = agents.filter((agent) => agent !== undefined)
           if (known.length === 0 || known.length < agents.length) return unexpectedShape("app.agents", data)
-          return { kind: "answer", value: known }
+          return { kind: "ok", value: known }
         },
       ),
     refuse: (sessionID, permissionID) =>

@@ -4,26 +4,26 @@ import { withDeadline } from "./async.ts"
 import { describeError } from "./log.ts"
 
 /** `missing`: OpenCode answered that it does not exist. */
-export type Answer<T> = { kind: "answer"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
+export type Result<T> = { kind: "ok"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
 
-type Read<T> = (data: unknown, response: Response | undefined) => Answer<T>
+type Read<T> = (data: unknown, response: Response | undefined) => Result<T>
 
 /** Makes one call to OpenCode and reads the answer. Never throws. */
 type ClientCall = <T>(
   what: string,
   work: () => Promise<{ data?: unknown; error?: unknown; response?: Response }>,
   read: Read<T>,
-) => Promise<Answer<T>>
+) => Promise<Result<T>>
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null
 
-export const unexpectedShape = (what: string, received: unknown): Answer<never> => {
+export const unexpectedShape = (what: string, received: unknown): Result<never> => {
   const shown = JSON.stringify(received)?.slice(0, 80) ?? String(received)
   return { kind: "failed", reason: `${what} answered in an unknown shape: ${shown}` }
 }
 
-const readRaw = <T>(what: string, raw: unknown, read: Read<T>): Answer<T> => {
+const readRaw = <T>(what: string, raw: unknown, read: Read<T>): Result<T> => {
   if (!isRecord(raw)) return unexpectedShape(what, raw)
   const { data, error } = raw
   const response = raw.response instanceof Response ? raw.response : undefined
@@ -75,15 +75,15 @@ export type AgentAndModel = { agent: string; model: { providerID: string; modelI
 /** Access to OpenCode's sessions. No call throws; each has a deadline. */
 export type Sessions = {
   /** The newest `limit` messages (or the newest before `cursor`), oldest first. */
-  messages(sessionID: string, limit: number, cursor?: string): Promise<Answer<MessagePage>>
-  info(sessionID: string): Promise<Answer<SessionInfo>>
+  messages(sessionID: string, limit: number, cursor?: string): Promise<Result<MessagePage>>
+  info(sessionID: string): Promise<Result<SessionInfo>>
   /** Creates a root session. @returns its id */
-  create(title: string): Promise<Answer<string>>
+  create(title: string): Promise<Result<string>>
   /** Stores a user's message without starting a model. Plugins see it like any other. */
-  store(sessionID: string, text: string, target: AgentAndModel | undefined): Promise<Answer<undefined>>
+  store(sessionID: string, text: string, target: AgentAndModel | undefined): Promise<Result<undefined>>
   /** The parent's id, or undefined for a root session. */
-  parent(sessionID: string): Promise<Answer<string | undefined>>
-  todos(sessionID: string): Promise<Answer<Todo[]>>
+  parent(sessionID: string): Promise<Result<string | undefined>>
+  todos(sessionID: string): Promise<Result<Todo[]>>
 }
 
 const CALL_DEADLINE_MS = 1_000
@@ -119,7 +119,7 @@ export const createSessions = (
         (data, response) => {
           if (!Array.isArray(data) || !data.every(isStoredMessage)) return unexpectedShape("session.messages", data)
           const older = response?.headers?.get("X-Next-Cursor")
-          return { kind: "answer", value: older ? { messages: data, older } : { messages: data } }
+          return { kind: "ok", value: older ? { messages: data, older } : { messages: data } }
         },
       )
     },
@@ -127,13 +127,13 @@ export const createSessions = (
       call(
         "session.get",
         () => client.session.get({ path: { id: sessionID } }),
-        (data) => (isSessionInfo(data) ? { kind: "answer", value: data } : unexpectedShape("session.get", data)),
+        (data) => (isSessionInfo(data) ? { kind: "ok", value: data } : unexpectedShape("session.get", data)),
       ),
     create: (title) =>
       call(
         "session.create",
         () => client.session.create({ body: { title } }),
-        (data) => (isSessionInfo(data) ? { kind: "answer", value: data.id } : unexpectedShape("session.create", data)),
+        (data) => (isSessionInfo(data) ? { kind: "ok", value: data.id } : unexpectedShape("session.create", data)),
       ),
     store: (sessionID, text, target) =>
       call(
@@ -143,7 +143,7 @@ export const createSessions = (
             path: { id: sessionID },
             body: { ...target, noReply: true, parts: [{ type: "text", text }] },
           }),
-        () => ({ kind: "answer", value: undefined }),
+        () => ({ kind: "ok", value: undefined }),
       ),
     parent: (sessionID) =>
       call(
@@ -151,7 +151,7 @@ export const createSessions = (
         () => client.session.get({ path: { id: sessionID } }),
         (data) => {
           if (!isRecord(data) || typeof data.id !== "string") return unexpectedShape("session.get", data)
-          return { kind: "answer", value: typeof data.parentID === "string" ? data.parentID : undefined }
+          return { kind: "ok", value: typeof data.parentID === "string" ? data.parentID : undefined }
         },
       ),
     todos: (sessionID) =>
@@ -160,7 +160,7 @@ export const createSessions = (
         () => client.session.todo({ path: { id: sessionID } }),
         (data) => {
           if (!Array.isArray(data) || !data.every(isTodo)) return unexpectedShape("session.todo", data)
-          return { kind: "answer", value: data }
+          return { kind: "ok", value: data }
         },
       ),
   }
@@ -183,7 +183,7 @@ export async function* messagePages(
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
   { size, isOver }: { size: number; isOver: () => boolean },
-): AsyncGenerator<Answer<PageBack>, void> {
+): AsyncGenerator<Result<PageBack>, void> {
   let cursor: string | undefined
   let limit = size
   let oldestID: string | undefined
@@ -196,7 +196,7 @@ export async function* messagePages(
     const { messages, older } = answer.value
     const known = messages.findIndex(({ info }) => info.id === oldestID)
     const isOldest = older === undefined && (cursor !== undefined || messages.length < limit)
-    yield { kind: "answer", value: { messages: known < 0 ? messages : messages.slice(0, known), isOldest } }
+    yield { kind: "ok", value: { messages: known < 0 ? messages : messages.slice(0, known), isOldest } }
     if (isOldest) return
     oldestID = messages[0]?.info.id
     cursor = older
@@ -253,8 +253,8 @@ export const createModelContext = (client: Pick<PluginInput["client"], "config">
       "config.providers",
       () => client.config.providers(),
       (data) =>
-        isRecord(data) ? { kind: "answer", value: contextIn(data, model) } : unexpectedShape("config.providers", data),
+        isRecord(data) ? { kind: "ok", value: contextIn(data, model) } : unexpectedShape("config.providers", data),
     )
-    return answer.kind === "answer" ? answer.value : undefined
+    return answer.kind === "ok" ? answer.value : undefined
   }
 }

@@ -1,5 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { type Answer, createClientCall } from "./sessions.ts"
+import { createClientCall, type Result } from "./sessions.ts"
 
 /** The interface that shows this process's sessions. */
 export type Interface = "tui" | "run" | "server"
@@ -22,23 +22,23 @@ export const detectUi = ({ argv, isMainThread }: { argv: readonly string[]; isMa
 
 /** Controls the TUI. Every call answers true, with or without a TUI (docs/opencode-notes.md). */
 export type Tui = {
-  openNewSession(): Promise<Answer<true>>
+  openNewSession(): Promise<Result<true>>
   /** Appends to the text in the prompt. */
-  appendPrompt(text: string): Promise<Answer<true>>
+  appendPrompt(text: string): Promise<Result<true>>
   showToast(toast: {
     title: string
     message: string
     variant: "success" | "warning"
     durationMs: number
-  }): Promise<Answer<true>>
+  }): Promise<Result<true>>
 }
 
 const CALL_DEADLINE_MS = 2_000
 
 export const createTui = (client: Pick<PluginInput["client"], "tui">): Tui => {
   const callClient = createClientCall(CALL_DEADLINE_MS)
-  const call = (what: string, work: Parameters<typeof callClient>[1]): Promise<Answer<true>> =>
-    callClient(what, work, () => ({ kind: "answer", value: true }))
+  const call = (what: string, work: Parameters<typeof callClient>[1]): Promise<Result<true>> =>
+    callClient(what, work, () => ({ kind: "ok", value: true }))
   return {
     // Only names with an underscore work; others answer true and do nothing.
     openNewSession: () =>

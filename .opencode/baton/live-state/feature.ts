@@ -89,7 +89,7 @@ export const createLiveStateFeature = (
   const learn = async (publisher: Publisher, sessionID: string): Promise<void> => {
     if (unanswered.has(sessionID)) return
     const parent = await sessions.parent(sessionID)
-    if (parent.kind === "answer") return publisher.learn(sessionID, parent.value)
+    if (parent.kind === "ok") return publisher.learn(sessionID, parent.value)
     // 1.14.41 reports messages of a session after its deletion.
     if (parent.missing) return
     unanswered.add(sessionID)

@@ -70,7 +70,7 @@ const readSurroundings = async (
   const parent = async (id: string): ReturnType<typeof sessions.parent> => {
     if (id !== sessionID) return sessions.parent(id)
     const answer = await standing
-    return answer.kind === "failed" ? answer : { kind: "answer", value: answer.value.parentID }
+    return answer.kind === "failed" ? answer : { kind: "ok", value: answer.value.parentID }
   }
   const [policyRead, agents, own, chain] = await Promise.all([
     readPolicy(),

@@ -1,4 +1,4 @@
-import type { Answer, SessionInfo, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import type { Result, SessionInfo, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 
 export type FakeSession = { info?: Partial<SessionInfo>; messages?: StoredMessage[] }
 
@@ -12,7 +12,7 @@ export const createFakeSessions = (
   { cursors = true }: { cursors?: boolean } = {},
 ): Sessions & { calls: { limit: number; cursor?: string }[] } => {
   const calls: { limit: number; cursor?: string }[] = []
-  const missing: Answer<never> = { kind: "failed", reason: "session.get failed: not found", missing: true }
+  const missing: Result<never> = { kind: "failed", reason: "session.get failed: not found", missing: true }
   return {
     calls,
     messages: async (sessionID, limit, cursor) => {
@@ -24,7 +24,7 @@ export const createFakeSessions = (
       const start = Math.max(0, end - limit)
       const messages = all.slice(start, end)
       return {
-        kind: "answer",
+        kind: "ok",
         value: cursors && start > 0 ? { messages, older: String(start) } : { messages },
       }
     },
@@ -32,21 +32,21 @@ export const createFakeSessions = (
       const session = sessions.get(sessionID)
       if (!session) return missing
       const info = { id: sessionID, title: `Title of ${sessionID}`, projectID: "p", directory: "/project" }
-      return { kind: "answer", value: { ...info, ...session.info } }
+      return { kind: "ok", value: { ...info, ...session.info } }
     },
-    parent: async (sessionID) => ({ kind: "answer", value: sessions.get(sessionID)?.info?.parentID }),
-    todos: async () => ({ kind: "answer", value: [] }),
+    parent: async (sessionID) => ({ kind: "ok", value: sessions.get(sessionID)?.info?.parentID }),
+    todos: async () => ({ kind: "ok", value: [] }),
     create: async (title) => {
       const id = `ses_new${sessions.size}`
       sessions.set(id, { info: { title }, messages: [] })
-      return { kind: "answer", value: id }
+      return { kind: "ok", value: id }
     },
     store: async (sessionID, text) => {
       const part = { id: "prt_1", sessionID, messageID: "msg_1", type: "text" as const, text }
       const model = { providerID: "p", modelID: "m" }
       const info = { id: "msg_1", sessionID, role: "user" as const, time: { created: 1 }, agent: "build", model }
       sessions.get(sessionID)?.messages?.push({ info, parts: [part] })
-      return { kind: "answer", value: undefined }
+      return { kind: "ok", value: undefined }
     },
   }
 }

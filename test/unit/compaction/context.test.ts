@@ -16,7 +16,7 @@ const PROMPT: PromptFile = { kind: "text", path: "prompts/handoff.md", text: "Th
 const setUp = (prompt: (name: PromptName) => PromptFile = () => PROMPT, root = "/nowhere") => {
   const log = createRecordedLog()
   const deps: ContextDeps = {
-    sessions: { todos: async () => ({ kind: "answer", value: [] }) },
+    sessions: { todos: async () => ({ kind: "ok", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: { read: prompt },
     root,

@@ -121,7 +121,7 @@ const setUp = (
     tui: {
       showToast: async ({ title }) => {
         toasts.push(title)
-        return { kind: "answer", value: true }
+        return { kind: "ok", value: true }
       },
     },
     prompts: { read: (name) => ({ kind: "foreign", path: `prompts/${name}.md` }) },

@@ -18,7 +18,7 @@ const setUp = ({ hasTask = true, failures = 0 } = {}) => {
         return EMPTY_STATE
       },
     },
-    sessions: { todos: async () => ({ kind: "answer", value: [] }) },
+    sessions: { todos: async () => ({ kind: "ok", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: `Wording ${reads}.` }) },
     root: "/project",

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { createSessionStates } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
-import type { Answer, MessagePage } from "../../../.opencode/baton/host/sessions.ts"
+import type { MessagePage, Result } from "../../../.opencode/baton/host/sessions.ts"
 import { createTaskRegistry } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
@@ -18,7 +18,7 @@ test(
     const history = createDeferred<void>()
     const messages = [userMessage([textPart("Task: ts-b54507")])]
     const fake = createFakeSessions(new Map([[SESSION, { messages }]]))
-    const slow = async (...call: Parameters<typeof fake.messages>): Promise<Answer<MessagePage>> => {
+    const slow = async (...call: Parameters<typeof fake.messages>): Promise<Result<MessagePage>> => {
       await history.promise
       return fake.messages(...call)
     }

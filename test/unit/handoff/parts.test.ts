@@ -244,11 +244,11 @@ describe("delivery", () => {
     async () => {
       const sessions = createFakeSessions(new Map())
       const deliver = createDelivery({
-        sessions: { ...sessions, store: async () => ({ kind: "answer", value: undefined }) },
+        sessions: { ...sessions, store: async () => ({ kind: "ok", value: undefined }) },
         tui: {
-          openNewSession: async () => ({ kind: "answer", value: true }),
-          appendPrompt: async () => ({ kind: "answer", value: true }),
-          showToast: async () => ({ kind: "answer", value: true }),
+          openNewSession: async () => ({ kind: "ok", value: true }),
+          appendPrompt: async () => ({ kind: "ok", value: true }),
+          showToast: async () => ({ kind: "ok", value: true }),
         },
         userInterface: "run",
         log: createRecordedLog(),

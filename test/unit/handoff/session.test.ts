@@ -5,7 +5,7 @@ import {
   NEW_SESSION_SETTLE_MS,
 } from "../../../.opencode/baton/handoff/handoff.ts"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
-import type { Answer } from "../../../.opencode/baton/host/sessions.ts"
+import type { Result } from "../../../.opencode/baton/host/sessions.ts"
 import type { Interface, Tui } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
@@ -14,7 +14,7 @@ import { textPart, userMessage } from "../../support/opencode/stored-messages.ts
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
 
-const DONE: Answer<true> = { kind: "answer", value: true }
+const DONE: Result<true> = { kind: "ok", value: true }
 
 const setUp = (
   userInterface: Interface,

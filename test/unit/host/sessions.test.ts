@@ -12,7 +12,7 @@ describe("the session client", () => {
   test("a page of messages comes with the cursor of the older one", async () => {
     const response = new Response(null, { headers: { "X-Next-Cursor": "older" } })
     const sessions = createSessions(clientWith(async () => ({ data: page, response })))
-    expect(await sessions.messages("ses_1", 1)).toEqual({ kind: "answer", value: { messages: page, older: "older" } })
+    expect(await sessions.messages("ses_1", 1)).toEqual({ kind: "ok", value: { messages: page, older: "older" } })
   })
 
   test.each([

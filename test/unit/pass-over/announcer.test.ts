@@ -12,11 +12,11 @@ const open = ({ isBusy = false, stored = [] as string[], canStart = true } = {})
   const announcer = createAnnouncer({
     sessions: createFakeSessions(new Map([["ses_1", { messages }]])),
     childSessions: {
-      isBusy: async () => ({ kind: "answer", value: state.isBusy }),
+      isBusy: async () => ({ kind: "ok", value: state.isBusy }),
       start: async (_id, prompt) => {
         if (!state.canStart) return { kind: "failed", reason: "no" }
         state.started.push(prompt)
-        return { kind: "answer", value: undefined }
+        return { kind: "ok", value: undefined }
       },
     },
     notices: async () => state.untold,

@@ -29,9 +29,9 @@ describe("what a pass changed is written", () => {
     }
     const permission = createEditPermission({
       childSessions: {
-        agents: async () => ({ kind: "answer", value: [agent] }),
+        agents: async () => ({ kind: "ok", value: [agent] }),
         standing: async () => ({
-          kind: "answer",
+          kind: "ok",
           value: { parentID: undefined, permission: options.session ?? [] },
         }),
       },

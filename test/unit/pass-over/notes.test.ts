@@ -16,7 +16,7 @@ const setUp = ({ hasUser = true } = {}) => {
     tui: {
       showToast: async ({ title, message, variant }) => {
         shown.push({ title, message, variant })
-        return { kind: "answer", value: true }
+        return { kind: "ok", value: true }
       },
     },
     hasUser,

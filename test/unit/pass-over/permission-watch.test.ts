@@ -7,7 +7,7 @@ test(promised("soak.B4", "questions that nobody answered go with their session")
   const watch = createPermissionWatch({
     refuse: async (_sessionID, permissionID) => {
       refused.push(permissionID)
-      return { kind: "answer", value: undefined }
+      return { kind: "ok", value: undefined }
     },
   })
   for (const sessionID of ["ses_gone", "ses_here"])

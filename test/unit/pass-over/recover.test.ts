@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import type { Answer, MessagePage } from "../../../.opencode/baton/host/sessions.ts"
+import type { MessagePage, Result } from "../../../.opencode/baton/host/sessions.ts"
 import type { Passes } from "../../../.opencode/baton/pass-over/store/passes.ts"
 import { isUnfinished, nextState, type PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { recoverPasses } from "../../../.opencode/baton/pass-over/store/recover.ts"
@@ -24,7 +24,7 @@ type Restored = Awaited<ReturnType<PassWorktree["restore"]>>
 const setUp = (ids: readonly string[]) => {
   const records = new Map(ids.map((id) => [id, passOf(id)]))
   const files = new Map<string, Restored | Error>()
-  const messages = new Map<string, Answer<MessagePage>>()
+  const messages = new Map<string, Result<MessagePage>>()
   const advance: Passes["advance"] = async (id, event, change = {}) => {
     const record = records.get(id)
     const step = record && nextState(record.state, event)
@@ -48,7 +48,7 @@ const setUp = (ids: readonly string[]) => {
         changes: async () => ({ kind: "changes", modifications: [], leftOut: [] }),
         copyOf: () => COPY,
       },
-      sessions: { messages: async (id) => messages.get(id) ?? { kind: "answer", value: { messages: [] } } },
+      sessions: { messages: async (id) => messages.get(id) ?? { kind: "ok", value: { messages: [] } } },
       owners: { isOwned: async () => false },
       note: async ({ request }) => void noted.push(request.pass_over_id),
       log,
@@ -105,7 +105,7 @@ describe("a pass whose process died", () => {
       toolPart("bash", completedTool("ls", `${COPY}/src/a.ts`)),
       toolPart("pass_over_return", completedTool("", "", input)),
     )
-    messages.set("one", { kind: "answer", value: { messages: [message] } })
+    messages.set("one", { kind: "ok", value: { messages: [message] } })
     await recover()
     const output = records.get("one")?.output
     expect(output?.summary.text).toBe("See src/a.ts")

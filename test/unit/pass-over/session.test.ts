@@ -85,9 +85,9 @@ test(
     const sessions = {
       abort: async (id: string) => {
         aborted.push(id)
-        return { kind: "answer" as const, value: undefined }
+        return { kind: "ok" as const, value: undefined }
       },
-      children: async (id: string) => ({ kind: "answer" as const, value: below[id] ?? [] }),
+      children: async (id: string) => ({ kind: "ok" as const, value: below[id] ?? [] }),
     }
     await abortTree(sessions, "a", createRecordedLog())
     expect(aborted.toSorted()).toEqual(["a", "b", "c", "d"])

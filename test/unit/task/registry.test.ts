@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import type { Answer, MessagePage, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import type { MessagePage, Result, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import type { JsonStore } from "../../../.opencode/baton/host/state.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
@@ -33,17 +33,17 @@ const createHistory = (history: Record<string, StoredMessage[]>, parents: Record
   const read = { calls: 0, messages: 0 }
   return {
     read,
-    messages: async (sessionID: string, limit: number, cursor?: string): Promise<Answer<MessagePage>> => {
+    messages: async (sessionID: string, limit: number, cursor?: string): Promise<Result<MessagePage>> => {
       const all = history[sessionID] ?? []
       const end = cursor === undefined ? all.length : Number(cursor)
       const start = Math.max(0, end - limit)
       read.calls++
       read.messages += end - start
       const messages = all.slice(start, end)
-      return { kind: "answer", value: start > 0 ? { messages, older: String(start) } : { messages } }
+      return { kind: "ok", value: start > 0 ? { messages, older: String(start) } : { messages } }
     },
-    parent: async (sessionID: string): Promise<Answer<string | undefined>> => ({
-      kind: "answer",
+    parent: async (sessionID: string): Promise<Result<string | undefined>> => ({
+      kind: "ok",
       value: parents[sessionID],
     }),
   }
@@ -164,7 +164,7 @@ describe("the task registry", () => {
       parent: async (sessionID) =>
         failures-- > 0
           ? { kind: "failed", reason: "busy" }
-          : { kind: "answer", value: sessionID === "ses_child" ? "ses_parent" : undefined },
+          : { kind: "ok", value: sessionID === "ses_child" ? "ses_parent" : undefined },
     }
     const tasks = createTaskRegistry({ store, sessions: flaky, log: createRecordedLog(), now: () => NOW })
     expect(await tasks.find("ses_child")).toBeUndefined()
@@ -279,15 +279,15 @@ describe("the task registry", () => {
 
   test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {
     const { sessions, store } = setUp()
-    let answer: (page: Answer<MessagePage>) => void = () => {}
-    const page = new Promise<Answer<MessagePage>>((resolve) => {
+    let answer: (page: Result<MessagePage>) => void = () => {}
+    const page = new Promise<Result<MessagePage>>((resolve) => {
       answer = resolve
     })
     const slow = { ...sessions, messages: () => page }
     const tasks = createTaskRegistry({ store, sessions: slow, log: createRecordedLog(), now: () => NOW })
     const found = tasks.find("ses_1")
     const forgotten = tasks.forget("ses_1")
-    answer({ kind: "answer", value: { messages: [said("Task: ts-b54507")] } })
+    answer({ kind: "ok", value: { messages: [said("Task: ts-b54507")] } })
     await Promise.all([found, forgotten])
     expect(tasks.cached("ses_1")).toBeUndefined()
     expect(store.values.size).toBe(0)

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
 import { truncate } from "../../host/log.ts"
 import { readProjectFile } from "../../host/project-file.ts"
-import type { AgentAndModel, Answer, MessagePage, Sessions, StoredMessage } from "../../host/sessions.ts"
+import type { AgentAndModel, MessagePage, Result, Sessions, StoredMessage } from "../../host/sessions.ts"
 import type { Ledger } from "../../ledger/ledger.ts"
 import { collectUserText } from "../../task/parse.ts"
 import type { SessionTask } from "../../task/registry.ts"
@@ -42,9 +42,9 @@ const readFile = async (places: { root: string; base: string }, path: string): P
   return { path: file.path, content: file.text, hash: createHash("sha256").update(file.text).digest("hex") }
 }
 
-const messagesOf = (page: Answer<MessagePage>, messageID: string): StoredMessage[] =>
+const messagesOf = (page: Result<MessagePage>, messageID: string): StoredMessage[] =>
   // The message that makes this call is not finished.
-  page.kind === "answer" ? page.value.messages.filter(({ info }) => info.id !== messageID) : []
+  page.kind === "ok" ? page.value.messages.filter(({ info }) => info.id !== messageID) : []
 
 /** A session's work to be passed on, cut to a budget, and the model in use there. */
 export type GatheredContext = {
@@ -53,8 +53,8 @@ export type GatheredContext = {
   readonly model: AgentAndModel["model"] | undefined
 }
 
-const modelOf = (page: Answer<MessagePage>, messageID: string): AgentAndModel["model"] | undefined => {
-  const own = page.kind === "answer" ? page.value.messages.find(({ info }) => info.id === messageID)?.info : undefined
+const modelOf = (page: Result<MessagePage>, messageID: string): AgentAndModel["model"] | undefined => {
+  const own = page.kind === "ok" ? page.value.messages.find(({ info }) => info.id === messageID)?.info : undefined
   return own?.role === "assistant" ? { providerID: own.providerID, modelID: own.modelID } : undefined
 }
 
@@ -80,7 +80,7 @@ export const gatherContext = async (
     expected: args.expected,
     files,
     messages: count === 0 ? [] : messagesOf(page, messageID).slice(-count),
-    todos: todos.kind === "answer" ? todos.value.map(({ content, status }) => ({ content, status })) : [],
+    todos: todos.kind === "ok" ? todos.value.map(({ content, status }) => ({ content, status })) : [],
     task: binding ? { id: binding.taskID, role: binding.role, block: truncate(block, BLOCK_CHARACTERS) } : null,
   }
   return {

@@ -1,7 +1,7 @@
 import { createDeferred, withDeadline } from "../../host/async.ts"
 import type { ChildSessions, PermissionRule, Prompt } from "../../host/child-sessions.ts"
 import { describeError, type Log, truncate } from "../../host/log.ts"
-import type { Answer, Sessions, StoredMessage } from "../../host/sessions.ts"
+import type { Result, Sessions, StoredMessage } from "../../host/sessions.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { abortTree } from "../policy/chain.ts"
 import type { Policy } from "../policy/policy.ts"
@@ -177,7 +177,7 @@ const runChild = async (
     await endTurn({ sessions, log }, sessionID, turn)
     throw error
   }
-  const first = await firstOf<{ kind: "over"; answer: Answer<StoredMessage> } | { kind: "at-rest" }>(
+  const first = await firstOf<{ kind: "over"; answer: Result<StoredMessage> } | { kind: "at-rest" }>(
     [turn.then((answer) => ({ kind: "over", answer })), order.atRest.then(() => ({ kind: "at-rest" }))],
     signal,
   )
@@ -275,7 +275,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
     if (transcript) return transcript
     if (childSessionID === null) return []
     const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
-    if (answer.kind === "answer") return answer.value.messages
+    if (answer.kind === "ok") return answer.value.messages
     log.warn("the transcript of a pass cannot be read", { sessionID: childSessionID, reason: answer.reason })
     return []
   }

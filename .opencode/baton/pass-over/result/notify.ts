@@ -24,13 +24,13 @@ export const noteRest = async (
 ): Promise<void> => {
   if (pass.childSessionID === null) return
   const read = await sessions.messages(pass.childSessionID, CHILD_MESSAGES)
-  if (read.kind === "answer" && isAtRest(read.value.messages, session.begun)) {
+  if (read.kind === "ok" && isAtRest(read.value.messages, session.begun)) {
     pass.transcript = read.value.messages
     pass.rest.resolve()
     await withDeadline(pass.finished, TAKING_MS)
     return
   }
-  const reason = read.kind === "answer" ? "other tools are at work" : read.reason
+  const reason = read.kind === "ok" ? "other tools are at work" : read.reason
   log.debug("a pass that has returned waits for the end of its turn", { pass: pass.id, reason })
 }
 
@@ -167,7 +167,7 @@ export const createAnnouncer = ({ sessions, childSessions, notices, told, log }:
     due: async (sessionID) => {
       expect(sessionID)
       const busy = await childSessions.isBusy(sessionID)
-      if (busy.kind === "answer" && !busy.value) await tellOnce(sessionID)
+      if (busy.kind === "ok" && !busy.value) await tellOnce(sessionID)
     },
     idle: async (sessionID) => {
       if (due.has(sessionID)) await tellOnce(sessionID)

@@ -78,7 +78,7 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
     log.warn("a pass is left open: its files cannot be stored", { pass: id, reason: changes.reason })
     return undefined
   }
-  const messages = answer?.kind === "answer" ? answer.value.messages : []
+  const messages = answer?.kind === "ok" ? answer.value.messages : []
   const copy = worktree.copyOf(id)
   const output = buildWorkOutput({
     request,
