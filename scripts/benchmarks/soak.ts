@@ -114,7 +114,7 @@ const openSession = async ({ project, server, addTask }: Arm) => {
   const id = await createSession(server)
   await speak(server, id, workerMessage(taskID, "Take a step."))
   const stored = openStoredMessages(project, id, TURN_MESSAGES)
-  const journal = join(project.directory, ".opencode/state/compactions", `${id}.json`)
+  const statePath = join(project.directory, ".opencode/state/compactions", `${id}.json`)
   return {
     stored,
     /** @returns milliseconds of a turn with a compaction in the middle */
@@ -126,7 +126,7 @@ const openSession = async ({ project, server, addTask }: Arm) => {
     },
     // A compaction that could not be recorded at once is recorded by the next turn.
     lookBack: (round: number): Promise<number> => speak(server, id, `Look back at round ${round}.`),
-    recorded: (): number => (existsSync(journal) ? JSON.parse(readFileSync(journal, "utf8")).count : 0),
+    recorded: (): number => (existsSync(statePath) ? JSON.parse(readFileSync(statePath, "utf8")).count : 0),
   }
 }
 

@@ -30,21 +30,21 @@ type Preparations = {
 export const createPreparations = (
   deps: ContextDeps & {
     tasks: Pick<TaskRegistry, "find">
-    journals: Pick<SessionStates, "load">
+    sessionStates: Pick<SessionStates, "load">
     log: Log
     /** Monotonic, in milliseconds. */
     clock: () => number
   },
 ): Preparations => {
-  const { tasks, journals, log, clock } = deps
+  const { tasks, sessionStates, log, clock } = deps
   const begun = createLruMap<{ at: number; prepared: Promise<Prepared | undefined> }>()
 
   const prepare = async (sessionID: string): Promise<Prepared | undefined> => {
     const binding = await tasks.find(sessionID)
     if (!binding) return undefined
-    const journal = await journals.load(sessionID)
+    const sessionState = await sessionStates.load(sessionID)
     const instructions = readInstructions(deps, sessionID)
-    return { binding, found: await loadContext(deps, binding, journal), instructions }
+    return { binding, found: await loadContext(deps, binding, sessionState), instructions }
   }
 
   return {
@@ -84,7 +84,7 @@ type PreviousSummaries = {
    */
   find(
     sessionID: string,
-    journal: SessionState,
+    sessionState: SessionState,
     options: { turnSeen: boolean; isBehindAnother: boolean },
   ): Promise<string | undefined>
   forget(sessionID: string): void
@@ -138,15 +138,15 @@ const createPreviousSummaries = ({
         log.warn("search for a prior summary failed", { sessionID, error: describeError(error) }),
       )
     },
-    find: async (sessionID, journal, { turnSeen, isBehindAnother }) => {
-      const recorded = journal.lastHandoff
-      if (!isBehindAnother && !recorded && (turnSeen || journal.count > 0)) return undefined
+    find: async (sessionID, sessionState, { turnSeen, isBehindAnother }) => {
+      const recorded = sessionState.lastHandoff
+      if (!isBehindAnother && !recorded && (turnSeen || sessionState.count > 0)) return undefined
       const newest = await readNewest(sessionID, isBehindAnother ? BEHIND_MESSAGES : 1)
       const isVisible = showsPreviousSummary(newest)
       const before = isBehindAnother ? latestCompaction(newest) : undefined
       const last = before && before.summary !== "" ? { summaryID: before.summaryID, text: before.summary } : recorded
       if (last) {
-        const newestID = before?.summaryID ?? journal.recorded.at(-1)
+        const newestID = before?.summaryID ?? sessionState.recorded.at(-1)
         if (!isVisible || newestID !== last.summaryID) return last.text
         log.debug("the conversation still shows the prior summary", { sessionID })
         return undefined
@@ -169,7 +169,7 @@ export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.sessio
 type CompactionDeps = ContextDeps & {
   sessions: Sessions
   tasks: TaskRegistry
-  journals: SessionStates
+  sessionStates: SessionStates
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
   seen: LruMap<SeenSession>
   now: () => Date
@@ -190,19 +190,19 @@ export type Compaction = Recorder & {
 }
 
 export const createCompaction = (deps: CompactionDeps): Compaction => {
-  const { tasks, journals, outbox, seen, sessions, log, now } = deps
+  const { tasks, sessionStates, outbox, seen, sessions, log, now } = deps
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const priorSummaries = createPreviousSummaries({ sessions, log })
   const preparations = createPreparations({ ...deps, clock: () => performance.now() })
 
-  const gather = async (binding: SessionTask, journal: SessionState): Promise<CompactionContext> => {
+  const gather = async (binding: SessionTask, sessionState: SessionState): Promise<CompactionContext> => {
     const fresh = seen.get(binding.sessionID)?.gathered
     see(binding.sessionID, { gathered: undefined })
-    if (fresh?.identity.taskID !== binding.taskID) return loadContext(deps, binding, journal)
-    const facts = { ...fresh.facts, compactions: journal.count, activity: journal.activity }
+    if (fresh?.identity.taskID !== binding.taskID) return loadContext(deps, binding, sessionState)
+    const facts = { ...fresh.facts, compactions: sessionState.count, activity: sessionState.activity }
     return { ...fresh, facts, wasPrefetched: true }
   }
-  const recorder = createRecorder({ journals, sessions, outbox, gather, log, now })
+  const recorder = createRecorder({ sessionStates, sessions, outbox, gather, log, now })
 
   return {
     ...recorder,
@@ -211,7 +211,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       preparations.begin(sessionID)
       const isTurnSeen = () => seen.get(sessionID)?.isTurnSeen === true
       if (isTurnSeen() || !(await tasks.find(sessionID))) return
-      const { count, lastHandoff } = await journals.load(sessionID)
+      const { count, lastHandoff } = await sessionStates.load(sessionID)
       if (count === 0 && !lastHandoff) priorSummaries.prepare(sessionID, isTurnSeen)
     },
 
@@ -219,17 +219,21 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const prepared = await preparations.take(sessionID)
       if (!prepared) return undefined
       const { binding, instructions } = prepared
-      const journal = await journals.load(sessionID)
-      const { count, activity: done } = journal
+      const sessionState = await sessionStates.load(sessionID)
+      const { count, activity: done } = sessionState
       const found = { ...prepared.found, facts: { ...prepared.found.facts, compactions: count, activity: done } }
       const { isTurnSeen: turnSeen = false, hasCompacted: isBehindAnother = false } = seen.get(sessionID) ?? {}
-      const shown = seen.get(sessionID)?.isUncompacted ? withoutOwnHandoff(journal) : journal
+      const shown = seen.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
       const priorSummary = await priorSummaries.find(sessionID, shown, { turnSeen, isBehindAnother })
       see(sessionID, { gathered: found, isSummaryExpected: true, hasCompacted: true, isUncompacted: false })
-      const specification = originalSpecification(journal, binding.taskID, taskInLedger(found.identity)?.specification)
-      await journals.update(sessionID, (current) => ({ ...current, specification }))
+      const specification = originalSpecification(
+        sessionState,
+        binding.taskID,
+        taskInLedger(found.identity)?.specification,
+      )
+      await sessionStates.update(sessionID, (current) => ({ ...current, specification }))
       // Not awaited: the context is in memory, and the record that follows is saved in turn.
-      void journals.save(sessionID)
+      void sessionStates.save(sessionID)
       return () => {
         const { prompt, block } = renderCompactionPrompt({
           instructions,
@@ -237,7 +241,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           facts: found.facts,
           ...(priorSummary === undefined ? {} : { priorSummary }),
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
-          budget: createBudget(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
+          budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
         })
         output.prompt = prompt
         output.context.push(block)

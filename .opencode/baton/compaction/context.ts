@@ -148,14 +148,14 @@ export const readKnownTask = async (
 export const loadContext = async (
   deps: ContextDeps,
   binding: SessionTask,
-  journal: SessionState,
+  sessionState: SessionState,
 ): Promise<CompactionContext> => {
   const [{ identity, handoff }, todos, git] = await Promise.all([
     readKnownTask(deps, binding),
     readTodos(deps, binding.sessionID),
     readGit(deps, binding.sessionID),
   ])
-  const { count, activity } = journal
+  const { count, activity } = sessionState
   return {
     identity,
     facts: { compactions: count, activity, todos, ...(git ? { git } : {}) },

@@ -26,7 +26,9 @@ export const createCompactionFeature = (
   const { state, tasks } = services
   const shared = {
     ...services,
-    journals: createSessionStates(createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log })),
+    sessionStates: createSessionStates(
+      createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log }),
+    ),
     root,
     log,
     now: () => new Date(),
@@ -50,7 +52,7 @@ export const createCompactionFeature = (
     },
     stop: async () => {
       turns.stop()
-      await shared.journals.saveAll()
+      await shared.sessionStates.saveAll()
     },
   }
 }

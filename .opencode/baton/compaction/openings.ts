@@ -19,7 +19,7 @@ import { parseHandoffTitle } from "./texts.ts"
 type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log"> & {
   run: RunProcess
   ledger: Pick<Ledger, "readTask" | "listTasks">
-  journals: Pick<SessionStates, "load" | "update" | "save">
+  sessionStates: Pick<SessionStates, "load" | "update" | "save">
   outbox: Pick<Outbox, "pending">
   bindings: Pick<JsonStore<SessionTask>, "read">
   tasks: Pick<TaskRegistry, "addToBrief">
@@ -54,7 +54,7 @@ type Reading = { taskID: string; material: Promise<Material>; contextTokens: Pro
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, journals, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
+  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
 
@@ -93,7 +93,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   }
 
   const contextOf = async ({ sessionID }: SessionTask, model: ModelName): Promise<number> =>
-    (await journals.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
+    (await sessionStates.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
   const read = async (binding: SessionTask): Promise<Material> => {
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
@@ -146,12 +146,12 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
 
   return {
     begin: async (binding, model) => {
-      const { opening } = await journals.load(binding.sessionID)
+      const { opening } = await sessionStates.load(binding.sessionID)
       if (!(isOf(opening, binding) && opening.isComplete)) begin(binding, model)
     },
     find: async (binding, model, beside) => {
       const { sessionID, taskID, role } = binding
-      const { opening: known } = await journals.load(sessionID)
+      const { opening: known } = await sessionStates.load(sessionID)
       const before = isOf(known, binding) ? known : undefined
       const begun = reading.get(sessionID)
       const isBegun = begun?.taskID === taskID
@@ -175,13 +175,13 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       const opening: Opening = { taskID, role, text: renderOpening(input), isComplete, problem: tell(input, before) }
       const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
       // Kept for the first compaction, which must not lose it.
-      await journals.update(sessionID, (journal) => ({
-        ...journal,
+      await sessionStates.update(sessionID, (sessionState) => ({
+        ...sessionState,
         opening,
-        lastHandoff: journal.lastHandoff ?? lastHandoff,
+        lastHandoff: sessionState.lastHandoff ?? lastHandoff,
       }))
       if (earlier?.brief !== undefined) await tasks.addToBrief(sessionID, taskID, earlier.brief)
-      void journals.save(sessionID)
+      void sessionStates.save(sessionID)
       log.info("the request begins with the task", { sessionID, taskID, characters: opening.text.length, isComplete })
       return opening
     },

@@ -27,10 +27,10 @@ export type Recorder = {
 }
 
 type RecorderDeps = {
-  journals: SessionStates
+  sessionStates: SessionStates
   sessions: Pick<Sessions, "info">
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
-  gather: (binding: SessionTask, journal: SessionState) => Promise<CompactionContext>
+  gather: (binding: SessionTask, sessionState: SessionState) => Promise<CompactionContext>
   log: Log
   now: () => Date
 }
@@ -49,7 +49,7 @@ const logMessage = (number: number, { summary }: CompletedCompaction, { activity
   return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures}`
 }
 
-export const createRecorder = ({ journals, sessions, outbox, gather, log, now }: RecorderDeps): Recorder => {
+export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, now }: RecorderDeps): Recorder => {
   const running = new Map<string, Promise<Recorded>>()
 
   /**
@@ -58,15 +58,15 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
    */
   const recoverCount = async (
     { sessionID, taskID }: SessionTask,
-    journal: SessionState,
+    sessionState: SessionState,
     sections: readonly string[],
   ): Promise<SessionState> => {
     const newest = sections
       .flatMap((section) => parseHandoffTitle(section) ?? [])
       .findLast((title) => title.sessionID === sessionID)
-    if (!newest || journal.recorded.includes(newest.summaryID)) return journal
+    if (!newest || sessionState.recorded.includes(newest.summaryID)) return sessionState
     log.info("the count of compactions is taken from the newest handoff", { taskID, ...newest })
-    return journals.update(sessionID, (current) => ({
+    return sessionStates.update(sessionID, (current) => ({
       ...current,
       count: Math.max(current.count, newest.number),
       recorded: [...current.recorded, newest.summaryID],
@@ -88,7 +88,7 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
   const recordOnce = async (binding: SessionTask, compaction: CompletedCompaction): Promise<Recorded> => {
     const { sessionID, taskID, role } = binding
     const { requestID } = compaction
-    const stored = await journals.load(sessionID)
+    const stored = await sessionStates.load(sessionID)
     const { note: known } = stored
     const isNoted = known?.requestID === requestID && known.taskID === taskID && known.role === role
     if (isNoted && stored.recorded.includes(compaction.summaryID))
@@ -98,11 +98,11 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
     const gathered = await gather(binding, stored)
     const inLedger = gathered.handoff === undefined ? [] : [gathered.handoff]
     const inOutbox = waiting?.flatMap((entry) => (entry.kind === "handoff" ? entry.section : [])) ?? []
-    const journal = await recoverCount(binding, stored, [...inLedger, ...inOutbox])
-    const isRecorded = journal.recorded.includes(compaction.summaryID) || (await isForkedCopy(binding, compaction))
-    const number = isRecorded ? journal.count : journal.count + 1
+    const sessionState = await recoverCount(binding, stored, [...inLedger, ...inOutbox])
+    const isRecorded = sessionState.recorded.includes(compaction.summaryID) || (await isForkedCopy(binding, compaction))
+    const number = isRecorded ? sessionState.count : sessionState.count + 1
     const { identity } = gathered
-    const { lastHandoff } = journal
+    const { lastHandoff } = sessionState
     const facts = { ...gathered.facts, compactions: number }
     const text = renderNote({
       identity,
@@ -110,21 +110,23 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
       number,
       summary: compaction.summary,
       ...(lastHandoff ? { earlierHandoff: lastHandoff.text } : {}),
-      isInherited: !hasOwnHandoff(journal),
-      budget: createBudget(journal.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
+      isInherited: !hasOwnHandoff(sessionState),
+      budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
     const note: ResumeNote = { requestID, taskID, role, text }
     if (isRecorded) {
-      await journals.update(sessionID, (current) => withResumeNote(withKnown(current, compaction), compaction, note))
+      await sessionStates.update(sessionID, (current) =>
+        withResumeNote(withKnown(current, compaction), compaction, note),
+      )
       return { note: text, delivered: NOTHING_TO_DELIVER }
     }
-    const specification = originalSpecification(journal, taskID, taskInLedger(identity)?.specification)
-    const wasCutOff = journal.recording === compaction.summaryID
-    await journals.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
-    await journals.save(sessionID)
+    const specification = originalSpecification(sessionState, taskID, taskInLedger(identity)?.specification)
+    const wasInterrupted = sessionState.recording === compaction.summaryID
+    await sessionStates.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
+    await sessionStates.save(sessionID)
     // Another process may have recorded it, and ledger or outbox cannot be asked now.
-    const isUnsure = (identity.ledger === undefined || waiting === undefined) && !gathered.wasPrefetched
-    const add = wasCutOff || isUnsure ? outbox.addIfMissing : outbox.add
+    const mayExist = (identity.ledger === undefined || waiting === undefined) && !gathered.wasPrefetched
+    const add = wasInterrupted || mayExist ? outbox.addIfMissing : outbox.add
     await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
     await add({
       kind: "handoff",
@@ -133,8 +135,8 @@ export const createRecorder = ({ journals, sessions, outbox, gather, log, now }:
       section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, lastHandoff?.text),
       ...(specification ? { specification: specification.text } : {}),
     })
-    await journals.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))
-    await journals.save(sessionID)
+    await sessionStates.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))
+    await sessionStates.save(sessionID)
     log.info("compaction recorded", { sessionID, taskID, number, empty: compaction.summary === "" })
     return { note: text, delivered: outbox.flush(DELIVERY_WAIT_MS) }
   }

@@ -79,7 +79,7 @@ export const sessionStateSchema = (z: Zod): ZodType<SessionState> =>
 export type SessionStates = {
   load(sessionID: string): Promise<SessionState>
   /** Changes the state in memory and marks it for `save`. */
-  update(sessionID: string, change: (journal: SessionState) => SessionState): Promise<SessionState>
+  update(sessionID: string, change: (sessionState: SessionState) => SessionState): Promise<SessionState>
   /** Writes what changed. @returns whether the disk has the newest state */
   save(sessionID: string): Promise<boolean>
   /** Writes all changes that the disk takes. */
@@ -102,10 +102,10 @@ export const createSessionStates = (
     return loading
   }
   const write = async (sessionID: string): Promise<boolean> => {
-    const journal = unsaved.get(sessionID)
-    if (!journal) return true
-    const written = await store.write(sessionID, await journal)
-    if (written && unsaved.get(sessionID) === journal) unsaved.delete(sessionID)
+    const sessionState = unsaved.get(sessionID)
+    if (!sessionState) return true
+    const written = await store.write(sessionID, await sessionState)
+    if (written && unsaved.get(sessionID) === sessionState) unsaved.delete(sessionID)
     return written
   }
   /** One write at a time: of two at once the older state might be the last to be renamed into place. */
@@ -135,22 +135,22 @@ type RecordedCompaction = { summaryID: string; summary: string }
 
 /** Adds the note for the turns after this compaction. */
 export const withResumeNote = (
-  journal: SessionState,
+  sessionState: SessionState,
   { summaryID, summary }: RecordedCompaction,
   note: ResumeNote,
 ): SessionState => ({
-  ...journal,
-  lastHandoff: summary === "" ? journal.lastHandoff : { summaryID, text: summary },
+  ...sessionState,
+  lastHandoff: summary === "" ? sessionState.lastHandoff : { summaryID, text: summary },
   note,
 })
 
 /** Marks a summary as one that needs no record. */
 export const withKnown = (
-  journal: SessionState,
+  sessionState: SessionState,
   { summaryID }: Pick<RecordedCompaction, "summaryID">,
 ): SessionState => ({
-  ...journal,
-  recorded: [...journal.recorded.filter((known) => known !== summaryID), summaryID].slice(-REMEMBERED_SUMMARIES),
+  ...sessionState,
+  recorded: [...sessionState.recorded.filter((known) => known !== summaryID), summaryID].slice(-REMEMBERED_SUMMARIES),
 })
 
 /** Tells whether the newest handoff is of one of the session's own compactions. */
@@ -158,17 +158,17 @@ export const hasOwnHandoff = ({ lastHandoff, recorded }: SessionState): boolean 
   lastHandoff !== undefined && recorded.includes(lastHandoff.summaryID)
 
 /** The state for a conversation that shows no compaction. */
-export const withoutOwnHandoff = (journal: SessionState): SessionState =>
-  hasOwnHandoff(journal) ? { ...journal, lastHandoff: undefined } : journal
+export const withoutOwnHandoff = (sessionState: SessionState): SessionState =>
+  hasOwnHandoff(sessionState) ? { ...sessionState, lastHandoff: undefined } : sessionState
 
 /** Marks the compaction with this summary as recorded. */
 export const withRecorded = (
-  journal: SessionState,
+  sessionState: SessionState,
   compaction: RecordedCompaction,
   note: ResumeNote,
 ): SessionState => ({
-  ...withResumeNote(withKnown(journal, compaction), compaction, note),
-  count: journal.count + 1,
+  ...withResumeNote(withKnown(sessionState, compaction), compaction, note),
+  count: sessionState.count + 1,
   recording: undefined,
 })
 

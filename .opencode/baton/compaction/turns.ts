@@ -53,11 +53,11 @@ type ActivityTracker = {
 /** @param root folder that file paths in the facts are relative to */
 const createActivityTracker = ({
   tasks,
-  journals,
+  sessionStates,
   root,
 }: {
   tasks: Pick<TaskRegistry, "cached" | "find">
-  journals: SessionStates
+  sessionStates: SessionStates
   root: string
 }): ActivityTracker => {
   const saving = new Map<string, ReturnType<typeof setTimeout>>()
@@ -66,7 +66,7 @@ const createActivityTracker = ({
     if (saving.has(sessionID)) return
     const timer = setTimeout(() => {
       saving.delete(sessionID)
-      void journals.save(sessionID)
+      void sessionStates.save(sessionID)
     }, SAVE_DELAY_MS)
     timer.unref()
     saving.set(sessionID, timer)
@@ -75,7 +75,10 @@ const createActivityTracker = ({
   const update = async (sessionID: string, change: (activity: Activity) => Activity): Promise<void> => {
     // The search for a resumed session's task may still be running.
     if (!tasks.cached(sessionID) && !(await tasks.find(sessionID))) return
-    void journals.update(sessionID, (journal) => ({ ...journal, activity: change(journal.activity) }))
+    void sessionStates.update(sessionID, (sessionState) => ({
+      ...sessionState,
+      activity: change(sessionState.activity),
+    }))
     saveSoon(sessionID)
   }
 
@@ -109,7 +112,7 @@ export type SeenSession = {
 
 type TurnsDeps = {
   tasks: TaskRegistry
-  journals: SessionStates
+  sessionStates: SessionStates
   openings: Openings
   /** Loads the code for compactions, at the first one. */
   loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
@@ -139,10 +142,10 @@ export type Turns = {
   stop(): void
 }
 
-export const createTurns = ({ tasks, journals, openings, loadCompaction, root, log }: TurnsDeps): Turns => {
+export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, root, log }: TurnsDeps): Turns => {
   const seen = createLruMap<SeenSession>()
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
-  const activity = createActivityTracker({ tasks, journals, root })
+  const activity = createActivityTracker({ tasks, sessionStates, root })
   const work = createSessionWork()
   const compaction = lazy(() => loadCompaction(seen))
 
@@ -158,7 +161,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
     openings.forget(sessionID)
     ;(await compaction.current)?.forget(sessionID)
     await tasks.forget(sessionID)
-    await journals.forget(sessionID)
+    await sessionStates.forget(sessionID)
     log.debug("session deleted: its state is forgotten", { sessionID })
   }
 
@@ -199,7 +202,8 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
     },
 
     modelUsed: (sessionID, contextTokens) => {
-      if (tasks.cached(sessionID)) void journals.update(sessionID, (journal) => ({ ...journal, contextTokens }))
+      if (tasks.cached(sessionID))
+        void sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, contextTokens }))
     },
 
     toolUsed: (sessionID, use) => {
@@ -251,7 +255,7 @@ export const createTurns = ({ tasks, journals, openings, loadCompaction, root, l
           return
         }
         case "session.idle":
-          void journals.save(event.properties.sessionID)
+          void sessionStates.save(event.properties.sessionID)
           return
         case "session.deleted":
           inBackground(event.properties.info.id, forget(event.properties.info.id))

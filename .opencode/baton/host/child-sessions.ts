@@ -29,7 +29,7 @@ export type AgentInfo = {
 }
 
 /** A session's parent (undefined for a root session) and its own permission rules, without those of its agent. */
-type SessionStanding = { readonly parentID: string | undefined; readonly permission: readonly PermissionRule[] }
+type ParentAndPermissions = { readonly parentID: string | undefined; readonly permission: readonly PermissionRule[] }
 
 export type Prompt = {
   /** The agent's instructions; plugins treat them as a user's text. */
@@ -51,7 +51,7 @@ export type ChildSessions = {
   abort(sessionID: string): Promise<Result<undefined>>
   children(sessionID: string): Promise<Result<string[]>>
   isBusy(sessionID: string): Promise<Result<boolean>>
-  standing(sessionID: string): Promise<Result<SessionStanding>>
+  parentAndPermissions(sessionID: string): Promise<Result<ParentAndPermissions>>
   agents(): Promise<Result<AgentInfo[]>>
   /** Rejects a permission request of a session. */
   refuse(sessionID: string, permissionID: string): Promise<Result<undefined>>
@@ -151,7 +151,7 @@ export const createChildSessions = (
           return { kind: "ok", value: isRecord(status) && status.type !== "idle" }
         },
       ),
-    standing: (sessionID) =>
+    parentAndPermissions: (sessionID) =>
       call(
         "session.get",
         () => session.get({ path: { id: sessionID } }),

@@ -42,7 +42,7 @@ export type Preparation =
 
 type PrepareDeps = {
   readonly sessions: Pick<Sessions, "parent" | "messages">
-  readonly childSessions: Pick<ChildSessions, "agents" | "standing">
+  readonly childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions">
   readonly readPolicy: () => ReturnType<typeof readPolicy>
   readonly countPasses: (rootSessionID: string) => Promise<number>
   readonly gather: (call: PassCall) => Promise<GatheredContext>
@@ -66,16 +66,16 @@ const readSurroundings = async (
   { readPolicy, childSessions, sessions }: PrepareDeps,
   { sessionID, agent }: PassCall,
 ) => {
-  const standing = childSessions.standing(sessionID)
+  const parentAndPermissions = childSessions.parentAndPermissions(sessionID)
   const parent = async (id: string): ReturnType<typeof sessions.parent> => {
     if (id !== sessionID) return sessions.parent(id)
-    const answer = await standing
+    const answer = await parentAndPermissions
     return answer.kind === "failed" ? answer : { kind: "ok", value: answer.value.parentID }
   }
   const [policyRead, agents, own, chain] = await Promise.all([
     readPolicy(),
     childSessions.agents(),
-    standing,
+    parentAndPermissions,
     readChain({ messages: sessions.messages, parent }, { agent, session_id: sessionID }),
   ])
   return { policyRead, agents, own, chain }

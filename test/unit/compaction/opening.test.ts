@@ -97,7 +97,7 @@ const setUp = (
   const toasts: string[] = []
   const asked: string[] = []
   const briefs: string[] = []
-  let journal: SessionState = EMPTY_STATE
+  let sessionState: SessionState = EMPTY_STATE
   const openings = createOpenings({
     ledger: {
       readTask: async (id) => {
@@ -106,11 +106,11 @@ const setUp = (
       },
       listTasks: async () => [{ id: "ts-b54508", title: "Another", status: "open" }],
     },
-    journals: {
-      load: async () => journal,
+    sessionStates: {
+      load: async () => sessionState,
       update: async (_id, change) => {
-        journal = change(journal)
-        return journal
+        sessionState = change(sessionState)
+        return sessionState
       },
       save: async () => true,
     },
@@ -130,7 +130,7 @@ const setUp = (
     log: createRecordedLog(),
   })
   const ask = async (binding = BINDING): Promise<string> => (await openings.find(binding, MODEL, "Task: …")).text
-  return { openings, ask, toasts, asked, briefs, journal: () => journal }
+  return { openings, ask, toasts, asked, briefs, sessionState: () => sessionState }
 }
 
 describe("the first request of a session", () => {
@@ -208,7 +208,7 @@ describe("the first request of a session", () => {
     const opened = setUp([found], others)
     const text = await opened.ask()
     expect(opened.briefs, "kept for the compactions to come").toEqual(["Never touch the lexer."])
-    expect(opened.journal().lastHandoff).toEqual({ summaryID: "msg_1", text: "## Next\n- Go on." })
+    expect(opened.sessionState().lastHandoff).toEqual({ summaryID: "msg_1", text: "## Next\n- Go on." })
     expect(text).toContain("Written 2026-01-02 03:04 UTC by session ses_2.")
     expect(text).toContain("## Next\n- Go on.")
     expect(text).toContain("Never touch the lexer.")

@@ -32,17 +32,17 @@ const conversation = (count: number): StoredMessage[] =>
   })
 
 /** Calls to OpenCode by a process with this state on disk. */
-const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?: SessionState }) => {
+const setUp = (count: number, { cursors, sessionState }: { cursors: boolean; sessionState?: SessionState }) => {
   const messages = conversation(count)
   const sessions = createFakeSessions(new Map([[sessionID, { messages }]]), { cursors })
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
   const bindings: Pick<JsonStore<SessionTask>, "read" | "write" | "remove"> = onDisk(BINDING)
   const tasks = createTaskRegistry({ store: bindings, sessions, log, now })
-  const journals = createSessionStates(onDisk(journal))
+  const sessionStates = createSessionStates(onDisk(sessionState))
   const turns = createTurns({
     tasks,
-    journals,
+    sessionStates,
     openings: {
       begin: async () => {},
       find: async ({ taskID, role }) => ({ taskID, role, text: "The task.", isComplete: true }),
@@ -51,7 +51,7 @@ const setUp = (count: number, { cursors, journal }: { cursors: boolean; journal?
     loadCompaction: async (seen) =>
       createCompaction({
         tasks,
-        journals,
+        sessionStates,
         outbox: { add: async () => {}, addIfMissing: async () => {}, pending: async () => [], flush: async () => {} },
         ledger: { readTask: async () => ({ kind: "unknown" }) },
         prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
@@ -93,7 +93,7 @@ describe.each([true, false])("the messages that the compacting hook asks for (cu
 
   test(promised("speed.G2", "are the newest alone where a session goes on that was compacted before"), async () => {
     for (const count of [10, 10_000]) {
-      const { compact } = setUp(count, { cursors, journal: COMPACTED })
+      const { compact } = setUp(count, { cursors, sessionState: COMPACTED })
       expect(await compact(), `${count} messages`).toEqual([1])
     }
   })

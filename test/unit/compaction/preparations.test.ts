@@ -11,7 +11,7 @@ const setUp = ({ hasTask = true, failures = 0 } = {}) => {
   let nowMs = 0
   const preparations = createPreparations({
     tasks: { find: async () => (hasTask ? BINDING : undefined) },
-    journals: {
+    sessionStates: {
       load: async () => {
         reads++
         if (reads <= failures) throw new Error("the disk is gone")

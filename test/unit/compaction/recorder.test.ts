@@ -31,16 +31,16 @@ const setUp = (
 ) => {
   const added: OutboxEntry[] = []
   const again: OutboxEntry[] = []
-  const journals = createSessionStates({
+  const sessionStates = createSessionStates({
     read: async (sessionID) => disk.get(sessionID),
-    write: async (sessionID, journal) => {
-      disk.set(sessionID, journal)
+    write: async (sessionID, sessionState) => {
+      disk.set(sessionID, sessionState)
       return true
     },
     remove: async () => {},
   })
   const recorder = createRecorder({
-    journals,
+    sessionStates,
     sessions: createFakeSessions(new Map([["ses_1", { info: { time: { created: known.bornAt ?? 0 } } }]])),
     outbox: {
       add: async (entry) => void added.push(entry),
@@ -48,7 +48,7 @@ const setUp = (
       pending: async () => (known.isOutboxUnreadable ? undefined : (known.waiting ?? [])),
       flush: () => known.flush ?? Promise.resolve(),
     },
-    gather: async ({ taskID, role, brief }, journal) => ({
+    gather: async ({ taskID, role, brief }, sessionState) => ({
       identity: {
         taskID,
         role,
@@ -59,14 +59,14 @@ const setUp = (
           ? {}
           : { ledger: { title: "T", status: "open", specification: `The specification of ${taskID}.` } }),
       },
-      facts: { compactions: journal.count, activity: EMPTY_ACTIVITY, todos: [] },
+      facts: { compactions: sessionState.count, activity: EMPTY_ACTIVITY, todos: [] },
       ...(known.handoff === undefined ? {} : { handoff: known.handoff }),
       ...(known.wasPrepared ? { wasPrefetched: true } : {}),
     }),
     log: createRecordedLog(),
     now: () => new Date("2026-01-01T00:00:00.000Z"),
   })
-  return { recorder, added, again, disk, journals }
+  return { recorder, added, again, disk, sessionStates }
 }
 
 const messages = (entries: OutboxEntry[]) => entries.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))
@@ -75,9 +75,9 @@ describe("the recorder", () => {
   test(
     promised("start.A2", "the handoff of an earlier session stands in the first note, and no longer behind an own one"),
     async () => {
-      const { recorder, journals } = setUp()
+      const { recorder, sessionStates } = setUp()
       const lastHandoff = { summaryID: "msg_other", text: "Line 12 is proven." }
-      await journals.update("ses_1", (journal) => ({ ...journal, lastHandoff }))
+      await sessionStates.update("ses_1", (sessionState) => ({ ...sessionState, lastHandoff }))
       const first = await recorder.record(BINDING, compaction(1, "It went fine."))
       const second = await recorder.record(BINDING, compaction(2, "It went fine again."))
       expect(first.note).toContain("older than the summary\nLine 12 is proven.")
@@ -86,7 +86,7 @@ describe("the recorder", () => {
   )
 
   test(
-    promised("soak.B3", "a journal is as long after 500 compactions as after 150, and tells of the newest"),
+    promised("soak.B3", "a session's state is as long after 500 compactions as after 150, and tells of the newest"),
     async () => {
       const { recorder, disk } = setUp()
       const sizes: number[] = []
@@ -152,7 +152,7 @@ describe("the recorder", () => {
   })
 
   test.each(["the ledger", "the outbox"])(
-    promised("compaction.C7", "a session whose journal is lost finds its newest compaction in %s"),
+    promised("compaction.C7", "a session whose state is lost finds its newest compaction in %s"),
     async (place) => {
       const first = setUp()
       await first.recorder.record(BINDING, compaction(1))
@@ -185,12 +185,12 @@ describe("the recorder", () => {
   )
 
   test(promised("compaction.C7", "a summary that a fork brought along has a note and no record"), async () => {
-    const { recorder, added, journals } = setUp(new Map(), { bornAt: 5 })
+    const { recorder, added, sessionStates } = setUp(new Map(), { bornAt: 5 })
     const { note } = await recorder.record(BINDING, compaction(4))
     expect(note).toContain("was compacted before this session was forked.")
     expect((await recorder.record(BINDING, compaction(4))).note).toBe(note)
     expect(added).toEqual([])
-    expect((await journals.load("ses_1")).lastHandoff?.text).toBe("Summary 4.")
+    expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 4.")
     await recorder.record(BINDING, compaction(6))
     expect(messages(added)).toEqual(["Compaction 1: Summary 6."])
   })
@@ -227,12 +227,12 @@ describe("the recorder", () => {
   })
 
   test(promised("compaction.C8", "an empty summary keeps the last handoff with a text"), async () => {
-    const { recorder, added, journals } = setUp()
+    const { recorder, added, sessionStates } = setUp()
     await recorder.record(BINDING, compaction(1))
     const { note } = await recorder.record(BINDING, compaction(2, ""))
     expect(messages(added)[1]).toMatch(/^Compaction 2: the summary was empty/)
     expect(note).toContain("Summary 1.")
-    expect((await journals.load("ses_1")).lastHandoff?.text).toBe("Summary 1.")
+    expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 1.")
   })
 
   test(
@@ -240,9 +240,9 @@ describe("the recorder", () => {
     async () => {
       const first = setUp()
       await first.recorder.record(BINDING, compaction(1))
-      const journal = first.disk.get("ses_1")
+      const sessionState = first.disk.get("ses_1")
       const cutOff = {
-        ...journal,
+        ...sessionState,
         version: 1 as const,
         count: 0,
         recorded: [],

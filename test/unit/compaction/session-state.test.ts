@@ -8,10 +8,10 @@ const createSlowDisk = () => {
   const pending: (() => void)[] = []
   const store = {
     read: async (sessionID: string) => disk.get(sessionID),
-    write: (sessionID: string, journal: SessionState) =>
+    write: (sessionID: string, sessionState: SessionState) =>
       new Promise<boolean>((resolve) => {
         pending.push(() => {
-          disk.set(sessionID, journal)
+          disk.set(sessionID, sessionState)
           resolve(true)
         })
       }),
@@ -31,17 +31,17 @@ const createSlowDisk = () => {
   return { disk, store, endWrites }
 }
 
-const count = (to: number) => (journal: SessionState) => ({ ...journal, count: to })
+const count = (to: number) => (sessionState: SessionState) => ({ ...sessionState, count: to })
 
-describe("the journals", () => {
+describe("the session states", () => {
   test(promised(["compaction.C7", "faults.F2"], "of two saves at once the newer state ends up on disk"), async () => {
     const { disk, store, endWrites } = createSlowDisk()
-    const journals = createSessionStates(store)
-    await journals.update("ses_1", count(1))
-    const first = journals.save("ses_1")
+    const sessionStates = createSessionStates(store)
+    await sessionStates.update("ses_1", count(1))
+    const first = sessionStates.save("ses_1")
     await new Promise((resolve) => setImmediate(resolve))
-    await journals.update("ses_1", count(2))
-    const second = journals.save("ses_1")
+    await sessionStates.update("ses_1", count(2))
+    const second = sessionStates.save("ses_1")
     await endWrites()
     expect(await Promise.all([first, second])).toEqual([true, true])
     expect(disk.get("ses_1")?.count).toBe(2)
@@ -49,40 +49,43 @@ describe("the journals", () => {
 
   test(promised("faults.F2", "saving all waits for a write that is under way and begins what is missing"), async () => {
     const { disk, store, endWrites } = createSlowDisk()
-    const journals = createSessionStates(store)
-    await journals.update("ses_1", count(1))
-    void journals.save("ses_1")
-    await journals.update("ses_2", count(2))
-    const all = journals.saveAll().then(() => [...disk.values()].map((journal) => journal.count))
+    const sessionStates = createSessionStates(store)
+    await sessionStates.update("ses_1", count(1))
+    void sessionStates.save("ses_1")
+    await sessionStates.update("ses_2", count(2))
+    const all = sessionStates.saveAll().then(() => [...disk.values()].map((sessionState) => sessionState.count))
     await endWrites()
     expect(new Set(await all)).toEqual(new Set([1, 2]))
   })
 
-  test(promised("compaction.C5", "a journal that falls out of memory is saved first, and read back"), async () => {
-    const { disk, store, endWrites } = createSlowDisk()
-    const reads: string[] = []
-    const read = (sessionID: string) => {
-      reads.push(sessionID)
-      return store.read(sessionID)
-    }
-    const journals = createSessionStates({ ...store, read })
-    await journals.update("ses_0", count(7))
-    for (let at = 1; at <= 2_000; at++) await journals.load(`ses_${at}`)
-    expect((await journals.load("ses_0")).count).toBe(7)
-    await endWrites()
-    expect(disk.get("ses_0")?.count).toBe(7)
-    for (let at = 1; at <= 2_000; at++) await journals.load(`ses_${at}`)
-    reads.length = 0
-    expect((await journals.load("ses_0")).count).toBe(7)
-    expect(reads).toEqual(["ses_0"])
-  })
+  test(
+    promised("compaction.C5", "a session's state that falls out of memory is saved first, and read back"),
+    async () => {
+      const { disk, store, endWrites } = createSlowDisk()
+      const reads: string[] = []
+      const read = (sessionID: string) => {
+        reads.push(sessionID)
+        return store.read(sessionID)
+      }
+      const sessionStates = createSessionStates({ ...store, read })
+      await sessionStates.update("ses_0", count(7))
+      for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
+      expect((await sessionStates.load("ses_0")).count).toBe(7)
+      await endWrites()
+      expect(disk.get("ses_0")?.count).toBe(7)
+      for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
+      reads.length = 0
+      expect((await sessionStates.load("ses_0")).count).toBe(7)
+      expect(reads).toEqual(["ses_0"])
+    },
+  )
 
   test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {
     const { disk, store, endWrites } = createSlowDisk()
-    const journals = createSessionStates(store)
-    await journals.update("ses_1", count(1))
-    void journals.save("ses_1")
-    const forgotten = journals.forget("ses_1")
+    const sessionStates = createSessionStates(store)
+    await sessionStates.update("ses_1", count(1))
+    void sessionStates.save("ses_1")
+    const forgotten = sessionStates.forget("ses_1")
     await endWrites()
     await forgotten
     expect(disk.size).toBe(0)

@@ -29,10 +29,10 @@ test(
       log,
       now: () => new Date("2026-01-01T00:00:00.000Z"),
     })
-    const journals = createSessionStates(NO_DISK)
+    const sessionStates = createSessionStates(NO_DISK)
     const turns = createTurns({
       tasks,
-      journals,
+      sessionStates,
       openings: {
         begin: async () => {},
         find: () => Promise.reject(new Error("no request is made")),
@@ -47,6 +47,6 @@ test(
     history.resolve()
     await search
     turns.stop()
-    expect((await journals.load(SESSION)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
+    expect((await sessionStates.load(SESSION)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
   },
 )

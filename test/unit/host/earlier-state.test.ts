@@ -36,8 +36,8 @@ describe("the state that 0.1.0 left", () => {
     promised("install.E1", "its compactions go on being counted, with the handoff and the note they had"),
     async () => {
       const { state, log } = open()
-      const journals = createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log })
-      expect(await journals.read(SESSION)).toMatchObject({
+      const sessionStates = createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log })
+      expect(await sessionStates.read(SESSION)).toMatchObject({
         count: 1,
         lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },
         note: { taskID: TASK },

@@ -30,7 +30,7 @@ describe("what a pass changed is written", () => {
     const permission = createEditPermission({
       childSessions: {
         agents: async () => ({ kind: "ok", value: [agent] }),
-        standing: async () => ({
+        parentAndPermissions: async () => ({
           kind: "ok",
           value: { parentID: undefined, permission: options.session ?? [] },
         }),

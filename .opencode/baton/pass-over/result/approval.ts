@@ -28,7 +28,7 @@ export const askUser = async (ask: ToolContext["ask"], question: Parameters<Tool
 
 type MayWrite = { readonly kind: "granted" } | { readonly kind: "refused"; readonly reason: string }
 
-type EditPermissionDeps = { readonly childSessions: Pick<ChildSessions, "agents" | "standing"> }
+type EditPermissionDeps = { readonly childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions"> }
 
 const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of yours allows it"
 
@@ -36,7 +36,7 @@ const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of
 export const createEditPermission = ({ childSessions }: EditPermissionDeps) => {
   /** Decides by the rules alone, when the user cannot be asked. */
   const judge = async (patterns: readonly string[], sessionID: string, agent: string): Promise<MayWrite> => {
-    const [agents, own] = await Promise.all([childSessions.agents(), childSessions.standing(sessionID)])
+    const [agents, own] = await Promise.all([childSessions.agents(), childSessions.parentAndPermissions(sessionID)])
     if (agents.kind === "failed") return { kind: "refused", reason: agents.reason }
     if (own.kind === "failed") return { kind: "refused", reason: own.reason }
     const rules = [...(agents.value.find(({ name }) => name === agent)?.permission ?? []), ...own.value.permission]
