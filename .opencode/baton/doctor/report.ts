@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
+import { parseArgs } from "node:util"
 import { describeError } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
 
@@ -116,15 +117,15 @@ export type DoctorRequest = { readonly directory: string | undefined; readonly j
  * @throws an Error that says what was expected and what was received
  */
 export const parseArguments = (args: readonly string[]): DoctorRequest => {
-  const end = args.indexOf("--")
-  const flags = end < 0 ? args : args.slice(0, end)
-  const unknown = flags.find((argument) => argument.startsWith("-") && argument !== "--json")
-  if (unknown !== undefined) throw new Error(`unknown option: ${unknown}`)
-  const folders = [...flags.filter((argument) => !argument.startsWith("-")), ...(end < 0 ? [] : args.slice(end + 1))]
+  const { values, positionals: folders } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { json: { type: "boolean", default: false } },
+  })
   if (folders.length > 1) {
     const received = folders.map((folder) => `'${folder}'`).join(" and ")
     throw new Error(`expected one project folder, received ${folders.length}: ${received}`)
   }
   if (folders[0] === "") throw new Error("expected a project folder, received an empty name")
-  return { directory: folders[0], json: flags.includes("--json") }
+  return { directory: folders[0], json: values.json }
 }

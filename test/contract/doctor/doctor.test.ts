@@ -127,7 +127,7 @@ describe("the runtime", () => {
 
 describe("the command line", () => {
   test.each([
-    [["--fix"], "unknown option: --fix"],
+    [["--fix"], "Unknown option '--fix'"],
     [["a", "b"], "received 2: 'a' and 'b'"],
     [["absent"], "received 'absent', which is not a folder"],
     [[""], "received an empty name"],
