@@ -189,7 +189,7 @@ describe("read_session", () => {
   })
 
   test(promised("handoff.D3", "a search with very many matches ends and says that there are more"), async () => {
-    const { output } = await setUp({ messages: conversation(3_000) }).ask({ search: "ok" })
+    const { output } = await setUp({ messages: conversation(3_000) }).ask({ search: "answer" })
     expect(output).toMatch(/\(40 matches in the newest \d+ messages; older ones were not searched/)
     expect(output).toContain("Answer 2999.")
   })
