@@ -1,5 +1,5 @@
 import type { Event } from "@opencode-ai/sdk"
-import { createLruMap, type LruMap, lazy, withDeadline } from "../host/async.ts"
+import { createKeyedQueue, createLruMap, type LruMap, lazy, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { appendNote, enableTool, isSummaryRequest, latestCompaction, noteTextOf } from "../host/messages.ts"
@@ -11,31 +11,6 @@ import type { CompactingOutput, Compaction } from "./compaction.ts"
 import type { CompactionContext } from "./context.ts"
 import type { Openings } from "./openings.ts"
 import type { SessionStates } from "./session-state.ts"
-
-/** Work in progress by session: a deleted session is forgotten after the last of it. */
-type SessionWork = {
-  /** @returns `work` itself */
-  begin<T>(sessionID: string, work: Promise<T>): Promise<T>
-  /** Resolves when no work is in progress for the session; failed work counts as done. */
-  over(sessionID: string): Promise<void>
-}
-
-export const createSessionWork = (): SessionWork => {
-  const underWay = new Map<string, Promise<void>>()
-  return {
-    begin: (sessionID, work) => {
-      const all = Promise.allSettled([underWay.get(sessionID), work]).then(() => {
-        if (underWay.get(sessionID) === all) underWay.delete(sessionID)
-      })
-      underWay.set(sessionID, all)
-      return work
-    },
-    over: async (sessionID) => {
-      // More may start while the rest ends.
-      for (let all = underWay.get(sessionID); all; all = underWay.get(sessionID)) await all
-    },
-  }
-}
 
 /** Tool calls come in bursts: the state is written once after each burst. */
 const SAVE_DELAY_MS = 500
@@ -104,8 +79,6 @@ export type SeenSession = {
   isTurnSeen?: boolean
   /** From 1.14 on, the transform hook also sees the messages for the summariser, which hold no summary. */
   isSummaryExpected?: boolean
-  /** No turn has run since the compacting hook: its summary is in no conversation seen so far. */
-  hasCompacted?: boolean
   /** The newest turn showed no compaction: there was none, or the user reverted it. */
   isUncompacted?: boolean
 }
@@ -146,7 +119,8 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
   const seen = createLruMap<SeenSession>()
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const activity = createActivityTracker({ tasks, sessionStates, root })
-  const work = createSessionWork()
+  /** Work in progress, which a deleted session's state has to outlast. */
+  const work = createKeyedQueue()
   const compaction = lazy(() => loadCompaction(seen))
 
   const inBackground = (sessionID: string, begun: Promise<void>): void => {
@@ -155,7 +129,7 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
 
   const forget = async (sessionID: string): Promise<void> => {
     // A record in progress would store the session again after it was forgotten.
-    await work.over(sessionID)
+    await work.idle(sessionID)
     activity.forget(sessionID)
     seen.delete(sessionID)
     openings.forget(sessionID)
@@ -198,7 +172,10 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
     userArrived: (sessionID, model) => {
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.
       see(sessionID, { isSummaryExpected: false })
-      inBackground(sessionID, work.begin(sessionID, beginOpening(sessionID, model)))
+      inBackground(
+        sessionID,
+        work.add(sessionID, () => beginOpening(sessionID, model)),
+      )
     },
 
     modelUsed: (sessionID, contextTokens) => {
@@ -220,12 +197,12 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
       const isSummaryExpected = seen.get(sessionID)?.isSummaryExpected === true
       const completed = latestCompaction(messages)
       if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
-      else see(sessionID, { isTurnSeen: true, hasCompacted: false, isUncompacted: !completed })
+      else see(sessionID, { isTurnSeen: true, isUncompacted: !completed })
       if (!completed) return isSummaryExpected ? undefined : addOpening(sessionID, messages)
       const binding = await tasks.find(sessionID)
       if (!binding) return undefined
-      const recorded = compaction().then((loaded) => loaded.record(binding, completed))
-      const { note, delivered } = await work.begin(sessionID, recorded)
+      const record = async () => (await compaction()).record(binding, completed)
+      const { note, delivered } = await work.add(sessionID, record)
       // OpenCode may exit right after the next turn without telling its plugins (1.2.15), and observers look now; but the note
       // must not be late for its request.
       await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
@@ -250,8 +227,8 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
           return
         case "session.compacted": {
           const { sessionID } = event.properties
-          const recorded = compaction().then((loaded) => loaded.recordNewest(sessionID))
-          inBackground(sessionID, work.begin(sessionID, recorded))
+          const record = async () => (await compaction()).recordNewest(sessionID)
+          inBackground(sessionID, work.add(sessionID, record))
           return
         }
         case "session.idle":

@@ -22,6 +22,7 @@ const setUp = ({ hasTask = true, failures = 0 } = {}) => {
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: `Wording ${reads}.` }) },
     root: "/project",
+    search: () => undefined,
     log,
     clock: () => nowMs,
   })
