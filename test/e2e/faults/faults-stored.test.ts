@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
@@ -91,6 +91,34 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
           lineWith("a record cannot be delivered and is parked", name, "no outbox record of version 1"),
         )
       }
+    },
+  )
+})
+
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
+  test(
+    promised(
+      ["faults.F1", "compaction.C7"],
+      "zod is missing in two processes in a row: the compaction is recorded once",
+    ),
+    async () => {
+      const task = await openTaskProject(binary, oncePerRun)
+      const { directory, home } = task.project
+      const packages = join(directory, ".opencode/node_modules")
+      renameSync(packages, join(home, "packages"))
+      mkdirSync(packages)
+      const first = await task.run(`${task.message}\nCOMPACT-NOW`)
+      const resumed = ["--session", newestSessionID(task)]
+      const second = await task.run("Go on.", { args: resumed })
+      expect([first.exitCode, second.exitCode], second.stderr).toEqual([0, 0])
+      expect(task.project.batonLog().join("\n")).toMatch(/zod could not be loaded/)
+      expect((await task.ledger.show(task.taskID)).logs).toEqual([])
+      rmSync(packages, { recursive: true })
+      renameSync(join(home, "packages"), packages)
+      await task.run("Go on.", { args: resumed })
+      expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual([
+        "Compaction 1: Summary 1.",
+      ])
     },
   )
 })
