@@ -21,7 +21,7 @@ const parse = (args: readonly string[], here: string): DoctorRequest & { root: s
   return { ...request, root }
 }
 
-const examine = async ({ directory, root, json }: ReturnType<typeof parse>): Promise<number> => {
+const diagnose = async ({ directory, root, json }: ReturnType<typeof parse>): Promise<number> => {
   const scratch = await mkdtemp(join(tmpdir(), "baton-doctor-"))
   try {
     const run = createProcessRunner({ shell: undefined })
@@ -36,4 +36,4 @@ const examine = async ({ directory, root, json }: ReturnType<typeof parse>): Pro
   }
 }
 
-await runCommand({ name: "doctor", parse, run: examine })
+await runCommand({ name: "doctor", parse, run: diagnose })

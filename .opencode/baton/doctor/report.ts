@@ -51,7 +51,7 @@ export type Report = {
 const CHECK_DEADLINE_MS = 30_000
 
 /** Turns an error or a timeout of a check into a finding, so that the other checks still report. */
-const examine = async (check: Check, subject: Context, deadlineMs: number): Promise<readonly Observation[]> => {
+const runCheck = async (check: Check, subject: Context, deadlineMs: number): Promise<readonly Observation[]> => {
   const fix = "Report it with this message; the other findings stand."
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<readonly Observation[]>((resolve) => {
@@ -77,7 +77,7 @@ export const createReport = async (
     checks
       .filter((check) => hasBundle || !check.needsBundle)
       .map(async (check) => {
-        const observations = await examine(check, subject, deadlineMs)
+        const observations = await runCheck(check, subject, deadlineMs)
         return observations.map((observation): Finding => ({ id: check.id, ...observation }))
       }),
   )

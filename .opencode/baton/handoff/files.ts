@@ -60,7 +60,7 @@ export const renderFileBlock = (file: {
 type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }
 
 /** Files opened per file that may be loaded: a message may name a thousand that are too large or not text. */
-const LOOKS_PER_FILE = 4
+const OPENED_PER_FILE = 4
 
 const DEFAULT_BUDGET: FileBudget = { maxFiles: 20, maxBytes: 400 * 1024 }
 
@@ -93,16 +93,16 @@ export const loadFiles = async (
   const leftOut: { path: string; reason: string }[] = []
   const seen = new Set<string>()
   let bytes = 0
-  let looks = 0
+  let opened = 0
   const beyondFiles = `it is beyond the budget of ${budget.maxFiles} files`
   for (const reference of references) {
-    if (blocks.length >= budget.maxFiles || looks >= budget.maxFiles * LOOKS_PER_FILE) {
+    if (blocks.length >= budget.maxFiles || opened >= budget.maxFiles * OPENED_PER_FILE) {
       const { path } = reference
       if (isNamedByModel || looksLikePath(path)) leftOut.push({ path, reason: beyondFiles })
       continue
     }
     const file = await readProjectFile(places, reference.path)
-    if (file.kind !== "missing") looks++
+    if (file.kind !== "missing") opened++
     if (file.kind !== "file") {
       if (file.kind === "refused" || isNamedByModel || looksLikePath(file.path))
         leftOut.push({ path: file.path, reason: file.reason })

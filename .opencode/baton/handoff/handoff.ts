@@ -54,7 +54,7 @@ const titleOf = (goal: string): string => {
 
 /** Delivers a draft to the user; docs/handoff.md says where on each interface. */
 export const createDelivery = ({ sessions, tui, userInterface, log, pause }: DeliveryDeps): Delivery => {
-  const intoPrompt = async (text: string): Promise<Delivered> => {
+  const deliverToPrompt = async (text: string): Promise<Delivered> => {
     const opened = await tui.openNewSession()
     if (opened.kind === "failed") return opened
     await pause(NEW_SESSION_SETTLE_MS)
@@ -67,7 +67,7 @@ export const createDelivery = ({ sessions, tui, userInterface, log, pause }: Del
   }
 
   /** Reads the stored message back: OpenCode may answer without an error and have stored nothing. */
-  const intoSession: Delivery = async ({ text, goal, target }) => {
+  const deliverToSession: Delivery = async ({ text, goal, target }) => {
     const title = titleOf(goal)
     const created = await sessions.create(title)
     if (created.kind === "failed") return created
@@ -84,11 +84,11 @@ export const createDelivery = ({ sessions, tui, userInterface, log, pause }: Del
 
   return async (draft) => {
     if (userInterface === "tui") {
-      const delivered = await intoPrompt(draft.text)
+      const delivered = await deliverToPrompt(draft.text)
       if (delivered.kind !== "failed") return delivered
       log.warn("the TUI did not take the draft: it is stored in a session instead", { reason: delivered.reason })
     }
-    const delivered = await intoSession(draft)
+    const delivered = await deliverToSession(draft)
     if (delivered.kind === "stored" && userInterface === "server") {
       // OpenCode does not tell whether a TUI is attached.
       const message = `Stored as the session “${delivered.title}”`

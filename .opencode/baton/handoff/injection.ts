@@ -55,7 +55,7 @@ type Draft = {
   readonly from: string
   readonly references: readonly FileReference[]
   /** Settles when the record and the ledger have the arrival, or have failed to store it. */
-  readonly noted: Promise<void>
+  readonly recorded: Promise<void>
 }
 
 /** Part of the message hook's second; the work goes on after it. */
@@ -103,7 +103,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     )
   }
 
-  const noteArrival = async (record: HandoffRecord, sessionID: string): Promise<void> => {
+  const recordArrival = async (record: HandoffRecord, sessionID: string): Promise<void> => {
     const { arrivals, taskID, goal } = record
     if (arrivals.some((arrival) => arrival.sessionID === sessionID)) return
     const message = `Handoff to ${sessionID}: ${goalLine(goal)}`
@@ -113,12 +113,12 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
         taskID === undefined ? undefined : outbox.add({ kind: "log", taskID, message }),
       ])
     } catch (error) {
-      log.error("the arrival of a handoff was not noted everywhere", { sessionID, error: describeError(error) })
+      log.error("the arrival of a handoff was not recorded everywhere", { sessionID, error: describeError(error) })
     }
   }
 
-  /** Returns the draft whose files this message should load: its own, whose arrival is noted, or one that is still pending. */
-  const findWanted = async (message: UserMessage, text: string): Promise<Draft | undefined> => {
+  /** Returns the draft whose files this message should load: its own, whose arrival is recorded, or one that is still pending. */
+  const draftIn = async (message: UserMessage, text: string): Promise<Draft | undefined> => {
     const { sessionID } = message
     const marker = findMarker(text)
     if (!marker) return pending.get(sessionID)
@@ -129,18 +129,18 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
       log.info("a draft that was sent before is only quoted here: no files added", { sessionID, from: marker.from })
       return undefined
     }
-    const noted = record ? noteArrival(record, sessionID) : Promise.resolve()
-    return { from: marker.from, references: parseReferences(text), noted }
+    const recorded = record ? recordArrival(record, sessionID) : Promise.resolve()
+    return { from: marker.from, references: parseReferences(text), recorded }
   }
 
   const userMessage = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {
     const { sessionID } = message
-    const wanted = await findWanted(message, collectUserText(parts))
-    if (!wanted) return undefined
-    pending.set(sessionID, wanted)
-    const { blocks, leftOut } = await loadFiles(wanted.references)
+    const draft = await draftIn(message, collectUserText(parts))
+    if (!draft) return undefined
+    pending.set(sessionID, draft)
+    const { blocks, leftOut } = await loadFiles(draft.references)
     // On 1.2.15 `run` may end right after the message, without notifying its plugins.
-    await withDeadline(wanted.noted, NOTE_DEADLINE_MS)
+    await withDeadline(draft.recorded, NOTE_DEADLINE_MS)
     const texts = blocks.flatMap(({ header, content }) => [header, content])
     if (leftOut.length > 0)
       texts.push(`Not loaded with this message; read what you need with the Read tool:\n${renderLeftOut(leftOut)}`)
@@ -155,7 +155,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
         parts.push({ id, sessionID, messageID: message.id, type: "text", synthetic: true, text })
       }
       pending.delete(sessionID)
-      const { from } = wanted
+      const { from } = draft
       log.info("files of the handoff added", { sessionID, from, files: blocks.length, leftOut: leftOut.length })
     }
   }

@@ -126,10 +126,10 @@ type Message = {
 type Capture = {
   /** Stores what the message teaches on disk, before the model is asked. Each message once. */
   capture(message: Message): Promise<void>
-  /** Adds the work around the statements. Calls OpenCode. @param isMeant default: all waiting ones */
-  addContext(sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void>
-  /** Puts the stored statements into the outbox. Reads only the ledger. @param isMeant default: all waiting ones */
-  enqueue(sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void>
+  /** Adds the work around the statements. Calls OpenCode. @param filter default: all waiting ones */
+  addContext(sessionID: string, filter?: (saying: Statement) => boolean): Promise<void>
+  /** Puts the stored statements into the outbox. Reads only the ledger. @param filter default: all waiting ones */
+  enqueue(sessionID: string, filter?: (saying: Statement) => boolean): Promise<void>
 }
 
 const isAny = (): boolean => true
@@ -197,8 +197,8 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
     },
 
-    addContext: async (sessionID, isMeant = isAny) => {
-      const isWanted = (saying: Statement): boolean => saying.state === "waiting" && isMeant(saying)
+    addContext: async (sessionID, filter = isAny) => {
+      const isWanted = (saying: Statement): boolean => saying.state === "waiting" && filter(saying)
       const { sayings } = await records.read(sessionID)
       if (!sayings.some(isWanted)) return
       const page = await sessions.messages(sessionID, NEWEST_MESSAGES)
@@ -218,9 +218,9 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       })
     },
 
-    enqueue: async (sessionID, isMeant = isAny) => {
+    enqueue: async (sessionID, filter = isAny) => {
       const record = await records.read(sessionID)
-      const waiting = record.sayings.filter((saying) => saying.state === "waiting" && isMeant(saying))
+      const waiting = record.sayings.filter((saying) => saying.state === "waiting" && filter(saying))
       if (waiting.length === 0) return
       const read = await withDeadline(known.read(), KNOWN_DEADLINE_MS)
       const knownLearnings = read.kind === "done" ? read.value : []

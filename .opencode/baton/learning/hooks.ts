@@ -18,7 +18,7 @@ export const asksForLearnings = (text: string): boolean => ASKS.test(text)
 
 const DEADLINE_MS = 1_000
 /** Shorter than the deadline, so that the tools can still be hidden when the learnings are late. */
-const REMINDER_DEADLINE_MS = 950
+const INJECT_DEADLINE_MS = 950
 
 type ToolModule = typeof import("./tools.ts")
 
@@ -125,11 +125,11 @@ export const createLearningHooks = (core: Core): Hooks => {
       async (_input, { messages }) => {
         const sessionID = messages[0]?.info.sessionID
         const hide = (): void => toolModule?.disableLearningTools(messages)
-        const remind = async () => {
+        const inject = async () => {
           await examining.get(sessionID ?? "")
           return toolModule && mayHaveLearnings() ? (await load())?.beforeRequest(messages) : undefined
         }
-        const decided = await withDeadline(remind(), REMINDER_DEADLINE_MS)
+        const decided = await withDeadline(inject(), INJECT_DEADLINE_MS)
         if (decided.kind === "done") return decided.value ?? hide
         const error = decided.kind === "failed" ? { error: describeError(decided.error) } : {}
         log.warn("a request goes without learnings", { sessionID, how: decided.kind, ...error })

@@ -153,9 +153,9 @@ export const createLearningFeature = async (
     await verify(sessionID)
   }
   /** Runs one at a time: each finds what the one before has stored. */
-  const store = (sessionID: string, isMeant?: (saying: Statement) => boolean): Promise<void> =>
+  const store = (sessionID: string, filter?: (saying: Statement) => boolean): Promise<void> =>
     storing.add(sessionID, async () => {
-      if (await verify(sessionID)) await capture.enqueue(sessionID, isMeant)
+      if (await verify(sessionID)) await capture.enqueue(sessionID, filter)
     })
   const busy = (sessionID: string): void => {
     clearTimeout(timers.get(sessionID))

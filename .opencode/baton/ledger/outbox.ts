@@ -266,9 +266,9 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     return drained
   }
 
-  const save = async (entry: OutboxEntry, isDoubtful: boolean): Promise<void> => {
+  const save = async (entry: OutboxEntry, mayExist: boolean): Promise<void> => {
     const at = new Date(now()).toISOString()
-    const attempt = isDoubtful ? { attempt: { at, by: self, equalBefore: 0 } } : {}
+    const attempt = mayExist ? { attempt: { at, by: self, equalBefore: 0 } } : {}
     const record: OutboxRecord = { version: 1, createdAt: at, entry, ...attempt }
     const name = await store.nextName(now(), ids())
     const refusal = await store.write(name, record)
@@ -288,8 +288,8 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     return found
   }
 
-  const add = async (entry: OutboxEntry, { isDoubtful = false } = {}): Promise<void> => {
-    saving = saving.then(() => save(entry, isDoubtful))
+  const add = async (entry: OutboxEntry, { mayExist = false } = {}): Promise<void> => {
+    saving = saving.then(() => save(entry, mayExist))
     await saving
     void drainOnce()
   }
@@ -308,7 +308,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     addIfMissing: async (entry) => {
       const waiting = await findWaiting(queueKey(entry))
       // The ledger may be unavailable now; it is checked at the delivery.
-      if (!waiting?.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { isDoubtful: entry.kind === "log" })
+      if (!waiting?.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { mayExist: entry.kind === "log" })
     },
     pending: findWaiting,
     drain: async () => {

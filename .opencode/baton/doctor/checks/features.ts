@@ -121,7 +121,9 @@ const judgePolicy = async (root: string): Promise<Observation> => {
   const read = await readPolicy(root)
   if (read.kind === "policy")
     return ok(
-      read.isAbsent ? `no ${POLICY_FILE}: no agent passes work over; {} in it is enough` : `${POLICY_FILE} is in order`,
+      read.isMissing
+        ? `no ${POLICY_FILE}: no agent passes work over; {} in it is enough`
+        : `${POLICY_FILE} is in order`,
     )
   const fix = `Mend ${POLICY_FILE}; docs/pass-over-reference.md lists what it may hold. Until then nothing is passed.`
   return broken(`${read.error.message}: ${read.error.cause}`, fix)

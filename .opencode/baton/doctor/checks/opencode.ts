@@ -191,7 +191,7 @@ export const judgeImport = (file: string, line: string): Observation => {
   return broken(`${file} exports ${names}; expected one function`, fix)
 }
 
-const examinePlugin = async (path: string, { run, scratch }: Context): Promise<Observation> => {
+const checkPlugin = async (path: string, { run, scratch }: Context): Promise<Observation> => {
   const file = basename(path)
   const outcome = await run([process.execPath, ...runtimeArguments(), IMPORTER, path], {
     cwd: scratch,
@@ -219,7 +219,7 @@ export const pluginsCheck: Check = {
         broken("no plugin of Baton in .opencode/plugins", "Run scripts/install with this folder from a checkout."),
       ]
     }
-    return await Promise.all(paths.map((path) => examinePlugin(path, subject)))
+    return await Promise.all(paths.map((path) => checkPlugin(path, subject)))
   },
 }
 

@@ -130,7 +130,7 @@ const judgeAbsent = async (path: string, subject: Context): Promise<Observation>
   return warning(`there is no database at ${path}`, "Run: prog init")
 }
 
-const examine = async (subject: Context): Promise<Observation> => {
+const checkRecords = async (subject: Context): Promise<Observation> => {
   const { environment, home } = subject
   const path = environment.PROG_DB || join(home, ".prog", "prog.db")
   const fix = `Make it a file that you can read and write, or set PROG_DB to another one.`
@@ -147,7 +147,7 @@ const examine = async (subject: Context): Promise<Observation> => {
 export const databaseCheck: Check = {
   id: "database",
   needsBundle: true,
-  run: async (subject) => [await examine(subject)],
+  run: async (subject) => [await checkRecords(subject)],
 }
 
 const MOST_SHOWN = 5

@@ -53,8 +53,8 @@ export const refuse = (message: string): CommandError => new CommandError("refus
 export const itemNotFound = (id: string): CommandError =>
   refuse(`item not found: ${id} (use 'prog list' to see available items)`)
 
-/** Puts the step before a store's failure, as prog does: `failed to add log: constraint failed: …`. */
-export const step = <T>(name: string, work: () => T): T => {
+/** Puts the failed step before a store's failure, as prog does: `failed to add log: constraint failed: …`. */
+export const withErrorPrefix = <T>(name: string, work: () => T): T => {
   try {
     return work()
   } catch (error) {

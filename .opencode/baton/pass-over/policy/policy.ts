@@ -266,7 +266,7 @@ const NO_POLICY: PolicyFile = {
 }
 
 type PolicyRead =
-  | { readonly kind: "policy"; readonly file: PolicyFile /** There is no file. */; readonly isAbsent: boolean }
+  | { readonly kind: "policy"; readonly file: PolicyFile /** There is no file. */; readonly isMissing: boolean }
   | { readonly kind: "unusable"; readonly error: PassOverError }
 
 const unusable = (path: string, line: number | undefined, cause: string): PolicyRead => ({
@@ -307,7 +307,7 @@ export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): P
   const located = parseLocatedJSON(text.replace(/^\uFEFF/, ""))
   if (located.kind === "malformed") return unusable(path, located.line, located.reason)
   const parsed = policyFileSchema(z).safeParse(located.value)
-  if (parsed.success) return { kind: "policy", file: parsed.data, isAbsent: false }
+  if (parsed.success) return { kind: "policy", file: parsed.data, isMissing: false }
   const [issue] = parsed.error.issues
   if (!issue) return unusable(path, 1, "it is not valid")
   const { line, cause } = describeIssue(located, issue)
@@ -332,7 +332,7 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
       () => true,
       () => false,
     )
-    if (isNotFound(error) && !isLink) return { kind: "policy", file: NO_POLICY, isAbsent: true }
+    if (isNotFound(error) && !isLink) return { kind: "policy", file: NO_POLICY, isMissing: true }
     return unusable(POLICY_FILE, undefined, describeError(error))
   }
   return parsePolicy(await loadZod(), text)
@@ -346,7 +346,7 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
  */
 export const readPolicyInUse = async (projectRoot: string): Promise<PolicyRead> => {
   const read = await readPolicy(projectRoot)
-  return read.kind === "policy" && read.isAbsent
+  return read.kind === "policy" && read.isMissing
     ? unusable(POLICY_FILE, undefined, "It was there when OpenCode started, and is gone")
     : read
 }

@@ -7,7 +7,7 @@ import {
   itemNotFound,
   lines,
   refuse,
-  step,
+  withErrorPrefix,
 } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import {
@@ -130,13 +130,14 @@ const tagLearning = (context: CommandContext, learningId: string, project: strin
   const known = concepts.of(project).find((concept) => concept.name === name)
   const id = known?.id ?? context.newId("con")
   if (known === undefined) {
-    step(`failed to create concept "${name}"`, () => concepts.insert({ id, name, project, lastUpdated: at }))
-  } else step(`failed to update concept "${name}"`, () => concepts.update(project, name, { lastUpdated: at }))
-  step("failed to create concept association", () => learnings.tag(learningId, id))
+    withErrorPrefix(`failed to create concept "${name}"`, () => concepts.insert({ id, name, project, lastUpdated: at }))
+  } else
+    withErrorPrefix(`failed to update concept "${name}"`, () => concepts.update(project, name, { lastUpdated: at }))
+  withErrorPrefix("failed to create concept association", () => learnings.tag(learningId, id))
 }
 
 const updateLearning = (context: CommandContext, what: string, id: string, changes: LearningChanges): void => {
-  const found = step(`failed to update learning${what}`, () => context.store().learnings.update(id, changes))
+  const found = withErrorPrefix(`failed to update learning${what}`, () => context.store().learnings.update(id, changes))
   if (!found) throw refuse(`learning not found: ${id}`)
 }
 
@@ -183,7 +184,7 @@ const rm: Command = {
   flags: [],
   run: ({ args: [id = ""] }, context) =>
     context.store().write(() => {
-      const found = step("failed to delete learning", () => context.store().learnings.remove(id))
+      const found = withErrorPrefix("failed to delete learning", () => context.store().learnings.remove(id))
       if (!found) throw refuse(`learning not found: ${id}`)
       return lines([`Deleted ${id}`])
     }),
@@ -218,7 +219,7 @@ const learn: Command = {
         files: flags.list("file"),
         status: "active",
       }
-      step("failed to insert learning", () => context.store().learnings.insert(row))
+      withErrorPrefix("failed to insert learning", () => context.store().learnings.insert(row))
       for (const name of names) tagLearning(context, id, project, name, at)
       return lines([task === undefined ? id : `${id} (linked to ${task.id})`])
     })
@@ -247,8 +248,8 @@ const findLearnings = (project: string, flags: Flags, context: CommandContext): 
   const [names, query] = [flags.list("concept"), flags.text("query")]
   const bySearch = names.length === 0 && query !== ""
   const rows = bySearch
-    ? step("failed to search learnings", () => learnings.search(project, query))
-    : step("failed to query learnings", () => learnings.of(project))
+    ? withErrorPrefix("failed to search learnings", () => learnings.search(project, query))
+    : withErrorPrefix("failed to query learnings", () => learnings.of(project))
   return rows
     .filter(({ status }) => status === "active" || (flags.has("include-stale") && status === "stale"))
     .map((row) => withConcepts(context, row))
@@ -297,7 +298,9 @@ const PROJECT_REQUIRED = "project is required (-p)"
 const editConcept = (context: CommandContext, project: string, name: string, summary: string, rename: string): string =>
   context.store().write(() => {
     const update = (what: string, changes: ConceptChanges): void => {
-      const found = step(`failed to ${what} concept`, () => context.store().concepts.update(project, name, changes))
+      const found = withErrorPrefix(`failed to ${what} concept`, () =>
+        context.store().concepts.update(project, name, changes),
+      )
       if (!found) throw refuse(`concept not found: ${name}`)
     }
     const said: string[] = []
@@ -354,11 +357,11 @@ const concepts: Command = {
     }
     if (flags.has("stats")) {
       if (project === "") throw refuse(PROJECT_REQUIRED)
-      const counts = step("failed to list concept stats", () => countLearnings(context, project))
+      const counts = withErrorPrefix("failed to list concept stats", () => countLearnings(context, project))
       return lines(counts.length === 0 ? ["No concepts"] : conceptCountTable(counts, context.nowMs()))
     }
     if (flags.text("related") === "" && project === "") throw refuse(`${PROJECT_REQUIRED} or use --related <task-id>`)
-    const found = step("failed to list concepts", () =>
+    const found = withErrorPrefix("failed to list concepts", () =>
       flags.text("related") === "" ? context.store().concepts.of(project) : relatedTo(context, flags.text("related")),
     )
     const sorted = flags.has("recent") && flags.text("related") === "" ? found.toSorted(byLastUpdate) : found

@@ -7,7 +7,7 @@ import {
   itemNotFound,
   lines,
   refuse,
-  step,
+  withErrorPrefix,
 } from "../command.ts"
 import { goQuote, padRight, parseTimestamp, timeAgo } from "../format.ts"
 import { DRAFT_IN_EPIC } from "../items.ts"
@@ -16,23 +16,26 @@ import type { LabelRow } from "../store.ts"
 /** Moves an item under an epic. Called inside a write. */
 export const setParent = (context: CommandContext, id: string, parentId: string): void => {
   const { items } = context.store()
-  const parent = step("failed to set parent", () => items.find(parentId))
+  const parent = withErrorPrefix("failed to set parent", () => items.find(parentId))
   if (parent === undefined) throw refuse(`parent not found: ${parentId} (use 'prog list' to see available items)`)
   if (parent.type !== "epic") throw refuse(`parent must be an epic, got ${parent.type}`)
-  const item = step("failed to set parent", () => items.find(id))
+  const item = withErrorPrefix("failed to set parent", () => items.find(id))
   if (item === undefined) throw itemNotFound(id)
   if (item.status === "draft") throw refuse(DRAFT_IN_EPIC)
-  step("failed to set parent", () => items.update(id, { parentId, updatedAt: context.timestamp() }))
+  withErrorPrefix("failed to set parent", () => items.update(id, { parentId, updatedAt: context.timestamp() }))
 }
 
 /** Makes one item depend on another. Called inside a write. */
 export const addDependency = (context: CommandContext, itemId: string, dependsOn: string): void => {
   const { items, dependencies } = context.store()
-  const known = step("failed to verify items", () => new Set([itemId, dependsOn].filter((id) => items.find(id))))
+  const known = withErrorPrefix(
+    "failed to verify items",
+    () => new Set([itemId, dependsOn].filter((id) => items.find(id))),
+  )
   if (known.size !== 2) {
     throw refuse(`one or both items not found: ${itemId}, ${dependsOn} (use 'prog list' to see available items)`)
   }
-  step("failed to add dependency", () => dependencies.add({ itemId, dependsOn }))
+  withErrorPrefix("failed to add dependency", () => dependencies.add({ itemId, dependsOn }))
 }
 
 /** Attaches a label, and creates it in the item's project if it is new. Called inside a write. */
@@ -43,9 +46,9 @@ export const addLabel = (context: CommandContext, itemId: string, project: strin
   if (known === undefined) {
     const at = context.timestamp()
     const row = { id, name, project, color: "", createdAt: at, updatedAt: at }
-    step("failed to ensure label: failed to create label", () => labels.insert(row))
+    withErrorPrefix("failed to ensure label: failed to create label", () => labels.insert(row))
   }
-  step("failed to add label to item", () => labels.attach(itemId, id))
+  withErrorPrefix("failed to add label to item", () => labels.attach(itemId, id))
 }
 
 const parent: Command = {
@@ -83,8 +86,11 @@ const project: Command = {
   run: ({ args: [id = "", name = ""] }, context) =>
     context.store().write(() => {
       const updatedAt = context.timestamp()
-      if (name !== "") step("failed to ensure project", () => context.store().projects.ensure(name, updatedAt))
-      const found = step("failed to set project", () => context.store().items.update(id, { project: name, updatedAt }))
+      if (name !== "")
+        withErrorPrefix("failed to ensure project", () => context.store().projects.ensure(name, updatedAt))
+      const found = withErrorPrefix("failed to set project", () =>
+        context.store().items.update(id, { project: name, updatedAt }),
+      )
       if (!found) throw itemNotFound(id)
       return lines([`${id} is now in project ${name}`])
     }),
@@ -118,7 +124,7 @@ const unlabel: Command = {
       if (item === undefined) throw itemNotFound(id)
       const known = labels.of(item.project).find((row) => row.name === name)
       if (known === undefined) throw refuse(`label not found: ${name}`)
-      const detached = step("failed to remove label from item", () => labels.detach(id, known.id))
+      const detached = withErrorPrefix("failed to remove label from item", () => labels.detach(id, known.id))
       if (!detached) throw refuse(`item does not have label: ${name}`)
       return lines([`Removed label ${goQuote(name)} from ${id}`])
     }),
@@ -151,7 +157,7 @@ const add: Command = {
       const at = context.timestamp()
       const color = invocation.flags.text("color")
       const row = { id: context.newId("lbl"), name, project, color, createdAt: at, updatedAt: at }
-      step("failed to create label", () => context.store().labels.insert(row))
+      withErrorPrefix("failed to create label", () => context.store().labels.insert(row))
       return lines([`Created label: ${name}`])
     })
   },
@@ -169,7 +175,7 @@ const rm: Command = {
       const { labels } = context.store()
       const known = labels.of(project).find((label) => label.name === name)
       if (known === undefined) throw refuse(`label not found: ${name}`)
-      step("failed to delete label", () => labels.remove(known.id))
+      withErrorPrefix("failed to delete label", () => labels.remove(known.id))
       return lines([`Deleted label: ${name}`])
     })
   },
@@ -185,7 +191,9 @@ const rename: Command = {
     const [project, [old = "", name = ""]] = [requireProject(invocation), invocation.args]
     return context.store().write(() => {
       const at = context.timestamp()
-      const found = step("failed to rename label", () => context.store().labels.rename(project, old, name, at))
+      const found = withErrorPrefix("failed to rename label", () =>
+        context.store().labels.rename(project, old, name, at),
+      )
       if (!found) throw refuse(`label not found: ${old}`)
       return lines([`Renamed label: ${old} -> ${name}`])
     })
@@ -201,7 +209,7 @@ const labels: Command = {
   children: [add, rm, rename],
   run: (invocation, context) => {
     const project = requireProject(invocation)
-    const rows = step("failed to list labels", () => context.store().labels.of(project))
+    const rows = withErrorPrefix("failed to list labels", () => context.store().labels.of(project))
     return lines(rows.length === 0 ? ["No labels"] : table(rows, context.nowMs()))
   },
 }

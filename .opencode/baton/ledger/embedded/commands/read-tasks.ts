@@ -7,7 +7,7 @@ import {
   itemNotFound,
   lines,
   refuse,
-  step,
+  withErrorPrefix,
 } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import { compareText, goJson, minuteText, padRight, parseTimestamp, rfc3339 } from "../format.ts"
@@ -76,7 +76,9 @@ const list: Command = {
       throw refuse(`invalid status: ${status} (valid: ${STATUSES.join(", ")})`)
     }
     if (type !== "" && type !== "task" && type !== "epic") throw refuse(`invalid type: ${type} (valid: task, epic)`)
-    const items = step("failed to query items", () => filterItems(readItems(context.store()), flags, context))
+    const items = withErrorPrefix("failed to query items", () =>
+      filterItems(readItems(context.store()), flags, context),
+    )
     if (flags.has("json")) {
       const dependencies = dependenciesByItem(context.store().dependencies.all())
       return lines([goJson(items.map((item) => listEntry(item, dependencies.get(item.id) ?? [])))])
@@ -126,7 +128,9 @@ const ready: Command = {
   arguments: anyArguments,
   flags: [LABEL_FILTER, JSON_FLAG],
   run: ({ flags }, context) => {
-    const items = step("failed to query items", () => readyItems(context, flags.text("project"), flags.list("label")))
+    const items = withErrorPrefix("failed to query items", () =>
+      readyItems(context, flags.text("project"), flags.list("label")),
+    )
     if (flags.has("json")) {
       const entries = items.map(({ id, title, priority, type, parentId }) => ({
         id,
@@ -154,12 +158,12 @@ type Details = {
 
 const readDetails = (context: CommandContext, id: string): Details => {
   const store = context.store()
-  const row = step("failed to get item", () => store.items.find(id))
+  const row = withErrorPrefix("failed to get item", () => store.items.find(id))
   if (row === undefined) throw itemNotFound(id)
-  const labels = step("failed to get item labels", () => store.labels.namesByItem().get(id) ?? [])
+  const labels = withErrorPrefix("failed to get item labels", () => store.labels.namesByItem().get(id) ?? [])
   return {
     item: { ...withDerivedStatus(row, store.items.childStatuses(id)), labels },
-    logs: step("failed to get logs", () => store.logs.of(id)),
+    logs: withErrorPrefix("failed to get logs", () => store.logs.of(id)),
     dependencies: dependenciesByItem(store.dependencies.all()).get(id) ?? [],
     concepts: relatedConcepts(row, store.concepts.of(row.project)),
   }
@@ -227,7 +231,7 @@ const projects: Command = {
   arguments: anyArguments,
   flags: [],
   run: (_invocation, context) => {
-    const names = step("failed to query projects", () => context.store().projects.names())
+    const names = withErrorPrefix("failed to query projects", () => context.store().projects.names())
     return lines(names.length === 0 ? ["No projects"] : names)
   },
 }
@@ -292,7 +296,7 @@ const status: Command = {
   flags: [{ name: "all", kind: "switch", about: `show more than ${READY_SHOWN} ready tasks` }, LABEL_FILTER],
   run: ({ flags }, context) => {
     const project = flags.text("project")
-    const overview = step("failed to query items", () => readOverview(context, project, flags.list("label")))
+    const overview = withErrorPrefix("failed to query items", () => readOverview(context, project, flags.list("label")))
     const describe = (item: LabelledItem): string => statusLine(item, project === "")
     const shown = flags.has("all") ? overview.ready : overview.ready.slice(0, READY_SHOWN)
     const more = overview.ready.length - shown.length

@@ -7,7 +7,7 @@ import {
   itemNotFound,
   lines,
   refuse,
-  step,
+  withErrorPrefix,
 } from "../command.ts"
 import { DRAFT_IN_EPIC, withDerivedStatus } from "../items.ts"
 import type { ItemRow } from "../store.ts"
@@ -56,7 +56,7 @@ const add: Command = {
     return context.store().write(() => {
       const { items, projects } = context.store()
       const [id, at] = [context.newId(isEpic ? "ep" : "ts"), context.timestamp()]
-      step("failed to ensure project", () => projects.ensure(project, at))
+      withErrorPrefix("failed to ensure project", () => projects.ensure(project, at))
       const row = {
         id,
         project,
@@ -70,7 +70,7 @@ const add: Command = {
         createdAt: at,
         updatedAt: at,
       }
-      step("failed to create item", () => items.insert(row))
+      withErrorPrefix("failed to create item", () => items.insert(row))
       if (parent !== "") setParent(context, id, parent)
       if (blocked !== "") addDependency(context, blocked, id)
       for (const name of flags.list("label")) addLabel(context, id, project, name)
@@ -88,10 +88,10 @@ const remove: Command = {
   run: ({ args: [id = ""] }, context) =>
     context.store().write(() => {
       const { items, dependencies, logs } = context.store()
-      if (step("failed to check item", () => items.find(id)) === undefined) throw itemNotFound(id)
-      step("failed to delete logs", () => logs.removeOf(id))
-      step("failed to delete dependencies", () => dependencies.removeOf(id))
-      step("failed to delete item", () => items.remove(id))
+      if (withErrorPrefix("failed to check item", () => items.find(id)) === undefined) throw itemNotFound(id)
+      withErrorPrefix("failed to delete logs", () => logs.removeOf(id))
+      withErrorPrefix("failed to delete dependencies", () => dependencies.removeOf(id))
+      withErrorPrefix("failed to delete item", () => items.remove(id))
       return lines([`Deleted ${id}`])
     }),
 }
@@ -104,7 +104,7 @@ const log: Command = {
   flags: [],
   run: ({ args: [id = "", ...words] }, context) =>
     context.store().write(() => {
-      step("failed to add log", () => context.store().logs.add(id, words.join(" ")))
+      withErrorPrefix("failed to add log", () => context.store().logs.add(id, words.join(" ")))
       return lines([`Logged to ${id}`])
     }),
 }
@@ -118,10 +118,12 @@ const append: Command = {
   run: ({ args: [id = "", ...words] }, context) =>
     context.store().write(() => {
       const { items } = context.store()
-      const item = step("failed to append description", () => items.find(id))
+      const item = withErrorPrefix("failed to append description", () => items.find(id))
       if (item === undefined) throw itemNotFound(id)
       const description = `${item.description}\n\n${words.join(" ")}`
-      step("failed to append description", () => items.update(id, { description, updatedAt: context.timestamp() }))
+      withErrorPrefix("failed to append description", () =>
+        items.update(id, { description, updatedAt: context.timestamp() }),
+      )
       return lines([`Appended to ${id}`])
     }),
 }
@@ -135,7 +137,7 @@ const desc: Command = {
   run: ({ args: [id = "", ...words] }, context) =>
     context.store().write(() => {
       const changes = { description: words.join(" "), updatedAt: context.timestamp() }
-      const found = step("failed to set description", () => context.store().items.update(id, changes))
+      const found = withErrorPrefix("failed to set description", () => context.store().items.update(id, changes))
       if (!found) throw itemNotFound(id)
       return lines([`Updated description for ${id}`])
     }),
@@ -156,7 +158,9 @@ const edit: Command = {
       const updatedAt = context.timestamp()
       if (flags.given("dod")) {
         const definitionOfDone = flags.text("dod") === "" ? null : flags.text("dod")
-        const found = step("failed to set definition of done", () => items.update(id, { definitionOfDone, updatedAt }))
+        const found = withErrorPrefix("failed to set definition of done", () =>
+          items.update(id, { definitionOfDone, updatedAt }),
+        )
         if (!found) throw itemNotFound(id)
         return lines([`${definitionOfDone === null ? "Cleared" : "Updated"} definition of done for ${id}`])
       }
@@ -164,13 +168,13 @@ const edit: Command = {
       if (title === "" && items.find(id) !== undefined) {
         throw refuse("the embedded ledger opens no editor: give --title or --dod, or use 'prog desc <id> <text>'")
       }
-      if (!step("failed to set title", () => items.update(id, { title, updatedAt }))) throw itemNotFound(id)
+      if (!withErrorPrefix("failed to set title", () => items.update(id, { title, updatedAt }))) throw itemNotFound(id)
       return lines([`Updated title for ${id}`])
     }),
 }
 
 const requireItem = (context: CommandContext, id: string): ItemRow => {
-  const item = step("failed to get item", () => context.store().items.find(id))
+  const item = withErrorPrefix("failed to get item", () => context.store().items.find(id))
   if (item === undefined) throw itemNotFound(id)
   return item
 }
@@ -183,7 +187,7 @@ const setStatus = (context: CommandContext, id: string, status: string): void =>
       "epic status is derived from children; only 'done' and 'canceled' can be set manually (to force-close)",
     )
   }
-  step("failed to update status", () => items.update(id, { status, updatedAt: context.timestamp() }))
+  withErrorPrefix("failed to update status", () => items.update(id, { status, updatedAt: context.timestamp() }))
 }
 
 const REFLECTION = `
@@ -234,7 +238,7 @@ const cancel: Command = {
       const reason = words.join(" ")
       setStatus(context, id, "canceled")
       if (words.length === 0) return lines([`Canceled ${id}`])
-      step("failed to add log", () => context.store().logs.add(id, `Canceled: ${reason}`))
+      withErrorPrefix("failed to add log", () => context.store().logs.add(id, `Canceled: ${reason}`))
       return lines([`Canceled ${id}: ${reason}`])
     }),
 }
