@@ -1,6 +1,26 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { CATALOGUE } from "../../support/faults/storm/catalogue.ts"
 import { type Ending, judge, type Observation } from "../../support/faults/storm/oracle.ts"
+import { drawPlan } from "../../support/faults/storm/plan.ts"
+import { findForeignAccesses } from "../../support/faults/storm/trace.ts"
+
+describe("a plan", () => {
+  const seeds = Array.from({ length: 200 }, (_, index) => index + 1)
+  const plans = seeds.map((seed) => drawPlan(seed, CATALOGUE))
+
+  test(promised("storm.B1", "is decided by its seed"), () => {
+    expect(seeds.map((seed) => drawPlan(seed, CATALOGUE))).toEqual(plans)
+    expect(new Set(plans.map((plan) => JSON.stringify({ ...plan, seed: 0 }))).size).toBe(plans.length)
+  })
+
+  test(promised("storm.B1", "of 200 seeds draws each fault on some run, one to four at once, on both ends"), () => {
+    const drawn = new Set(plans.flatMap(({ faults }) => faults.map(({ name }) => name)))
+    expect([...drawn].toSorted()).toEqual(CATALOGUE.map(({ name }) => name).toSorted())
+    expect(new Set(plans.map(({ faults }) => faults.length))).toEqual(new Set([1, 2, 3, 4]))
+    expect(new Set(plans.map(({ end }) => end))).toEqual(new Set(["oldest", "newest"]))
+  })
+})
 
 const SPECIFICATION = "Lines may end in CRLF."
 const SUMMARY = "Summary 1 of storm 7."
@@ -71,6 +91,11 @@ const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
   ["a hang of the clean run", { clean: [{ ...ended, durationMs: 150_010 }] }, /^hang: the clean run/],
   ["other output", turnWith({ stdout: "Finished.\nBaton says hello\n" }), /^output: run 1/],
   ["a lost record", ledgerWith({ logs: ledger.logs.slice(1) }), /^lost: the compaction/],
+  [
+    "a lost record of a killed run",
+    { ...turnWith({ exitCode: null, signal: "SIGKILL" }, true), ...ledgerWith({ logs: [] }) },
+    /^lost: the compaction/,
+  ],
   ["a doubled record", ledgerWith({ logs: [...ledger.logs, `Compaction 2: ${SUMMARY}`] }), /^doubled: the compaction/],
   ["a lost specification", ledgerWith({ description: "# Handoff after compaction 1" }), /^changed: the specification/],
   ["two handoffs", ledgerWith({ description: ledger.description.repeat(2) }), /^doubled: .* 2 handoffs/],
@@ -104,19 +129,16 @@ describe("the oracle", () => {
     expect(violations).toHaveLength(1)
     expect(violations[0]).toMatch(expected)
   })
+})
 
-  test(promised("storm.B3", "takes no notice of what OpenCode prints at its first start alone"), () => {
-    const reference = { ...ended, stderr: "sqlite-migration:done\nDatabase migration complete.\n> build\n" }
-    const turns = [{ ...seenTurn, reference, ending: { ...ended, stderr: "> build\n" } }]
-    expect(judge({ ...good, turns })).toEqual([])
-    expect(judge({ ...good, turns: [{ ...seenTurn, reference }] })).toHaveLength(1)
-  })
-
-  test(promised("storm.B3", "excuses what was being written at a kill, and what disk and ledger refused"), () => {
-    const lost = { ...good, ...ledgerWith({ logs: [] }) }
-    const killed = { ...lost, ...turnWith({ exitCode: null, signal: "SIGKILL" }, true) }
-    expect(judge(killed)).toEqual(["lost: the compaction is not in the ledger"])
-    expect(judge({ ...killed, owedLogs: [{ ...compaction, isCertain: false }] })).toEqual([])
-    expect(judge({ ...lost, mayLose: true })).toEqual([])
-  })
+test.each([
+  ['openat(AT_FDCWD</srv/storm/project>, "../sibling/a", O_RDONLY) = 5', "openat /srv/storm/sibling/a"],
+  ['openat(AT_FDCWD</srv/storm/project>, "link-out/a", O_RDONLY) = 5</srv/storm/b>', "openat /srv/storm/b"],
+  ['mkdir("/srv/storm/new", 0777) = 0', "mkdir /srv/storm/new"],
+  ['rename("/srv/storm/project/a", "/srv/storm/b") = 0', "rename /srv/storm/b"],
+  ['symlink("/usr/a", "/srv/storm/b") = 0', "symlink /srv/storm/b"],
+  ['newfstatat(7</srv/storm/outside>, "a", {st_mode=S_IFREG}, 0) = 0', "newfstatat /srv/storm/outside/a"],
+])(promised("storm.B3", "%s is an access outside"), (line, access) => {
+  const project = { directory: "/srv/storm/project", home: "/srv/storm/home" }
+  expect(findForeignAccesses([line, line], project)).toEqual([access])
 })
