@@ -1,6 +1,13 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { parseTask, parseTaskID } from "../../../.opencode/baton/task/parse.ts"
+import {
+  collectUserText,
+  extractBrief,
+  parseRole,
+  parseTask,
+  parseTaskID,
+  type Role,
+} from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 
@@ -8,33 +15,22 @@ const MEGABYTE = 1_048_576
 
 const NAMED: readonly (readonly [why: string, text: string, taskID: string])[] = [
   ["a prog task", "Task: ts-b54507", "ts-b54507"],
-  ["a prog epic in capitals", "Task: EP-82985B", "ep-82985b"],
-  ["mixed case", "Task: Ts-B5a5C7", "ts-b5a5c7"],
   ["the shortest form", "Task: ab-12cd", "ab-12cd"],
   ["the longest hex part", "Task: ts-0123456789ab", "ts-0123456789ab"],
-  ["a long prefix", "Task: project-1a2b", "project-1a2b"],
-  ["digits alone", "Task: proj-1234 log in with a key", "proj-1234"],
   ["hex letters alone after prog's prefix", "Task: ts-abcdef", "ts-abcdef"],
-  ["hex letters alone after prog's prefix, with a title", "Task: ep-facade rework it", "ep-facade"],
+  ["hex letters alone after prog's prefix, with a title", "Task: EP-facade rework it", "ep-facade"],
   ["hex letters alone after another prefix, on a line of its own", "Task: xy-abcd", "xy-abcd"],
   ["hex letters alone, closed by the quote of the shell", '"Do this.\nTask: xy-abcd"', "xy-abcd"],
   ["hex letters alone, with blanks behind", "Task: xy-abcd \t", "xy-abcd"],
   ["no blank", "Task:ts-b54507", "ts-b54507"],
   ["several blanks", "Task: \t ts-b54507", "ts-b54507"],
   ["a no-break space", "Task:\u00a0ts-b54507", "ts-b54507"],
-  ["a title behind", "Task: ts-b54507 fix the parser", "ts-b54507"],
-  ["a title after a dash", "Task: ts-b54507 - fix the parser", "ts-b54507"],
   ["a title after a colon", "Task: ts-b54507: fix the parser", "ts-b54507"],
-  ["a title in brackets", "Task: ts-b54507 (fix the parser)", "ts-b54507"],
   ["a dash and no word", "Task: ts-b54507- fix the parser", "ts-b54507"],
   ["a full stop", "Task: ts-b54507.", "ts-b54507"],
-  ["a comma", "Task: ts-b54507, then rest", "ts-b54507"],
   ["a backslash-n that no shell interpreted", "Task: ts-b54507\\nFix it", "ts-b54507"],
   ["a fence", "# Worker\n\n```\nTask: ts-b54507\n```\n", "ts-b54507"],
   ["a fence that never ends", "```\nTask: ts-b54507", "ts-b54507"],
-  ["CRLF", "# Worker\r\n\r\nTask: ts-b54507\r\nFix it\r\n", "ts-b54507"],
-  ["CR alone", "Hello\rTask: ts-b54507\rFix it", "ts-b54507"],
-  ["the quotes of opencode run", '"Task: ts-b54507"', "ts-b54507"],
   ["the quotes of opencode run around several lines", '"# Worker\n\nTask: ts-b54507\nSay \\"hi\\""', "ts-b54507"],
   ["the quotes of opencode run and stdin", '"Please do"\nTask: ts-b54507\n', "ts-b54507"],
   ["a byte order mark", "\uFEFFTask: ts-b54507", "ts-b54507"],
@@ -49,36 +45,22 @@ const UNNAMED: readonly (readonly [why: string, text: string])[] = [
   ["nothing", ""],
   ["words made of hex letters", "Task: re-added tests"],
   ["words made of hex letters, with a full stop", "Task: re-added."],
-  ["more such words", "Task: de-faced pages"],
   ["more such words in capitals", "Task: CO-DECADE plan"],
   ["such words with a colon", "Task: be-dead: no"],
   ["a 13th hex digit", "Task: ts-0123456789abc"],
   ["three hex digits", "Task: ts-123"],
   ["one letter", "Task: t-b54507"],
   ["no prefix", "Task: b54507"],
-  ["a letter that is no hex digit", "Task: ts-b5450g"],
-  ["more word characters", "Task: ts-b54507_old"],
-  ["more word characters of another script", "Task: ts-b54507é"],
   ["a combining mark", "Task: ts-b54507\u0301"],
-  ["a dash and a word", "Task: ts-abcd-more"],
-  ["another number behind", "Task: cve-2024-12345"],
-  ["a file name", "Task: ts-b54507.md"],
-  ["a path", "Task: ts-b54507/notes"],
   ["look-alike letters", "Task: t\u017f-b54507"],
   ["full-width digits", "Task: ts-１２３４"],
   ["a placeholder", "Task: {{task_id}}"],
   ["an id on the next line", "Task:\nts-b54507"],
-  ["prose", "Please look at Task: ts-b54507"],
   ["prose without a label", "ts-b54507 is the one"],
-  ["a markdown quote", "> Task: ts-b54507"],
-  ["a nested quote", "> > Task: ts-b54507"],
   ["a fence inside a quote", "> ```\n> Task: ts-b54507\n> ```"],
   ["a quotation on a later line", 'He said:\n"Task: ts-b54507"'],
   ["a quotation that the shell's quotes enclose", '"\\"Task: ts-b54507\\" is his"'],
-  ["an indent", "They got:\n  Task: ts-b54507"],
   ["a code block", "They got:\n\n    Task: ts-b54507"],
-  ["a tab", "\tTask: ts-b54507"],
-  ["a list", "- Task: ts-b54507"],
   ["a comment", "<!-- Task: ts-b54507 -->"],
   ["front matter", "---\ntask: ts-b54507\n---"],
   ["another label", "Subtask: ts-b54507"],
@@ -186,4 +168,111 @@ const LONG: readonly (readonly [string, string])[] = [
 test.each(LONG)(promised("task.B1", "reads a megabyte of %s in one pass"), (_what, text) => {
   expect(parseTask(text)).toBeUndefined()
   expect(parseTask(`${text}\n# Worker\nTask: ts-b54507`)?.taskID).toBe("ts-b54507")
+})
+
+const HEADINGS: readonly (readonly [why: string, text: string, role: Role | undefined])[] = [
+  ["the heading", "# Planner\n\nTask: ts-b54507", "planner"],
+  ["the other heading", "# Worker\n\nTask: ts-b54507", "worker"],
+  ["a heading below the task", "Task: ts-b54507\n\n# Planner\n", "planner"],
+  ["the quotes of opencode run", '"# Planner\n\nTask: ts-b54507"', "planner"],
+  ["the quotes of opencode run around the heading alone", '"# Planner"\nTask: ts-b54507', "planner"],
+  ["a byte order mark", "\uFEFF# Planner\nTask: ts-b54507", "planner"],
+  ["CRLF", "# Planner\r\n\r\nTask: ts-b54507\r\n", "planner"],
+  ["the word agent", "# Planner Agent\n", "planner"],
+  ["a closed heading", "# Planner #\n", "planner"],
+  ["the first of two headings", "# Planner\n\n# Worker\n", "planner"],
+  ["the first of two headings, the other way round", "# Worker\n\n# Planner\n", "worker"],
+  ["a heading after a longer fence", "````\n```\n# Worker\n````\n# Planner", "planner"],
+  ["a heading after code in a line", "```x``` is code\n# Planner", "planner"],
+  ["no heading", "Task: ts-b54507", undefined],
+  ["a second-level heading", "## Planner\n", undefined],
+  ["no blank after the mark", "#Planner\n", undefined],
+  ["another case", "# planner\n", undefined],
+  ["the title of a document", "# Planner for the release\n", undefined],
+  ["a longer word", "# Planners\n", undefined],
+  ["a heading within a line", "see # Planner\n", undefined],
+  ["a quoted heading", "> # Planner\n", undefined],
+  ["an indented heading", "  # Planner\n", undefined],
+  ["a heading fenced by tildes", "~~~md\n# Planner\n~~~\n", undefined],
+  ["a fence with an info string does not close", "```\n```js\n# Planner\n", undefined],
+  ["a shorter fence does not close", "````\n```\n# Planner\n", undefined],
+  ["another fence does not close", "~~~\n```\n# Planner\n", undefined],
+]
+
+describe("the role heading", () => {
+  test.each(HEADINGS)(promised("task.B1", "reads the role from %s"), (_why, text, role) => {
+    expect(parseRole(text)).toBe(role)
+  })
+
+  test(promised("task.B1", "gives task and role together, and no role without a task"), () => {
+    const planner = { taskID: "ep-82985b", role: "planner", hasRoleHeading: true }
+    expect(parseTask("# Planner\n\n```\nTask: EP-82985B\n```")).toEqual(planner)
+    expect(parseTask("Task: ts-b54507")).toEqual({ taskID: "ts-b54507", role: "worker", hasRoleHeading: false })
+    expect(parseTask("# Planner\n")).toBeUndefined()
+  })
+
+  test(promised("task.B1", "ignores a heading in a fence of any length and mark"), () => {
+    const fence = fc
+      .tuple(fc.constantFrom("`", "~"), fc.integer({ min: 3, max: 9 }))
+      .map(([mark, length]) => mark.repeat(length))
+    fc.assert(
+      fc.property(fence, (mark) => {
+        expect(parseRole(`${mark}\n# Planner\n${mark}\n`)).toBeUndefined()
+        expect(parseRole(`${mark}\n${mark}\n# Planner`)).toBe("planner")
+      }),
+    )
+  })
+})
+
+describe("the user's text", () => {
+  test(promised("task.B1", "is every text part that a person wrote, each from the start of a line"), () => {
+    const text = collectUserText([
+      { type: "text", text: "Look here" },
+      { type: "file" },
+      { type: "text", text: "Task: ts-b54507" },
+    ])
+    expect(text).toBe("Look here\nTask: ts-b54507")
+  })
+
+  test(promised("task.B1", "leaves out synthetic, ignored and other parts"), () => {
+    const parts = [
+      { type: "text", text: "Task: ts-aaaa11", synthetic: true },
+      { type: "text", text: "Task: ts-bbbb22", ignored: true },
+      { type: "reasoning", text: "Task: ts-cccc33" },
+      { type: "tool", text: "Task: ts-dddd44" },
+      { type: "text" },
+    ]
+    expect(parseTask(collectUserText(parts))).toBeUndefined()
+    expect(collectUserText([])).toBe("")
+  })
+})
+
+const ROLE_PROMPT = '# Worker\n\n```\nTask: ts-b54507\n```\n\nSay "hi".\n\n<!-- baton:brief -->'
+
+/** The form in which OpenCode 1.2.15 and 1.18.33 send an argument that contains a blank. */
+const inRunQuotes = (argument: string): string => `"${argument.replaceAll('"', '\\"')}"`
+
+describe("the user's brief", () => {
+  test.each([
+    ["what follows the role prompt", `${ROLE_PROMPT}\n\nMake it fast.\n\nAnd small.\n`, "Make it fast.\n\nAnd small."],
+    ["what precedes it", `Make it fast.\n${ROLE_PROMPT}\n`, "Make it fast."],
+    ["both", `Make it fast.\n${ROLE_PROMPT}\nAnd small.`, "Make it fast.\n\nAnd small."],
+    ["nothing for the bare role prompt", `${ROLE_PROMPT}\n`, ""],
+    ["nothing for the role prompt in the quotes of opencode run", inRunQuotes(ROLE_PROMPT), ""],
+    ["what the user typed inside these quotes", inRunQuotes(`${ROLE_PROMPT}\nSay "hi".`), 'Say "hi".'],
+    ["what the user typed in these quotes, without a role prompt", `${inRunQuotes('Say "hi".')}\n`, 'Say "hi".'],
+    ["what comes on stdin behind the role prompt in these quotes", `${inRunQuotes(ROLE_PROMPT)}\nBe fast.`, "Be fast."],
+    ["what stands in these quotes before a role prompt on stdin", `"Make it fast."\n${ROLE_PROMPT}`, '"Make it fast."'],
+    ["a text that begins and ends with quotations, verbatim", '"a" is not "b"', '"a" is not "b"'],
+    ["the same with CRLF", `${ROLE_PROMPT}\n\nMake it fast.`.replaceAll("\n", "\r\n"), "Make it fast."],
+    [
+      "a text without a role prompt, verbatim",
+      "  Task: ts-b54507\r\nMake it fast. ",
+      "  Task: ts-b54507\r\nMake it fast. ",
+    ],
+    ["a role prompt that has no end, verbatim", "# Worker\nTask: ts-b54507\n", "# Worker\nTask: ts-b54507\n"],
+    ["an end that has no role prompt, verbatim", "x\n<!-- baton:brief -->\ny", "x\n<!-- baton:brief -->\ny"],
+  ])(promised("compaction.C4", "is %s"), (_what, text, brief) => {
+    expect(extractBrief(text)).toBe(brief)
+  })
 })

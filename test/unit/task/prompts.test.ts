@@ -1,10 +1,19 @@
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { createPromptFiles, PROMPT_LIMIT_BYTES, type PromptName } from "../../../.opencode/baton/task/prompts.ts"
+import fc from "fast-check"
+import { beforeEach, describe, expect, test } from "vitest"
+import { ROLES } from "../../../.opencode/baton/task/parse.ts"
+import {
+  builtInProtocol,
+  createPromptFiles,
+  extractProtocol,
+  fillTaskID,
+  PROMPT_LIMIT_BYTES,
+  type PromptName,
+} from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 const COMMENT = "<!-- baton:handoff -->"
 const OWN = "Dear {{customer}},\nour offer is below.\n"
@@ -16,15 +25,17 @@ let path: string
 let second: string
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "baton-prompts-"))
+  root = temporaryFolder()
   for (const folder of ["prompts", ".opencode/prompts"]) mkdirSync(join(root, folder), { recursive: true })
   path = join(root, PATH)
   second = join(root, SECOND_PATH)
 })
 
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true })
-})
+/** Puts a file in the way of the folder of prompts. */
+const blockFolder = (): void => {
+  rmSync(join(root, "prompts"), { recursive: true })
+  writeFileSync(join(root, "prompts"), "x")
+}
 
 const read = () => createPromptFiles({ root }).read("handoff")
 const text = (text: string, path = PATH) => ({ kind: "text", path, text })
@@ -128,8 +139,7 @@ describe("a prompt is looked for in prompts/, then in .opencode/prompts/", () =>
     writeFileSync(second, `${COMMENT}\nsecond`)
     emptyFile()
     expect(read()).toEqual(text("second", SECOND_PATH))
-    rmSync(join(root, "prompts"), { recursive: true })
-    writeFileSync(join(root, "prompts"), "x")
+    blockFolder()
     expect(read()).toEqual(text("second", SECOND_PATH))
   })
 
@@ -163,6 +173,7 @@ const UNUSABLE: readonly (readonly [what: string, make: () => void, reason: stri
   ["is binary", () => writeFileSync(path, Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff, 0xfe])), "it is not UTF-8 text"],
   ["is UTF-16", () => writeFileSync(path, "\uFEFFhello", "utf16le"), "it is not UTF-8 text"],
   ["is Latin-1", () => writeFileSync(path, "\u00e9t\u00e9", "latin1"), "it is not UTF-8 text"],
+  ["lies in a file called prompts", blockFolder, "it cannot be read: ENOTDIR"],
   ["holds NUL bytes", () => writeFileSync(path, "a\0b"), "it holds NUL bytes, so it is not text"],
 ]
 
@@ -174,8 +185,57 @@ test.each(UNUSABLE)(
   },
 )
 
-test(promised("compaction.C2", "is refused when the folder of prompts is a file"), async () => {
-  rmSync(join(root, "prompts"), { recursive: true })
-  writeFileSync(join(root, "prompts"), "x")
-  expect(read()).toEqual({ kind: "unusable", path: PATH, reason: "it cannot be read: ENOTDIR" })
+const OPEN = "<!-- baton:protocol -->"
+const CLOSE = "<!-- /baton:protocol -->"
+const extract = (...lines: string[]) => extractProtocol(lines.join("\n"), { taskID: "ts-b54507" })
+
+describe("the protocol section", () => {
+  test(promised("compaction.C4", "is what stands between the markers, trimmed, with the task's id filled in"), () => {
+    expect(extract("# Worker", OPEN, "", "log {{task_id}}", "", "twice: {{ task_id }}", "", CLOSE, "rest")).toBe(
+      "log ts-b54507\n\ntwice: ts-b54507",
+    )
+  })
+
+  test.each([
+    ["both are missing", ["text"]],
+    ["the opening one is missing", ["text", CLOSE]],
+    ["the closing one is missing", [OPEN, "text"]],
+    ["they stand in the wrong order", [CLOSE, "text", OPEN]],
+    ["nothing stands between them", [OPEN, "  ", "", CLOSE]],
+    ["they stand within a sentence", [`see ${OPEN} and`, "text", `see ${CLOSE}`]],
+    ["they stand in code spans", [`\`${OPEN}\``, "text", `\`${CLOSE}\``]],
+  ])(promised("compaction.C4", "is not there when %s"), (_why, lines) => {
+    expect(extract(...lines)).toBeUndefined()
+  })
+
+  test(promised("compaction.C4", "begins at the last opening marker before the first closing one"), () => {
+    expect(extract(OPEN, "lost", OPEN, "kept", CLOSE, OPEN, "second", CLOSE)).toBe("kept")
+  })
+
+  test(promised("compaction.C4", "accepts CRLF and markers with other blanks"), () => {
+    const markdown = "x\r\n  <!--baton:protocol-->\r\na\r\nb\r\n<!--  /baton:protocol  -->  \r\n"
+    expect(extractProtocol(markdown, { taskID: "ts-b54507" })).toBe("a\nb")
+  })
+
+  test(promised("compaction.C4", "comes back from any document that holds it"), () => {
+    const line = fc.string({ unit: "grapheme" }).map((text) => `.${text.replace(/[\r\n{}]/g, " ")}.`)
+    const lines = fc.array(line, { minLength: 1, maxLength: 5 })
+    fc.assert(
+      fc.property(lines, lines, lines, (before, section, after) => {
+        expect(extract(...before, OPEN, ...section, CLOSE, ...after)).toBe(section.join("\n"))
+      }),
+    )
+  })
+
+  test(promised("compaction.C4", "takes the id as it is, not as a replacement pattern"), () => {
+    expect(fillTaskID("a {{task_id}} b {{other}}", "$& $1 $$")).toBe("a $& $1 $$ b {{other}}")
+  })
+})
+
+test.each(ROLES)(promised("compaction.C4", "has a short built-in text for a %s whose prompt has none"), (role) => {
+  const text = builtInProtocol(role, { taskID: "ts-b54507" })
+  expect(text).toContain('prog log ts-b54507 "Blocked:')
+  expect(text).toMatch(/States: orient.*\n.*Checkpoint[\s\S]*Stuck[\s\S]*After a compaction/)
+  expect(text).not.toContain("{{")
+  expect(text.length).toBeLessThan(700)
 })

@@ -1,79 +1,77 @@
 import { describe, expect, test } from "vitest"
-import type { MessagePage, Result, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
-import type { JsonStore } from "../../../.opencode/baton/host/state.ts"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import type { Result, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
-import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
 import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const NOW = new Date("2026-01-01T00:00:00.000Z")
 
-const createMemoryStore = (): Pick<JsonStore<SessionTask>, "read" | "write" | "remove"> & {
-  values: Map<string, SessionTask>
-} => {
+const createMemoryStore = () => {
   const values = new Map<string, SessionTask>()
   return {
     values,
-    read: async (sessionID) => values.get(sessionID),
-    write: async (sessionID, value) => {
-      values.set(sessionID, value)
-      return true
-    },
-    remove: async (sessionID) => {
-      values.delete(sessionID)
-    },
+    read: async (sessionID: string) => values.get(sessionID),
+    write: async (sessionID: string, value: SessionTask) => Boolean(values.set(sessionID, value)),
+    remove: async (sessionID: string) => void values.delete(sessionID),
   }
 }
 
 const said = (text: string, extra: { synthetic?: boolean } = {}) => userMessage([textPart(text, extra)])
 
-/** A session's history behind cursors, as the server pages it; counts the messages read. */
-const createHistory = (history: Record<string, StoredMessage[]>, parents: Record<string, string> = {}) => {
-  const read = { calls: 0, messages: 0 }
-  return {
-    read,
-    messages: async (sessionID: string, limit: number, cursor?: string): Promise<Result<MessagePage>> => {
-      const all = history[sessionID] ?? []
-      const end = cursor === undefined ? all.length : Number(cursor)
-      const start = Math.max(0, end - limit)
-      read.calls++
-      read.messages += end - start
-      const messages = all.slice(start, end)
-      return { kind: "ok", value: start > 0 ? { messages, older: String(start) } : { messages } }
-    },
-    parent: async (sessionID: string): Promise<Result<string | undefined>> => ({
-      kind: "ok",
-      value: parents[sessionID],
-    }),
-  }
+/** A session whose task is named so many messages back. */
+const namedLongAgo = (length: number) => ({
+  ses_1: [said("Task: ts-b54507"), ...Array.from({ length }, () => assistantMessage("x"))],
+})
+
+/** An answer of OpenCode's that fails the first time. */
+const busyOnce = <Args extends unknown[], T>(answer: (...args: Args) => Promise<Result<T>>) => {
+  let failures = 1
+  return async (...args: Args): Promise<Result<T>> =>
+    failures-- > 0 ? { kind: "failed", reason: "busy" } : await answer(...args)
 }
 
-const setUp = (options: { history?: Record<string, StoredMessage[]>; parents?: Record<string, string> } = {}) => {
-  const store = createMemoryStore()
-  const sessions = createHistory(options.history ?? {}, options.parents)
+type Options = {
+  history?: Record<string, StoredMessage[]>
+  parents?: Record<string, string>
+  cursors?: boolean
+  now?: () => Date
+  /** Other answers of OpenCode's. */
+  change?: (sessions: Sessions) => Partial<Sessions>
+  store?: ReturnType<typeof createMemoryStore>
+}
+
+const setUp = (options: Options = {}) => {
+  const { history = {}, parents = {}, cursors = true, now = () => NOW, store = createMemoryStore() } = options
+  const stored = new Map<string, FakeSession>()
+  for (const [id, messages] of Object.entries(history)) stored.set(id, { messages })
+  for (const [id, parentID] of Object.entries(parents)) stored.set(id, { info: { parentID } })
+  const sessions = createFakeSessions(stored, { cursors })
+  const answers = { ...sessions, ...options.change?.(sessions) }
   const log = createRecordedLog()
-  const create = () => createTaskRegistry({ store, sessions, log, now: () => NOW })
-  return { store, sessions, entries: log.lines, create, tasks: create() }
+  const create = () => createTaskRegistry({ store, sessions: answers, log, now, searchDeadlineMs: 1_000 })
+  return { store, calls: sessions.calls, entries: log.lines, create, tasks: create() }
 }
 
 describe("the task registry", () => {
   test(
     promised("task.B2", "a Task line in a user's message binds the session at once, without reading any message"),
     async () => {
-      const { tasks, store, sessions } = setUp()
+      const { tasks, store, calls } = setUp()
       await tasks.userMessage("ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
       expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
       expect(store.values.get("ses_1")?.boundAt).toBe(NOW.toISOString())
-      expect(sessions.read.calls).toBe(0)
+      expect(calls).toEqual([])
     },
   )
 
   test(promised("task.B2", "a restart knows the task from disk"), async () => {
-    const { tasks, create, sessions } = setUp()
+    const { tasks, create, calls } = setUp()
     await tasks.userMessage("ses_1", "Task: ts-b54507")
     expect(await create().find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-    expect(sessions.read.calls).toBe(0)
+    expect(calls).toEqual([])
   })
 
   test(promised("task.B2", "the same task named again after a restart keeps the first brief"), async () => {
@@ -89,105 +87,59 @@ describe("the task registry", () => {
     async () => {
       const filler = (length: number) => Array.from({ length }, (_, at) => assistantMessage(`step ${at}`))
       for (const length of [9, 9_999]) {
-        const { tasks, sessions } = setUp({ history: { ses_1: [...filler(length), said("Task: ts-b54507")] } })
+        const { tasks, calls } = setUp({ history: { ses_1: [...filler(length), said("Task: ts-b54507")] } })
         expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
-        expect(sessions.read.calls).toBe(1)
-        expect(sessions.read.messages).toBeLessThanOrEqual(50)
+        expect(calls).toEqual([{ limit: 50 }])
       }
     },
   )
 
   test(
-    promised("task.B2", "the search ends at its deadline, in pages, and never reads the whole history in one"),
+    promised("task.B2", "the search ends at its deadline, in pages, and a later one may find the task"),
     async () => {
-      const history = {
-        ses_1: [said("Task: ts-b54507"), ...Array.from({ length: 9_999 }, () => assistantMessage("x"))],
-      }
-      const sessions = createHistory(history)
+      let isSlow = true
       let clock = 0
-      const tasks = createTaskRegistry({
-        store: createMemoryStore(),
-        sessions,
-        log: createRecordedLog(),
-        now: () => {
-          clock += 100
-          return new Date(clock)
-        },
-        searchDeadlineMs: 1_000,
-      })
+      const now = () => {
+        clock += isSlow ? 100 : 0
+        return new Date(clock)
+      }
+      const { tasks, calls } = setUp({ history: namedLongAgo(9_999), now })
       expect(await tasks.find("ses_1")).toBeUndefined()
-      expect(sessions.read.messages).toBeLessThan(1_000)
+      expect(calls.reduce((sum, { limit }) => sum + limit, 0)).toBeLessThan(1_000)
+      isSlow = false
+      expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
     },
   )
 
-  test(promised("task.B2", "a search that ran out of time takes no session for one without a task"), async () => {
-    const history = { ses_1: [said("Task: ts-b54507"), ...Array.from({ length: 999 }, () => assistantMessage("x"))] }
-    let isSlow = true
-    let clock = 0
-    const now = () => {
-      clock += isSlow ? 100 : 0
-      return new Date(clock)
-    }
-    const sessions = createHistory(history)
-    const log = createRecordedLog()
-    const tasks = createTaskRegistry({ store: createMemoryStore(), sessions, log, now, searchDeadlineMs: 1_000 })
-    expect(await tasks.find("ses_1")).toBeUndefined()
-    isSlow = false
-    expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-  })
-
   test(promised("task.B2", "without cursors (1.2.15) a task is found however far back it is named"), async () => {
-    const messages = [said("Task: ts-b54507"), ...Array.from({ length: 999 }, () => assistantMessage("x"))]
-    const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors: false })
-    const tasks = createTaskRegistry({ store: createMemoryStore(), sessions, log: createRecordedLog(), now: () => NOW })
+    const { tasks } = setUp({ history: namedLongAgo(999), cursors: false })
     expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
   })
 
   test(promised("task.B2", "a history that cannot be read now is read when the task is asked for again"), async () => {
-    const { store, sessions } = setUp({ history: { ses_1: [said("Task: ts-b54507")] } })
-    let failures = 1
-    const flaky: typeof sessions = {
-      ...sessions,
-      messages: async (...args) =>
-        failures-- > 0 ? { kind: "failed", reason: "busy" } : await sessions.messages(...args),
-    }
-    const tasks = createTaskRegistry({ store, sessions: flaky, log: createRecordedLog(), now: () => NOW })
+    const change = ({ messages }: Sessions) => ({ messages: busyOnce(messages) })
+    const { tasks } = setUp({ history: namedLongAgo(0), change })
     expect(await tasks.find("ses_1")).toBeUndefined()
     expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
   })
 
   test(promised("task.B3", "a parent that cannot be told now is asked for again"), async () => {
-    const { store, sessions } = setUp({ history: { ses_parent: [said("Task: ts-b54507")] } })
-    let failures = 1
-    const flaky: typeof sessions = {
-      ...sessions,
-      parent: async (sessionID) =>
-        failures-- > 0
-          ? { kind: "failed", reason: "busy" }
-          : { kind: "ok", value: sessionID === "ses_child" ? "ses_parent" : undefined },
-    }
-    const tasks = createTaskRegistry({ store, sessions: flaky, log: createRecordedLog(), now: () => NOW })
+    const change = ({ parent }: Sessions) => ({ parent: busyOnce(parent) })
+    const history = { ses_parent: [said("Task: ts-b54507")] }
+    const { tasks } = setUp({ history, parents: { ses_child: "ses_parent" }, change })
     expect(await tasks.find("ses_child")).toBeUndefined()
     expect(await tasks.find("ses_child")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
   })
 
   test(promised("task.B3", "a task named while the history is searched counts, in memory and on disk"), async () => {
-    const { store, sessions } = setUp({ history: { ses_1: [said("Task: ts-0000a1")] } })
-    let answer = () => {}
-    const asked = new Promise<void>((resolve) => {
-      answer = resolve
+    const asked = createDeferred<void>()
+    const change = ({ messages }: Sessions): Partial<Sessions> => ({
+      messages: (...args) => asked.promise.then(() => messages(...args)),
     })
-    const slow: typeof sessions = {
-      ...sessions,
-      messages: async (...args) => {
-        await asked
-        return sessions.messages(...args)
-      },
-    }
-    const tasks = createTaskRegistry({ store, sessions: slow, log: createRecordedLog(), now: () => NOW })
+    const { tasks, store } = setUp({ history: { ses_1: [said("Task: ts-0000a1")] }, change })
     await tasks.userMessage("ses_1", "go on")
     await tasks.userMessage("ses_1", "Task: ts-b54507")
-    answer()
+    asked.resolve()
     expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
     await new Promise((resolve) => setImmediate(resolve))
     expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
@@ -195,21 +147,14 @@ describe("the task registry", () => {
   })
 
   test(promised("task.B3", "of two bindings at once the later one ends up on disk"), async () => {
-    const { store } = setUp()
+    const store = createMemoryStore()
     const writes: (() => void)[] = []
-    const slow: Pick<JsonStore<SessionTask>, "read" | "write" | "remove"> = {
+    const slow = {
       ...store,
-      write: (sessionID, value) =>
-        new Promise((resolve) => {
-          writes.push(() => resolve(store.write(sessionID, value)))
-        }),
+      write: (sessionID: string, value: SessionTask) =>
+        new Promise<boolean>((resolve) => writes.push(() => resolve(store.write(sessionID, value)))),
     }
-    const tasks = createTaskRegistry({
-      store: slow,
-      sessions: createHistory({}),
-      log: createRecordedLog(),
-      now: () => NOW,
-    })
+    const { tasks } = setUp({ store: slow })
     const both = Promise.all([
       tasks.userMessage("ses_1", "Task: ts-0000a1"),
       tasks.userMessage("ses_1", "Task: ts-b54507"),
@@ -221,14 +166,6 @@ describe("the task registry", () => {
     }
     await both
     expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
-  })
-
-  test(promised("task.B3", "a session deleted while its task is looked for stays forgotten"), async () => {
-    const { tasks, store } = setUp({ history: { ses_1: [said("Task: ts-b54507")] } })
-    const found = tasks.find("ses_1")
-    await tasks.forget("ses_1")
-    await found
-    expect(store.values.size).toBe(0)
   })
 
   test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
@@ -255,6 +192,7 @@ describe("the task registry", () => {
     const { tasks } = setUp({ parents: { ses_c: "ses_b", ses_b: "ses_a", ses_x: "ses_y", ses_y: "ses_x" } })
     await tasks.userMessage("ses_a", "Task: ts-b54507")
     expect(await tasks.find("ses_c")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
+    expect(await tasks.find("ses_x")).toBeUndefined()
     expect(await setUp({ parents: { ses_x: "ses_x" } }).tasks.find("ses_x")).toBeUndefined()
   })
 
@@ -278,16 +216,11 @@ describe("the task registry", () => {
   })
 
   test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {
-    const { sessions, store } = setUp()
-    let answer: (page: Result<MessagePage>) => void = () => {}
-    const page = new Promise<Result<MessagePage>>((resolve) => {
-      answer = resolve
-    })
-    const slow = { ...sessions, messages: () => page }
-    const tasks = createTaskRegistry({ store, sessions: slow, log: createRecordedLog(), now: () => NOW })
+    const page = createDeferred<Result<{ messages: StoredMessage[] }>>()
+    const { tasks, store } = setUp({ change: () => ({ messages: () => page.promise }) })
     const found = tasks.find("ses_1")
     const forgotten = tasks.forget("ses_1")
-    answer({ kind: "ok", value: { messages: [said("Task: ts-b54507")] } })
+    page.resolve({ kind: "ok", value: { messages: [said("Task: ts-b54507")] } })
     await Promise.all([found, forgotten])
     expect(tasks.cached("ses_1")).toBeUndefined()
     expect(store.values.size).toBe(0)
