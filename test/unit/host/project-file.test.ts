@@ -33,153 +33,94 @@ const write = (root: string, path: string, content: string | Uint8Array = "a\nb\
   writeFileSync(join(root, path), content)
   return join(root, path)
 }
-/** A project folder with a file outside of it. */
-const project = (): { root: string; base: string; outside: string } => {
+
+/** @returns the link's name, relative to the root */
+const link = (root: string, target: string, name = "a.ts"): string => {
+  symlinkSync(target, join(root, name))
+  return name
+}
+
+const makePipe = (path: string): string => {
+  execFileSync("mkfifo", [path])
+  return path
+}
+
+const grow = (path: string): string => {
+  truncateSync(path, 5 * 1024 ** 3)
+  return path
+}
+
+/** A project folder with a file `../outside.ts`. */
+const project = () => {
   const folder = temporaryFolder()
   const root = join(folder, "project")
   mkdirSync(root)
-  return { root, base: root, outside: write(folder, "outside.ts", "outside") }
+  const read = (path: string, base = "") => readProjectFile({ root, base: join(root, base) }, path)
+  return { root, read, outside: write(folder, "outside.ts", "outside") }
 }
 
 const NOBODY = 65_534
 
 describe("a file of the project", () => {
-  test(
-    promised("handoff.C3", "is read, whether named from the base, from the root or through a link inside"),
-    async () => {
-      const { root } = project()
+  test.each(["a.ts", "./a.ts", "../src/a.ts", "../link.ts", "../folder/a.ts", "../../project/src/a.ts"])(
+    promised("handoff.C3", "is read, whether named from the base, from the root or through a link inside: %s"),
+    async (path) => {
+      const { root, read } = project()
       const realPath = write(root, "src/a.ts")
-      symlinkSync("src/a.ts", join(root, "link.ts"))
-      symlinkSync("src", join(root, "folder"))
+      link(root, "src/a.ts", "link.ts")
+      link(root, "src", "folder")
       const expected = { kind: "file", path: "a.ts", realPath, text: "a\nb\n", encoding: "UTF-8" }
-      for (const path of [
-        "a.ts",
-        "./a.ts",
-        "../src/a.ts",
-        realPath,
-        "../link.ts",
-        "../folder/a.ts",
-        "../../project/src/a.ts",
-      ])
-        expect(await readProjectFile({ root, base: join(root, "src") }, path)).toEqual(expected)
+      expect(await read(path, "src")).toEqual(expected)
     },
   )
 
   test(promised("handoff.C3", "is named from the base, with `/`"), async () => {
-    const { root } = project()
+    const { root, read } = project()
     mkdirSync(join(root, "docs"))
-    write(root, "src/a.ts")
-    const read = (base: string) => readProjectFile({ root, base: join(root, base) }, join(root, "src/a.ts"))
-    expect(await read("")).toMatchObject({ path: "src/a.ts" })
-    expect(await read("docs")).toMatchObject({ path: "../src/a.ts" })
+    const path = write(root, "src/a.ts")
+    expect(await read(path)).toMatchObject({ path: "src/a.ts" })
+    expect(await read(path, "docs")).toMatchObject({ path: "../src/a.ts" })
   })
 
-  test.each([
-    "a\nb.ts",
-    " a ",
-    'quo"te',
-    "back\\slash.ts",
-    "..a.ts",
-    "...",
-    "日本.ts",
-    "a`b`.ts",
-    "-rf",
-    "a.environment.ts",
-  ])(promised(["handoff.C3", "handoff.E2"], "may be called %j"), async (name) => {
-    const { root, base } = project()
-    write(root, name)
-    expect(await readProjectFile({ root, base }, name)).toMatchObject({ kind: "file", path: name })
-  })
+  test.each(["a\nb.ts", " a ", 'quo"te', "back\\slash.ts", "..a.ts", "...", "日本.ts", "a.environment.ts"])(
+    promised(["handoff.C3", "handoff.E2"], "may be called %j"),
+    async (name) => {
+      const { root, read } = project()
+      write(root, name)
+      expect(await read(name)).toMatchObject({ kind: "file", path: name })
+    },
+  )
 
-  test(promised("handoff.C3", "may be empty, or as large as the limit"), async () => {
-    const { root, base } = project()
-    write(root, "empty.ts", "")
-    write(root, "limit.ts", "x".repeat(MAX_FILE_BYTES))
-    expect(await readProjectFile({ root, base }, "empty.ts")).toMatchObject({ kind: "file", text: "" })
-    expect(await readProjectFile({ root, base }, "limit.ts")).toMatchObject({ text: "x".repeat(MAX_FILE_BYTES) })
-  })
+  test.each(["", "x".repeat(MAX_FILE_BYTES)])(
+    promised("handoff.C3", "may be empty, or as large as the limit"),
+    async (text) => {
+      const { root, read } = project()
+      write(root, "a.ts", text)
+      expect(await read("a.ts")).toMatchObject({ kind: "file", text })
+    },
+  )
 })
 
-const REFUSED: readonly (readonly [
-  what: string,
-  reason: string,
-  prepare: (root: string, outside: string) => string,
-])[] = [
-  ["that is missing", "there is no such file", () => "a.ts"],
-  ["in a folder that is a file", "there is no such file", (root) => `${write(root, "a.ts")}/b.ts`],
-  ["behind `..`", "it lies outside the project", () => "../outside.ts"],
-  ["at an absolute path elsewhere", "it lies outside the project", (_root, outside) => outside],
-  [
-    "behind a link out",
-    "it lies outside the project",
-    (root, outside) => {
-      symlinkSync(outside, join(root, "a.ts"))
-      return "a.ts"
-    },
-  ],
-  [
-    "in a folder that is a link out",
-    "it lies outside the project",
-    (root, outside) => {
-      symlinkSync(dirname(outside), join(root, "folder"))
-      return "folder/outside.ts"
-    },
-  ],
-  [
-    "in a folder whose name begins as the project's",
-    "it lies outside the project",
-    (root) => write(`${root}-2`, "a.ts"),
-  ],
-  [
-    "behind a link to a device",
-    "it lies outside the project",
-    (root) => {
-      symlinkSync("/dev/zero", join(root, "a.ts"))
-      return "a.ts"
-    },
-  ],
-  [
-    "behind a link that leads nowhere",
-    "there is no such file",
-    (root) => {
-      symlinkSync("nowhere", join(root, "a.ts"))
-      return "a.ts"
-    },
-  ],
-  [
-    "behind links in a circle",
-    "its links lead in a circle",
-    (root) => {
-      symlinkSync("b.ts", join(root, "a.ts"))
-      symlinkSync("a.ts", join(root, "b.ts"))
-      return "a.ts"
-    },
-  ],
-  [
-    "that is a named pipe",
-    "it is no regular file",
-    (root) => {
-      execFileSync("mkfifo", [join(root, "a.ts")])
-      return "a.ts"
-    },
-  ],
-  [
-    "that is a folder",
-    "it is a folder",
-    (root) => {
-      mkdirSync(join(root, "a.ts"))
-      return "a.ts"
-    },
-  ],
+const MISSING = "there is no such file"
+const OUTSIDE = "it lies outside the project"
+const SECRET = "it may hold secrets"
+const REPLACED = "it was replaced while it was opened"
+
+const REFUSED: readonly (readonly [what: string, reason: string, prepare: (root: string) => string])[] = [
+  ["that is missing", MISSING, () => "a.ts"],
+  ["in a folder that is a file", MISSING, (root) => `${write(root, "a.ts")}/b.ts`],
+  ["behind `..`", OUTSIDE, () => "../outside.ts"],
+  ["at an absolute path elsewhere", OUTSIDE, (root) => join(root, "../outside.ts")],
+  ["behind a link out", OUTSIDE, (root) => link(root, "../outside.ts")],
+  ["in a folder that is a link out", OUTSIDE, (root) => `${link(root, "..")}/outside.ts`],
+  ["in a folder whose name begins as the project's", OUTSIDE, (root) => write(`${root}-2`, "a.ts")],
+  ["behind a link to a device", OUTSIDE, (root) => link(root, "/dev/zero")],
+  ["behind a link that leads nowhere", MISSING, (root) => link(root, "nowhere")],
+  ["behind links in a circle", "its links lead in a circle", (root) => link(root, link(root, "a.ts", "b.ts"))],
+  ["that is a named pipe", "it is no regular file", (root) => makePipe(join(root, "a.ts"))],
+  ["that is a folder", "it is a folder", (root) => dirname(write(root, "src/a.ts"))],
   ["that is the project itself", "it is a folder", () => "."],
-  [
-    "of 5 GB",
-    "it is larger than 2 MB (5368709120 bytes)",
-    (root) => {
-      truncateSync(write(root, "a.ts"), 5 * 1024 ** 3)
-      return "a.ts"
-    },
-  ],
+  ["of 5 GB", "it is larger than 2 MB (5368709120 bytes)", (root) => grow(write(root, "a.ts"))],
   [
     "one byte too large",
     `it is larger than 2 MB (${MAX_FILE_BYTES + 1} bytes)`,
@@ -187,29 +128,10 @@ const REFUSED: readonly (readonly [
   ],
   ["with a null byte in its name", "its name has a null byte", () => "a\0.ts"],
   ["with too long a name", "its name is too long", () => "a".repeat(300)],
-  ["with secrets", "it may hold secrets", (root) => write(root, "config/.env")],
-  [
-    "behind a link called like secrets",
-    "it may hold secrets",
-    (root) => {
-      write(root, "a.ts")
-      symlinkSync("a.ts", join(root, ".env"))
-      return ".env"
-    },
-  ],
-  [
-    "with secrets behind a harmless link",
-    "it may hold secrets",
-    (root) => {
-      write(root, ".env")
-      symlinkSync(".env", join(root, "a.ts"))
-      return "a.ts"
-    },
-  ],
-  ["of git's own", "it may hold secrets", (root) => write(root, ".git/config")],
-  ["with a null byte", "it is binary", (root) => write(root, "a.ts", "a\0b")],
+  ["with secrets", SECRET, (root) => write(root, "config/.env")],
+  ["behind a link called like secrets", SECRET, (root) => link(root, write(root, "a.ts"), ".env")],
+  ["with secrets behind a harmless link", SECRET, (root) => link(root, write(root, ".env"))],
   ["with a null byte far behind", "it is binary", (root) => write(root, "a.ts", `${"a".repeat(100_000)}\0`)],
-  ["with too much that is not printable", "it is binary", (root) => write(root, "a.ts", "\u0001\u0002ab")],
   ["that is binary by its extension", "it is binary", (root) => write(root, "a.PNG", "text")],
 ]
 
@@ -217,15 +139,14 @@ describe("a file that is not read", () => {
   test.each(REFUSED)(
     promised(["handoff.C3", "handoff.B4", "handoff.E2"], "is one %s: %s"),
     async (_what, reason, prepare) => {
-      const { root, base, outside } = project()
-      const path = prepare(root, outside)
-      const kind = reason === "there is no such file" ? "missing" : "refused"
-      expect(await readProjectFile({ root, base }, path)).toEqual({ kind, path, reason })
+      const { root, read } = project()
+      const path = prepare(root)
+      expect(await read(path)).toEqual({ kind: reason === MISSING ? "missing" : "refused", path, reason })
     },
   )
 
   test(promised("handoff.B4", "is one that may not be read"), async () => {
-    const { root, base } = project()
+    const { root, read } = project()
     chmodSync(write(root, "a.ts"), 0)
     const isRoot = process.getuid?.() === 0
     // Root may read everything, so another user has to read.
@@ -233,147 +154,99 @@ describe("a file that is not read", () => {
       chmodSync(root, 0o755)
       process.seteuid?.(NOBODY)
     }
-    const read = await readProjectFile({ root, base }, "a.ts").finally(() => isRoot && process.seteuid?.(0))
-    expect(read).toMatchObject({ kind: "refused", reason: "it may not be read" })
+    const answer = await read("a.ts").finally(() => isRoot && process.seteuid?.(0))
+    expect(answer).toMatchObject({ kind: "refused", reason: "it may not be read" })
   })
 
-  test(promised("handoff.C3", "is one in a folder for keys, though the base lies there too"), async () => {
-    const { root } = project()
-    write(root, ".ssh/a")
-    symlinkSync(".ssh", join(root, "link"))
-    for (const [base, path] of [
-      [".ssh", "a"],
-      [".ssh", "../link/a"],
-      ["", "link/a"],
-    ] as const)
-      expect(await readProjectFile({ root, base: join(root, base) }, path)).toMatchObject({
-        reason: "it may hold secrets",
-      })
-  })
+  test.each([
+    [".ssh", "a"],
+    [".ssh", "../link/a"],
+    ["", "link/a"],
+  ])(
+    promised("handoff.C3", "is one in a folder for keys, though the base lies there too: %j, %s"),
+    async (base, path) => {
+      const { root, read } = project()
+      write(root, ".ssh/a")
+      link(root, ".ssh", "link")
+      expect(await read(path, base)).toMatchObject({ reason: SECRET })
+    },
+  )
 
   test(promised("handoff.C3", "is not taken for a secret for a folder above the project"), async () => {
     const root = join(temporaryFolder(), ".ssh", "x.env.d", "project")
-    write(root, "a.ts")
-    expect(await readProjectFile({ root, base: root }, join(root, "a.ts"))).toMatchObject({
-      kind: "file",
-      path: "a.ts",
-    })
+    const path = write(root, "a.ts")
+    expect(await readProjectFile({ root, base: root }, path)).toMatchObject({ kind: "file", path: "a.ts" })
   })
 })
 
 describe("a file that changes while it is read", () => {
-  test(
-    promised("handoff.E2", "is refused when a named pipe takes its place, and nothing waits for a writer"),
-    async () => {
-      const { root, base } = project()
-      const path = write(root, "a.ts")
-      rightAfter("stat", () => {
+  test.each<[what: string, call: "stat" | "open", act: (path: string, outside: string) => void, expected: object]>([
+    [
+      "is refused when a named pipe takes its place, and nothing waits for a writer",
+      "stat",
+      (path) => {
         rmSync(path)
-        execFileSync("mkfifo", [path])
-      })
-      expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({
-        reason: "it was replaced while it was opened",
-      })
-    },
-  )
-
-  test(promised(["handoff.C3", "handoff.E2"], "is refused when a link out takes its place"), async () => {
-    const { root, base, outside } = project()
-    const path = write(root, "a.ts")
-    rightAfter("stat", () => {
-      rmSync(path)
-      symlinkSync(outside, path)
-    })
-    expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({ kind: "refused" })
-  })
-
-  test(promised(["handoff.C3", "handoff.E2"], "is refused when another file takes its place"), async () => {
-    const { root, base, outside } = project()
-    const path = write(root, "a.ts")
-    rightAfter("stat", () => renameSync(outside, path))
-    expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({
-      reason: "it was replaced while it was opened",
-    })
-  })
-
-  test(promised("handoff.E2", "is missing when it is deleted"), async () => {
-    const { root, base } = project()
-    const path = write(root, "a.ts")
-    rightAfter("stat", () => rmSync(path))
-    expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({ kind: "missing" })
-  })
-
-  test(promised("handoff.E2", "is read as far as it reaches when it shrinks"), async () => {
-    const { root, base } = project()
+        makePipe(path)
+      },
+      { reason: REPLACED },
+    ],
+    [
+      "is refused when a link out takes its place",
+      "stat",
+      (path, outside) => {
+        rmSync(path)
+        symlinkSync(outside, path)
+      },
+      { kind: "refused" },
+    ],
+    [
+      "is refused when another file takes its place",
+      "stat",
+      (path, outside) => renameSync(outside, path),
+      { reason: REPLACED },
+    ],
+    ["is missing when it is deleted", "stat", (path) => rmSync(path), { kind: "missing" }],
+    [
+      "is read as far as it reaches when it shrinks",
+      "open",
+      (path) => truncateSync(path, 70_000),
+      { kind: "file", text: "x".repeat(70_000) },
+    ],
+    ["is refused when it grows over the limit", "open", (path) => grow(path), { reason: "it is larger than 2 MB" }],
+  ])(promised(["handoff.C3", "handoff.E2"], "%s"), async (_what, call, act, expected) => {
+    const { root, read, outside } = project()
     const path = write(root, "a.ts", "x".repeat(200_000))
-    rightAfter("open", () => truncateSync(path, 70_000))
-    expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({ kind: "file", text: "x".repeat(70_000) })
-  })
-
-  test(promised(["handoff.C3", "handoff.E2"], "is refused when it grows over the limit"), async () => {
-    const { root, base } = project()
-    const path = write(root, "a.ts")
-    rightAfter("open", () => truncateSync(path, 5 * 1024 ** 3))
-    expect(await readProjectFile({ root, base }, "a.ts")).toMatchObject({ reason: "it is larger than 2 MB" })
+    rightAfter(call, () => act(path, outside))
+    expect(await read("a.ts")).toMatchObject(expected)
   })
 })
 
+/** Paths between blanks. */
+const split = (paths: string): string[] => paths.trim().split(/\s+/)
+
+const SECRETS = split(`
+  .env .ENV prod.env .env.local .env.example.local a/.env a\\.env app.env.ts .env.d/prod
+  key.pem a/server.KEY id_rsa .ssh/id_ed25519 .ssh/config x.p12 x.kdbx .npmrc a/.netrc .git-credentials .envrc
+  .git/config a/.git/x/y .GIT/config .aws/credentials
+`)
+
+const HARMLESS = split(`
+  .env.example a/.env.sample .env.template .env.local.example env.ts src/env.d.ts env environment.ts vite-env.d.ts
+  .environment .env/bin/activate .gitignore .github/a.yml .git id_rsa.pub keys.ts a.pem.ts
+`)
+
 describe("a secret", () => {
-  test.each([
-    ...[
-      ".env",
-      ".ENV",
-      "prod.env",
-      ".env.local",
-      ".env.example.local",
-      "a/.env",
-      "a\\.env",
-      "app.env.ts",
-      ".env.d/prod",
-    ],
-    ...["key.pem", "a/server.KEY", "id_rsa", ".ssh/id_ed25519", ".ssh/config", "x.p12", "x.kdbx"],
-    ...[
-      ".npmrc",
-      "a/.netrc",
-      ".git-credentials",
-      ".envrc",
-      ".git/config",
-      "a/.git/x/y",
-      ".GIT/config",
-      ".aws/credentials",
-    ],
-  ])(promised("handoff.C3", "is held by %s"), (path) => {
+  test.each(SECRETS)(promised("handoff.C3", "is held by %s"), (path) => {
     expect(isSecretPath(path)).toBe(true)
   })
 
-  test.each([
-    ...[
-      ".env.example",
-      "a/.env.sample",
-      ".env.template",
-      ".env.local.example",
-      "env.ts",
-      "src/env.d.ts",
-      "env",
-      "environment.ts",
-    ],
-    ...[
-      "vite-env.d.ts",
-      ".environment",
-      ".env/bin/activate",
-      ".gitignore",
-      ".github/a.yml",
-      ".git",
-      "id_rsa.pub",
-      "keys.ts",
-      "a.pem.ts",
-    ],
-  ])(promised("handoff.C3", "is not held by %s"), (path) => {
+  test.each(HARMLESS)(promised("handoff.C3", "is not held by %s"), (path) => {
     expect(isSecretPath(path)).toBe(false)
   })
 })
 
 describe("a file's bytes", () => {
+  const TEXT_THEN_CONTROL = "a".repeat(4_096) + "\u0001".repeat(5_000)
   const utf16 = (text: string): Buffer => Buffer.from(`\ufeff${text}`, "utf16le")
   test.each([
     ["UTF-8", "UTF-8", Buffer.from("aé漢🎉"), "aé漢🎉"],
@@ -384,12 +257,7 @@ describe("a file's bytes", () => {
     ["Latin-1", "Latin-1", Buffer.from("café ÿ", "latin1"), "café ÿ"],
     ["control characters up to 30 %", "UTF-8", Buffer.from("\u0001\u0002\u0003abcdefg"), "\u0001\u0002\u0003abcdefg"],
     ["line ends, tabs and form feeds", "UTF-8", Buffer.from("\t\n\v\f\r"), "\t\n\v\f\r"],
-    [
-      "control characters behind the first 4,096 bytes",
-      "UTF-8",
-      Buffer.from("a".repeat(4_096) + "\u0001".repeat(5_000)),
-      "a".repeat(4_096) + "\u0001".repeat(5_000),
-    ],
+    ["control characters behind the first 4,096 bytes", "UTF-8", Buffer.from(TEXT_THEN_CONTROL), TEXT_THEN_CONTROL],
     ["nothing", "UTF-8", Buffer.from(""), ""],
   ])(promised("handoff.C3", "are text: %s"), (_what, encoding, bytes, text) => {
     expect(decodeText(bytes)).toEqual({ kind: "text", text, encoding })
