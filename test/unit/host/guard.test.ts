@@ -1,45 +1,42 @@
 import { describe, expect, test } from "vitest"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { guardConfig, guardHook, guardObserver, guardTools } from "../../../.opencode/baton/host/guard.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const DEADLINE_MS = 20
 
+const fail = (): never => {
+  throw new Error("no")
+}
+const reject = () => Promise.reject(new Error("no"))
+
 describe("a guarded hook", () => {
   test(promised("faults.F2", "applies what it decided in time"), async () => {
     const output = { value: "before" }
-    const hook = guardHook(
-      createRecordedLog(),
-      "a.hook",
-      DEADLINE_MS,
-      async (_input: null, out: typeof output) => () => {
-        out.value = "after"
-      },
-    )
-    await hook(null, output)
+    const decide = async () => () => {
+      output.value = "after"
+    }
+    await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, decide)(null, output)
     expect(output.value).toBe("after")
   })
 
   test(promised("faults.F2", "returns at its deadline and changes nothing afterwards"), async () => {
     const log = createRecordedLog()
     const output = { value: "before" }
-    let release = (): void => {}
-    const decided = new Promise<() => void>((resolve) => {
-      release = () =>
-        resolve(() => {
-          output.value = "after"
-        })
+    const decision = createDeferred<() => void>()
+    await guardHook(log, "a.hook", DEADLINE_MS, () => decision.promise)(null, output)
+    decision.resolve(() => {
+      output.value = "after"
     })
-    await guardHook(log, "a.hook", DEADLINE_MS, () => decided)(null, output)
-    release()
-    await decided
+    await decision.promise
     expect(output.value).toBe("before")
     expect(log.lines).toMatchObject([{ level: "warn", extra: { hook: "a.hook", deadlineMs: 20 } }])
   })
 
   test.each([
     ["late", () => new Promise<undefined>(() => {})],
-    ["failed", () => Promise.reject(new Error("no"))],
+    ["failed", reject],
   ])(
     promised("faults.F2", "does what was named for it when its decision is %s, and not otherwise"),
     async (_how, decide) => {
@@ -59,24 +56,14 @@ describe("a guarded hook", () => {
     ["the messages of a request", {}, { messages: [{ info: { sessionID: "ses_1" } }] }],
   ])(promised("faults.F1", "logs its session from %s"), async (_where, input, output) => {
     const log = createRecordedLog()
-    await guardHook(log, "a.hook", DEADLINE_MS, () => Promise.reject(new Error("no")))(input, output)
+    await guardHook(log, "a.hook", DEADLINE_MS, reject)(input, output)
     expect(log.lines).toMatchObject([{ extra: { hook: "a.hook", sessionID: "ses_1" } }])
   })
 
   test.each([
-    ["rejects", () => Promise.reject(new Error("no"))],
-    [
-      "throws",
-      () => {
-        throw new Error("no")
-      },
-    ],
-    [
-      "fails while it applies its change",
-      async () => () => {
-        throw new Error("no")
-      },
-    ],
+    ["rejects", reject],
+    ["throws", fail],
+    ["fails while it applies its change", async () => fail],
   ])(promised("faults.F1", "does not fail OpenCode when it %s"), async (_how, decide) => {
     const log = createRecordedLog()
     await expect(guardHook(log, "a.hook", DEADLINE_MS, decide)(null, null)).resolves.toBeUndefined()
@@ -85,9 +72,7 @@ describe("a guarded hook", () => {
 
   test(promised("faults.F1", "an observer that throws is logged and swallowed"), async () => {
     const log = createRecordedLog()
-    const observe = guardObserver(log, "event", () => {
-      throw new Error("no")
-    })
+    const observe = guardObserver(log, "event", fail)
     await expect(observe(null)).resolves.toBeUndefined()
     expect(log.lines).toMatchObject([{ level: "error" }])
   })
@@ -96,7 +81,7 @@ describe("a guarded hook", () => {
     const log = createRecordedLog()
     const setUp = guardConfig(log, "/handoff", async (config) => {
       config.theme = "set before the failure"
-      throw new Error("no")
+      fail()
     })
     const config: { theme?: string } = {}
     await expect(setUp(config)).resolves.toBeUndefined()
@@ -118,9 +103,7 @@ describe("a guarded hook", () => {
       expect(made).toEqual([])
       expect(tools()).toBe(tools())
       expect(made).toEqual(["one"])
-      const none = guardTools(log, "learned and forget", () => {
-        throw new Error("no zod")
-      })
+      const none = guardTools(log, "learned and forget", fail)
       expect([none(), none()]).toEqual([{}, {}])
       let isReady = false
       const later = guardTools(log, "two", () => (isReady ? tools() : undefined))

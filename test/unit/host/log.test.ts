@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { z } from "zod"
-import { createLog, describeError } from "../../../.opencode/baton/host/log.ts"
+import { createLog, describeError, truncate } from "../../../.opencode/baton/host/log.ts"
 import { promised } from "../../requirements.ts"
 
 describe("an error in the log", () => {
@@ -16,13 +16,11 @@ describe("an error in the log", () => {
 })
 
 describe("a client that cannot log", () => {
+  const fail = (): never => {
+    throw new Error("no log")
+  }
   test.each([
-    [
-      "throws",
-      () => {
-        throw new Error("no log")
-      },
-    ],
+    ["throws", fail],
     ["rejects", () => Promise.reject(new Error("no log"))],
     ["never answers", () => new Promise(() => {})],
     ["answers nothing", () => undefined],
@@ -35,4 +33,10 @@ describe("a client that cannot log", () => {
     process.off("unhandledRejection", note)
     expect(unhandled).toEqual([])
   })
+})
+
+test(promised("handoff.E2", "a text is cut between characters and never inside one"), () => {
+  expect(truncate("ab😀cd", 3)).toBe("ab")
+  expect(truncate("ab😀cd", 4)).toBe("ab😀")
+  expect(truncate("short", 10)).toBe("short")
 })

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { createDeferred, createDeferredQueue, createLruMap, lazy } from "../../../.opencode/baton/host/async.ts"
+import { promised } from "../../requirements.ts"
+
+test(promised("faults.F2", "what is loaded at first use is loaded once, and again when that failed"), async () => {
+  let tries = 0
+  const load = lazy(async () => {
+    tries++
+    if (tries === 1) throw new Error("no such file")
+    return "feature"
+  })
+  expect(tries).toBe(0)
+  expect(load.current).toBeUndefined()
+  const [first, beside] = [load(), load()]
+  const current = load.current
+  await expect(first).rejects.toThrow("no such file")
+  await expect(beside).rejects.toThrow("no such file")
+  expect([await current, load.current]).toEqual([undefined, undefined])
+  expect(await Promise.all([load(), load()])).toEqual(["feature", "feature"])
+  expect(await load.current).toBe("feature")
+  expect(tries).toBe(2)
+})
+
+describe("what is remembered by session", () => {
+  test("is bounded: what was not asked for or set for longest falls out and is told of", () => {
+    const released: [string, number][] = []
+    const recent = createLruMap<number>({ limit: 2, release: (...entry) => released.push(entry) })
+    recent.set("ses_1", 1)
+    recent.set("ses_2", 2)
+    expect(recent.get("ses_1")).toBe(1)
+    recent.set("ses_3", 3)
+    expect(released).toEqual([["ses_2", 2]])
+    expect([recent.has("ses_1"), recent.has("ses_2"), recent.has("ses_3")]).toEqual([true, false, true])
+  })
+
+  test("tells nothing of what is deleted, and keeps nothing of it", () => {
+    const released: string[] = []
+    const recent = createLruMap<number>({ limit: 1, release: (key) => released.push(key) })
+    recent.set("ses_1", 1)
+    expect([recent.delete("ses_1"), recent.delete("ses_1")]).toEqual([true, false])
+    recent.set("ses_2", 2)
+    expect(released).toEqual([])
+  })
+})
+
+describe("work that is put off", () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  const open = (options = {}) => {
+    const putOff = createDeferredQueue(options)
+    const done: string[] = []
+    const add = (name: string): void => putOff.add(async () => void done.push(name))
+    return { putOff, done, add }
+  }
+
+  test("work is done once the request that was prepared is on its way, in its order", async () => {
+    const { putOff, done, add } = open()
+    add("one")
+    add("two")
+    await vi.advanceTimersByTimeAsync(100)
+    expect(done).toEqual([])
+    putOff.requestStarting()
+    expect(done).toEqual([])
+    await vi.advanceTimersByTimeAsync(100)
+    expect(done).toEqual(["one", "two"])
+  })
+
+  test("work that no request follows is done all the same", async () => {
+    const { done, add } = open()
+    add("one")
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(done).toEqual(["one"])
+  })
+
+  test("whoever needs the work waits for all of it, also for what has begun", async () => {
+    const { putOff, done, add } = open()
+    const first = createDeferred<void>()
+    putOff.add(() => first.promise)
+    void putOff.flush()
+    add("two")
+    const settled = putOff.flush().then(() => done.push("settled"))
+    await vi.advanceTimersByTimeAsync(10)
+    expect(done).toEqual([])
+    first.resolve()
+    await settled
+    expect(done).toEqual(["two", "settled"])
+  })
+
+  test("no timer waits for work that is done", async () => {
+    const { putOff, done, add } = open()
+    add("one")
+    putOff.requestStarting()
+    await putOff.flush()
+    expect(done).toEqual(["one"])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test("a request may be given longer to be on its way", async () => {
+    const { putOff, done, add } = open({ onItsWayMs: 200 })
+    add("one")
+    putOff.requestStarting()
+    await vi.advanceTimersByTimeAsync(100)
+    expect(done).toEqual([])
+    await vi.advanceTimersByTimeAsync(150)
+    expect(done).toEqual(["one"])
+  })
+})
