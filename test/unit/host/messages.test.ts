@@ -1,4 +1,4 @@
-import type { AssistantMessage, Part } from "@opencode-ai/sdk"
+import type { AssistantMessage } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
 import {
   isSummaryRequest,
@@ -7,12 +7,10 @@ import {
   summaryLine,
 } from "../../../.opencode/baton/host/messages.ts"
 import { promised } from "../../requirements.ts"
-import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 
-const request = (id: string) =>
-  user(id, [{ id: "prt_2", sessionID: "ses_1", messageID: id, type: "compaction", auto: true }])
-
-const user = (id: string, parts: Part[]) => userMessage(parts, id)
+const request = (id: string) => userMessage([compactionPart()], id)
+const user = (id: string, text: string) => userMessage([textPart(text)], id)
 const assistant = (id: string, parentID: string, extra: Partial<AssistantMessage>, text?: string) =>
   assistantMessage(text, extra, { id, parentID })
 const summary = (id: string, parentID: string, text?: string) =>
@@ -21,42 +19,32 @@ const summary = (id: string, parentID: string, text?: string) =>
 describe("completed compactions", () => {
   test(promised("compaction.C7", "the newest finished summary counts, with its request"), () => {
     const messages = [request("u1"), summary("a1", "u1", "one"), request("u2"), summary("a2", "u2", " two ")]
-    expect(latestCompaction(messages)).toEqual({
-      requestID: "u2",
-      summaryID: "a2",
-      createdAt: 1,
-      summary: "two",
-    })
+    expect(latestCompaction(messages)).toEqual({ requestID: "u2", summaryID: "a2", createdAt: 1, summary: "two" })
   })
 
   test(promised("compaction.C8", "a summary that failed or is unfinished is no summary; an empty one is"), () => {
     const error: AssistantMessage["error"] = { name: "UnknownError", data: { message: "400" } }
-    expect(
-      latestCompaction([request("u"), assistant("a", "u", { summary: true, finish: "stop", error }, "x")]),
-    ).toBeUndefined()
-    expect(latestCompaction([request("u"), assistant("a", "u", { summary: true }, "half")])).toBeUndefined()
+    const failed = assistant("a", "u", { summary: true, finish: "stop", error }, "x")
+    const unfinished = assistant("a", "u", { summary: true }, "half")
+    expect(latestCompaction([request("u"), failed])).toBeUndefined()
+    expect(latestCompaction([request("u"), unfinished])).toBeUndefined()
     expect(latestCompaction([request("u"), summary("a", "u")])).toMatchObject({ summary: "" })
   })
 
   test(
     promised("compaction.C7", "an older compaction that stands behind the newest summary, verbatim, does not count"),
     () => {
-      const older = [user("m1", [textPart("hi")]), request("m2"), summary("m3", "m2", "one")]
-      const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", [textPart("go on")])]
-      expect(latestCompaction(messages)).toEqual({
-        requestID: "m5",
-        summaryID: "m6",
-        createdAt: 1,
-        summary: "two",
-      })
+      const older = [user("m1", "hi"), request("m2"), summary("m3", "m2", "one")]
+      const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", "go on")]
+      expect(latestCompaction(messages)).toEqual({ requestID: "m5", summaryID: "m6", createdAt: 1, summary: "two" })
       expect(isSummaryRequest(messages)).toBe(false)
       expect(isSummaryRequest([request("m8"), ...messages])).toBe(true)
     },
   )
 
   test("messages on their way to the summariser are told from those of a turn", () => {
-    expect(isSummaryRequest([user("u0", [textPart("hi")])])).toBe(false)
-    expect(isSummaryRequest([request("u1"), summary("a1", "u1", "x"), user("u2", [textPart("go on")])])).toBe(false)
+    expect(isSummaryRequest([user("u0", "hi")])).toBe(false)
+    expect(isSummaryRequest([request("u1"), summary("a1", "u1", "x"), user("u2", "go on")])).toBe(false)
     expect(isSummaryRequest([request("u1"), summary("a1", "u1", "x"), request("u2")])).toBe(true)
   })
 
@@ -69,7 +57,7 @@ describe("completed compactions", () => {
     promised("compaction.C3", "a summary that a kill cut off says nothing of whether the prior one is shown"),
     () => {
       const cutOff = assistant("m2", "m1", { summary: true })
-      expect(showsPreviousSummary([cutOff, user("m3", [textPart("go on")])])).toBe(false)
+      expect(showsPreviousSummary([cutOff, user("m3", "go on")])).toBe(false)
       expect(showsPreviousSummary([cutOff, request("m3")])).toBe(false)
     },
   )

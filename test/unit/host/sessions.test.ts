@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest"
-import { createSessions } from "../../../.opencode/baton/host/sessions.ts"
+import { createSessions, messagePages } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"
+import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 
 type Client = Parameters<typeof createSessions>[0]
 
@@ -15,31 +17,67 @@ describe("the session client", () => {
     expect(await sessions.messages("ses_1", 1)).toEqual({ kind: "ok", value: { messages: page, older: "older" } })
   })
 
+  const notFound = async () => ({ error: { name: "NotFound" } })
+  const reject = () => Promise.reject(new Error("gone"))
+  const fail = () => {
+    throw new Error("broken")
+  }
+  const message = { info: { id: "m", role: "user" } }
   test.each([
-    ["an error", async () => ({ error: { name: "NotFound" } }), /NotFound/],
-    ["a rejection", () => Promise.reject(new Error("gone")), /gone/],
-    [
-      "a throw",
-      () => {
-        throw new Error("broken")
-      },
-      /broken/,
-    ],
+    ["an error", notFound, /NotFound/],
+    ["a rejection", reject, /gone/],
+    ["a throw", fail, /broken/],
     ["nothing", async () => undefined, /unknown shape/],
     ["an object instead of a list", async () => ({ data: { items: [] } }), /unknown shape/],
-    ["messages without parts", async () => ({ data: [{ info: { id: "m", role: "user" } }] }), /unknown shape/],
-    [
-      "parts that are no objects",
-      async () => ({ data: [{ info: { id: "m", role: "user" }, parts: [1] }] }),
-      /unknown shape/,
-    ],
+    ["messages without parts", async () => ({ data: [message] }), /unknown shape/],
+    ["parts that are no objects", async () => ({ data: [{ ...message, parts: [1] }] }), /unknown shape/],
     ["no answer in time", () => new Promise(() => {}), /did not answer within 20 ms/],
   ])(promised("faults.F1", "%s is a failure with its reason, never a throw"), async (_what, answer, reason) => {
     const sessions = createSessions(clientWith(answer), { deadlineMs: 20 })
-    for (const call of [sessions.messages("ses_1", 1), sessions.parent("ses_1"), sessions.todos("ses_1")]) {
-      const result = await call
-      expect(result.kind).toBe("failed")
-    }
-    expect(await sessions.messages("ses_1", 1)).toMatchObject({ kind: "failed", reason: expect.stringMatching(reason) })
+    const failed = { kind: "failed", reason: expect.stringMatching(reason) }
+    expect(await sessions.messages("ses_1", 1)).toMatchObject(failed)
+    expect(await sessions.parent("ses_1")).toMatchObject({ kind: "failed" })
+    expect(await sessions.todos("ses_1")).toMatchObject({ kind: "failed" })
   })
+})
+
+const messages = (count: number) =>
+  Array.from({ length: count }, (_, index) => userMessage([textPart("x")], `msg_${index}`))
+
+const read = async (count: number, cursors: boolean, isOver: () => boolean = () => false) => {
+  const sessions = createFakeSessions(new Map([["ses_1", { messages: messages(count) }]]), { cursors })
+  const pages: string[][] = []
+  let isOldest = false
+  for await (const answer of messagePages(sessions, "ses_1", { size: 10, isOver })) {
+    if (answer.kind === "failed") throw new Error(answer.reason)
+    pages.push(answer.value.messages.map(({ info }) => info.id))
+    isOldest = answer.value.isOldest
+  }
+  return { pages, isOldest }
+}
+
+const COUNTS = [true, false].flatMap((cursors) => [0, 9, 10, 35, 1_234].map((count) => ({ count, cursors })))
+
+test.each(COUNTS)(
+  promised("handoff.D3", "$count messages are read once each, to the oldest (cursors: $cursors)"),
+  async ({ count, cursors }) => {
+    const { pages, isOldest } = await read(count, cursors)
+    expect(pages.toReversed().flat()).toEqual(messages(count).map(({ info }) => info.id))
+    expect(isOldest).toBe(true)
+  },
+)
+
+test(promised("handoff.D3", "reading ends when the time is over, and not at the oldest then"), async () => {
+  let asked = 0
+  expect(await read(35, true, () => asked++ > 1)).toMatchObject({
+    pages: [{ length: 10 }, { length: 10 }],
+    isOldest: false,
+  })
+})
+
+test(promised("handoff.D1", "a session that is gone is one failure"), async () => {
+  const sessions = createFakeSessions(new Map())
+  const kinds: string[] = []
+  for await (const { kind } of messagePages(sessions, "ses_gone", { size: 10, isOver: () => false })) kinds.push(kind)
+  expect(kinds).toEqual(["failed"])
 })
