@@ -1,5 +1,6 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import { describe, expect, test, vi } from "vitest"
+import { claimBundle } from "../../../.opencode/baton/core/claim.ts"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
@@ -15,6 +16,10 @@ const newInstance = (directory = temporaryFolder()) => {
 }
 
 const forEver = () => new Promise<void>(() => {})
+const reject = () => Promise.reject(new Error("no"))
+const fail = (): never => {
+  throw new Error("no")
+}
 
 describe("the core of an instance", () => {
   test("is one for all features, and another one for another instance of the same directory", () => {
@@ -34,8 +39,7 @@ describe("the core of an instance", () => {
     promised("soak.B5", "ends when its directory begins anew without a word to its plugins, as on 1.3.2"),
     async () => {
       const { core, directory } = newInstance()
-      const ended = Promise.withResolvers?.<void>()
-      const stop = vi.fn(async () => ended?.resolve())
+      const stop = vi.fn(async () => {})
       const feature = core.feature("one")
       feature.dispose(stop)
       expect(feature.isActive()).toBe(true)
@@ -80,20 +84,12 @@ describe("the dispose hooks of an instance", () => {
 
   test(promised("faults.F1", "release their claims and let OpenCode go on when one fails"), async () => {
     const { core, lines } = newInstance()
-    const throwing = core.feature("one")
-    const rejecting = core.feature("two")
-    const disposals = [
-      throwing.dispose(() => {
-        throw new Error("no")
-      }),
-      rejecting.dispose(() => Promise.reject(new Error("no"))),
-    ]
+    const [throwing, rejecting] = [core.feature("one"), core.feature("two")]
+    const disposals = [throwing.dispose(fail), rejecting.dispose(reject)]
     for (const dispose of disposals) await dispose()
     expect([throwing.isActive(), rejecting.isActive()]).toEqual([false, false])
-    expect(lines).toMatchObject([
-      { level: "error", extra: { hook: "dispose" } },
-      { level: "error", extra: { hook: "dispose" } },
-    ])
+    const error = { level: "error", extra: { hook: "dispose" } }
+    expect(lines).toMatchObject([error, error])
   })
 
   test("end nothing of another instance", async () => {
@@ -115,6 +111,52 @@ describe("a hook of a feature", () => {
     const hook = first.hook("chat.message", 100, decide, fallback)
     newInstance(directory).core.feature("f")
     await hook({}, {})
-    expect([decide, fallback].map((each) => each.mock.calls.length)).toEqual([0, 0])
+    expect(decide).not.toHaveBeenCalled()
+    expect(fallback).not.toHaveBeenCalled()
   })
+})
+
+let directories = 0
+const newProject = () => {
+  const projectRoot = `/projects/${directories++}`
+  const claim = (bundleRoot: string, directory = projectRoot) =>
+    claimBundle({ feature: "f", directory, projectRoot, bundleRoot })
+  return { claim, own: `${projectRoot}/.opencode/baton`, global: "/home/user/.config/opencode/baton" }
+}
+
+describe("several copies of the bundle", () => {
+  test(promised("faults.F1", "the copy inside the project serves it, whichever is loaded first"), () => {
+    const first = newProject()
+    const globalFirst = first.claim(first.global)
+    const projectSecond = first.claim(first.own)
+    expect([globalFirst.isActive(), projectSecond.isActive()]).toEqual([false, true])
+    expect([globalFirst.other, projectSecond.other]).toEqual([undefined, first.global])
+
+    const second = newProject()
+    const projectFirst = second.claim(second.own)
+    const globalSecond = second.claim(second.global)
+    expect([projectFirst.isActive(), globalSecond.isActive()]).toEqual([true, false])
+    expect([projectFirst.other, globalSecond.other]).toEqual([undefined, second.own])
+  })
+
+  test(promised("faults.F1", "the global copy serves a project without one, and each directory on its own"), () => {
+    const { claim, global } = newProject()
+    expect(claim(global).isActive()).toBe(true)
+    expect(claim(global, "/elsewhere").isActive()).toBe(true)
+  })
+
+  test(
+    promised("faults.F1", "a directory initialised again is served by the newer instance, and release ends it"),
+    () => {
+      const { claim, own } = newProject()
+      const earlier = claim(own)
+      const later = claim(own)
+      expect([earlier.isActive(), later.isActive()]).toEqual([false, true])
+      expect(later.other).toBeUndefined()
+      earlier.release()
+      expect(later.isActive()).toBe(true)
+      later.release()
+      expect(later.isActive()).toBe(false)
+    },
+  )
 })

@@ -23,45 +23,41 @@ const open = () => {
   return { state: createStateFolder(root), log: createRecordedLog() }
 }
 
-describe("the state that 0.1.0 left", () => {
-  test(promised("install.E1", "a session's task is known, with the protocol that it always had"), async () => {
-    const { state, log } = open()
-    const binding = await createSessionTasks({ state, log }).read(SESSION)
-    expect(binding).toMatchObject({ taskID: TASK, role: "worker", hasRoleHeading: true })
-    expect(binding?.brief).toContain("Never touch the lexer")
-    expect(log.lines).toEqual([])
-  })
+type Deps = ReturnType<typeof open>
 
-  test(
-    promised("install.E1", "its compactions go on being counted, with the handoff and the note they had"),
-    async () => {
-      const { state, log } = open()
-      const sessionStates = createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log })
-      expect(await sessionStates.read(SESSION)).toMatchObject({
-        count: 1,
-        lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },
-        note: { taskID: TASK },
-        activity: { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] },
-      })
-      expect(log.lines).toEqual([])
+const KEPT: readonly (readonly [what: string, read: (deps: Deps) => Promise<unknown>, kept: object])[] = [
+  [
+    "a session's task is known, with the protocol that it always had",
+    (deps) => createSessionTasks(deps).read(SESSION),
+    { taskID: TASK, role: "worker", hasRoleHeading: true, brief: expect.stringContaining("Never touch the lexer") },
+  ],
+  [
+    "its compactions go on being counted, with the handoff and the note they had",
+    (deps) => createJsonStore({ ...deps, folder: "compactions", schema: sessionStateSchema }).read(SESSION),
+    {
+      count: 1,
+      lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },
+      note: { taskID: TASK },
+      activity: { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] },
     },
-  )
+  ],
+  [
+    "its handoff is known, with the session that goes on",
+    (deps) => createHandoffRecords(deps).list(),
+    [{ from: SESSION, goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] }],
+  ],
+  [
+    "a correction that did not reach the outbox still waits",
+    (deps) => createSessionRecords({ ...deps, pid: 1 }).waiting(),
+    [{ sessionID: SESSION, sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] }],
+  ],
+]
 
-  test(promised("install.E1", "its handoff is known, with the session that goes on"), async () => {
-    const { state, log } = open()
-    expect(await createHandoffRecords({ state, log }).list()).toMatchObject([
-      { from: SESSION, goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] },
-    ])
-    expect(log.lines).toEqual([])
-  })
-
-  test(promised("install.E1", "a correction that did not reach the outbox still waits"), async () => {
-    const { state, log } = open()
-    const waiting = await createSessionRecords({ state, log, pid: 1 }).waiting()
-    expect(waiting).toMatchObject([
-      { sessionID: SESSION, sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] },
-    ])
-    expect(log.lines).toEqual([])
+describe("the state that 0.1.0 left", () => {
+  test.each(KEPT)(promised("install.E1", "%s"), async (_what, read, kept) => {
+    const deps = open()
+    expect(await read(deps)).toMatchObject(kept)
+    expect(deps.log.lines).toEqual([])
   })
 
   test(promised(["install.E1", "ledger.D2"], "records that wait are delivered, in order"), async () => {

@@ -6,25 +6,25 @@ import { createFileLock } from "../../../.opencode/baton/host/file-lock.ts"
 import { runs } from "../../support/effort.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
+const deadPid = (): string => String(spawnSync(process.execPath, ["-e", ""]).pid)
+const livingPid = (): string => String(process.ppid)
+
 const setUp = () => {
   const folder = temporaryFolder()
   const path = join(folder, "lock")
-  return {
-    folder,
-    path,
-    lock: (now?: () => number) => createFileLock({ path, heartbeatMs: 5, ...(now ? { now } : {}) }),
+  const lock = (now = Date.now) => createFileLock({ path, heartbeatMs: 5, now })
+  /** Writes the lock, or another file of it, as a process with this pid would have left it. */
+  const leaveBehind = async (owner: { pid?: string; host?: string; token?: string }, at = path): Promise<void> => {
+    const held = await createFileLock({ path: at }).tryAcquire()
+    const [token, pid, host] = readFileSync(at, "utf8").split("\n")
+    await held?.release()
+    const left = { token, pid, host, ...owner }
+    writeFileSync(at, [left.token, left.pid, left.host, ""].join("\n"))
   }
+  return { folder, path, lock, leaveBehind }
 }
 
-/** Writes the lock as a process with another pid would have left it. */
-const leaveBehind = async (path: string, change: (lines: string[]) => string[]): Promise<void> => {
-  const held = await createFileLock({ path }).tryAcquire()
-  const text = readFileSync(path, "utf8")
-  await held?.release()
-  writeFileSync(path, change(text.split("\n")).join("\n"))
-}
-
-const deadPid = (): string => String(spawnSync(process.execPath, ["-e", ""]).pid)
+const inSeconds = (seconds: number) => () => Date.now() + seconds * 1_000
 
 describe("the lock", () => {
   test("is held by one at a time and free again after its release", async () => {
@@ -51,9 +51,9 @@ describe("the lock", () => {
   })
 
   test("goes to exactly one of many who ask at once, also when its holder is dead", async () => {
-    const { path, lock } = setUp()
+    const { lock, leaveBehind } = setUp()
     for (let round = 0; round < runs(5); round += 1) {
-      await leaveBehind(path, ([token = "", , host = ""]) => [token, deadPid(), host, ""])
+      await leaveBehind({ pid: deadPid() })
       const taken = await Promise.all(Array.from({ length: 8 }, () => lock().tryAcquire()))
       const holders = taken.filter((held) => held !== undefined)
       // During a claim all attempts may fail once; the next one succeeds.
@@ -65,23 +65,23 @@ describe("the lock", () => {
   })
 
   test("is not taken from a process that lives, or from another machine or container", async () => {
-    const { path, lock } = setUp()
-    await leaveBehind(path, ([token = "", , host = ""]) => [token, String(process.ppid), host, ""])
+    const { path, lock, leaveBehind } = setUp()
+    await leaveBehind({ pid: livingPid() })
     expect(await lock().tryAcquire()).toBeUndefined()
-    const [token = ""] = readFileSync(path, "utf8").split("\n")
-    writeFileSync(path, [token, deadPid(), "elsewhere", ""].join("\n"))
+    rmSync(path)
+    await leaveBehind({ pid: deadPid(), host: "elsewhere" })
     expect(await lock().tryAcquire()).toBeUndefined()
   })
 
   test("is taken from a silent holder whose pid belongs to somebody else by now", async () => {
-    const { path, lock } = setUp()
-    await leaveBehind(path, ([token = "", , host = ""]) => [token, String(process.ppid), host, ""])
-    expect(await lock(() => Date.now() + 61_000).tryAcquire()).toBeDefined()
+    const { lock, leaveBehind } = setUp()
+    await leaveBehind({ pid: livingPid() })
+    expect(await lock(inSeconds(61)).tryAcquire()).toBeDefined()
   })
 
   test("is taken from an earlier process that had the pid of this one", async () => {
-    const { path, lock } = setUp()
-    await leaveBehind(path, (lines) => lines)
+    const { path, lock, leaveBehind } = setUp()
+    await leaveBehind({})
     const beforeThisProcess = new Date(Date.now() - process.uptime() * 1000 - 10_000)
     utimesSync(path, beforeThisProcess, beforeThisProcess)
     expect(await lock().tryAcquire()).toBeDefined()
@@ -91,14 +91,14 @@ describe("the lock", () => {
     const { path, lock } = setUp()
     writeFileSync(path, "")
     expect(await lock().tryAcquire()).toBeUndefined()
-    expect(await lock(() => Date.now() + 61_000).tryAcquire()).toBeDefined()
+    expect(await lock(inSeconds(61)).tryAcquire()).toBeDefined()
   })
 
   test("is left to the process that claims it, and to the next one when that process is silent for 5 s", async () => {
-    const { folder, path, lock } = setUp()
-    await leaveBehind(path, ([, , host = ""]) => ["dead", deadPid(), host, ""])
-    await leaveBehind(`${path}.dead.claim.tmp`, ([, , host = ""]) => ["gone", deadPid(), host, ""])
-    const later = () => lock(() => Date.now() + 6_000).tryAcquire()
+    const { folder, path, lock, leaveBehind } = setUp()
+    await leaveBehind({ token: "dead", pid: deadPid() })
+    await leaveBehind({ token: "gone", pid: deadPid() }, `${path}.dead.claim.tmp`)
+    const later = () => lock(inSeconds(6)).tryAcquire()
     expect(await lock().tryAcquire()).toBeUndefined()
     // The first attempt after that removes the claim.
     expect(await later()).toBeUndefined()
@@ -111,7 +111,7 @@ describe("the lock", () => {
   test("is known to be lost by a holder it was taken from, which then leaves the new one alone", async () => {
     const { path, lock } = setUp()
     const first = await lock().tryAcquire()
-    const second = await lock(() => Date.now() + 61_000).tryAcquire()
+    const second = await lock(inSeconds(61)).tryAcquire()
     expect(await first?.isHeld()).toBe(false)
     await first?.release()
     expect(await second?.isHeld()).toBe(true)

@@ -12,15 +12,6 @@ const fail = (): never => {
 const reject = () => Promise.reject(new Error("no"))
 
 describe("a guarded hook", () => {
-  test(promised("faults.F2", "applies what it decided in time"), async () => {
-    const output = { value: "before" }
-    const decide = async () => () => {
-      output.value = "after"
-    }
-    await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, decide)(null, output)
-    expect(output.value).toBe("after")
-  })
-
   test(promised("faults.F2", "returns at its deadline and changes nothing afterwards"), async () => {
     const log = createRecordedLog()
     const output = { value: "before" }

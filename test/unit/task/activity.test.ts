@@ -49,13 +49,9 @@ describe("activity", () => {
     ].join("\n")
     for (const tool of ["apply_patch", "patch"]) {
       const { files, changedSinceSnapshot } = activityAfter({ tool, args: { patchText }, metadata: {} })
-      expect(files.map(({ path, changes }) => [path, changes])).toEqual([
-        ["a.ts", 1],
-        ["moved.ts", 1],
-        ["new.ts", 1],
-        ["old.ts", 1],
-      ])
-      expect(changedSinceSnapshot).toHaveLength(4)
+      const changed = ["a.ts", "moved.ts", "new.ts", "old.ts"]
+      expect(files).toEqual(changed.map((path) => ({ path, reads: 0, changes: 1, byShell: false })))
+      expect(changedSinceSnapshot).toEqual(changed)
     }
     expect(activityAfter({ tool: "apply_patch", args: undefined, metadata: {} })).toEqual(EMPTY_ACTIVITY)
   })

@@ -1,8 +1,10 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
+import { z } from "zod"
 import type { HandoffFeature } from "../../../.opencode/baton/handoff/handoff.ts"
 import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { createHandoffTools } from "../../../.opencode/baton/handoff/tools.ts"
+import { ARGUMENT_TYPES as types } from "../../../.opencode/baton/host/schema.ts"
 import type { LearningFeature } from "../../../.opencode/baton/learning/learning.ts"
 import { createTools as createLearningTools } from "../../../.opencode/baton/learning/tools.ts"
 import { promised } from "../../requirements.ts"
@@ -15,10 +17,7 @@ const setUp = () => {
     throw new Error(`${name} was loaded`)
   }
   const tools = {
-    ...createHandoffTools({
-      load: refuse("handoff") as () => Promise<HandoffFeature>,
-      turns: createUserTurns(),
-    }),
+    ...createHandoffTools({ load: refuse("handoff") as () => Promise<HandoffFeature>, turns: createUserTurns() }),
     ...createLearningTools(refuse("learning") as () => Promise<LearningFeature>),
   }
   const call = (name: string, args: unknown) =>
@@ -49,5 +48,37 @@ describe("a tool that is called with arguments of another shape", () => {
     const { call } = setUp()
     await expect(call("handoff_session", { prompt: "Go on." })).rejects.toThrow("handoff was loaded")
     await expect(call("forget", { id: "lrn-1", reason: "wrong" })).rejects.toThrow("learning was loaded")
+  })
+})
+
+const MADE = {
+  prompt: types.string("What to know"),
+  path: types.optionalString("Where"),
+  files: types.optionalStrings("Which files"),
+  limit: types.optionalNumber("How many"),
+  any: types.optionalBoolean("Whether any"),
+  tools: types.optionalChoice(["none", "full"], "How much"),
+}
+
+const WANTED = {
+  prompt: z.string().describe("What to know"),
+  path: z.string().optional().describe("Where"),
+  files: z.array(z.string()).optional().describe("Which files"),
+  limit: z.number().optional().describe("How many"),
+  any: z.boolean().optional().describe("Whether any"),
+  tools: z.enum(["none", "full"]).optional().describe("How much"),
+}
+
+describe("the types of a tool's arguments, made without zod", () => {
+  test.each(["input", "output"] as const)(
+    promised("handoff.E2", "are to zod what its own are, in JSON Schema for %s"),
+    (io) => {
+      expect(z.toJSONSchema(z.object(MADE), { io })).toEqual(z.toJSONSchema(z.object(WANTED), { io }))
+    },
+  )
+
+  test(promised("handoff.E2", "let through what a model writes, which Baton checks itself"), () => {
+    const written = { prompt: 7, files: "src/a.ts", tools: "all" }
+    expect(z.object(MADE).parse(written)).toEqual(written)
   })
 })
