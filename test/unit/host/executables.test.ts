@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { delimiter, join, relative } from "node:path"
 import { describe, expect, test } from "vitest"
 import { findExecutables } from "../../../.opencode/baton/host/process.ts"
@@ -6,21 +6,15 @@ import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 describe("programs on PATH", () => {
   test("are sought in absolute folders alone: a relative one would run what the project holds", async () => {
-    const folder = join(temporaryFolder(), "bin")
-    mkdirSync(folder)
-    writeFileSync(join(folder, "c2c"), "")
-    chmodSync(join(folder, "c2c"), 0o755)
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, "c2c"), "", { mode: 0o755 })
     const path = ["", relative(process.cwd(), folder), folder].join(delimiter)
     expect(await findExecutables("c2c", path)).toEqual([join(folder, "c2c")])
   })
 
   test("are files that may be run, each once and in PATH's order", async () => {
     const root = temporaryFolder()
-    for (const [name, mode] of [
-      ["a", 0o755],
-      ["b", 0o644],
-      ["c", 0o755],
-    ] as const) {
+    for (const [name, mode] of Object.entries({ a: 0o755, b: 0o644, c: 0o755 })) {
       mkdirSync(join(root, name))
       writeFileSync(join(root, name, "tool"), "", { mode })
     }

@@ -12,10 +12,7 @@ const createRepository = () => {
   const root = join(temporaryFolder(), "repository")
   mkdirSync(root)
   const git = (...args: string[]): string =>
-    execFileSync("git", ["-C", root, ...IDENTITY, ...args], {
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "pipe"],
-    }).trim()
+    execFileSync("git", ["-C", root, ...IDENTITY, ...args], { encoding: "utf8" }).trim()
   git("init", "-q", "-b", "feature/crlf")
   return { root, git }
 }

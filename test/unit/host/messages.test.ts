@@ -42,12 +42,6 @@ describe("completed compactions", () => {
     },
   )
 
-  test("messages on their way to the summariser are told from those of a turn", () => {
-    expect(isSummaryRequest([user("u0", "hi")])).toBe(false)
-    expect(isSummaryRequest([request("u1"), summary("a1", "u1", "x"), user("u2", "go on")])).toBe(false)
-    expect(isSummaryRequest([request("u1"), summary("a1", "u1", "x"), request("u2")])).toBe(true)
-  })
-
   test("an unfinished summary as the newest message means the prior one is still shown", () => {
     expect(showsPreviousSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
     expect(showsPreviousSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)

@@ -19,7 +19,7 @@ const EXAMPLES: Record<string, string> = {
   "cloudflare-origin-key": `v1.0-${HEX.slice(0, 24)}-${HEX.slice(0, 110)}`,
   "databricks-token": `dapi${HEX.slice(0, 32)}`,
   "digitalocean-token": `dop_v1_${HEX.slice(0, 64)}`,
-  "discord-webhook": `https://discord.com/api/webhooks/123456/${MIXED.slice(0, 60)}`,
+  "discord-webhook": `discord.com/api/webhooks/123456/${MIXED.slice(0, 60)}`,
   "docker-token": `dckr_pat_${MIXED.slice(0, 27)}`,
   "doppler-token": `dp.pt.${MIXED.slice(0, 43)}`,
   "facebook-token": `EAA${MIXED.slice(0, 70)}`,
@@ -94,17 +94,14 @@ describe("secrets", () => {
 const LONG = "aB3".repeat(12)
 const keyOf = (kind: string, body: string): string => `-----BEGIN ${kind}-----\n${body}\n-----END ${kind}-----`
 
+/** Rules by which more is found than is taken out: see the next table. */
+const KEEPS_SURROUNDINGS = ["bearer-header", "private-key", "slack-webhook", "url-with-password"]
+
 describe("redacting", () => {
   test.each([
+    ...Object.entries(EXAMPLES).filter(([id]) => !KEEPS_SURROUNDINGS.includes(id)),
     ["a key", `sk-${LONG}`],
-    ["a project's key", `sk-proj-${LONG}`],
-    ["a token of a code host", `ghp_${LONG}`],
-    ["a fine-grained one", `github_pat_${LONG}`],
-    ["another host's", `glpat-${LONG}`],
-    ["a cloud's key id", "AKIAIOSFODNN7EXAMPLE"],
-    ["a search key", `AIza${LONG}`],
-    ["a chat's token", `xoxb-1234567890-${LONG}`],
-    ["a registry's token", `npm_${LONG}`],
+    ["a fine-grained token", `github_pat_${LONG}`],
     ["a web token", `eyJhbGciOiJIUzI1NiJ9.${LONG}.${LONG}`],
     ["a private key", keyOf("RSA PRIVATE KEY", `${LONG}\n${LONG}`)],
     ["an encrypted private key", keyOf("RSA PRIVATE KEY", `DEK-Info: AES-128-CBC,00\n\n${LONG}`)],

@@ -20,11 +20,10 @@ const TOKEN_EVENTS = [
 /** Counts the promises that `work` creates before it returns. */
 const countPromises = (work: () => void): number => {
   let count = 0
-  const hook = createHook({
-    init: (_id, type) => {
-      if (type === "PROMISE") count++
-    },
-  }).enable()
+  const note = (_id: number, type: string): void => {
+    count += Number(type === "PROMISE")
+  }
+  const hook = createHook({ init: note }).enable()
   try {
     work()
   } finally {

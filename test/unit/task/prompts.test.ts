@@ -41,23 +41,6 @@ const read = () => createPromptFiles({ root }).read("handoff")
 const text = (text: string, path = PATH) => ({ kind: "text", path, text })
 
 describe("a prompt file", () => {
-  test(promised("compaction.C2", "is read anew each time"), () => {
-    const files = createPromptFiles({ root })
-    writeFileSync(path, `${COMMENT}\nfirst`)
-    expect(files.read("handoff")).toEqual(text("first"))
-    writeFileSync(path, `${COMMENT}\nsecond`)
-    expect(files.read("handoff")).toEqual(text("second"))
-    rmSync(path)
-    expect(files.read("handoff")).toMatchObject({ kind: "unusable" })
-  })
-
-  test(promised("compaction.C2", "is looked up by its name in the project's folder of prompts"), () => {
-    writeFileSync(join(root, "prompts", "planner.md"), "# Planner\n<!-- baton:planner -->")
-    const files = createPromptFiles({ root })
-    expect(files.read("planner")).toEqual(text("# Planner\n<!-- baton:planner -->", "prompts/planner.md"))
-    expect(files.read("worker")).toMatchObject({ path: "prompts/worker.md" })
-  })
-
   test(promised("compaction.C2", "loses its byte order mark and its CRLF"), () => {
     writeFileSync(path, `\uFEFF${COMMENT}\r\n# Übergabe\r\n\r\nSag’s kurz 🏁\r\n`)
     expect(read()).toEqual(text("# Übergabe\n\nSag’s kurz 🏁\n"))

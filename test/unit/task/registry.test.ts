@@ -67,13 +67,6 @@ describe("the task registry", () => {
     },
   )
 
-  test(promised("task.B2", "a restart knows the task from disk"), async () => {
-    const { tasks, create, calls } = setUp()
-    await tasks.userMessage("ses_1", "Task: ts-b54507")
-    expect(await create().find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-    expect(calls).toEqual([])
-  })
-
   test(promised("task.B2", "the same task named again after a restart keeps the first brief"), async () => {
     const { tasks, create } = setUp()
     await tasks.userMessage("ses_1", "Task: ts-b54507\nThe whole brief.")
@@ -201,18 +194,8 @@ describe("the task registry", () => {
     await tasks.userMessage("ses_1", "Task: ts-b54507")
     await tasks.userMessage("ses_1", "Task: ts-0aa111")
     expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
-    expect(entries.find(({ message }) => message.includes("changed its task"))?.extra).toMatchObject({
-      from: "ts-b54507",
-      to: "ts-0aa111",
-    })
-  })
-
-  test(promised("task.B3", "a deleted session is forgotten in memory and on disk"), async () => {
-    const { tasks, store } = setUp()
-    await tasks.userMessage("ses_1", "Task: ts-b54507")
-    await tasks.forget("ses_1")
-    expect(tasks.cached("ses_1")).toBeUndefined()
-    expect(store.values.size).toBe(0)
+    const extra = { sessionID: "ses_1", from: "ts-b54507", to: "ts-0aa111" }
+    expect(entries).toContainEqual({ level: "info", message: "session changed its task", extra })
   })
 
   test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {

@@ -15,8 +15,6 @@ test.each([
 
 test("a ratio is that of a pair, which a machine that slows down does not bend", () => {
   expect(median(pairRatios([1, 1, 10, 10, 10], [2, 2, 2, 20, 20]))).toBe(2)
-  expect(() => pairRatios([1, 2], [1])).toThrow("received 2 and 1")
-  expect(() => pairRatios([0], [1])).toThrow("above zero")
 })
 
 test(promised("peers.C1", "it is said in words where another plugin is better than Baton"), () => {

@@ -25,7 +25,6 @@ describe("a plan", () => {
 const SPECIFICATION = "Lines may end in CRLF."
 const SUMMARY = "Summary 1 of storm 7."
 const CORRECTION = "No, use tabs instead of spaces in the formatter."
-const PASS = "pass_20260101000000000_abcd"
 
 const ended: Ending = { exitCode: 0, signal: null, stdout: "Finished.\n", stderr: "", durationMs: 3_000 }
 const seenTurn = {
@@ -39,7 +38,6 @@ const ledger = {
   description: `${SPECIFICATION}\n\n# Handoff after compaction 1\n`,
   learnings: [CORRECTION],
 }
-const pass = { id: PASS, state: "returned", hasCopy: false, isAudited: true }
 const surroundings = {
   beside: { sibling: "there", "sibling/secret.txt": "file 1" },
   project: { "README.md": "file 2" },
@@ -68,7 +66,7 @@ const good: Observation = {
   readBaits: [],
   foreignAccesses: [],
   leaks: [],
-  passes: [pass],
+  passes: [{ id: "pass_1", state: "returned", hasCopy: false, isAudited: true }],
   processes: [],
   halfFiles: [],
   complaints: [],
@@ -88,8 +86,6 @@ const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
   ["a crash", turnWith({ exitCode: 1, stderr: "Unexpected server error" }), /^crash: run 1 \(task\) ended with exit 1/],
   ["an end that was to be a kill", turnWith({}, true), /^crash: .*expected SIGKILL/],
   ["a hang", turnWith({ exitCode: null, signal: "SIGKILL", durationMs: 150_010 }), /^hang: run 1/],
-  ["a hang of the clean run", { clean: [{ ...ended, durationMs: 150_010 }] }, /^hang: the clean run/],
-  ["other output", turnWith({ stdout: "Finished.\nBaton says hello\n" }), /^output: run 1/],
   ["a lost record", ledgerWith({ logs: ledger.logs.slice(1) }), /^lost: the compaction/],
   [
     "a lost record of a killed run",
@@ -102,7 +98,6 @@ const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
   ["a lost learning", ledgerWith({ learnings: [] }), /^lost: what the user said/],
   ["a doubled learning", ledgerWith({ learnings: [CORRECTION, CORRECTION] }), /^doubled: the learning/],
   ["a record that waits for ever", { waiting: ["1-a.json"] }, /^waiting: 1 record/],
-  ["a record that was not parked", { parked: { found: 0, expected: 1 } }, /^parked: 0/],
   ["a changed file of the agent's", { files: [{ ...file, found: "x" }] }, /^changed: work\/1/],
   ["a removed file", after({ project: {} }), /^changed: README\.md was file 2, is undefined/],
   ["a file from nowhere", after({ project: { ...surroundings.project, "new.txt": "file 5" } }), /^changed: new\.txt/],
@@ -110,13 +105,7 @@ const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
   ["a reading outside", { readBaits: ["sibling/secret.txt"] }, /^outside: .* was read/],
   ["an access that was traced", { foreignAccesses: ["open /root/.ssh/id_rsa"] }, /^outside: open/],
   ["a leak", { leaks: ["a request to the model"] }, /^leak: /],
-  ["a stored secret", { secrets: ["the ledger"] }, /^secret: /],
-  ["a pass that stays open", { passes: [{ ...pass, state: "waiting_for_return" }] }, /^open: the pass/],
-  ["a copy that stays", { passes: [{ ...pass, hasCopy: true }] }, /^left: the copy/],
-  ["a pass without a line of the audit", { passes: [{ ...pass, isAudited: false }] }, /^lost: the audit/],
   ["a process that stays", { processes: ["77 sleep"] }, /^left: the process 77/],
-  ["half a file", { halfFiles: ["live/a.json"] }, /^half: live/],
-  ["what a fault itself saw", { complaints: ["a reader saw half"] }, /^a reader saw half$/],
 ]
 
 describe("the oracle", () => {
