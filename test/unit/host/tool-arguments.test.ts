@@ -1,29 +1,11 @@
 import type { ToolContext } from "@opencode-ai/plugin"
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { z } from "zod"
-import type { HandoffFeature } from "../../../.opencode/baton/handoff/handoff.ts"
 import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { createHandoffTools } from "../../../.opencode/baton/handoff/tools.ts"
 import { ARGUMENT_TYPES as types } from "../../../.opencode/baton/host/schema.ts"
-import type { LearningFeature } from "../../../.opencode/baton/learning/learning.ts"
 import { createTools as createLearningTools } from "../../../.opencode/baton/learning/tools.ts"
 import { promised } from "../../requirements.ts"
-
-/** All tools of both features; `loaded` names a feature that a call has reached. */
-const setUp = () => {
-  const loaded: string[] = []
-  const refuse = (name: string) => async () => {
-    loaded.push(name)
-    throw new Error(`${name} was loaded`)
-  }
-  const tools = {
-    ...createHandoffTools({ load: refuse("handoff") as () => Promise<HandoffFeature>, turns: createUserTurns() }),
-    ...createLearningTools(refuse("learning") as () => Promise<LearningFeature>),
-  }
-  const call = (name: string, args: unknown) =>
-    tools[name]?.execute(args as never, { sessionID: "ses_1" } as unknown as ToolContext)
-  return { call, loaded }
-}
 
 describe("a tool that is called with arguments of another shape", () => {
   test.each([
@@ -37,11 +19,12 @@ describe("a tool that is called with arguments of another shape", () => {
     ["forget", { id: "lrn-1a2b3c" }, "reason"],
     ["forget", null, "expected object"],
   ])(promised("faults.F1", "%s with %j does nothing and says what was wrong: %s"), async (name, args, wrong) => {
-    const { call, loaded } = setUp()
-    const answer = await call(name, args)
+    const load = vi.fn(() => Promise.reject(new Error("loaded")))
+    const tools = { ...createHandoffTools({ load, turns: createUserTurns() }), ...createLearningTools(load) }
+    const answer = await tools[name]?.execute(args as never, { sessionID: "ses_1" } as unknown as ToolContext)
     expect(answer).toContain("The arguments are not valid; nothing was done.")
     expect(answer).toContain(wrong)
-    expect(loaded).toEqual([])
+    expect(load).not.toHaveBeenCalled()
   })
 })
 
