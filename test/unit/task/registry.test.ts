@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { Result, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
@@ -26,12 +26,7 @@ const namedLongAgo = (length: number) => ({
   ses_1: [said("Task: ts-b54507"), ...Array.from({ length }, () => assistantMessage("x"))],
 })
 
-/** An answer of OpenCode's that fails the first time. */
-const busyOnce = <Args extends unknown[], T>(answer: (...args: Args) => Promise<Result<T>>) => {
-  let failures = 1
-  return async (...args: Args): Promise<Result<T>> =>
-    failures-- > 0 ? { kind: "failed", reason: "busy" } : await answer(...args)
-}
+const BUSY: Result<never> = { kind: "failed", reason: "busy" }
 
 type Options = {
   history?: Record<string, StoredMessage[]>
@@ -110,14 +105,14 @@ describe("the task registry", () => {
   })
 
   test(promised("task.B2", "a history that cannot be read now is read when the task is asked for again"), async () => {
-    const change = ({ messages }: Sessions) => ({ messages: busyOnce(messages) })
+    const change = ({ messages }: Sessions) => ({ messages: vi.fn(messages).mockResolvedValueOnce(BUSY) })
     const { tasks } = setUp({ history: namedLongAgo(0), change })
     expect(await tasks.find("ses_1")).toBeUndefined()
     expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
   })
 
   test(promised("task.B3", "a parent that cannot be told now is asked for again"), async () => {
-    const change = ({ parent }: Sessions) => ({ parent: busyOnce(parent) })
+    const change = ({ parent }: Sessions) => ({ parent: vi.fn(parent).mockResolvedValueOnce(BUSY) })
     const history = { ses_parent: [said("Task: ts-b54507")] }
     const { tasks } = setUp({ history, parents: { ses_child: "ses_parent" }, change })
     expect(await tasks.find("ses_child")).toBeUndefined()
@@ -162,9 +157,7 @@ describe("the task registry", () => {
   })
 
   test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
-    const history = {
-      ses_1: [said("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")],
-    }
+    const history = { ses_1: [said("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")] }
     expect(await setUp({ history }).tasks.find("ses_1")).toBeUndefined()
   })
 

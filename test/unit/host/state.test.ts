@@ -1,0 +1,144 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { sessionStateSchema } from "../../../.opencode/baton/compaction/session-state.ts"
+import { createHandoffRecords } from "../../../.opencode/baton/handoff/records.ts"
+import { createJsonStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
+import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
+import { createSessionTasks } from "../../../.opencode/baton/task/registry.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+import { BINDING } from "../../support/task-binding.ts"
+
+const open = (root = temporaryFolder()) => ({ root, state: createStateFolder(root), log: createRecordedLog() })
+
+const openStore = () => {
+  const deps = open()
+  return { ...deps, store: createSessionTasks(deps) }
+}
+
+describe("stored session state", () => {
+  test(promised("task.B2", "what is written is read back, and leaves no temporary file"), async () => {
+    const { store, state } = openStore()
+    expect(await store.write("ses_1", BINDING)).toBe(true)
+    expect(await store.read("ses_1")).toEqual(BINDING)
+    expect(readdirSync(state.path("tasks"))).toEqual(["ses_1.json"])
+    expect(readFileSync(state.path(".gitignore"), "utf8")).toBe("*\n")
+  })
+
+  test.each([
+    ["garbage", "{not json"],
+    ["nothing", ""],
+    ["another version", JSON.stringify({ ...BINDING, version: 2 })],
+    ["a missing field", JSON.stringify({ version: 1, sessionID: "ses_1" })],
+    ["bytes that are no text", "\u0000\u0001\ufffd"],
+  ])(
+    promised("faults.F1", "%s in a state file is ignored with a warning that names the file"),
+    async (_what, content) => {
+      const { store, state, log } = openStore()
+      mkdirSync(state.path("tasks"), { recursive: true })
+      writeFileSync(state.path("tasks", "ses_1.json"), content)
+      expect(await store.read("ses_1")).toBeUndefined()
+      expect(log.lines).toMatchObject([{ level: "warn", extra: { path: state.path("tasks", "ses_1.json") } }])
+      expect(await store.write("ses_1", BINDING)).toBe(true)
+      expect(readFileSync(state.path("tasks", "ses_1.json.unusable"), "utf8")).toBe(content)
+      await store.remove("ses_1")
+      expect(readdirSync(state.path("tasks"))).toEqual([])
+    },
+  )
+
+  test(promised("faults.F1", "what the disk refuses is known to this process, until the disk takes it"), async () => {
+    const { store, log, root } = openStore()
+    mkdirSync(join(root, ".opencode"))
+    writeFileSync(join(root, ".opencode", "state"), "a file in the way")
+    expect(await store.write("ses_1", BINDING)).toBe(false)
+    expect(log.lines).toMatchObject([{ level: "warn" }])
+    expect(await store.read("ses_1")).toEqual(BINDING)
+    expect(await store.keys()).toEqual(["ses_1"])
+    expect(store.isUnsaved("ses_1")).toBe(true)
+    rmSync(join(root, ".opencode", "state"))
+    expect(await store.write("ses_1", BINDING)).toBe(true)
+    expect(store.isUnsaved("ses_1")).toBe(false)
+  })
+
+  test(promised("faults.F1", "a file that cannot be read is not overwritten"), async () => {
+    const { store, state } = openStore()
+    // A folder cannot be read as a file, even by root.
+    mkdirSync(state.path("tasks", "ses_1.json"), { recursive: true })
+    expect(await store.read("ses_1")).toBeUndefined()
+    expect(await store.write("ses_1", BINDING)).toBe(false)
+    expect(await store.read("ses_1")).toEqual(BINDING)
+    expect(readdirSync(state.path("tasks"))).toEqual(["ses_1.json"])
+  })
+
+  test("a session id that is no file name is refused", async () => {
+    const { store, root } = openStore()
+    expect(await store.write("../../escaped", BINDING)).toBe(false)
+    expect(await store.read("../../escaped")).toBeUndefined()
+    expect(readdirSync(root)).toEqual([])
+  })
+})
+
+const SESSION = "ses_df026b492ffeRnJfnoAA4CFN1O"
+const TASK = "ts-8100dc"
+
+/** A project in which Baton 0.1.0 ran without a ledger before the upgrade. */
+const openEarlier = () => {
+  const root = temporaryFolder()
+  cpSync(join(REPOSITORY, "test/fixtures/state-0.1.0"), join(root, ".opencode/state"), { recursive: true })
+  return open(root)
+}
+
+type Deps = ReturnType<typeof open>
+
+const KEPT: readonly (readonly [what: string, read: (deps: Deps) => Promise<unknown>, kept: object])[] = [
+  [
+    "a session's task is known, with the protocol that it always had",
+    (deps) => createSessionTasks(deps).read(SESSION),
+    { taskID: TASK, role: "worker", hasRoleHeading: true, brief: expect.stringContaining("Never touch the lexer") },
+  ],
+  [
+    "its compactions go on being counted, with the handoff and the note they had",
+    (deps) => createJsonStore({ ...deps, folder: "compactions", schema: sessionStateSchema }).read(SESSION),
+    {
+      count: 1,
+      lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },
+      note: { taskID: TASK },
+      activity: { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] },
+    },
+  ],
+  [
+    "its handoff is known, with the session that goes on",
+    (deps) => createHandoffRecords(deps).list(),
+    [{ from: SESSION, goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] }],
+  ],
+  [
+    "a correction that did not reach the outbox still waits",
+    (deps) => createSessionRecords({ ...deps, pid: 1 }).waiting(),
+    [{ sessionID: SESSION, sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] }],
+  ],
+]
+
+describe("the state that 0.1.0 left", () => {
+  test.each(KEPT)(promised("install.E1", "%s"), async (_what, read, kept) => {
+    const deps = openEarlier()
+    expect(await read(deps)).toMatchObject(kept)
+    expect(deps.log.lines).toEqual([])
+  })
+
+  test(promised(["install.E1", "ledger.D2"], "records that wait are delivered, in order"), async () => {
+    const { state, log } = openEarlier()
+    const { ledger, task: taskOf } = createScriptedLedger([TASK])
+    const outbox = createOutbox({ ledger, state, log, now: () => new Date("2026-12-01T00:00:00Z") })
+    await outbox.drain()
+    outbox.stop()
+    const task = taskOf(TASK)
+    expect(task.messages).toEqual(["Compaction 1: The lexer was read."])
+    expect(task.description).toContain(`# Handoff after compaction 1 (session ${SESSION}`)
+    expect(await outbox.pending(TASK)).toEqual([])
+  })
+})
