@@ -1,5 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { describe, expect, test, vi } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { claimBundle } from "../../../.opencode/baton/core/claim.ts"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { promised } from "../../requirements.ts"
@@ -62,24 +62,21 @@ describe("the core of an instance", () => {
 describe("the dispose hooks of an instance", () => {
   test(promised("faults.F2", "take 700 ms together, though OpenCode calls one after the other"), async () => {
     vi.useFakeTimers()
-    try {
-      const { core, lines } = newInstance()
-      const disposals = [forEver, forEver, async () => {}].map((stop, at) => core.feature(`f${at}`).dispose(stop))
-      let ended = 0
-      const all = (async () => {
-        for (const dispose of disposals) {
-          await dispose()
-          ended++
-        }
-      })()
-      await vi.advanceTimersByTimeAsync(399)
-      expect(ended).toBe(0)
-      await vi.advanceTimersByTimeAsync(301)
-      await all
-      expect(lines.map(({ level }) => level)).toEqual(["warn", "warn"])
-    } finally {
-      vi.useRealTimers()
-    }
+    onTestFinished(() => void vi.useRealTimers())
+    const { core, lines } = newInstance()
+    const disposals = [forEver, forEver, async () => {}].map((stop, at) => core.feature(`f${at}`).dispose(stop))
+    let ended = 0
+    const all = (async () => {
+      for (const dispose of disposals) {
+        await dispose()
+        ended++
+      }
+    })()
+    await vi.advanceTimersByTimeAsync(399)
+    expect(ended).toBe(0)
+    await vi.advanceTimersByTimeAsync(301)
+    await all
+    expect(lines.map(({ level }) => level)).toEqual(["warn", "warn"])
   })
 
   test(promised("faults.F1", "release their claims and let OpenCode go on when one fails"), async () => {
@@ -125,19 +122,18 @@ const newProject = () => {
 }
 
 describe("several copies of the bundle", () => {
-  test(promised("faults.F1", "the copy inside the project serves it, whichever is loaded first"), () => {
-    const first = newProject()
-    const globalFirst = first.claim(first.global)
-    const projectSecond = first.claim(first.own)
-    expect([globalFirst.isActive(), projectSecond.isActive()]).toEqual([false, true])
-    expect([globalFirst.other, projectSecond.other]).toEqual([undefined, first.global])
-
-    const second = newProject()
-    const projectFirst = second.claim(second.own)
-    const globalSecond = second.claim(second.global)
-    expect([projectFirst.isActive(), globalSecond.isActive()]).toEqual([true, false])
-    expect([projectFirst.other, globalSecond.other]).toEqual([undefined, second.own])
-  })
+  test.each([
+    ["own", "global"],
+    ["global", "own"],
+  ] as const)(
+    promised("faults.F1", "the copy inside the project serves it, whichever is loaded first: %s, %s"),
+    (first, second) => {
+      const { claim, ...roots } = newProject()
+      const claims = [claim(roots[first]), claim(roots[second])]
+      expect(claims.map((each) => each.isActive())).toEqual([first === "own", second === "own"])
+      expect(claims.map((each) => each.other)).toEqual([undefined, roots[first]])
+    },
+  )
 
   test(promised("faults.F1", "the global copy serves a project without one, and each directory on its own"), () => {
     const { claim, global } = newProject()
