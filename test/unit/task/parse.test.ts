@@ -37,6 +37,7 @@ const NAMED: readonly (readonly [why: string, text: string, taskID: string])[] =
   ["a byte order mark inside the quotes", '"\uFEFFTask: ts-b54507"', "ts-b54507"],
   ["the first of two", "Task: ts-aaaa11\nTask: ts-bbbb22", "ts-aaaa11"],
   ["the first that is one", "Task: re-added tests\nTask: {{task_id}}\nTask: ts-b54507", "ts-b54507"],
+  ["its own line after a quoted message", "> Task: ts-aaaa11\n\nTask: ts-b54507", "ts-b54507"],
 ]
 
 const UNNAMED: readonly (readonly [why: string, text: string])[] = [
