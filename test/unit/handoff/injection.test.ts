@@ -5,47 +5,36 @@ import type { LoadedFiles } from "../../../.opencode/baton/handoff/files.ts"
 import { createInjection } from "../../../.opencode/baton/handoff/injection.ts"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
 import type { FileReference } from "../../../.opencode/baton/handoff/references.ts"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
-import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
+import { handoffRecord } from "../../support/handoff-record.ts"
+import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const FROM = "ses_old"
 const DRAFT = `${renderMarker(FROM)}\n\n@a.ts\n\nGo on.`
 
-const record = (id: string, arrivals: string[] = [], taskID?: string): HandoffRecord => ({
-  version: 1,
-  id,
-  createdAt: "2026-01-01T00:00:00.000Z",
-  from: FROM,
-  goal: "Go\non",
-  draft: DRAFT,
-  files: ["a.ts"],
+const record = (arrivedIn: string[] = [], change: Partial<HandoffRecord> = {}): HandoffRecord =>
+  handoffRecord(FROM, arrivedIn, { draft: DRAFT, ...change })
+
+const loadAll = async (references: readonly FileReference[]): Promise<LoadedFiles> => ({
+  blocks: references.map(({ path }) => ({ header: `header ${path}`, content: `content ${path}` })),
+  references,
   leftOut: [],
-  taskID,
-  arrivals: arrivals.map((sessionID) => ({ sessionID, at: "2026-01-01T00:00:00.000Z" })),
 })
 
 const setUp = ({
-  records = [],
-  sessions = new Map<string, FakeSession>([["ses_new", {}]]),
-  load = async (references: readonly FileReference[]): Promise<LoadedFiles> => ({
-    blocks: references.map(({ path }) => ({ header: `header ${path}`, content: `content ${path}` })),
-    references,
-    leftOut: [],
-  }),
+  records = [] as HandoffRecord[],
+  messages = [] as StoredMessage[],
+  load = loadAll,
   add = async () => {},
-}: {
-  add?: (entry: OutboxEntry) => Promise<void>
-  records?: HandoffRecord[]
-  sessions?: Map<string, FakeSession>
-  load?: (references: readonly FileReference[]) => Promise<LoadedFiles>
 } = {}) => {
   const stored = new Map(records.map((each) => [each.id, each]))
   const added: OutboxEntry[] = []
   const injection = createInjection({
-    sessions: createFakeSessions(sessions),
+    sessions: createFakeSessions(new Map([["ses_new", { messages }]])),
     records: {
       list: async () => [...stored.values()],
       write: async (each) => {
@@ -56,7 +45,7 @@ const setUp = ({
     loadFiles: load,
     outbox: {
       add: async (entry) => {
-        await add(entry)
+        await add()
         added.push(entry)
       },
     },
@@ -80,7 +69,7 @@ describe("the arrival of a draft", () => {
   test(
     promised("handoff.C4", "files come as synthetic parts of the same message, behind its text, in order"),
     async () => {
-      const { receive } = setUp({ records: [record("1")] })
+      const { receive } = setUp({ records: [record()] })
       const parts = await receive(`${DRAFT} And @b.ts.`)
       expect(synthetic(parts)).toEqual(["header a.ts", "content a.ts", "header b.ts", "content b.ts"])
       const ids = parts.map(({ id }) => id)
@@ -92,25 +81,23 @@ describe("the arrival of a draft", () => {
   )
 
   test(promised("handoff.B5", "the handoff is recorded with the session in which it arrived, once"), async () => {
-    const { receive, stored, added } = setUp({ records: [record("1", [], "ts-b54507")] })
+    const { receive, stored, added } = setUp({ records: [record([], { taskID: "ts-b54507" })] })
     await receive(DRAFT)
     await receive(DRAFT)
-    expect(stored.get("1")?.arrivals.map(({ sessionID }) => sessionID)).toEqual(["ses_new"])
+    expect(stored.get(FROM)?.arrivals.map(({ sessionID }) => sessionID)).toEqual(["ses_new"])
     expect(added).toEqual([{ kind: "log", taskID: "ts-b54507", message: "Handoff to ses_new: Go on" }])
   })
 
   test(
     promised("handoff.B5", "the message waits for the record, since `run` may end right behind it; not for ever"),
     async () => {
-      const slow = setUp({
-        records: [record("1", [], "ts-b54507")],
-        add: () => new Promise((resolve) => setTimeout(resolve, 50)),
-      })
+      const records = [record([], { taskID: "ts-b54507" })]
+      const slow = setUp({ records, add: () => new Promise((resolve) => setTimeout(resolve, 50)) })
       await slow.receive(DRAFT)
       expect(slow.added).toHaveLength(1)
-      const hanging = setUp({ records: [record("1", [], "ts-b54507")], add: () => new Promise(() => {}) })
+      const hanging = setUp({ records, add: () => new Promise(() => {}) })
       expect(synthetic(await hanging.receive(DRAFT))).toHaveLength(2)
-      expect(hanging.stored.get("1")?.arrivals).toHaveLength(1)
+      expect(hanging.stored.get(FROM)?.arrivals).toHaveLength(1)
     },
   )
 
@@ -118,46 +105,31 @@ describe("the arrival of a draft", () => {
     promised("handoff.B5", "of several handoffs of one session the one whose draft was sent is recorded"),
     async () => {
       const drafts = ["First.", "Second."].map((prompt) => `${renderMarker(FROM)}\n\n@a.ts\n\n${prompt}`)
-      const records = drafts.map((draft, index) => ({ ...record(String(index)), draft }))
-      const { receive, stored } = setUp({ records })
+      const { receive, stored } = setUp({ records: drafts.map((draft) => record([], { id: draft, draft })) })
+      const arrivals = () => [...stored.values()].map((each) => each.arrivals.length)
       await receive(`Typed before. ${drafts[0]} And more.`)
-      expect([...stored.values()].map(({ arrivals }) => arrivals.length)).toEqual([1, 0])
+      expect(arrivals()).toEqual([1, 0])
       await receive(drafts[0] ?? "", "ses_newer")
-      expect([...stored.values()].map(({ arrivals }) => arrivals.length)).toEqual([2, 0])
+      expect(arrivals()).toEqual([2, 0])
       await receive(`${renderMarker(FROM)}\n\n@a.ts\n\nEdited.`, "ses_newest")
-      expect([...stored.values()].map(({ arrivals }) => arrivals.length)).toEqual([2, 1])
+      expect(arrivals()).toEqual([2, 1])
     },
   )
 
   test(promised("handoff.C4", "a message that is not the session's first brings no files"), async () => {
-    const sessions = new Map([["ses_new", { messages: [userMessage([textPart("Hello")], "msg_old")] }]])
-    const { receive } = setUp({ sessions, records: [record("1")] })
+    const messages = [userMessage([textPart("Hello")], "msg_old")]
+    const { receive } = setUp({ messages, records: [record()] })
     expect(synthetic(await receive(DRAFT))).toEqual([])
   })
 
-  test(promised("handoff.C4", "a quotation of a draft that arrived elsewhere brings no files"), async () => {
-    const { receive } = setUp({ records: [record("1", ["ses_other"])] })
-    expect(synthetic(await receive(`What is this?\n${DRAFT}`))).toEqual([])
-    expect(synthetic(await receive(`> ${DRAFT}`))).toEqual([])
-    expect(synthetic(await receive(`## User\n${DRAFT}`))).toEqual([])
-    expect(synthetic(await receive(`\`\`\`\n${DRAFT}\n\`\`\``))).toEqual([])
+  test.each([
+    ["a quotation of one that arrived elsewhere", "ses_other", `What is this?\n${DRAFT}`, 0],
+    ["the same again, as it is, in another session", "ses_other", DRAFT, 2],
+    ["one that was taken back, again in its own session", "ses_new", `Typed before. ${DRAFT}`, 2],
+  ])(promised("handoff.C4", "%s brings its files or none"), async (_what, arrivedIn, text, files) => {
+    const { receive } = setUp({ records: [record([arrivedIn])] })
+    expect(synthetic(await receive(text))).toHaveLength(files)
   })
-
-  test(
-    promised("handoff.C4", "the same draft, sent as it is in another session, brings its files there too"),
-    async () => {
-      const { receive } = setUp({ records: [record("1", ["ses_other"])] })
-      expect(synthetic(await receive(DRAFT))).toHaveLength(2)
-    },
-  )
-
-  test(
-    promised("handoff.C4", "what was taken back and sent again in its own session brings its files again"),
-    async () => {
-      const { receive } = setUp({ records: [record("1", ["ses_new"])] })
-      expect(synthetic(await receive(`Typed before. ${DRAFT}`))).toHaveLength(2)
-    },
-  )
 
   test(promised(["handoff.C4", "handoff.E2"], "a lost record costs the files of no draft"), async () => {
     const { receive, added } = setUp()
@@ -172,13 +144,13 @@ describe("the arrival of a draft", () => {
       const { receive, injection } = setUp({
         load: async (references) => {
           if (fails) throw new Error("the disk is away")
-          return { blocks: [{ header: "h", content: "c" }], references, leftOut: [] }
+          return loadAll(references)
         },
       })
       await expect(receive(DRAFT)).rejects.toThrow("the disk is away")
       expect(injection.isPending("ses_new")).toBe(true)
       fails = false
-      expect(synthetic(await receive("Go on.", "ses_new", "msg_2"))).toEqual(["h", "c"])
+      expect(synthetic(await receive("Go on.", "ses_new", "msg_2"))).toEqual(["header a.ts", "content a.ts"])
       expect(injection.isPending("ses_new")).toBe(false)
       expect(synthetic(await receive("And on.", "ses_new", "msg_3"))).toEqual([])
     },
@@ -196,8 +168,7 @@ describe("the arrival of a draft", () => {
     async () => {
       const { receive } = setUp({
         load: async (references) => ({
-          blocks: [{ header: "h", content: "c" }],
-          references,
+          ...(await loadAll(references)),
           leftOut: [{ path: "a\nb.bin", reason: "it is binary" }],
         }),
       })

@@ -1,17 +1,24 @@
+import type { ToolState } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
 import { readHistory, renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
-import { createDelivery } from "../../../.opencode/baton/handoff/handoff.ts"
 import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
-import { findChain, type HandoffRecord, renderHandoffLine } from "../../../.opencode/baton/handoff/records.ts"
+import { findChain, renderHandoffLine } from "../../../.opencode/baton/handoff/records.ts"
 import { createToolOffers, registerCommand, toolsAskedFor } from "../../../.opencode/baton/handoff/tools.ts"
 import { parseDirtyFiles } from "../../../.opencode/baton/host/git.ts"
 import { detectUi } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import type { PromptFile } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
+import { handoffRecord } from "../../support/handoff-record.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import {
+  assistantMessage,
+  completedTool,
+  textPart,
+  toolPart,
+  userMessage,
+} from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog, type LogLine } from "../../support/recorded-log.ts"
 
 const COMMAND_PATH = "prompts/handoff-command.md"
 
@@ -31,20 +38,23 @@ describe("the command", () => {
     expect(config.command.handoff?.template).toBe("Two")
   })
 
-  test(promised("handoff.A1", "without the file it is the built-in one, with one warning"), () => {
+  test.each<[string, PromptFile, Partial<LogLine>]>([
+    [
+      "missing",
+      { kind: "unusable", path: COMMAND_PATH, reason: "it does not exist" },
+      { level: "warn", extra: { path: COMMAND_PATH, reason: "it does not exist" } },
+    ],
+    [
+      "the project's own",
+      { kind: "foreign", path: COMMAND_PATH },
+      { level: "info", message: `${COMMAND_PATH} is the project's own (no contract comment): built-in text used` },
+    ],
+  ])(promised(["handoff.A1", "start.A4"], "where the file is %s it is the built-in one, with one line"), (...row) => {
+    const [, file, line] = row
     const { config, log, write } = setUp()
-    write({ kind: "unusable", path: COMMAND_PATH, reason: "it does not exist" })
+    write(file)
     for (let asked = 0; asked < 3; asked++) expect(config.command.handoff?.template).toContain("$ARGUMENTS")
-    expect(log.lines).toHaveLength(1)
-    expect(log.lines[0]?.extra).toEqual({ path: COMMAND_PATH, reason: "it does not exist" })
-  })
-
-  test(promised("start.A4", "where the file is the project's own it is the built-in one, with one line"), () => {
-    const { config, log, write } = setUp()
-    write({ kind: "foreign", path: COMMAND_PATH })
-    for (let asked = 0; asked < 3; asked++) expect(config.command.handoff?.template).toContain("$ARGUMENTS")
-    const message = `${COMMAND_PATH} is the project's own (no contract comment): built-in text used`
-    expect(log.lines).toMatchObject([{ level: "info", message }])
+    expect(log.lines).toMatchObject([line])
   })
 
   test(promised("handoff.A1", "a name that is taken is left alone, both names too"), () => {
@@ -123,18 +133,10 @@ describe("which interface a process has", () => {
 })
 
 describe("a session's history", () => {
-  const tool = (name: string, input: Record<string, unknown>, exit?: number) => {
-    const message = assistantMessage(undefined, {}, { id: `msg_${name}` })
-    const state = {
-      status: "completed" as const,
-      input,
-      output: "",
-      title: "",
-      metadata: exit === undefined ? {} : { exit },
-      time: { start: 1, end: 2 },
-    }
-    return { ...message, parts: [{ ...textPart(""), type: "tool" as const, callID: "c", tool: name, state }] }
-  }
+  const tool = (name: string, input: Record<string, unknown>, metadata: Record<string, unknown> = {}) => ({
+    ...assistantMessage(undefined, {}, { id: `msg_${name}` }),
+    parts: [toolPart(name, { ...completedTool("", "", input), metadata } as ToolState)],
+  })
   const messages = [
     userMessage([textPart("Pasted.", { synthetic: true })], "msg_0"),
     userMessage([textPart("The first request.\n  Verbatim.")], "msg_1"),
@@ -142,7 +144,7 @@ describe("a session's history", () => {
     ...Array.from({ length: 600 }, (_, index) => userMessage([textPart(`Later ${index}.`)], `msg_l${index}`)),
     tool("edit", { filePath: "/project/src/b.ts" }),
     tool("apply_patch", { patchText: "*** Begin Patch\n*** Update File: src/c.ts\n@@\n-a\n+b\n*** End Patch" }),
-    tool("bash", { command: "npm test" }, 1),
+    tool("bash", { command: "npm test" }, { exit: 1 }),
     assistantMessage("Summary.", { summary: true, finish: "stop" }),
     // A failed summary is no compaction, as in the ledger.
     assistantMessage("", { summary: true }),
@@ -153,14 +155,18 @@ describe("a session's history", () => {
     async (cursors) => {
       const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
       const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
-      expect(history.firstRequest).toBe("The first request.\n  Verbatim.")
-      expect(history.activity.files.map(({ path, reads, changes }) => ({ path, reads, changes }))).toEqual([
-        { path: "src/a.ts", reads: 1, changes: 0 },
-        { path: "src/b.ts", reads: 0, changes: 1 },
-        { path: "src/c.ts", reads: 0, changes: 1 },
-      ])
-      expect(history.activity.failures).toEqual([{ command: "npm test", exitCode: 1 }])
-      expect(history).toMatchObject({ compactions: 1 })
+      expect(history).toMatchObject({
+        firstRequest: "The first request.\n  Verbatim.",
+        activity: {
+          files: [
+            { path: "src/a.ts", reads: 1, changes: 0 },
+            { path: "src/b.ts", reads: 0, changes: 1 },
+            { path: "src/c.ts", reads: 0, changes: 1 },
+          ],
+          failures: [{ command: "npm test", exitCode: 1 }],
+        },
+        compactions: 1,
+      })
       expect(history.incomplete).toBeUndefined()
     },
   )
@@ -176,22 +182,16 @@ describe("a session's history", () => {
 })
 
 describe("the facts of a handoff", () => {
-  test(promised("handoff.A2", "quote a long first request up to 4,000 characters and say what is missing"), () => {
-    const text = renderHandoffFacts({
-      compactions: 0,
-      activity: EMPTY_ACTIVITY,
-      todos: [],
-      firstRequest: "x".repeat(5_000),
-    })
-    expect(text).toContain(`> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`)
-  })
-
-  test(promised("handoff.E2", "cut a first request between characters"), () => {
-    const firstRequest = `${"x".repeat(3_999)}${"😀".repeat(10)}`
-    const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
-    expect(text.isWellFormed()).toBe(true)
-    expect(text).toContain("(20 characters more;")
-  })
+  test.each([
+    ["x".repeat(5_000), `> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`],
+    [`${"x".repeat(3_999)}${"😀".repeat(10)}`, `> ${"x".repeat(3_999)}\n(20 characters more; read_session has them)`],
+  ])(
+    promised(["handoff.A2", "handoff.E2"], "quote 4,000 characters of a first request and say what is missing"),
+    (firstRequest, quoted) => {
+      const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
+      expect(text).toContain(quoted)
+    },
+  )
 
   test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {
     expect(parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")).toEqual([
@@ -205,61 +205,29 @@ describe("the facts of a handoff", () => {
 })
 
 describe("the chain of handoffs", () => {
-  const record = (from: string, ...to: string[]): HandoffRecord => ({
-    version: 1,
-    id: from,
-    createdAt: "2026-01-01T10:20:00.000Z",
-    from,
-    goal: "Go\non",
-    draft: "",
-    files: [],
-    leftOut: [],
-    taskID: "ts-b54507",
-    arrivals: to.map((sessionID) => ({ sessionID, at: "" })),
-  })
-  const records = [record("A", "B"), record("B", "C", "D"), record("X", "Y"), record("C")]
+  const records = [
+    handoffRecord("A", ["B"]),
+    handoffRecord("B", ["C", "D"]),
+    handoffRecord("X", ["Y"]),
+    handoffRecord("C"),
+    // Damaged.
+    handoffRecord("circle", ["back"]),
+    handoffRecord("back", ["circle"]),
+  ]
 
   test.each([
     ["A", ["A", "B", "C"]],
     ["C", ["A", "B", "C"]],
     ["Y", ["X"]],
     ["nobody", []],
+    ["circle", ["circle", "back"]],
   ])(promised("handoff.B5", "is found from %s"), (session, expected) =>
     expect(findChain(records, session).map(({ from }) => from)).toEqual(expected),
   )
 
-  test(promised("handoff.B5", "ends in a circle of damaged data"), () => {
-    expect(findChain([record("A", "B"), record("B", "A")], "A")).toHaveLength(2)
-  })
-
   test(promised("handoff.B5", "has one line a handoff"), () => {
-    expect(renderHandoffLine(record("A", "B"))).toBe("2026-01-01 10:20  A → B  ts-b54507  Go on")
-    expect(renderHandoffLine(record("A"))).toContain("A → (not sent yet)")
+    const sent = handoffRecord("A", ["B"], { taskID: "ts-b54507" })
+    expect(renderHandoffLine(sent)).toBe("2026-01-01 10:20  A → B  ts-b54507  Go on")
+    expect(renderHandoffLine(handoffRecord("A"))).toContain("A → (not sent yet)")
   })
-})
-
-describe("delivery", () => {
-  test(
-    promised(["handoff.B3", "handoff.E2"], "a session that does not hold the draft afterwards is a failure"),
-    async () => {
-      const sessions = createFakeSessions(new Map())
-      const deliver = createDelivery({
-        sessions: { ...sessions, store: async () => ({ kind: "ok", value: undefined }) },
-        tui: {
-          openNewSession: async () => ({ kind: "ok", value: true }),
-          appendPrompt: async () => ({ kind: "ok", value: true }),
-          showToast: async () => ({ kind: "ok", value: true }),
-        },
-        userInterface: "run",
-        log: createRecordedLog(),
-        pause: async () => {},
-      })
-      const delivered = await deliver({ text: "draft", goal: "g", target: undefined })
-      expect(delivered).toEqual({
-        kind: "failed",
-        reason: "the new session does not hold the draft",
-        sessionID: "ses_new0",
-      })
-    },
-  )
 })
