@@ -35,20 +35,8 @@ describe("a draft", () => {
   })
 
   test(promised(["handoff.B1", "handoff.E2"], "is read back as it was made, whatever prompt and facts hold"), () => {
-    const line = fc.constantFrom(
-      "```",
-      "~~~",
-      "````ts",
-      "- ```",
-      "  ```",
-      "`",
-      "@evil.ts",
-      "Task: ts-0bad00",
-      "# Planner",
-      "a `b",
-      "",
-      "> c",
-    )
+    const mark = fc.constantFrom("```", "~~~", "````ts", "- ```", "  ```", "`", "a `b", "> c", "")
+    const line = fc.oneof(mark, fc.constantFrom("@evil.ts", "Task: ts-0bad00", "# Planner"))
     const text = fc.array(line, { maxLength: 12 }).map((lines) => lines.join("\n"))
     fc.assert(
       fc.property(text, text, (said, facts) => {
@@ -89,15 +77,13 @@ const FOUND: readonly (readonly [why: string, text: string, isFirst: boolean])[]
   ["behind a quoted one", `> ${MARKER.replace(SESSION, "ses_other")}\n\n${MARKER}`, false],
   ["between backticks that make no code", `a \` b ${MARKER} c`, false],
   ["with CRLF", `${MARKER}\r\n\r\n@a.ts`, true],
+  ["before another", `${MARKER}\n${renderMarker("ses_2")}`, true],
 ]
 
 const NOT_FOUND: readonly (readonly [why: string, text: string])[] = [
   ["in nothing", ""],
   ["in other words", "Continuing work from session ses_1, please."],
-  [
-    "without an id",
-    "Continuing work from session . When you lack specific information you can use read_session to get it.",
-  ],
+  ["without an id", renderMarker("")],
   ["in a code span", `\`${MARKER}\``],
   ["in a fence", `a\n\`\`\`\n${MARKER}\n\`\`\``],
   ["in a fence that never ends", `~~~\n${MARKER}`],
@@ -114,10 +100,6 @@ describe("the marker", () => {
 
   test.each(NOT_FOUND)(promised("handoff.C4", "is not found %s"), (_why, text) => {
     expect(findMarker(text)).toBeUndefined()
-  })
-
-  test(promised("handoff.C4", "is the first that was not quoted"), () => {
-    expect(findMarker(`${MARKER}\n${renderMarker("ses_2")}`)?.from).toBe(SESSION)
   })
 
   test(promised(["handoff.C4", "handoff.E2"], "is looked for in a megabyte of quoted ones"), () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest"
 import { renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
 import { createReadSession, parseSearch, type ReadRequest } from "../../../.opencode/baton/handoff/read-session.ts"
-import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"
+import { handoffRecord } from "../../support/handoff-record.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
 import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -14,39 +15,17 @@ const conversation = (count: number) =>
       : assistantMessage(`Answer ${index}.`, {}, { id: `msg_${index}` }),
   )
 
-const handoff = (from: string, to: string): HandoffRecord => ({
-  version: 1,
-  id: `${from}-${to}`,
-  createdAt: "2026-01-01T00:00:00.000Z",
-  from,
-  goal: "",
-  draft: "",
-  files: [],
-  leftOut: [],
-  arrivals: [{ sessionID: to, at: "2026-01-01T00:00:00.000Z" }],
-})
-
 const READER = "ses_reader"
 const OLD = "ses_old"
 
 const setUp = ({
   messages = conversation(5),
-  records = [handoff(OLD, READER)],
-  others = {},
+  records = [handoffRecord(OLD, [READER])],
+  others = {} as Record<string, FakeSession>,
   cursors = true,
   isSameTask = false,
-}: {
-  messages?: FakeSession["messages"] & object
-  records?: HandoffRecord[]
-  others?: Record<string, FakeSession>
-  cursors?: boolean
-  isSameTask?: boolean
 } = {}) => {
-  const sessions = new Map<string, FakeSession>([
-    [READER, { messages: [] }],
-    [OLD, { messages }],
-    ...Object.entries(others),
-  ])
+  const sessions = new Map(Object.entries({ [READER]: { messages: [] }, [OLD]: { messages }, ...others }))
   const fake = createFakeSessions(sessions, { cursors })
   const read = createReadSession({
     isSameTask: async () => isSameTask,
@@ -120,34 +99,28 @@ describe("read_session", () => {
     expect(output).toMatch(/^\(Session ses_old .* is not in this session's chain\.\)\n\n## User/)
   })
 
-  test(
-    promised("handoff.B5", "a chain is followed over several handoffs, from either end, and over subagents"),
-    async () => {
-      const others = { ses_mid: {}, ses_child: { info: { parentID: OLD }, messages: [] } }
-      const records = [handoff(OLD, "ses_mid"), handoff("ses_mid", READER)]
-      expect((await setUp({ others, records }).ask()).output).toContain("(End of session")
-      expect((await setUp({ others, records }).ask({ sessionID: "ses_child" })).output).not.toContain("Could not read")
-      const back = [handoff(READER, OLD)]
-      expect((await setUp({ records: back }).ask()).output).toContain("(End of session")
-    },
-  )
+  const MARKER = userMessage([textPart(renderMarker(OLD))], "msg_marker")
+  const began = (...messages: StoredMessage[]) => ({ records: [], others: { [READER]: { messages } } })
 
-  test(promised(["handoff.B5", "handoff.E2"], "a chain whose record is lost is found by the marker"), async () => {
-    const others = { [READER]: { messages: [userMessage([textPart(renderMarker(OLD))])] } }
-    expect((await setUp({ others, records: [] }).ask()).output).toContain("(End of session")
+  test.each<[string, boolean, Parameters<typeof setUp>[0]]>([
+    [
+      "a chain of several handoffs",
+      true,
+      { others: { ses_mid: {} }, records: [handoffRecord(OLD, ["ses_mid"]), handoffRecord("ses_mid", [READER])] },
+    ],
+    ["the other end of a chain", true, { records: [handoffRecord(READER, [OLD])] }],
+    [
+      "a subagent of the chain",
+      true,
+      { others: { [OLD]: { info: { parentID: "ses_mid" } } }, records: [handoffRecord("ses_mid", [READER])] },
+    ],
+    ["a chain whose record is lost, by the marker", true, began(MARKER)],
+    ["such a chain, however far back the first message is", true, began(MARKER, ...conversation(250))],
+    ["a draft that is quoted later, which makes no chain", false, began(...conversation(1), MARKER)],
+  ])(promised(["handoff.B5", "handoff.E2"], "%s: read %s"), async (_what, isRead, options) => {
+    const said = isRead ? "(End of session" : "it is not in this session's chain"
+    expect((await setUp(options).ask()).output).toContain(said)
   })
-
-  test(
-    promised("handoff.B5", "a draft that is quoted later makes no chain; the first message counts, however far back"),
-    async () => {
-      const marker = userMessage([textPart(renderMarker(OLD))], "msg_marker")
-      const later = conversation(250)
-      const askWith = (messages: FakeSession["messages"] & object) =>
-        setUp({ records: [], others: { [READER]: { messages } } }).ask()
-      expect((await askWith([...conversation(1), marker])).output).toContain("it is not in this session's chain")
-      expect((await askWith([marker, ...later])).output).toContain("(End of session")
-    },
-  )
 
   test.each([true, false])(promised("handoff.D3", "before pages back (cursors: %s)"), async (cursors) => {
     const { ask } = setUp({ messages: conversation(1_000), cursors })
@@ -198,20 +171,14 @@ describe("read_session", () => {
     promised("handoff.D3", "a search stays below what OpenCode would cut, and shows no half character"),
     async () => {
       const long = (index: number) => userMessage([textPart(`x${"😀".repeat(300)} needle\n`.repeat(5))], `msg_${index}`)
-      const { output } = await setUp({ messages: Array.from({ length: 40 }, (_, index) => long(index)) }).ask({
-        search: "needle",
-      })
+      const messages = Array.from({ length: 40 }, (_, index) => long(index))
+      const { output } = await setUp({ messages }).ask({ search: "needle" })
       expect(Buffer.byteLength(output)).toBeLessThan(50_000)
       expect(output.isWellFormed()).toBe(true)
       expect(output).toContain("msg_39")
       expect(output).toContain("older ones were not searched")
     },
   )
-
-  test(promised(["handoff.D3", "handoff.E2"], "a session that is deleted meanwhile is said to be gone"), async () => {
-    const { ask } = setUp({ others: { [OLD]: { messages: [] } } })
-    expect((await ask({ sessionID: "ses_gone" })).output).toContain("there is no session with this id")
-  })
 })
 
 describe("a search pattern", () => {

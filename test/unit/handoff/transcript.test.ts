@@ -1,4 +1,4 @@
-import type { Part } from "@opencode-ai/sdk"
+import type { Part, ToolState } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { ToolDetail } from "../../../.opencode/baton/handoff/tools.ts"
@@ -36,7 +36,10 @@ const render = (messages: readonly StoredMessage[], page: Partial<TranscriptPage
   renderTranscript({ messages, hasOlder: false, detail: "titles", limit: 100, maxLimit: 500, ...page })
 const session = (count: number, text = (index: number) => `message ${index}`): StoredMessage[] =>
   Array.from({ length: count }, (_, index) => user(text(index), `msg_${index}`))
-const sizeOf = (text: string) => ({ bytes: Buffer.byteLength(text), lines: text.split("\n").length })
+const expectToFit = (text: string): void => {
+  expect(Buffer.byteLength(text)).toBeLessThan(OUTPUT_BYTES)
+  expect(text.split("\n").length).toBeLessThan(OUTPUT_LINES)
+}
 
 describe("a transcript", () => {
   test(promised("handoff.D1", "has the sections, attachments, tools and the footer of the document"), () => {
@@ -53,23 +56,20 @@ describe("a transcript", () => {
     )
   })
 
-  test(promised("handoff.D1", "says how many of the newest messages it shows, and how to see more"), () => {
-    expect(render(session(2), { hasOlder: true, limit: 2 })).toBe(
-      "## User\nmessage 0\n\n## User\nmessage 1\n\n(Showing 2 most recent messages. Use a higher 'limit' to see more.)\n(Older ones: read_session with before: \"msg_0\".)",
-    )
-  })
+  const OLDER = '(Older ones: read_session with before: "msg_0".)'
 
-  test(promised("handoff.D3", "advises no higher limit than there is"), () => {
-    expect(render(session(2), { hasOlder: true, limit: 500 })).toMatch(
-      /\n\n\(Showing 2 most recent messages\.\)\n\(Older ones: read_session with before: "msg_0"\.\)$/,
-    )
-  })
-
-  test(promised("handoff.D3", "says of a page further back where it lies"), () => {
-    expect(render(session(2), { before: "msg_9" })).toMatch(/\(Start of session - 2 messages before msg_9\)$/)
-    expect(render(session(2), { before: "msg_9", hasOlder: true, limit: 2 })).toMatch(
-      /\(Showing 2 messages before msg_9\. Use a higher 'limit' to see more\.\)\n\(Older ones: read_session with before: "msg_0"\.\)$/,
-    )
+  test.each<[string, Partial<TranscriptPage>, string]>([
+    ["has older ones", { limit: 2 }, `(Showing 2 most recent messages. Use a higher 'limit' to see more.)\n${OLDER}`],
+    ["has older ones, at the highest limit", { limit: 500 }, `(Showing 2 most recent messages.)\n${OLDER}`],
+    ["lies further back", { before: "msg_9", hasOlder: false }, "(Start of session - 2 messages before msg_9)"],
+    [
+      "lies further back and has older ones",
+      { before: "msg_9", limit: 2 },
+      `(Showing 2 messages before msg_9. Use a higher 'limit' to see more.)\n${OLDER}`,
+    ],
+  ])(promised(["handoff.D1", "handoff.D3"], "that %s says so, and how to see more"), (_what, page, footer) => {
+    const text = render(session(2), { hasOlder: true, ...page })
+    expect(text).toBe(`## User\nmessage 0\n\n## User\nmessage 1\n\n${footer}`)
   })
 
   test(promised("handoff.D1", "counts the messages that have nothing to show"), () => {
@@ -84,6 +84,7 @@ describe("a transcript", () => {
 })
 
 describe("a message", () => {
+  const failedTool = (error: string): ToolState => ({ status: "error", input: {}, error, time: { start: 1, end: 2 } })
   const shown = (message: StoredMessage, detail: ToolDetail = "titles") => renderMessage(message, detail)
 
   test(
@@ -102,7 +103,7 @@ describe("a message", () => {
   )
 
   test(promised("handoff.D1", "shows failed and unfinished tools as such"), () => {
-    const failed = toolPart("bash", { status: "error", input: {}, error: "no such\nfile", time: { start: 1, end: 2 } })
+    const failed = toolPart("bash", failedTool("no such\nfile"))
     const pending = toolPart("edit", { status: "pending", input: {}, raw: "" })
     const running = toolPart("task", { status: "running", input: {}, title: "look", time: { start: 1 } })
     expect(shown(assistant([failed, pending, running]))).toBe(
@@ -121,13 +122,17 @@ describe("a message", () => {
 
   test(promised(["handoff.D1", "handoff.E2"], "names an attachment on one line, and no data of it"), () => {
     const data = `data:image/png;base64,${"A".repeat(100_000)}`
-    expect(shown(userMessage([filePart({ filename: "a\n## Assistant\nb" })]))).toBe(
-      "## User\n[Attached: a ## Assistant b]",
-    )
-    expect(shown(userMessage([filePart({ url: data, mime: "image/png" })]))).toBe("## User\n[Attached: image/png]")
-    expect(shown(userMessage([filePart({ filename: "", url: "file:///p/b.ts" })]))).toBe(
-      "## User\n[Attached: file:///p/b.ts]",
-    )
+    const parts = [
+      filePart({ filename: "a\n## Assistant\nb" }),
+      filePart({ url: data, mime: "image/png" }),
+      filePart({ filename: "", url: "file:///p/b.ts" }),
+    ]
+    expect(shown(userMessage(parts))?.split("\n")).toEqual([
+      "## User",
+      "[Attached: a ## Assistant b]",
+      "[Attached: image/png]",
+      "[Attached: file:///p/b.ts]",
+    ])
   })
 
   test(promised("handoff.D3", "shows tools as asked for"), () => {
@@ -137,7 +142,7 @@ describe("a message", () => {
     expect(shown(assistant([tool]), "full")).toBe(
       '## Assistant\n[Tool: bash] list\nInput:\n  {"command":"ls"}\nOutput:\n  a\n  b',
     )
-    const failed = toolPart("bash", { status: "error", input: {}, error: "no", time: { start: 1, end: 2 } })
+    const failed = toolPart("bash", failedTool("no"))
     expect(shown(assistant([failed]), "full")).toBe("## Assistant\n[Tool failed: bash] no\nInput:\n  {}\nOutput:\n  no")
   })
 
@@ -152,35 +157,20 @@ describe("a message", () => {
 })
 
 describe("a transcript's cap", () => {
-  const counted = (text: string): number => Number(/\((?:End of session - |Showing )(\d+)/.exec(text)?.[1])
-
-  test(promised("handoff.D3", "cuts between messages and names how to get the rest"), () => {
-    const text = render(session(100, (index) => `${index} ${"x".repeat(1_000)}`))
-    const first = 100 - counted(text)
-    expect(text).toMatch(new RegExp(`^## User\n${first} x`))
-    expect(text).toMatch(
-      new RegExp(
-        `\\(Showing ${100 - first} most recent messages\\.\\)\n\\(Older ones: read_session with before: "msg_${first}"\\.\\)$`,
-      ),
-    )
-    expect(first).toBeGreaterThan(0)
-  })
-
   test.each([
-    ["many lines", (index: number) => `${index}\n`.repeat(300)],
-    ["long lines", (index: number) => `${index}${"é".repeat(2_000)}`],
+    ["many lines", (index: number) => `number ${index}\n`.repeat(300)],
+    ["long lines", (index: number) => `number ${index}${"é".repeat(2_000)}`],
   ])(promised("handoff.D3", "holds for %s, and loses no message from page to page"), (_what, text) => {
     const all = session(60, text)
     const seen: string[] = []
     let rest = all
     while (rest.length > 0) {
       const shown = render(rest, seen.length === 0 ? {} : { before: "msg_x" })
-      const { bytes, lines } = sizeOf(shown)
-      expect(bytes).toBeLessThan(OUTPUT_BYTES)
-      expect(lines).toBeLessThan(OUTPUT_LINES)
+      expectToFit(shown)
       const older = /before: "msg_(\d+)"/.exec(shown)?.[1]
       const next = older === undefined ? 0 : Number(older)
       expect(next).toBeLessThan(rest.length)
+      expect(/number \d+/.exec(shown)?.[0]).toBe(`number ${next}`)
       seen.unshift(...rest.slice(next).map(({ info }) => info.id))
       rest = rest.slice(0, next)
     }
@@ -196,9 +186,7 @@ describe("a transcript's cap", () => {
     promised(["handoff.D3", "handoff.E2"], "cuts a message that alone is too long, of %s, and says so"),
     (_what, long) => {
       const text = render([user("before", "msg_1"), user(long, "msg_2")])
-      const { bytes, lines } = sizeOf(text)
-      expect(bytes).toBeLessThan(OUTPUT_BYTES)
-      expect(lines).toBeLessThan(OUTPUT_LINES)
+      expectToFit(text)
       expect(text).toMatch(
         /\n\[cut: this message alone is longer [^\n]+\]\n\n\(Showing 1 most recent messages\.\)\n\(Older ones: .*"msg_2"\.\)$/,
       )
@@ -213,27 +201,16 @@ describe("a transcript's cap", () => {
   })
 
   test(promised(["handoff.D1", "handoff.D3"], "is kept and counted truly for any session"), () => {
-    const text = fc.oneof(
-      fc.string(),
-      fc.constantFrom(
-        "",
-        "x".repeat(MAX_TRANSCRIPT_BYTES),
-        "y".repeat(20_000),
-        "z\n".repeat(MAX_TRANSCRIPT_LINES),
-        "a\n".repeat(700),
-      ),
-    )
+    const long = ["x".repeat(MAX_TRANSCRIPT_BYTES), "y".repeat(20_000)]
+    const tall = ["z\n".repeat(MAX_TRANSCRIPT_LINES), "a\n".repeat(700)]
+    const text = fc.oneof(fc.string(), fc.constantFrom("", ...long, ...tall))
     fc.assert(
       fc.property(fc.array(text, { maxLength: 8 }), fc.boolean(), (texts, hasOlder) => {
         const messages = texts.map((each, index) => user(each, `msg_${index}`))
         const shown = render(messages, { hasOlder })
-        const { bytes, lines } = sizeOf(shown)
-        expect(bytes).toBeLessThan(OUTPUT_BYTES)
-        expect(lines).toBeLessThan(OUTPUT_LINES)
-        const footer = shown.slice(
-          shown.lastIndexOf("(Older ones") < 0 ? shown.lastIndexOf("(") : shown.lastIndexOf("(Showing"),
-        )
-        const count = counted(footer)
+        expectToFit(shown)
+        const footer = shown.slice(shown.lastIndexOf("\n\n(") + 1).trim()
+        const count = Number(/^\((?:End of session - |Showing )(\d+)/.exec(footer)?.[1])
         expect(footer.startsWith("(End of session")).toBe(!hasOlder && count === messages.length)
         const oldest = messages[messages.length - count]
         if (!footer.startsWith("(End") && oldest) expect(footer).toContain(`"${oldest.info.id}"`)
