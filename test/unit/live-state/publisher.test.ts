@@ -39,11 +39,24 @@ const setUp = ({ strict = false } = {}) => {
   }
   const created = (id = ROOT, parentID?: string) =>
     send("session.created", { sessionID: id, info: { id, ...(parentID ? { parentID } : {}) } })
-  return { publisher, lines, send, state, created }
+  const idle = (sessionID = ROOT) => send("session.idle", { sessionID })
+  const turn = () => {
+    send("session.status", { sessionID: ROOT, status: { type: "busy" } })
+    return idle()
+  }
+  const speak = (sessionID: string, id = "msg_1") => send("message.updated", { info: { id, sessionID, role: "user" } })
+  return { publisher, lines, send, state, created, idle, turn, speak }
 }
 
-const busy = { sessionID: ROOT, status: { type: "busy" } }
-const idle = { sessionID: ROOT }
+/** With the root session. */
+const start = (options?: { strict?: boolean }) => {
+  const live = setUp(options)
+  live.created()
+  return live
+}
+
+const eventsOf = (lines: readonly StreamLine[]): string[] => lines.map(({ event }) => event)
+const permission = { id: "per_1", sessionID: ROOT, permission: "bash", patterns: ["ls"] }
 
 test(promised("live-state.A4", "the events that reach the feature are those it can read"), () => {
   expect([...OBSERVED_EVENTS].sort()).toEqual([...READ_EVENTS].sort())
@@ -71,86 +84,75 @@ describe("the published state", () => {
   })
 
   test(promised(["live-state.A4", "live-state.A5"], "counts turns on idle alone, and steps on the four events"), () => {
-    const { send, state, created } = setUp()
-    created()
-    send("session.status", busy)
-    send("session.idle", idle)
-    send("session.idle", idle)
-    send("session.status", busy)
-    send("permission.asked", { id: "per_1", sessionID: ROOT, permission: "bash", patterns: ["ls"] })
+    const { send, state, turn, idle } = start()
+    turn()
+    idle()
+    send("session.status", { sessionID: ROOT, status: { type: "busy" } })
+    send("permission.asked", permission)
     send("permission.replied", { sessionID: ROOT, requestID: "per_1", reply: "once" })
     send("session.compacted", { sessionID: ROOT })
-    send("session.idle", idle)
-    expect(state().agent).toMatchObject({
-      is_idle: true,
-      turn_count: 2,
-      step_count: 4,
-      last_step: { event_type: "session.idle", details: { session_id: ROOT } },
+    idle()
+    expect(state()).toMatchObject({
+      agent: {
+        is_idle: true,
+        turn_count: 2,
+        step_count: 4,
+        last_step: { event_type: "session.idle", details: { session_id: ROOT } },
+      },
+      extensions: { compactions: 1 },
     })
-    expect(state().extensions.compactions).toBe(1)
   })
 
   test(
     promised("live-state.A4", "has provider and model as soon as an event carries them, and tokens once a message"),
     () => {
-      const { send, state, created } = setUp()
-      created()
-      const info = {
-        id: "msg_1",
-        sessionID: ROOT,
-        role: "assistant",
-        providerID: "p",
-        modelID: "m",
-        time: { created: 1 },
-      }
+      const { send, state } = start()
+      const time = { created: 1 }
+      const info = { id: "msg_1", sessionID: ROOT, role: "assistant", providerID: "p", modelID: "m", time }
       send("message.updated", { info })
       expect(state().agent).toMatchObject({ provider_id: "p", model_id: "m", is_idle: false })
       const tokens = { input: 100, output: 10, reasoning: 0, cache: { read: 1_000, write: 5 } }
-      const finished = { ...info, time: { created: 1, completed: 2 }, tokens }
-      expect(send("message.updated", { info: finished })).toHaveLength(1)
-      expect(send("message.updated", { info: finished })).toHaveLength(0)
+      const finished = { info: { ...info, time: { created: 1, completed: 2 }, tokens } }
+      expect(send("message.updated", finished)).toHaveLength(1)
+      expect(send("message.updated", finished)).toHaveLength(0)
       expect(state().extensions.context_tokens).toBe(1_115)
     },
   )
 
   test(promised("live-state.A5", "is the root's: a child session never touches it"), () => {
-    const { send, state, created } = setUp()
-    created()
+    const { send, state, created, speak } = start()
     const before = state()
     created("ses_child", ROOT)
     for (const type of ["session.idle", "session.compacted"]) send(type, { sessionID: "ses_child" })
     send("session.status", { sessionID: "ses_child", status: { type: "busy" } })
-    send("permission.asked", { id: "per_1", sessionID: "ses_child", permission: "bash" })
-    send("message.updated", { info: { id: "m", sessionID: "ses_child", role: "user" } })
+    send("permission.asked", { ...permission, sessionID: "ses_child" })
+    speak("ses_child")
     expect(state()).toEqual(before)
   })
 
   test(promised("live-state.A5", "attached late, the first idle of a session that is no child gives the root"), () => {
-    const { publisher, send, state } = setUp()
+    const { publisher, state, idle } = setUp()
     publisher.learn("ses_child", "ses_other")
-    send("session.idle", { sessionID: "ses_child" })
-    send("session.idle", { sessionID: "ses_stranger" })
+    idle("ses_child")
+    idle("ses_stranger")
     expect(state().root_opencode_session_id).toBeNull()
     publisher.learn(ROOT, undefined)
-    send("session.idle", idle)
+    idle()
     expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 1, is_idle: true } })
   })
 
   test(
     promised("live-state.A5", "a second root takes over when a user speaks to it, and the first keeps its counters"),
     () => {
-      const { send, state, created } = setUp()
-      created()
-      send("session.status", busy)
-      send("session.idle", idle)
+      const { state, created, turn, speak } = start()
+      turn()
       created("ses_second")
       expect(state().root_opencode_session_id).toBe(ROOT)
-      send("message.updated", { info: { id: "m", sessionID: "ses_second", role: "user" } })
+      speak("ses_second")
       expect(state()).toMatchObject({ root_opencode_session_id: "ses_second", agent: { turn_count: 0 } })
-      send("session.status", busy)
-      send("session.idle", idle)
+      turn()
       expect(state().agent.turn_count).toBe(0)
-      send("message.updated", { info: { id: "m2", sessionID: ROOT, role: "user" } })
+      speak(ROOT)
       expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 2 } })
     },
   )
@@ -158,30 +160,22 @@ describe("the published state", () => {
   test(
     promised("live-state.A5", "a change of an older message takes it back to nobody: a turn's own news is no speaking"),
     () => {
-      const { send, state, created } = setUp()
-      const spoken = (sessionID: string, id: string) =>
-        send("message.updated", { info: { id, sessionID, role: "user" } })
-      created()
-      spoken(ROOT, "msg_1")
-      send("session.status", busy)
+      const { state, created, speak } = start()
+      speak(ROOT, "msg_1")
       created("ses_second")
-      spoken("ses_second", "msg_2")
-      expect(spoken(ROOT, "msg_1")).toEqual([])
+      speak("ses_second", "msg_2")
+      expect(speak(ROOT, "msg_1")).toEqual([])
       expect(state().root_opencode_session_id).toBe("ses_second")
-      spoken(ROOT, "msg_3")
+      speak(ROOT, "msg_3")
       expect(state().root_opencode_session_id).toBe(ROOT)
     },
   )
 
   test.each([
-    [
-      "permission.asked",
-      { id: "per_1", sessionID: ROOT, permission: "bash", patterns: ["rm *"], metadata: { secret: "x" } },
-    ],
+    ["permission.asked", { ...permission, metadata: { secret: "x" } }],
     ["permission.updated", { id: "per_1", sessionID: ROOT, type: "bash", title: "bash", pattern: "rm *" }],
   ])(promised("live-state.A6", "%s gives a compact focus, and the answer clears it"), (type, properties) => {
-    const { send, state, created } = setUp()
-    created()
+    const { send, state } = start()
     send(type, properties)
     expect(state().tui_focus).toEqual({ ty: "permission", details: { id: "per_1", title: "bash", type: "bash" } })
     expect(state().agent.last_step.event_type).toBe(type)
@@ -192,66 +186,52 @@ describe("the published state", () => {
   const question = (id: string) => ({
     id,
     sessionID: ROOT,
-    questions: [
-      { question: `Which ${id}?`, header: "Choice", options: [{ label: "A", description: "a" }, { label: "B" }] },
-    ],
+    questions: [{ question: `Which ${id}?`, header: "Choice", options: [{ label: "A", description: "a" }, "B"] }],
   })
 
   test(promised("live-state.A6", "questions come and go with a snapshot each, the first first, then the next"), () => {
-    const { send, state, created } = setUp()
-    created()
-    expect(send("question.asked", question("que_1")).map(({ event }) => event)).toEqual(["state.snapshot"])
-    expect(state().pendingQuestion).toEqual({
-      id: "que_1",
-      text: "Which que_1?",
-      header: "Choice",
-      options: ["A", "B"],
-    })
+    const { send, state } = start()
+    expect(eventsOf(send("question.asked", question("que_1")))).toEqual(["state.snapshot"])
+    const shown = { id: "que_1", text: "Which que_1?", header: "Choice", options: ["A", "B"] }
+    expect(state().pendingQuestion).toEqual(shown)
     send("question.asked", question("que_2"))
-    expect(state().pendingQuestion.id).toBe("que_1")
-    expect(send("question.replied", { sessionID: ROOT, requestID: "que_1" }).map(({ event }) => event)).toEqual([
-      "state.snapshot",
-    ])
+    expect(state().pendingQuestion).toEqual(shown)
+    expect(eventsOf(send("question.replied", { sessionID: ROOT, requestID: "que_1" }))).toEqual(["state.snapshot"])
     expect(state().pendingQuestion.id).toBe("que_2")
     send("question.rejected", { sessionID: ROOT, requestID: "que_2" })
     expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
   })
 
   test(promised("live-state.A6", "a turn's end clears what was not answered: it timed out or was given up"), () => {
-    const { send, state, created } = setUp()
-    created()
-    send("session.status", busy)
+    const { send, state, idle } = start()
+    send("session.status", { sessionID: ROOT, status: { type: "busy" } })
     send("question.asked", question("que_1"))
-    send("permission.asked", { id: "per_1", sessionID: ROOT, permission: "bash", patterns: ["ls"] })
-    expect(send("session.idle", idle).map(({ event }) => event)).toEqual(["state.snapshot"])
+    send("permission.asked", permission)
+    expect(eventsOf(idle())).toEqual(["state.snapshot"])
     expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
   })
 
   test(promised("live-state.A6", "a question ends with its session"), () => {
-    const { send, state, created } = setUp()
-    created()
+    const { send, state } = start()
     send("question.asked", question("que_1"))
     send("session.deleted", { info: { id: ROOT } })
     expect(state()).toMatchObject({ pendingQuestion: null, agent: { is_idle: true } })
   })
 
   test(promised("soak.B4", "a deleted root is shown until another takes its place, and forgotten then"), () => {
-    const { publisher, send, state, created } = setUp()
-    const speakTo = (id: string) => send("message.updated", { info: { id: "m", sessionID: id, role: "user" } })
-    created()
-    send("session.idle", idle)
+    const { publisher, send, state, created, idle, speak } = start()
+    idle()
     send("session.deleted", { info: { id: ROOT } })
     expect(state().agent.turn_count).toBe(1)
     created("ses_next")
-    speakTo("ses_next")
+    speak("ses_next")
     publisher.learn(ROOT, undefined)
-    speakTo(ROOT)
+    speak(ROOT)
     expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 0 } })
   })
 
   test(promised("live-state.A8", "in strict mode no byte of the extensions appears, heartbeat included"), () => {
-    const { publisher, lines, send, created } = setUp({ strict: true })
-    created()
+    const { publisher, lines, send } = start({ strict: true })
     send("session.compacted", { sessionID: ROOT })
     send("command.executed", { sessionID: ROOT, name: "handoff" })
     expect(publisher.heartbeat()).toBeUndefined()
@@ -259,34 +239,23 @@ describe("the published state", () => {
   })
 
   test(promised("live-state.A8", "the extensions tell task, compactions, handoffs and a sign of life"), () => {
-    const { publisher, lines, send, state, created } = setUp()
-    created()
+    const { publisher, lines, send, state } = start()
+    const task = { id: "ts-1", role: "worker" }
     send("command.executed", { sessionID: ROOT, name: "handoff" })
-    publisher.receive({
-      kind: "session",
-      sessionID: ROOT,
-      seen: { kind: "task-known", task: { id: "ts-1", role: "worker" } },
-    })
+    publisher.receive({ kind: "session", sessionID: ROOT, seen: { kind: "task-known", task } })
     lines.push(publisher.snapshot())
     const before = state().extensions.heartbeat_at
     const beat = publisher.heartbeat()
     expect(beat).toMatchObject({ event: "state.patch", patch: { extensions: { heartbeat_at: expect.any(String) } } })
     if (beat) lines.push(beat)
-    expect(state().extensions).toMatchObject({ task: { id: "ts-1", role: "worker" }, handoffs: 1 })
+    expect(state().extensions).toMatchObject({ task, handoffs: 1 })
     expect(state().extensions.heartbeat_at > before).toBe(true)
   })
 
   test(promised("live-state.A1", "no prompt text and no raw payload is published"), () => {
-    const { lines, send, created } = setUp()
-    created()
+    const { lines, send } = start()
     send("message.updated", { info: { id: "m", sessionID: ROOT, role: "user", summary: { title: "PRIVATE" } } })
-    send("permission.asked", {
-      id: "p",
-      sessionID: ROOT,
-      permission: "bash",
-      metadata: { command: "PRIVATE" },
-      patterns: ["PRIVATE"],
-    })
+    send("permission.asked", { ...permission, metadata: { command: "PRIVATE" }, patterns: ["PRIVATE"] })
     expect(JSON.stringify(lines)).not.toContain("PRIVATE")
   })
 
@@ -298,44 +267,31 @@ describe("the published state", () => {
     },
   )
 
+  const partial = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [] })
+  const anyInfo = partial({
+    id: fc.constantFrom(ROOT, "ses_b", "ses_c"),
+    parentID: fc.constantFrom(undefined, ROOT),
+    role: fc.constantFrom("user", "assistant"),
+    providerID: fc.string(),
+    modelID: fc.string(),
+    time: fc.jsonValue(),
+    tokens: fc.jsonValue(),
+  })
+  const anyOptions = fc.array(fc.record({ label: fc.string() }))
+  const anyQuestion = fc.record({ question: fc.string(), header: fc.string(), options: anyOptions })
+  const anyProperties = partial({
+    sessionID: fc.constantFrom(ROOT, "ses_b", "ses_c"),
+    id: fc.constantFrom("x1", "x2"),
+    requestID: fc.constantFrom("x1", "x2"),
+    permission: fc.string(),
+    title: fc.string(),
+    status: fc.record({ type: fc.constantFrom("busy", "idle", "retry") }),
+    info: anyInfo,
+    questions: fc.oneof(fc.jsonValue(), fc.array(anyQuestion)),
+  })
   const anyEvent = fc.record({
     type: fc.constantFrom(...OBSERVED_EVENTS, "message.part.delta", "nonsense"),
-    properties: fc.oneof(
-      fc.jsonValue(),
-      fc.record(
-        {
-          sessionID: fc.constantFrom(ROOT, "ses_b", "ses_c"),
-          id: fc.constantFrom("x1", "x2"),
-          requestID: fc.constantFrom("x1", "x2"),
-          permission: fc.string(),
-          title: fc.string(),
-          status: fc.record({ type: fc.constantFrom("busy", "idle", "retry") }),
-          info: fc.record(
-            {
-              id: fc.constantFrom(ROOT, "ses_b", "ses_c"),
-              parentID: fc.constantFrom(undefined, ROOT),
-              role: fc.constantFrom("user", "assistant"),
-              providerID: fc.string(),
-              modelID: fc.string(),
-              time: fc.jsonValue(),
-              tokens: fc.jsonValue(),
-            },
-            { requiredKeys: [] },
-          ),
-          questions: fc.oneof(
-            fc.jsonValue(),
-            fc.array(
-              fc.record({
-                question: fc.string(),
-                header: fc.string(),
-                options: fc.array(fc.record({ label: fc.string() })),
-              }),
-            ),
-          ),
-        },
-        { requiredKeys: [] },
-      ),
-    ),
+    properties: fc.oneof(fc.jsonValue(), anyProperties),
   })
 
   test.each([true, false])(
