@@ -1,8 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import fc from "fast-check"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { diffStates, type JSONValue, mergePatch } from "../../../.opencode/baton/live-state/protocol.ts"
 import {
   claimStatefile,
@@ -13,10 +12,13 @@ import {
 } from "../../../.opencode/baton/live-state/statefile.ts"
 import { chooseWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+
+type State = Record<string, JSONValue>
 
 /** Includes names that every object has. */
 const key = fc.oneof(fc.string(), fc.constantFrom("__proto__", "constructor", "toString"))
-const jsonObject = fc.dictionary(key, fc.jsonValue()) as fc.Arbitrary<Record<string, JSONValue>>
+const jsonObject = fc.dictionary(key, fc.jsonValue()) as fc.Arbitrary<State>
 const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
 /** States and patches whose fields keep their type, as in the protocol. */
 const shaped = fc.record(
@@ -29,42 +31,32 @@ const shaped = fc.record(
     ),
   },
   { requiredKeys: [] },
-) as fc.Arbitrary<Record<string, JSONValue>>
+) as fc.Arbitrary<State>
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe("the merge", () => {
-  test(
-    promised("live-state.B1", "objects merge, scalars and arrays replace, null clears, what is left out stays"),
-    () => {
-      const state = { a: { b: 1, c: { d: 2 } }, list: [1, 2, 3], kept: true, gone: "x" }
-      expect(plain(mergePatch(state, { a: { c: { d: 3, e: 4 } }, list: [9], gone: null }))).toEqual({
-        a: { b: 1, c: { d: 3, e: 4 } },
-        list: [9],
-        kept: true,
-        gone: null,
-      })
-      expect(state.a.c).toEqual({ d: 2 })
+  test.each<[string, State, State, State]>([
+    ["objects", { a: { b: 1, c: { d: 2 } } }, { a: { c: { d: 3, e: 4 } } }, { a: { b: 1, c: { d: 3, e: 4 } } }],
+    ["scalars and arrays", { one: 1, list: [1, 2, 3] }, { one: 2, list: [9] }, { one: 2, list: [9] }],
+    ["null", { gone: "x", kept: true }, { gone: null }, { gone: null, kept: true }],
+    ["an object for null", { a: null }, { a: { x: 1 } }, { a: { x: 1 } }],
+    ["an object for a scalar", { a: 1 }, { a: { x: 1 } }, { a: { x: 1 } }],
+    ["an object for an array", { a: [1] }, { a: { x: 1 } }, { a: { x: 1 } }],
+  ])(
+    promised("live-state.B1", "objects merge, scalars and arrays replace, null clears, what is left out stays: %s"),
+    (_what, state, patch, merged) => {
+      const before = structuredClone(state)
+      expect(plain(mergePatch(state, patch))).toEqual(merged)
+      expect(state).toEqual(before)
     },
   )
 
-  test(promised("live-state.B1", "a patch finds its way into what was null, a scalar or an array"), () => {
-    expect(plain(mergePatch({ a: null, b: 1, c: [1] }, { a: { x: 1 }, b: { x: 1 }, c: { x: 1 } }))).toEqual({
-      a: { x: 1 },
-      b: { x: 1 },
-      c: { x: 1 },
-    })
-  })
-
   test(promised("live-state.B2", "the same patches give the same state one by one and merged in one go"), () => {
+    const merge = (state: State, patches: State[]) =>
+      patches.reduce((merged: ReturnType<typeof mergePatch>, patch) => mergePatch(merged, patch), state)
     fc.assert(
       fc.property(shaped, fc.array(shaped), (state, patches) => {
-        const oneByOne = patches.reduce((merged, patch) => mergePatch(merged, patch), mergePatch({}, state))
-        const [first = {}, ...rest] = patches
-        const atOnce = mergePatch(
-          state,
-          rest.reduce((merged, patch) => composed(merged, patch), first),
-        )
-        expect(plain(oneByOne)).toEqual(plain(atOnce))
+        expect(plain(merge(state, patches))).toEqual(plain(mergePatch(state, merge({}, patches))))
       }),
     )
   })
@@ -97,10 +89,6 @@ describe("the merge", () => {
     },
   )
 })
-
-/** Merges two patches into one. */
-const composed = (first: Record<string, JSONValue>, second: Record<string, JSONValue>): Record<string, JSONValue> =>
-  mergePatch(first, second) as Record<string, JSONValue>
 
 describe("the reader of the stream", () => {
   const bytes = (text: string) => new TextEncoder().encode(text)
@@ -145,11 +133,6 @@ describe("the reader of the stream", () => {
 })
 
 describe("the statefile", () => {
-  let folder = ""
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "baton-live-"))
-  })
-  afterEach(() => rmSync(folder, { recursive: true, force: true }))
   test.each([
     ["opencode-project", "opencode-project"],
     ["../../etc/passwd", "etc-passwd"],
@@ -160,6 +143,7 @@ describe("the statefile", () => {
   ])(promised("live-state.B1", "of %j is called %j"), (id, name) => expect(statefileName(id)).toBe(name))
 
   test(promised("live-state.B1", "is readable to its owner alone, and leaves nothing else behind"), async () => {
+    const folder = temporaryFolder()
     const file = await claimStatefile(folder, "one", process.pid)
     await file.write("a")
     await file.write("b")
@@ -172,6 +156,7 @@ describe("the statefile", () => {
   test(
     promised("live-state.B3", "of a living writer is left alone: who comes second gets one of its own"),
     async () => {
+      const folder = temporaryFolder()
       const first = await claimStatefile(folder, "one", 41)
       const second = await claimStatefile(folder, "one", 42)
       expect([first.path, second.path]).toEqual([join(folder, "one.json"), join(folder, "one-42.json")])
@@ -192,29 +177,26 @@ describe("which writer is started", () => {
     script: "/x/state-writer.ts",
     directory: "/project",
   }
+  const c2c = "/bin/c2c"
+  const setting = ["s", "t"]
 
-  test(promised("live-state.A2", "the variable's, the settings', c2c, the embedded one, in this order"), () => {
-    const all = { ...given, variable: '["a","b c"]', setting: ["s", "t"], c2c: "/bin/c2c" }
-    expect(chooseWriter(all)).toEqual({ kind: "foreign", command: { argv: ["a", "b c"] } })
-    expect(chooseWriter({ ...all, variable: undefined })).toEqual({ kind: "foreign", command: { argv: ["s", "t"] } })
-    expect(chooseWriter({ ...given, c2c: "/bin/c2c" })).toEqual({
-      kind: "foreign",
-      command: { argv: ["/bin/c2c", "oc-plugin", "stream-write-statefile"] },
-    })
-    expect(chooseWriter(given)).toMatchObject({
-      kind: "embedded",
-      command: {
-        argv: [
-          "/bin/opencode",
-          "--no-env-file",
-          "--config=/dev/null",
-          "run",
-          "--no-install",
-          "/x/state-writer.ts",
-          "/project",
-        ],
-      },
-    })
+  test.each([
+    [{ c2c, setting, variable: '["a","b c"]' }, "foreign", ["a", "b c"]],
+    [{ c2c, setting }, "foreign", ["s", "t"]],
+    [{ c2c }, "foreign", ["/bin/c2c", "oc-plugin", "stream-write-statefile"]],
+    [
+      {},
+      "embedded",
+      "/bin/opencode --no-env-file --config=/dev/null run --no-install /x/state-writer.ts /project".split(" "),
+    ],
+  ])(
+    promised("live-state.A2", "the variable's, the settings', c2c, the embedded one, in this order: of %j the %s one"),
+    (change, kind, argv) => {
+      expect(chooseWriter({ ...given, ...change })).toMatchObject({ kind, command: { argv } })
+    },
+  )
+
+  test(promised("live-state.A2", "none where nothing can run the embedded one"), () => {
     expect(chooseWriter({ ...given, runtime: undefined })).toMatchObject({ kind: "none" })
   })
 

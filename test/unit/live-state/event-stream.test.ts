@@ -5,35 +5,20 @@ import type { BoardUpdate } from "../../../.opencode/baton/live-state/web/board.
 import { createEventStream, type EventStream } from "../../../.opencode/baton/live-state/web/live.ts"
 import { promised } from "../../requirements.ts"
 
-/** A response whose buffer is full on the test's command. */
-const createResponse = () => {
-  const written: string[] = []
-  let isFull = false
-  const socket = Object.assign(new EventEmitter(), {
-    setNoDelay: () => {},
-    destroy: () => void socket.emit("close"),
-  })
+/** A page whose buffer is full on the test's command. */
+const createPage = () => {
+  const socket = Object.assign(new EventEmitter(), { setNoDelay: () => {}, destroy: () => void socket.emit("close") })
   const response = Object.assign(new EventEmitter(), {
     socket,
     writeHead: () => response,
     end: () => {},
     write: (text: string) => {
-      written.push(text)
-      return !isFull
+      page.written.push(text)
+      return !page.isFull
     },
   })
-  return {
-    written,
-    socket,
-    fill: () => {
-      isFull = true
-    },
-    drain: () => {
-      isFull = false
-      response.emit("drain")
-    },
-    response: response as unknown as ServerResponse,
-  }
+  const page = { response, socket, written: [] as string[], isFull: false }
+  return page
 }
 
 describe("the stream of events", () => {
@@ -58,6 +43,11 @@ describe("the stream of events", () => {
     events.close()
     vi.useRealTimers()
   })
+  const open = (lastEventID?: string) => {
+    const page = createPage()
+    events.add(page.response as unknown as ServerResponse, lastEventID)
+    return page
+  }
   const publish = (): void => {
     sequence++
     events.publish()
@@ -66,14 +56,14 @@ describe("the stream of events", () => {
   test(
     promised("live-state.C3", "writes one message to a page that does not read, and what it missed when it does"),
     () => {
-      const page = createResponse()
-      events.add(page.response, undefined)
-      page.fill()
+      const page = open()
+      page.isFull = true
       publish()
       const before = page.written.length
       for (let n = 0; n < 1_000; n++) publish()
       expect(page.written).toHaveLength(before)
-      page.drain()
+      page.isFull = false
+      page.response.emit("drain")
       expect(page.written).toHaveLength(before + 1)
       expect(page.written.at(-1)).toContain("id: me-1002\n")
       expect(asked.at(-1)).toBe(2)
@@ -81,11 +71,10 @@ describe("the stream of events", () => {
   )
 
   test(promised("live-state.C3", "lets go of a page that has not read for half a minute"), () => {
-    const page = createResponse()
+    const page = open()
     const closed = vi.fn()
     page.socket.on("close", closed)
-    events.add(page.response, undefined)
-    page.fill()
+    page.isFull = true
     publish()
     vi.advanceTimersByTime(29_000)
     expect(closed).not.toHaveBeenCalled()
@@ -97,9 +86,7 @@ describe("the stream of events", () => {
     promised("live-state.C2", "takes up where a page left off, and begins anew with one of another observer"),
     () => {
       sequence = 9
-      events.add(createResponse().response, "me-7")
-      events.add(createResponse().response, "other-7")
-      events.add(createResponse().response, "nonsense")
+      for (const id of ["me-7", "other-7", "nonsense"]) open(id)
       expect(asked).toEqual([7, undefined])
     },
   )
@@ -107,8 +94,7 @@ describe("the stream of events", () => {
   test(
     promised("live-state.C2", "gives a sign of life every few seconds, so that silence means a lost connection"),
     () => {
-      const page = createResponse()
-      events.add(page.response, undefined)
+      const page = open()
       const before = page.written.length
       vi.advanceTimersByTime(16_000)
       expect(page.written.slice(before).every((text) => text.startsWith("event: beat\n"))).toBe(true)

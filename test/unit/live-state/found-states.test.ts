@@ -34,18 +34,6 @@ const lockElsewhere = (folder: string, name: string, ageMs = 0): void => {
 const names = (states: readonly { readonly file: string }[]): string[] => states.map(({ file }) => file)
 
 describe("the statefiles of a folder", () => {
-  test(promised("live-state.B3", "one that cannot be read is reported, and the others are there"), async () => {
-    const folder = liveFolder(temporaryFolder())
-    mkdirSync(join(folder, "folder.json"))
-    write(folder, "one")
-    const problems: string[] = []
-    const report = (problem: string) => problems.push(problem)
-    expect(names(await listStates(folder, report))).toEqual(["one.json"])
-    expect(await pruneStates(folder, report)).toEqual([])
-    expect(problems).toHaveLength(2)
-    expect(problems[0]).toMatch(/folder\.json: .*EISDIR/)
-  })
-
   test(
     promised("live-state.B3", "an agent in another container lives as long as its writer keeps its lock"),
     async () => {
@@ -67,21 +55,18 @@ describe("an observer of several projects", () => {
   test(promised("live-state.C1", "keeps agents of one name in folders of one name apart"), async () => {
     const parent = temporaryFolder()
     const [one, two] = [join(parent, "one", "app"), join(parent, "two", "app")]
-    const at = (time: string) => ({ agent: { is_idle: false, last_step: { at: time } } })
-    write(liveFolder(one), "same", process.pid, at("2026-01-01T00:00:01.000Z"))
-    write(liveFolder(two), "same", process.pid, at("2026-01-01T00:00:02.000Z"))
+    const times = ["2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"]
+    for (const [index, at] of times.entries())
+      write(liveFolder([one, two][index] ?? ""), "same", process.pid, { agent: { is_idle: false, last_step: { at } } })
     const observe = createObserver([one, two], () => {})
     await observe()
-    expect((await observe()).map(({ since }) => since)).toEqual([
-      "2026-01-01T00:00:01.000Z",
-      "2026-01-01T00:00:02.000Z",
-    ])
+    expect((await observe()).map(({ since }) => since)).toEqual(times)
   })
 
   test(promised("live-state.C1", "a project whose folder cannot be read hides none of the others"), async () => {
     const parent = temporaryFolder()
     const [broken, sound] = [join(parent, "broken"), join(parent, "sound")]
-    mkdirSync(join(broken, ".opencode", "state", "live", "x.json"), { recursive: true })
+    mkdirSync(join(liveFolder(broken), "x.json"))
     write(liveFolder(sound), "one")
     const problems: string[] = []
     const views = await createObserver([broken, sound], (problem) => problems.push(problem))()
@@ -89,12 +74,8 @@ describe("an observer of several projects", () => {
     expect(problems).toHaveLength(1)
     const seen: SeenStates[] = []
     const reported: string[] = []
-    const folders = [broken, sound].map((project) => join(project, ".opencode", "state", "live"))
-    const watching = watchStatefiles(
-      folders,
-      (each) => seen.push(...each),
-      (problem) => reported.push(problem),
-    )
+    const see = (states: readonly SeenStates[]) => seen.push(...states)
+    const watching = watchStatefiles([broken, sound].map(liveFolder), see, (problem) => reported.push(problem))
     onTestFinished(() => watching.close())
     await eventually("the agent on the page", () => seen.flatMap(({ changed }) => changed)[0])
     expect(reported[0]).toContain("x.json")

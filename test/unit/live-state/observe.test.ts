@@ -108,8 +108,6 @@ describe("what an observer sees", () => {
     for (const line of text.split("\n")) expect(Array.from(line).length).toBeLessThanOrEqual(40)
   })
 
-  test(promised("live-state.C1", "says so when there is nobody"), () => expect(render([])).toContain("No agents"))
-
   test.each([
     ["2026-01-01T00:59:55.000Z", "5 s"],
     ["2026-01-01T00:01:00.000Z", "59 min"],

@@ -21,7 +21,6 @@ const sighting = (at: number, change: Partial<Sighting> = {}): Sighting => ({
   handoffs: 0,
   ...change,
 })
-const kinds = (points: readonly HistoryPoint[]) => points.map(({ at, kind }) => [at, kind])
 
 describe("the history of an agent", () => {
   test(promised("live-state.C2", "begins with what the agent does, from when the state says it began"), () => {
@@ -51,11 +50,10 @@ describe("the history of an agent", () => {
 
   test(promised("live-state.C2", "tells another session or process from turns, and an end from idleness"), () => {
     const other = sighting(200, { identity: "2 two", turns: 7 })
-    expect(kinds(pointsBetween(sighting(100), other))).toEqual([
-      [200, "session"],
-      [200, "busy"],
-    ])
-    expect(kinds(pointsBetween(sighting(100), sighting(200, { doing: { kind: "gone" } })))).toEqual([[200, "gone"]])
+    const began = ["session", "busy"].map((kind) => ({ at: 200, kind }))
+    expect(pointsBetween(sighting(100), other)).toEqual(began)
+    const gone = sighting(200, { doing: { kind: "gone" } })
+    expect(pointsBetween(sighting(100), gone)).toEqual([{ at: 200, kind: "gone" }])
   })
 
   test(promised("live-state.C2", "never goes back, whatever the clocks say"), () => {
@@ -93,22 +91,18 @@ const found = (seconds: number, state: Record<string, unknown> = {}, alive = tru
 describe("the board", () => {
   const see = (board: ReturnType<typeof createAgentBoard>, seconds: number, state?: Record<string, unknown>) =>
     board.see("a", "project", found(seconds, state), undefined, Date.parse(at(seconds)))
-  const idleAt = (seconds: number, turns: number) => ({
-    agent: {
-      is_idle: true,
-      turn_count: turns,
-      last_step: { event_type: "session.idle", at: at(seconds), details: null },
-    },
-  })
+  const idleAt = (seconds: number, turns: number) => {
+    const step = { event_type: "session.idle", at: at(seconds), details: null }
+    return { agent: { is_idle: true, turn_count: turns, last_step: step } }
+  }
 
   test(promised("live-state.C2", "gives a page that opens later everything that was seen before"), () => {
     const board = createAgentBoard()
     see(board, 1)
     see(board, 2, idleAt(2, 1))
-    const { agents, keys } = board.changesSince(undefined)
-    expect(keys).toEqual(["a"])
-    expect(agents[0]).toMatchObject({ doing: "idle", since: Date.parse(at(2)), isSinceKnown: true, isWhole: true })
-    expect(agents[0]?.points.map(({ kind }) => kind)).toEqual(["busy", "turn", "idle"])
+    const points = [{ kind: "busy" }, { kind: "turn" }, { kind: "idle" }]
+    const agent = { doing: "idle", since: Date.parse(at(2)), isSinceKnown: true, isWhole: true, points }
+    expect(board.changesSince(undefined)).toMatchObject({ agents: [agent], keys: ["a"] })
   })
 
   test(promised("live-state.C2", "gives a page that comes again what it missed and nothing else"), () => {
@@ -117,9 +111,8 @@ describe("the board", () => {
     const { sequence } = board.changesSince(undefined)
     expect(board.changesSince(sequence).agents).toEqual([])
     see(board, 2, idleAt(2, 1))
-    const [missed] = board.changesSince(sequence).agents
-    expect(missed?.points.map(({ kind }) => kind)).toEqual(["turn", "idle"])
-    expect(missed?.isWhole).toBe(false)
+    const missed = { points: [{ kind: "turn" }, { kind: "idle" }], isWhole: false }
+    expect(board.changesSince(sequence).agents).toMatchObject([missed])
     expect(board.changesSince(sequence + 1_000).agents[0]?.isWhole, "of another board").toBe(true)
   })
 
