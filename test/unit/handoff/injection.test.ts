@@ -5,7 +5,6 @@ import type { LoadedFiles } from "../../../.opencode/baton/handoff/files.ts"
 import { createInjection } from "../../../.opencode/baton/handoff/injection.ts"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
 import type { FileReference } from "../../../.opencode/baton/handoff/references.ts"
-import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
 import { handoffRecord } from "../../support/handoff-record.ts"
@@ -25,16 +24,11 @@ const loadAll = async (references: readonly FileReference[]): Promise<LoadedFile
   leftOut: [],
 })
 
-const setUp = ({
-  records = [] as HandoffRecord[],
-  messages = [] as StoredMessage[],
-  load = loadAll,
-  add = async () => {},
-} = {}) => {
+const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async () => {} } = {}) => {
   const stored = new Map(records.map((each) => [each.id, each]))
   const added: OutboxEntry[] = []
   const injection = createInjection({
-    sessions: createFakeSessions(new Map([["ses_new", { messages }]])),
+    sessions: createFakeSessions(new Map([["ses_new", {}]])),
     records: {
       list: async () => [...stored.values()],
       write: async (each) => {
@@ -115,12 +109,6 @@ describe("the arrival of a draft", () => {
       expect(arrivals()).toEqual([2, 1])
     },
   )
-
-  test(promised("handoff.C4", "a message that is not the session's first brings no files"), async () => {
-    const messages = [userMessage([textPart("Hello")], "msg_old")]
-    const { receive } = setUp({ messages, records: [record()] })
-    expect(synthetic(await receive(DRAFT))).toEqual([])
-  })
 
   test.each([
     ["a quotation of one that arrived elsewhere", "ses_other", `What is this?\n${DRAFT}`, 0],

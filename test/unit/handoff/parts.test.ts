@@ -24,20 +24,11 @@ import { createRecordedLog, type LogLine } from "../../support/recorded-log.ts"
 const COMMAND_PATH = "prompts/handoff-command.md"
 
 describe("the command", () => {
-  const setUp = (command: Record<string, { template: string }> = {}) => {
+  const setUp = (file: PromptFile, command: Record<string, { template: string }> = {}) => {
     const log = createRecordedLog()
-    const config = { command }
-    let file: PromptFile = { kind: "text", path: COMMAND_PATH, text: "One $ARGUMENTS" }
-    registerCommand(config, { read: () => file }, log)
-    return { config, log, write: (next: PromptFile) => (file = next) }
+    registerCommand({ command }, { read: () => file }, log)
+    return { command, log }
   }
-
-  test(promised("handoff.A1", "its template is what the file holds when it is asked for"), () => {
-    const { config, write } = setUp()
-    expect(config.command.handoff?.template).toBe("One $ARGUMENTS")
-    write({ kind: "text", path: COMMAND_PATH, text: "Two" })
-    expect(config.command.handoff?.template).toBe("Two")
-  })
 
   test.each<[string, PromptFile, Partial<LogLine>]>([
     [
@@ -52,19 +43,18 @@ describe("the command", () => {
     ],
   ])(promised(["handoff.A1", "start.A4"], "where the file is %s it is the built-in one, with one line"), (...row) => {
     const [, file, line] = row
-    const { config, log, write } = setUp()
-    write(file)
-    for (let asked = 0; asked < 3; asked++) expect(config.command.handoff?.template).toContain("$ARGUMENTS")
+    const { command, log } = setUp(file)
+    for (let asked = 0; asked < 3; asked++) expect(command.handoff?.template).toContain("$ARGUMENTS")
     expect(log.lines).toMatchObject([line])
   })
 
   test(promised("handoff.A1", "a name that is taken is left alone, both names too"), () => {
+    const file: PromptFile = { kind: "text", path: COMMAND_PATH, text: "One $ARGUMENTS" }
     const own = { template: "mine" }
-    const first = setUp({ handoff: own })
-    expect(first.config.command.handoff).toBe(own)
-    expect(first.config.command["baton-handoff"]?.template).toBe("One $ARGUMENTS")
-    const both = setUp({ handoff: own, "baton-handoff": own })
-    expect(Object.values(both.config.command)).toEqual([own, own])
+    const first = setUp(file, { handoff: own })
+    expect(first.command).toMatchObject({ handoff: own, "baton-handoff": { template: "One $ARGUMENTS" } })
+    const both = setUp(file, { handoff: own, "baton-handoff": own })
+    expect(both.command).toEqual({ handoff: own, "baton-handoff": own })
     expect(both.log.lines[0]?.level).toBe("warn")
   })
 })

@@ -39,12 +39,6 @@ const setUp = ({
 }
 
 describe("read_session", () => {
-  test(promised("handoff.D1", "a whole session is shown oldest first, with its true number of messages"), async () => {
-    const { output } = await setUp().ask()
-    expect(output.startsWith("## User\nQuestion 0.\n\n## Assistant\nAnswer 1.")).toBe(true)
-    expect(output.endsWith("## User\nQuestion 4.\n\n(End of session - 5 messages)")).toBe(true)
-  })
-
   test(promised("handoff.D1", "exactly as many messages as the limit are no truncation"), async () => {
     expect((await setUp().ask({ limit: 5 })).output).toContain("(End of session - 5 messages)")
     const { output } = await setUp().ask({ limit: 4 })
@@ -88,9 +82,9 @@ describe("read_session", () => {
   })
 
   test(promised("start.A2", "a session on the same task is read without more ado"), async () => {
-    const others = { ses_earlier: { messages: conversation(1) } }
+    const others = { ses_earlier: { messages: conversation(2) } }
     const { output } = await setUp({ others, isSameTask: true }).ask({ sessionID: "ses_earlier" })
-    expect(output).toBe("## User\nQuestion 0.\n\n(End of session - 1 messages)")
+    expect(output).toBe("## User\nQuestion 0.\n\n## Assistant\nAnswer 1.\n\n(End of session - 2 messages)")
   })
 
   test(promised("handoff.D2", "any: true reads a stranger and says so"), async () => {

@@ -1,5 +1,5 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import { afterEach, beforeEach, expect, test, vi } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLiveStateHooks } from "../../../.opencode/baton/live-state/hooks.ts"
 import { promised } from "../../requirements.ts"
@@ -7,23 +7,13 @@ import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 type Event = Parameters<NonNullable<Hooks["event"]>>[0]
 
-beforeEach(() => {
+test(promised("soak.B5", "a message alone, as an ended instance may still hear of, begins no live state"), async () => {
   vi.useFakeTimers()
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-const open = () => {
+  onTestFinished(() => void vi.useRealTimers())
   const directory = temporaryFolder()
   const client = { app: { log: async () => undefined } }
   const hooks = createLiveStateHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
   const receive = (type: string) => hooks.event?.({ event: { type, properties: {} } } as unknown as Event)
-  return { hooks, receive }
-}
-
-test(promised("soak.B5", "a message alone, as an ended instance may still hear of, begins no live state"), async () => {
-  const { hooks, receive } = open()
   await receive("message.updated")
   expect(vi.getTimerCount()).toBe(0)
   await receive("session.status")

@@ -96,15 +96,6 @@ describe("the board", () => {
     return { agent: { is_idle: true, turn_count: turns, last_step: step } }
   }
 
-  test(promised("live-state.C2", "gives a page that opens later everything that was seen before"), () => {
-    const board = createAgentBoard()
-    see(board, 1)
-    see(board, 2, idleAt(2, 1))
-    const points = [{ kind: "busy" }, { kind: "turn" }, { kind: "idle" }]
-    const agent = { doing: "idle", since: Date.parse(at(2)), isSinceKnown: true, isWhole: true, points }
-    expect(board.changesSince(undefined)).toMatchObject({ agents: [agent], keys: ["a"] })
-  })
-
   test(promised("live-state.C2", "gives a page that comes again what it missed and nothing else"), () => {
     const board = createAgentBoard()
     see(board, 1)
@@ -201,12 +192,6 @@ test(
 )
 
 describe("the command line", () => {
-  test(promised("live-state.C2", "asks for a page with --web, on any free port or the one that is named"), () => {
-    expect(readWebPort({ web: false, json: false })).toBeUndefined()
-    expect(readWebPort({ web: true, json: false })).toBe(0)
-    expect(readWebPort({ web: true, json: false, port: "8080" })).toBe(8080)
-  })
-
   test.each([
     [{ web: true, json: false, port: "0" }, "expected --port between 1 and 65535, received '0'"],
     [{ web: true, json: false, port: "65536" }, "received '65536'"],

@@ -10,20 +10,17 @@ import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 
 const ROOT = "ses_root"
+const IDENTITY = {
+  c2c_session_id: "opencode-project",
+  c2c_alias: null,
+  opencode_pid: 42,
+  plugin_started_at: "2026-01-01T00:00:00.000Z",
+}
 const line = streamLineSchema(tool.schema)
 
 const setUp = ({ strict = false } = {}) => {
-  let ms = Date.parse("2026-01-01T00:00:00.000Z")
-  const publisher = createPublisher({
-    identity: {
-      c2c_session_id: "opencode-project",
-      c2c_alias: null,
-      opencode_pid: 42,
-      plugin_started_at: "2026-01-01T00:00:00.000Z",
-    },
-    strict,
-    now: () => new Date(ms++),
-  })
+  let ms = Date.parse(IDENTITY.plugin_started_at)
+  const publisher = createPublisher({ identity: IDENTITY, strict, now: () => new Date(ms++) })
   const lines: StreamLine[] = [publisher.snapshot()]
   const send = (type: string, properties: Record<string, unknown>): StreamLine[] => {
     const sent = readEvent({ type, properties }).flatMap((observed) => publisher.receive(observed) ?? [])
@@ -69,11 +66,8 @@ describe("the published state", () => {
       event: "state.snapshot",
       ts: "2026-01-01T00:00:00.001Z",
       state: {
-        c2c_session_id: "opencode-project",
-        c2c_alias: null,
+        ...IDENTITY,
         root_opencode_session_id: null,
-        opencode_pid: 42,
-        plugin_started_at: "2026-01-01T00:00:00.000Z",
         state_last_updated_at: "2026-01-01T00:00:00.001Z",
         agent: { is_idle: null, turn_count: 0, step_count: 0, last_step: null, provider_id: null, model_id: null },
         tui_focus: { ty: "unknown", details: null },

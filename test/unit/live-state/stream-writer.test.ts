@@ -35,15 +35,11 @@ const setUp = (script: string, { firstRestartMs = 20, shell = "/bin/sh" } = {}) 
     sent++
     writer.publish({ event: "state.patch", ts: TS, patch: { n: sent, padding } })
   }
+  /** Text after the last line break is still being written. */
+  const linesOf = (path: string) => (existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(0, -1) : [])
   const lines = () =>
-    // Text after the last line break is still being written.
-    (existsSync(out) ? readFileSync(out, "utf8") : "")
-      .replace(/[^\n]*$/, "")
-      .split("\n")
-      .filter(Boolean)
-      .map((line): StreamLine & { state?: { n: number }; patch?: { n: number } } => JSON.parse(line))
-  const pids = () =>
-    existsSync(`${out}.pids`) ? readFileSync(`${out}.pids`, "utf8").trim().split("\n").map(Number) : []
+    linesOf(out).map((line): StreamLine & { state?: { n: number }; patch?: { n: number } } => JSON.parse(line))
+  const pids = () => linesOf(`${out}.pids`).map(Number)
   const said = (message: string) => log.lines.filter((line) => line.message === message)
   return { writer, publish, lines, pids, said, snapshots: () => snapshots, log }
 }
