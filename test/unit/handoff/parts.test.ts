@@ -177,7 +177,7 @@ describe("the facts of a handoff", () => {
     ["x".repeat(5_000), `> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`],
     [`${"x".repeat(3_999)}${"😀".repeat(10)}`, `> ${"x".repeat(3_999)}\n(20 characters more; read_session has them)`],
   ])(
-    promised(["handoff.A2", "handoff.E2"], "quote 4,000 characters of a first request and say what is missing"),
+    promised(["handoff.A2", "handoff.E2"], "quote at most 4,000 characters of a first request"),
     (firstRequest, quoted) => {
       const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
       expect(text).toContain(quoted)

@@ -76,12 +76,9 @@ const IGNORED: readonly (readonly [why: string, text: string])[] = [
 ]
 
 describe("file references", () => {
-  test.each(READ.map(([text, ...references]) => ({ text, references })))(
-    promised("handoff.C1", "are read: $text"),
-    ({ text, references }) => {
-      expect(parseReferences(text).map(shown)).toEqual(references)
-    },
-  )
+  test.each(READ)(promised("handoff.C1", "are read: %j"), (text, ...references) => {
+    expect(parseReferences(text).map(shown)).toEqual(references)
+  })
 
   test.each(IGNORED)(promised("handoff.C1", "are not made of %s"), (_why, text) => {
     expect(parseReferences(text)).toEqual([])

@@ -196,21 +196,20 @@ describe("the published state", () => {
     expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
   })
 
-  test(promised("live-state.A6", "a turn's end clears what was not answered: it timed out or was given up"), () => {
-    const { send, state, idle } = start()
-    send("session.status", { sessionID: ROOT, status: { type: "busy" } })
-    send("question.asked", question("que_1"))
-    send("permission.asked", permission)
-    expect(eventsOf(idle())).toEqual(["state.snapshot"])
-    expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
-  })
-
-  test(promised("live-state.A6", "a question ends with its session"), () => {
-    const { send, state } = start()
-    send("question.asked", question("que_1"))
-    send("session.deleted", { info: { id: ROOT } })
-    expect(state()).toMatchObject({ pendingQuestion: null, agent: { is_idle: true } })
-  })
+  test.each([
+    ["session.idle", { sessionID: ROOT }],
+    ["session.deleted", { info: { id: ROOT } }],
+  ])(
+    promised("live-state.A6", "a turn's end clears what was not answered: it timed out or was given up (%s)"),
+    (type, properties) => {
+      const { send, state } = start()
+      send("session.status", { sessionID: ROOT, status: { type: "busy" } })
+      send("question.asked", question("que_1"))
+      send("permission.asked", permission)
+      expect(eventsOf(send(type, properties))).toEqual(["state.snapshot"])
+      expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" }, agent: { is_idle: true } })
+    },
+  )
 
   test(promised("soak.B4", "a deleted root is shown until another takes its place, and forgotten then"), () => {
     const { publisher, send, state, created, idle, speak } = start()
