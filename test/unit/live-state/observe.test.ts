@@ -43,13 +43,12 @@ const view = (state?: Record<string, unknown>, alive?: boolean): AgentView =>
   toAgentView("my-project", found(state, alive), NEWS)
 const render = (views: AgentView[], width = 100): string => renderObservation(views, { now: NOW, width, paint: PAINT })
 
+const HEADING = "Handoff after compaction 2 (session ses_1, summary msg_1, T)"
+
 describe("what an observer sees", () => {
   test.each<[string, string | undefined]>([
-    ["# Handoff after compaction 2 (session ses_1, summary msg_1, T)\n\n## Done\n- It", "after compaction 2: Done"],
-    [
-      "# Handoff after compaction 2 (session ses_1, summary msg_1, T)",
-      "Handoff after compaction 2 (session ses_1, summary msg_1, T)",
-    ],
+    [`# ${HEADING}\n\n## Done\n- It`, "after compaction 2: Done"],
+    [`# ${HEADING}`, HEADING],
     ["Next: the lexer\nand more", "Next: the lexer"],
     ["\n", undefined],
   ])(promised("live-state.C1", "has a handoff %j as %j"), (section, line) => {
