@@ -1,5 +1,6 @@
 import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import type {
+  FileModification,
   PassOverMetadata,
   PassOverRequest,
   WorkContext,
@@ -59,6 +60,22 @@ export const workOutput = (change: Partial<WorkOutput> = {}): WorkOutput => ({
   left_out: [],
   error: null,
   metadata: passMetadata({ completed_at: "2026-01-01T10:21:00.000Z", attempts: 1 }),
+  ...change,
+})
+
+export const fileModification = (change: Partial<FileModification> = {}): FileModification => ({
+  type: "file_modification",
+  path: "a.ts",
+  change: "added",
+  old_content: null,
+  new_content: "x",
+  is_binary: false,
+  is_large: false,
+  old_hash: null,
+  new_hash: "1",
+  old_mode: null,
+  new_mode: "100644",
+  by: "tool",
   ...change,
 })
 

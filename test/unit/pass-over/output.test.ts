@@ -1,16 +1,10 @@
 import { describe, expect, test } from "vitest"
 import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
-import { releaseResult } from "../../../.opencode/baton/pass-over/result/approval.ts"
+import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
 import { renderResult } from "../../../.opencode/baton/pass-over/result/render.ts"
 import { buildWorkOutput, type Collected } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
-import {
-  builtInPolicy,
-  passRecord,
-  passRequest,
-  workContext,
-  workOutput,
-} from "../../support/opencode/pass-over-values.ts"
+import { fileModification, passRequest, workContext, workOutput } from "../../support/opencode/pass-over-values.ts"
 import {
   assistantMessage,
   completedTool,
@@ -18,7 +12,6 @@ import {
   toolPart,
   userMessage,
 } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const collected = (change: Partial<Collected> = {}): Collected => ({
   request: passRequest(),
@@ -119,109 +112,34 @@ describe("a work output", () => {
 })
 
 describe("a result's text", () => {
+  const STATE = { state: "returned", is_late: false, undecided: [], applied: [], rejected: [] } as const
+
   test(promised("pass-over.A5", "says what to do with the files, and names the child's session"), () => {
-    const file = {
-      type: "file_modification",
-      path: "src/a.ts",
-      change: "renamed",
-      previous_path: "src/b.ts",
-      old_content: "",
-      new_content: "",
-      is_binary: false,
-      is_large: false,
-      old_hash: "1",
-      new_hash: "2",
-      old_mode: "100644",
-      new_mode: "100644",
-      by: "shell",
-    } as const
-    const output = workOutput({ artifacts: [file], child_session_id: "ses_child" })
-    const state = { state: "returned", is_late: false, undecided: ["src/a.ts"], applied: [], rejected: [] } as const
-    const text = renderResult(output, "coder", state)
+    const file = fileModification({ path: "src/a.ts", change: "renamed", previous_path: "src/b.ts", by: "shell" })
+    const output = workOutput({ artifacts: [file] })
+    const text = renderResult(output, "coder", { ...STATE, undecided: ["src/a.ts"] })
     expect(text).toContain("- renamed src/a.ts (from src/b.ts, by a shell command)")
     expect(text).toContain(`pass_over_apply {"pass_over_id":"${output.pass_over_id}"}`)
     expect(text).toMatch(/Child session: ses_child$/)
   })
-})
 
-test(
-  promised("pass-over.A5", "a long result is short where it is handed back, and whole where it is asked for"),
-  () => {
-    const findings = Array.from({ length: 50 }, (_, at) => ({
-      type: "finding" as const,
-      severity: "info" as const,
-      message: `f${at}`,
-    }))
+  test(promised("pass-over.A5", "is short where it is handed back, and whole where it is asked for"), () => {
+    const finding = (_: unknown, at: number): Artifact => ({ type: "finding", severity: "info", message: `f${at}` })
     const output = workOutput({
-      artifacts: findings,
+      artifacts: Array.from({ length: 50 }, finding),
       summary: { ...workOutput().summary, text: `${"x".repeat(9_000)}END` },
     })
-    const state = { state: "returned", is_late: false, undecided: [], applied: [], rejected: [] } as const
-    const short = renderResult(output, "audit", state)
+    const short = renderResult(output, "audit", STATE)
     expect(short).toContain("and 10 more: pass_over_status shows them")
     expect(short).not.toContain("END")
-    const whole = renderResult(output, "audit", state, { isWhole: true })
+    const whole = renderResult(output, "audit", STATE, { isWhole: true })
     expect(whole).toContain("f49")
     expect(whole).toContain("END")
-  },
-)
-
-test(promised("pass-over.A5", "a result of which some files were applied says which"), () => {
-  const file = { type: "file_modification", change: "added", is_binary: false, is_large: false, by: "tool" } as const
-  const rest = {
-    old_content: null,
-    new_content: "x",
-    old_hash: null,
-    new_hash: "h",
-    old_mode: null,
-    new_mode: "100644",
-  }
-  const artifacts = ["a", "b"].map((path) => ({ ...file, ...rest, path }))
-  const state = { state: "applied", is_late: false, undecided: [], applied: ["a"], rejected: ["b"] } as const
-  expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
-})
-
-describe("a result goes back", () => {
-  const policy = builtInPolicy()
-  const asking = passRecord({
-    policy: {
-      ...policy,
-      values: { ...policy.values, auto_return: false },
-      levels: { ...policy.levels, auto_return: "pair" },
-    },
-  })
-  const deps = { hasUser: true, noteRelease: async () => {}, withdraw: async () => {}, log: createRecordedLog() }
-  const never = () => Promise.reject(new Error("nobody was to be asked"))
-
-  test(promised("pass-over.A6", "unasked where nobody wrote that somebody is to be asked"), async () => {
-    expect((await releaseResult(passRecord(), { ...deps, ask: never })).kind).toBe("released")
   })
 
-  test(promised("pass-over.A6", "when the user says so, and not when the user says no"), async () => {
-    expect(await releaseResult(asking, { ...deps, ask: async () => {} })).toEqual({ kind: "released", note: undefined })
-    const no = () => Promise.reject(new Error("rejected"))
-    expect((await releaseResult(asking, { ...deps, ask: no })).kind).toBe("refused")
-  })
-
-  test(promised("pass-over.A6", "where nobody can be asked, and says so"), async () => {
-    const released = await releaseResult(asking, { ...deps, ask: never, hasUser: false })
-    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody could be asked") })
-  })
-
-  test(promised("pass-over.A6", "where OpenCode lets no tool ask, and says so"), async () => {
-    const notRun = () => ({}) as Promise<void>
-    const released = await releaseResult(asking, { ...deps, ask: notRun })
-    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("cannot ask") })
-  })
-
-  test(promised("pass-over.A6", "when nobody answers in time, and the question is taken back"), async () => {
-    const withdrawn: string[] = []
-    const withdraw = async (passID: string) => {
-      withdrawn.push(passID)
-    }
-    const silent = () => new Promise<void>(() => {})
-    const released = await releaseResult(asking, { ...deps, ask: silent, withdraw, answerDeadlineMs: 5 })
-    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody answered") })
-    expect(withdrawn).toEqual([asking.request.pass_over_id])
+  test(promised("pass-over.A5", "says which files were applied, where only some were"), () => {
+    const artifacts = ["a", "b"].map((path) => fileModification({ path }))
+    const state = { ...STATE, state: "applied", applied: ["a"], rejected: ["b"] } as const
+    expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
   })
 })

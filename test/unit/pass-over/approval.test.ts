@@ -1,0 +1,103 @@
+import type { ToolContext } from "@opencode-ai/plugin"
+import { describe, expect, test } from "vitest"
+import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import {
+  askUser,
+  createEditPermission,
+  createPermissionWatch,
+  releaseResult,
+} from "../../../.opencode/baton/pass-over/result/approval.ts"
+import { promised } from "../../requirements.ts"
+import { builtInPolicy, passRecord } from "../../support/opencode/pass-over-values.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+type Ask = ToolContext["ask"]
+
+const yes: Ask = async () => {}
+const no: Ask = () => Promise.reject(new Error("rejected"))
+/** The value that OpenCode 1.4 to 1.15.4 returns: an effect that is never run. */
+const notRun: Ask = () => ({}) as Promise<void>
+
+test(
+  promised("pass-over.A6", "asking the user tells a yes from a no, and both from an OpenCode that asks nobody"),
+  async () => {
+    const question = { permission: "edit", patterns: ["src/a.ts"], always: ["*"], metadata: {} }
+    expect(await askUser(yes, question)).toEqual({ kind: "granted" })
+    expect(await askUser(no, question)).toEqual({ kind: "refused", reason: expect.stringContaining("rejected") })
+    expect(await askUser(notRun, question)).toEqual({ kind: "unable" })
+  },
+)
+
+describe("what a pass changed is written", () => {
+  type Rules = { agent?: PermissionRule[]; session?: PermissionRule[] }
+
+  const mayWrite = ({ agent = [], session = [] }: Rules, ask: Ask = notRun) => {
+    const build = { name: "build", description: "", prompt: "", mode: "primary", isHidden: false } as const
+    const permission = createEditPermission({
+      childSessions: {
+        agents: async () => ({ kind: "ok", value: [{ ...build, permission: agent }] }),
+        parentAndPermissions: async () => ({ kind: "ok", value: { parentID: undefined, permission: session } }),
+      },
+    })
+    return permission(["src/a.ts", "docs/b.md"], "pass_1", { sessionID: "ses_1", agent: "build", ask })
+  }
+  const rule = (pattern: string, action: PermissionRule["action"]) => ({ permission: "edit", pattern, action })
+  const ALL = rule("*", "allow")
+
+  test(promised("pass-over.C3", "as OpenCode says, where it can ask"), async () => {
+    expect((await mayWrite({}, yes)).kind).toBe("granted")
+    const refused = { kind: "refused", reason: expect.stringContaining("rejected") }
+    expect(await mayWrite({ agent: [ALL] }, no)).toEqual(refused)
+  })
+
+  test.each<[string, Rules, "granted" | "refused"]>([
+    ["all is allowed", { agent: [ALL] }, "granted"],
+    ["one file is to be asked for", { agent: [ALL, rule("docs/*", "ask")] }, "refused"],
+    ["one file is denied to the session", { agent: [ALL], session: [rule("src/*", "deny")] }, "refused"],
+    ["nothing is said of it", {}, "refused"],
+  ])(promised("pass-over.C3", "by the rules alone, where it cannot ask: %s"), async (_name, rules, kind) => {
+    expect((await mayWrite(rules)).kind).toBe(kind)
+  })
+})
+
+test(promised("soak.B4", "questions that nobody answered go with their session"), async () => {
+  const refused: string[] = []
+  const watch = createPermissionWatch({
+    refuse: async (_sessionID, permissionID) => {
+      refused.push(permissionID)
+      return { kind: "ok", value: undefined }
+    },
+  })
+  for (const sessionID of ["ses_gone", "ses_here"])
+    watch.asked({ kind: "asked", sessionID, permissionID: `per_${sessionID}`, passID: "pass_1" })
+  watch.forget("ses_gone")
+  await watch.withdraw("pass_1")
+  expect(refused).toEqual(["per_ses_here"])
+})
+
+describe("a result goes back", () => {
+  const { values, levels, ...policy } = builtInPolicy()
+  const asking = passRecord({
+    policy: { ...policy, values: { ...values, auto_return: false }, levels: { ...levels, auto_return: "pair" } },
+  })
+  const never: Ask = () => Promise.reject(new Error("nobody was to be asked"))
+  const deps = { hasUser: true, noteRelease: async () => {}, withdraw: async () => {}, log: createRecordedLog() }
+
+  test(promised("pass-over.A6", "unasked where nobody wrote that somebody is to be asked"), async () => {
+    expect((await releaseResult(passRecord(), { ...deps, ask: never })).kind).toBe("released")
+  })
+
+  test(promised("pass-over.A6", "where nobody can be asked, and says so"), async () => {
+    const released = await releaseResult(asking, { ...deps, ask: never, hasUser: false })
+    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody could be asked") })
+  })
+
+  test(promised("pass-over.A6", "when nobody answers in time, and the question is taken back"), async () => {
+    const withdrawn: string[] = []
+    const withdraw = async (passID: string) => void withdrawn.push(passID)
+    const silent: Ask = () => new Promise(() => {})
+    const released = await releaseResult(asking, { ...deps, ask: silent, withdraw, answerDeadlineMs: 5 })
+    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody answered") })
+    expect(withdrawn).toEqual([asking.request.pass_over_id])
+  })
+})

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest"
+import type { Prompt } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
+import { createAnnouncer, createResultNotes, type Notice } from "../../../.opencode/baton/pass-over/result/notify.ts"
+import { promised } from "../../requirements.ts"
+import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import { passRecord, passRequest, workContext, workOutput } from "../../support/opencode/pass-over-values.ts"
+import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+describe("a result that nobody waits for", () => {
+  const NOTICE: Notice = { passID: "pass_1", text: "one" }
+
+  const open = ({ isBusy = false, stored = "Go.", canStart = true, untold = [NOTICE] } = {}) => {
+    const messages = [userMessage([textPart(stored)])]
+    const state = { canStart, untold, started: [] as Prompt[] }
+    const announcer = createAnnouncer({
+      sessions: createFakeSessions(new Map([["ses_1", { messages }]])),
+      childSessions: {
+        isBusy: async () => ({ kind: "ok", value: isBusy }),
+        start: async (_id, prompt) => {
+          if (!state.canStart) return { kind: "failed", reason: "no" }
+          state.started.push(prompt)
+          return { kind: "ok", value: undefined }
+        },
+      },
+      notices: async () => state.untold,
+      told: async (passID) => {
+        state.untold = state.untold.filter((notice) => notice.passID !== passID)
+      },
+      log: createRecordedLog(),
+    })
+    return { announcer, state }
+  }
+
+  test(
+    promised("pass-over.A4", "is told at once to a session that is idle, with its own agent and model"),
+    async () => {
+      const { announcer, state } = open({ untold: [NOTICE, { passID: "pass_2", text: "two" }] })
+      await announcer.due("ses_1")
+      const context = "[result of pass_1]\none\n\n[result of pass_2]\ntwo"
+      expect(state.started).toEqual([{ agent: "build", model: { providerID: "p", modelID: "m" }, context }])
+      await announcer.idle("ses_1")
+      expect(state.started).toHaveLength(1)
+    },
+  )
+
+  test(promised("pass-over.A4", "waits for a session that is busy"), async () => {
+    const { announcer, state } = open({ isBusy: true })
+    await announcer.due("ses_1")
+    await announcer.idle("ses_other")
+    expect(state.started).toEqual([])
+    await announcer.idle("ses_1")
+    expect(state.started).toHaveLength(1)
+  })
+
+  test(promised("pass-over.A4", "is not told again when it stands in the session, and is noted as told"), async () => {
+    const { announcer, state } = open({ stored: "[result of pass_1]\none" })
+    await announcer.due("ses_1")
+    expect(state).toMatchObject({ started: [], untold: [] })
+  })
+
+  test(promised("pass-over.A4", "that could not be told is told at the next idle"), async () => {
+    const { announcer, state } = open({ canStart: false })
+    await announcer.due("ses_1")
+    expect(state.untold).toHaveLength(1)
+    state.canStart = true
+    await announcer.idle("ses_1")
+    expect(state.started).toHaveLength(1)
+  })
+
+  test(promised("pass-over.A4", "of an earlier process waits until the session is used"), async () => {
+    const { announcer, state } = open()
+    announcer.expect("ses_1")
+    expect(state.started).toEqual([])
+    await announcer.idle("ses_1")
+    expect(state.started).toHaveLength(1)
+  })
+})
+
+describe("a result that is back", () => {
+  const SUMMARY = { text: "All is well.", findings: [], recommendations: [] }
+  const TASK = { id: "ts-b54507", role: "worker", text: "Teach the parser CRLF" } as const
+
+  const setUp = ({ hasUser = true } = {}) => {
+    const shown: { title: string; message: string; variant: string }[] = []
+    const logged: unknown[] = []
+    const note = createResultNotes({
+      outbox: { add: async (entry) => void logged.push(entry) },
+      tui: {
+        showToast: async ({ title, message, variant }) => {
+          shown.push({ title, message, variant })
+          return { kind: "ok", value: true }
+        },
+      },
+      hasUser,
+      log: createRecordedLog(),
+    })
+    return { note, shown, logged }
+  }
+
+  const recordOf = (notify: "always" | "only_issues" | "never", output: Partial<WorkOutput> = {}) => {
+    const record = passRecord({ child_session_id: "ses_child", output: workOutput(output) })
+    return { ...record, policy: { ...record.policy, values: { ...record.policy.values, notify_on_return: notify } } }
+  }
+
+  test.each([
+    ["always", {}, ["success"]],
+    ["always", { status: "failed" }, ["warning"]],
+    ["only_issues", {}, []],
+    ["only_issues", { status: "partial" }, ["warning"]],
+    ["never", { status: "failed" }, []],
+  ] as const)(
+    promised("pass-over.A6", "with notify_on_return %s and %j is shown as %j"),
+    async (notify, output, variants) => {
+      const { note, shown } = setUp()
+      await note(recordOf(notify, output))
+      expect(shown.map(({ variant }) => variant)).toEqual(variants)
+      for (const { title } of shown) expect(title).toBe("audit returned")
+    },
+  )
+
+  test.each<[Partial<WorkOutput>, string]>([
+    [{}, "approved: All is well."],
+    [{ summary: { ...SUMMARY, decision: "changes_requested" } }, "changes requested: All is well."],
+    [{ summary: { ...SUMMARY, decision: null } }, "completed: All is well."],
+    [{ status: "failed" }, "failed: All is well."],
+  ])(promised("pass-over.A6", "of %j is shown as %j"), async (output, message) => {
+    const { note, shown } = setUp()
+    await note(recordOf("always", output))
+    expect(shown.map((toast) => toast.message)).toEqual([message])
+  })
+
+  test(promised("pass-over.A6", "is shown to nobody where nobody is there"), async () => {
+    const { note, shown } = setUp({ hasUser: false })
+    await note(recordOf("always"))
+    expect(shown).toEqual([])
+  })
+
+  test(promised("pass-over.E3", "is a line of the task's log, and of none without a task"), async () => {
+    const { note, logged } = setUp()
+    await note(recordOf("never"))
+    expect(logged).toEqual([])
+    const request = passRequest({ work_context: workContext({ task: TASK as never }) })
+    await note({ ...recordOf("never"), request })
+    const message = `Pass build → audit: completed, approved (${request.pass_over_id}, ses_child): code_review`
+    expect(logged).toEqual([{ kind: "log", taskID: TASK.id, message }])
+  })
+})
