@@ -2,8 +2,15 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { AuditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
+import type { Artifact, WorkStatus } from "../../../.opencode/baton/pass-over/contract.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
-import { type BeginPass, createPasses } from "../../../.opencode/baton/pass-over/store/passes.ts"
+import {
+  type BeginPass,
+  cacheKeyOf,
+  createPasses,
+  isRepeatable,
+  type Question,
+} from "../../../.opencode/baton/pass-over/store/passes.ts"
 import type { PassEvent } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { promised } from "../../requirements.ts"
@@ -11,15 +18,13 @@ import { runs } from "../../support/effort.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import {
   builtInPolicy,
+  fileModification,
   PASS_ID,
   passRequest,
   refusedPass,
   workOutput,
 } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
-
-const SETTINGS = { enabled: true, retention_days: 90 }
-const KEY = "c".repeat(64)
 
 const setUp = () => {
   const entries: AuditEntry[] = []
@@ -35,7 +40,13 @@ const setUp = () => {
     now: () => new Date(Date.UTC(2026, 0, 1) + 1000 * ticks++),
   })
   const begin = (change: Partial<BeginPass> = {}) =>
-    passes.begin({ request: passRequest(), policy: builtInPolicy(), cacheKey: KEY, audit: SETTINGS, ...change })
+    passes.begin({
+      request: passRequest(),
+      policy: builtInPolicy(),
+      cacheKey: null,
+      audit: { enabled: true, retention_days: 90 },
+      ...change,
+    })
   return { entries, pruned, store, passes, begin }
 }
 
@@ -105,14 +116,6 @@ describe("the passes", () => {
     expect(entries.map(({ event }) => event)).toEqual(["sent", "announced"])
   })
 
-  test(promised("pass-over.A7", "answer the question that they answered before"), async () => {
-    const { store, passes, begin } = setUp()
-    await begin()
-    expect(await store.findAnswer(KEY)).toBeUndefined()
-    await passes.advance(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
-    expect(await store.findAnswer(KEY)).toMatchObject({ output: workOutput() })
-  })
-
   test(
     promised("pass-over.E3", "are in no audit where the policy says so, and old audits are removed once"),
     async () => {
@@ -151,5 +154,50 @@ describe("the passes", () => {
       }),
       { numRuns: runs(25) },
     )
+  })
+})
+
+describe("a question", () => {
+  const file = (path: string, hash: string | null) => ({ path, hash, content: null })
+  const context = { objective: "Review", files: [file("a.ts", "1"), file("b.ts", "2")] }
+  const QUESTION: Question = { subagent: "audit", definition: "v1", context }
+  const about = (change: Partial<Question["context"]>) => ({ ...QUESTION, context: { ...context, ...change } })
+
+  test(
+    promised("pass-over.A7", "is the same in whatever order its files are named, and however they are shown"),
+    () => {
+      const shown = { path: "a.ts", hash: "1", content: "text", note: "short" }
+      expect(cacheKeyOf(about({ files: [file("b.ts", "2"), shown] }))).toBe(cacheKeyOf(QUESTION))
+      expect(cacheKeyOf(QUESTION)).toMatch(/^[0-9a-f]{64}$/)
+    },
+  )
+
+  test.each<[string, Question]>([
+    ["subagent", { ...QUESTION, subagent: "scout" }],
+    ["definition of the subagent", { ...QUESTION, definition: "v2" }],
+    ["objective", about({ objective: "Review!" })],
+    ["background", about({ background: "x" })],
+    ["expected answer", about({ expected: "x" })],
+    ["content of a file", about({ files: [file("a.ts", "1"), file("b.ts", "3")] })],
+    ["name of a file", about({ files: [file("a.ts", "1"), file("c.ts", "2")] })],
+    ["number of files", about({ files: [file("a.ts", "1")] })],
+  ])(promised("pass-over.A7", "with another %s is another one"), (_what, other) => {
+    expect(cacheKeyOf(other)).not.toBe(cacheKeyOf(QUESTION))
+  })
+
+  test(promised("pass-over.A7", "about a file that could not be read is never known"), () => {
+    expect(cacheKeyOf(about({ files: [file("a.ts", null)] }))).toBeNull()
+  })
+})
+
+describe("an output", () => {
+  test.each<[boolean, WorkStatus, readonly Artifact[]]>([
+    [true, "completed", [{ type: "message", text: "m" }]],
+    [false, "completed", [fileModification()]],
+    [false, "partial", []],
+    [false, "failed", []],
+    [false, "timeout", []],
+  ])(promised("pass-over.A7", "may be given again: %s for a %s one"), (expected, status, artifacts) => {
+    expect(isRepeatable(workOutput({ status, artifacts }))).toBe(expected)
   })
 })
