@@ -1,14 +1,19 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import {
+  abortTree,
   type ChainLink,
   type ChainQuestion,
   judgeChain,
+  readChain,
   renderChain,
   unreadableChain,
 } from "../../../.opencode/baton/pass-over/policy/chain.ts"
 import { nearestNames } from "../../../.opencode/baton/task/nearest-names.ts"
 import { promised } from "../../requirements.ts"
+import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
+import { assistantMessage, userMessage } from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const AGENTS = ["alice", "audit", "scout", "inspector", "validator", "skill/review"]
 
@@ -49,11 +54,6 @@ describe("the chain", () => {
     expect(codeOf(answer)).toBe(code)
     if (answer.kind === "refused" && ["E002", "E003"].includes(code))
       expect(answer.error.cause).toBe(renderChain(stack, subagent))
-  })
-
-  test(promised("pass-over.D1", "an agent whose result came back may be asked again"), () => {
-    expect(codeOf(judge(chain("alice", "audit"), "alice"))).toBe("E003")
-    expect(codeOf(judge(chain("alice"), "audit"))).toBe("allowed")
   })
 
   test(promised("pass-over.D1", "the chain is shown from the root to the subagent, with the sessions"), () => {
@@ -122,4 +122,57 @@ describe("an unknown name", () => {
     })
     expect(nearestNames("x".repeat(1_000_000), AGENTS)).toHaveLength(3)
   })
+})
+
+describe("the chain above a session", () => {
+  const session = (parentID: string | undefined, ...modes: string[]): FakeSession => ({
+    info: parentID === undefined ? {} : { parentID },
+    messages: [userMessage([]), ...modes.map((mode) => assistantMessage("x", { mode }))],
+  })
+  const read = (sessions: Record<string, FakeSession>) =>
+    readChain(createFakeSessions(new Map(Object.entries(sessions))), { agent: "audit", session_id: "ses_me" })
+
+  test(promised("pass-over.D1", "is read from the stored parents, built-in subagents among them"), async () => {
+    const chain = await read({
+      ses_root: session(undefined, "build"),
+      ses_task: session("ses_root", "general"),
+      ses_me: session("ses_task", "whatever it says"),
+    })
+    expect(chain).toEqual({
+      kind: "chain",
+      stack: [
+        { agent: "build", session_id: "ses_root" },
+        { agent: "general", session_id: "ses_task" },
+        { agent: "audit", session_id: "ses_me" },
+      ],
+    })
+  })
+
+  test(promised("pass-over.D1", "leaves out the agents by which OpenCode does its own work"), async () => {
+    const root = session(undefined, "build", "compaction")
+    expect(await read({ ses_root: root, ses_me: session("ses_root", "audit") })).toMatchObject({
+      stack: [{ agent: "build" }, { agent: "audit" }],
+    })
+  })
+
+  test.each([
+    ["leads in a circle", { ses_me: session("ses_b", "a"), ses_b: session("ses_me", "b") }],
+    ["cannot be read", { ses_me: session("ses_gone", "a") }],
+  ])(promised("pass-over.D1", "that %s is unreadable"), async (_what, sessions) => {
+    expect((await read(sessions)).kind).toBe("unreadable")
+  })
+})
+
+test(promised("pass-over.D2", "ending a session ends every session below it"), async () => {
+  const below: Record<string, string[]> = { a: ["b", "c"], c: ["d"] }
+  const aborted: string[] = []
+  const sessions = {
+    abort: async (id: string) => {
+      aborted.push(id)
+      return { kind: "ok" as const, value: undefined }
+    },
+    children: async (id: string) => ({ kind: "ok" as const, value: below[id] ?? [] }),
+  }
+  await abortTree(sessions, "a", createRecordedLog())
+  expect(aborted.toSorted()).toEqual(["a", "b", "c", "d"])
 })

@@ -4,11 +4,7 @@ import { createPassSessions, type PassSession } from "../../../.opencode/baton/p
 import { hiddenTools, judgeToolCall } from "../../../.opencode/baton/pass-over/child/tool-guard.ts"
 import { readPassSignal } from "../../../.opencode/baton/pass-over/events.ts"
 import { toPlace } from "../../../.opencode/baton/pass-over/place.ts"
-import { abortTree, readChain } from "../../../.opencode/baton/pass-over/policy/chain.ts"
 import { promised } from "../../requirements.ts"
-import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
-import { assistantMessage, userMessage } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const pass = (extra: Partial<PassSession> = {}): PassSession => ({
   passID: "pass_1",
@@ -24,83 +20,7 @@ const pass = (extra: Partial<PassSession> = {}): PassSession => ({
   ...extra,
 })
 
-const PLACE = { directory: "/p", worktree: "/p", copy: "/p/.opencode/state/pass-over/pass_1/copy" }
-
-describe("the chain", () => {
-  const session = (parentID: string | undefined, mode: string): FakeSession => ({
-    info: parentID === undefined ? {} : { parentID },
-    messages: [userMessage([]), assistantMessage("x", { mode })],
-  })
-
-  test(promised("pass-over.D1", "is read from the stored parents, built-in subagents among them"), async () => {
-    const sessions = createFakeSessions(
-      new Map([
-        ["ses_root", session(undefined, "build")],
-        ["ses_task", session("ses_root", "general")],
-        ["ses_me", session("ses_task", "whatever it says")],
-      ]),
-    )
-    const chain = await readChain(sessions, { agent: "audit", session_id: "ses_me" })
-    expect(chain).toEqual({
-      kind: "chain",
-      stack: [
-        { agent: "build", session_id: "ses_root" },
-        { agent: "general", session_id: "ses_task" },
-        { agent: "audit", session_id: "ses_me" },
-      ],
-    })
-  })
-
-  test(promised("pass-over.D1", "leaves out the agents by which OpenCode does its own work"), async () => {
-    const compacted = session(undefined, "build")
-    compacted.messages?.push(assistantMessage("a summary", { mode: "compaction" }))
-    const sessions = createFakeSessions(
-      new Map([
-        ["ses_root", compacted],
-        ["ses_me", session("ses_root", "audit")],
-      ]),
-    )
-    const chain = await readChain(sessions, { agent: "audit", session_id: "ses_me" })
-    expect(chain.kind === "chain" && chain.stack[0]?.agent).toBe("build")
-  })
-
-  test(promised("pass-over.D1", "that leads in a circle, or cannot be read, is unreadable"), async () => {
-    const circle = createFakeSessions(
-      new Map([
-        ["ses_a", session("ses_b", "a")],
-        ["ses_b", session("ses_a", "b")],
-      ]),
-    )
-    expect((await readChain(circle, { agent: "a", session_id: "ses_a" })).kind).toBe("unreadable")
-    const gone = createFakeSessions(new Map([["ses_a", session("ses_gone", "a")]]))
-    expect((await readChain(gone, { agent: "a", session_id: "ses_a" })).kind).toBe("unreadable")
-  })
-})
-
-test(
-  promised("pass-over.D2", "ending a session ends every session below it, those too that come meanwhile"),
-  async () => {
-    const below: Record<string, string[]> = { a: ["b", "c"], c: ["d"] }
-    const aborted: string[] = []
-    const sessions = {
-      abort: async (id: string) => {
-        aborted.push(id)
-        return { kind: "ok" as const, value: undefined }
-      },
-      children: async (id: string) => ({ kind: "ok" as const, value: below[id] ?? [] }),
-    }
-    await abortTree(sessions, "a", createRecordedLog())
-    expect(aborted.toSorted()).toEqual(["a", "b", "c", "d"])
-  },
-)
-
 describe("a tool call in a pass", () => {
-  test(promised("pass-over.B2", "is moved to the copy"), () => {
-    const args = { filePath: "/p/src/a.ts" }
-    const verdict = judgeToolCall(pass({ place: PLACE }), { tool: "write", args, isOwn: true })
-    expect(verdict).toEqual({ kind: "go", changes: { filePath: `${PLACE.copy}/src/a.ts` } })
-  })
-
   test(promised("pass-over.C3", "is refused where the pass may not, also in a session below"), () => {
     const reader = pass({ limits: { can_modify_files: false, can_run_tools: true } })
     for (const isOwn of [true, false])
@@ -109,8 +29,7 @@ describe("a tool call in a pass", () => {
   })
 
   test(promised("pass-over.A2", "is refused after the return, and so is a question to nobody"), () => {
-    const returned = judgeToolCall(pass({ hasReturned: true }), { tool: "read", args: {}, isOwn: true })
-    expect(returned).toMatchObject({ kind: "refused", reason: expect.stringContaining("end your turn") })
+    expect(judgeToolCall(pass({ hasReturned: true }), { tool: "read", args: {}, isOwn: true }).kind).toBe("refused")
     expect(judgeToolCall(pass(), { tool: "question", args: {}, isOwn: true }).kind).toBe("refused")
   })
 })
@@ -129,12 +48,12 @@ test(promised("pass-over.C3", "what holds for a session of a pass holds for thos
 })
 
 test(promised("pass-over.B3", "a pass within a pass works in a copy of its originator's copy"), () => {
-  const own = { directory: "/p/sub", roots: ["/p"] as const }
-  const outer = toPlace({ ...own, roots: ["/p"] }, "/p/state/1/copy", undefined)
-  const inner = toPlace({ ...own, roots: ["/p"] }, "/p/state/2/copy", outer)
+  const own = { directory: "/p/sub", roots: ["/p"] } as const
+  const outer = toPlace(own, "/p/state/1/copy", undefined)
+  const inner = toPlace(own, "/p/state/2/copy", outer)
   expect(outer).toMatchObject({ directory: "/p/sub", worktree: "/p" })
   expect(inner).toMatchObject({ directory: "/p/state/1/copy/sub", worktree: "/p/state/1/copy", spellings: ["/p"] })
-  expect(toPlace({ ...own, roots: ["/p"] }, "/p/state/1/copy", outer)).toBe(outer)
+  expect(toPlace(own, "/p/state/1/copy", outer)).toBe(outer)
 })
 
 test(promised("pass-over.A1", "each session is offered what it can use"), () => {
@@ -149,19 +68,12 @@ test(promised("pass-over.A1", "each session is offered what it can use"), () => 
 
 test(promised("pass-over.D2", "events of both versions are read, and others are nothing"), () => {
   const read = (type: string, properties: unknown) => readPassSignal({ type, properties })
-  expect(read("session.created", { info: { id: "s", parentID: "p" } })).toEqual({
-    kind: "created",
-    sessionID: "s",
-    parentID: "p",
-  })
+  const created = { kind: "created", sessionID: "s", parentID: "p" }
+  expect(read("session.created", { info: { id: "s", parentID: "p" } })).toEqual(created)
   expect(read("session.error", { sessionID: "s", error: { name: "MessageAbortedError" } })?.kind).toBe("aborted")
   expect(read("session.error", { sessionID: "s", error: { name: "APIError" } })).toBeUndefined()
-  expect(read("permission.asked", { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } })).toEqual({
-    kind: "asked",
-    sessionID: "s",
-    permissionID: "per_1",
-    passID: "pass_1",
-  })
+  const asked = { kind: "asked", sessionID: "s", permissionID: "per_1", passID: "pass_1" }
+  expect(read("permission.asked", { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } })).toEqual(asked)
   expect(read("message.part.delta", { sessionID: "s" })).toBeUndefined()
   expect(read("session.idle", undefined)).toBeUndefined()
 })
