@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process"
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
@@ -15,7 +14,6 @@ import {
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
-import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { PASS_ID, passMetadata, passRecord, passRequest, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
@@ -29,14 +27,6 @@ const setUp = () => {
 const recordOf = (passID: string, rootSession = "ses_root") =>
   passRecord({
     request: passRequest({ pass_over_id: passID, metadata: passMetadata({ root_session_id: rootSession }) }),
-  })
-
-const runFixture = (name: string, ...args: string[]): Promise<number | null> =>
-  new Promise((resolve) => {
-    const script = join(REPOSITORY, "test", "fixtures", name)
-    const argv = ["--no-env-file", "--config=/dev/null", "run", script, ...args]
-    const child = spawn(NEWEST.path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: "inherit" })
-    child.on("exit", resolve)
   })
 
 describe("a stored pass", () => {
@@ -58,21 +48,7 @@ describe("a stored pass", () => {
       expect(await store.read(PASS_ID)).toBeUndefined()
       expect(await store.update(PASS_ID, (record) => record)).toBeUndefined()
     }
-    expect(log.lines.every(({ level }) => level === "warn")).toBe(true)
-    expect(log.lines).toHaveLength(6)
-  })
-
-  test(promised("pass-over.E4", "loses no change of many at once, in one process and in several"), async () => {
-    const { store, root, folder } = setUp()
-    await store.create(passRecord())
-    const own = Array.from({ length: 30 }, () =>
-      store.update(PASS_ID, (record) => ({ ...record, attempts: record.attempts + 1 })),
-    )
-    const others = [1, 2].map(() => runFixture("change-pass.ts", root, PASS_ID, "30"))
-    await Promise.all(own)
-    expect(await Promise.all(others)).toEqual([0, 0])
-    expect((await store.read(PASS_ID))?.attempts).toBe(90)
-    expect(readdirSync(join(folder, PASS_ID))).toEqual(["pass.json"])
+    expect(log.lines.map(({ level }) => level)).toEqual(Array(6).fill("warn"))
   })
 
   test(
