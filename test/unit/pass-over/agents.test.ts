@@ -1,20 +1,11 @@
-import { mkdirSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
 import { findSkillAgents, parseFrontMatter, registerAgents } from "../../../.opencode/baton/pass-over/agents.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { writeFiles } from "../../support/opencode/pass-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
-
-const project = (files: Record<string, string>): string => {
-  const root = temporaryFolder()
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(root, ".opencode", path)), { recursive: true })
-    writeFileSync(join(root, ".opencode", path), text)
-  }
-  return root
-}
 
 describe("front matter", () => {
   test(promised("pass-over.F1", "is maps of texts and booleans, and the rest is the body"), () => {
@@ -39,7 +30,8 @@ describe("front matter", () => {
 describe("skills", () => {
   test(promised("pass-over.F1", "are agents where they ask for it, by either folder and form"), async () => {
     const asking = (name: string) => `---\nname: ${name}\ndescription: d\nsubagent: true\n---\nPrompt of ${name}.\n`
-    const root = project({
+    const root = temporaryFolder()
+    writeFiles(join(root, ".opencode"), {
       "skill/one.md": asking("one"),
       "skills/two/SKILL.md": asking("two"),
       "skills/three/SKILL.md": "---\nsubagent: true\n---\nNamed by its folder.\n",
@@ -59,14 +51,8 @@ describe("skills", () => {
 describe("agents", () => {
   const register = (config: Config) => {
     registerAgents(config, [], createRecordedLog())
-    return config as { agent: Record<string, { prompt?: string; permission?: unknown }>; permission: unknown }
+    return config as { agent: Record<string, { permission?: unknown }>; permission: unknown }
   }
-
-  test(promised("pass-over.F2", "of the user's keep their names"), () => {
-    const { agent } = register({ agent: { scout: { prompt: "mine" } } })
-    expect(agent.scout).toEqual({ prompt: "mine" })
-    expect(agent.audit?.prompt).toContain("You review work")
-  })
 
   test(promised("pass-over.C3", "that are ready-made may read, and neither write nor see secrets"), () => {
     const { agent } = register({})

@@ -6,12 +6,10 @@ import {
   auditEntry,
   createAuditLog,
   isAuditEntry,
-  refusedEntry,
 } from "../../../.opencode/baton/pass-over/audit/log.ts"
-import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
-import { passRecord, passRequest, refusedPass, workOutput } from "../../support/opencode/pass-over-values.ts"
+import { passRecord, passRequest, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const AT = "2026-01-01T10:20:31.000Z"
@@ -68,14 +66,6 @@ describe("a line of the audit", () => {
       applied: true,
       error: null,
     })
-  })
-
-  test(promised("pass-over.E3", "tells a pass that was refused, and the error of an attempt"), () => {
-    const error = passOverError("E003", { message: "audit would pass work to itself", cause: "c" })
-    const short = { code: "E003", message: "audit would pass work to itself" }
-    expect(refusedEntry(refusedPass(), error, AT)).toMatchObject({ event: "refused", state: "refused", error: short })
-    expect(isAuditEntry(refusedEntry(refusedPass(), error, AT))).toBe(true)
-    expect(auditEntry(passRecord(), { at: AT, event: "attempt_failed", error })).toMatchObject({ error: short })
   })
 
   test(promised("pass-over.E3", "is known by every one of its fields, and nothing else is one"), () => {

@@ -49,28 +49,19 @@ describe("a child's tool calls", () => {
   })
 
   test("are moved in a patch by its headers alone, also with line ends of Windows", () => {
-    const patchText = [
-      "*** Begin Patch",
-      "*** Add File: new.ts",
-      "+*** Add File: not-a-header.ts",
-      "*** Update File: /home/ann/proj/a.ts\r",
-      "*** Move to: b.ts",
-      " *** Delete File: context.ts",
-      "*** Delete File: gone.ts",
-      "*** End Patch",
+    const lines = [
+      ["*** Begin Patch"],
+      ["*** Add File: new.ts", `*** Add File: ${COPY}/pkg/new.ts`],
+      ["+*** Add File: not-a-header.ts"],
+      ["*** Update File: /home/ann/proj/a.ts\r", `*** Update File: ${COPY}/a.ts\r`],
+      ["*** Move to: b.ts", `*** Move to: ${COPY}/pkg/b.ts`],
+      [" *** Delete File: context.ts"],
+      ["*** Delete File: gone.ts", `*** Delete File: ${COPY}/pkg/gone.ts`],
+      ["*** End Patch"],
     ]
-    expect(argsOf("apply_patch", { patchText: patchText.join("\n") })).toEqual({
-      patchText: [
-        "*** Begin Patch",
-        `*** Add File: ${COPY}/pkg/new.ts`,
-        "+*** Add File: not-a-header.ts",
-        `*** Update File: ${COPY}/a.ts\r`,
-        `*** Move to: ${COPY}/pkg/b.ts`,
-        " *** Delete File: context.ts",
-        `*** Delete File: ${COPY}/pkg/gone.ts`,
-        "*** End Patch",
-      ].join("\n"),
-    })
+    const patchText = lines.map(([line]) => line).join("\n")
+    const moved = lines.map(([line, elsewhere = line]) => elsewhere).join("\n")
+    expect(argsOf("apply_patch", { patchText })).toEqual({ patchText: moved })
   })
 
   test("are moved in a shell by its working directory and by the worktree's path in the command", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import type { AuditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
+import { type AuditEntry, isAuditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import type { Artifact, WorkStatus } from "../../../.opencode/baton/pass-over/contract.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
 import {
@@ -103,7 +103,8 @@ describe("the passes", () => {
         ["sent", undefined],
         ["cancelled", "No copy could be made"],
       ])
-      expect(entries[0]).toMatchObject({ reason: "token=[redacted]", policy_name: "none" })
+      expect(entries[0]).toMatchObject({ state: "refused", reason: "token=[redacted]", error: { code: "E011" } })
+      expect(entries.filter((entry) => !isAuditEntry(entry))).toEqual([])
     },
   )
 
