@@ -7,7 +7,12 @@ import type {
   WorkOutput,
 } from "../../../.opencode/baton/pass-over/contract.ts"
 import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
-import { type PassRecord, SENT } from "../../../.opencode/baton/pass-over/store/record.ts"
+import {
+  type Decisions,
+  type PassRecord,
+  type PassState,
+  SENT,
+} from "../../../.opencode/baton/pass-over/store/record.ts"
 
 /** Valid values of the contract, for tests of one part of them. */
 
@@ -85,6 +90,16 @@ export const builtInPolicy = (): ResolvedPolicy => {
   if (resolution.kind === "refused") throw new Error(resolution.error.message)
   return resolution.policy
 }
+
+/** The state of a pass that is back, without files to decide on. */
+export const returnedState = (change: Partial<Extract<PassState, Decisions>> = {}): PassState => ({
+  state: "returned",
+  is_late: false,
+  undecided: [],
+  applied: [],
+  rejected: [],
+  ...change,
+})
 
 /** A pass that was just sent. */
 export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({

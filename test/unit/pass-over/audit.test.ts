@@ -9,7 +9,7 @@ import {
 } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
-import { passRecord, passRequest, workOutput } from "../../support/opencode/pass-over-values.ts"
+import { passRecord, passRequest, refusedPass, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const AT = "2026-01-01T10:20:31.000Z"
@@ -47,17 +47,11 @@ describe("a line of the audit", () => {
       at: AT,
       event: "applied",
       state: "applied",
-      pass_over_id: "pass_20260101102030000_abcd",
-      root_session_id: "ses_root",
-      originating_session_id: "ses_root",
-      originating_agent: "build",
-      subagent: "audit",
+      ...refusedPass(),
       child_session_id: "ses_child",
       task_id: null,
-      reason: "code_review",
       started_at: "2026-01-01T10:20:30.000Z",
       completed_at: "2026-01-01T10:21:00.000Z",
-      chain_depth: 1,
       policy_name: "built-in",
       attempts: 2,
       artifacts_count: 1,

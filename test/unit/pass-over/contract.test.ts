@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest"
 import { contractSchemas } from "../../../.opencode/baton/pass-over/contract.ts"
 import { ERRORS, type ErrorCode, passOverError, renderError } from "../../../.opencode/baton/pass-over/errors.ts"
 import { promised } from "../../requirements.ts"
-import { fileModification, workOutput } from "../../support/opencode/pass-over-values.ts"
 
 const z = tool.schema
 const schemas = contractSchemas(z)
@@ -28,34 +27,6 @@ describe("the contract", () => {
     const document = { $schema: "https://json-schema.org/draft/2020-12/schema", $defs }
     await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot("../../../docs/pass-over.schema.json")
   })
-
-  test(
-    promised("pass-over.A1", "holds an output with every kind of artifact, and nothing that it does not name"),
-    () => {
-      const place = { path: "src/a.ts", line: 3, end_line: 4 }
-      const output = workOutput({
-        artifacts: [
-          fileModification(),
-          { type: "decision", question: "Which way?", answer: "This one." },
-          { type: "finding", severity: "warning", message: "Too slow", ...place, fix: "Cache" },
-          { type: "message", text: "Thanks." },
-          {
-            type: "tool_result",
-            tool: "bash",
-            title: "",
-            status: "completed",
-            exit_code: 0,
-            output: "",
-            is_cut: false,
-          },
-        ],
-        left_out: [{ path: "app/.git", reason: "its history is not carried" }],
-      })
-      expect(schemas.output.parse(output)).toEqual(output)
-      for (const change of [{ status: "done" }, { extra: 1 }, { return_to: undefined }])
-        expect(schemas.output.safeParse({ ...output, ...change }).success).toBe(false)
-    },
-  )
 })
 
 describe("the errors", () => {

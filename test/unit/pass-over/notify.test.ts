@@ -79,8 +79,8 @@ describe("a result that nobody waits for", () => {
 })
 
 describe("a result that is back", () => {
-  const SUMMARY = { text: "All is well.", findings: [], recommendations: [] }
-  const TASK = { id: "ts-b54507", role: "worker", text: "Teach the parser CRLF" } as const
+  type Notify = "always" | "only_issues" | "never"
+  const { summary } = workOutput()
 
   const setUp = ({ hasUser = true } = {}) => {
     const shown: { title: string; message: string; variant: string }[] = []
@@ -88,8 +88,8 @@ describe("a result that is back", () => {
     const note = createResultNotes({
       outbox: { add: async (entry) => void logged.push(entry) },
       tui: {
-        showToast: async ({ title, message, variant }) => {
-          shown.push({ title, message, variant })
+        showToast: async (toast) => {
+          shown.push(toast)
           return { kind: "ok", value: true }
         },
       },
@@ -99,36 +99,28 @@ describe("a result that is back", () => {
     return { note, shown, logged }
   }
 
-  const recordOf = (notify: "always" | "only_issues" | "never", output: Partial<WorkOutput> = {}) => {
+  const recordOf = (notify: Notify, output: Partial<WorkOutput> = {}) => {
     const record = passRecord({ child_session_id: "ses_child", output: workOutput(output) })
     return { ...record, policy: { ...record.policy, values: { ...record.policy.values, notify_on_return: notify } } }
   }
 
-  test.each([
-    ["always", {}, ["success"]],
-    ["always", { status: "failed" }, ["warning"]],
+  test.each<[Notify, Partial<WorkOutput>, string[]]>([
+    ["always", {}, ["success, approved: All is well."]],
+    [
+      "always",
+      { summary: { ...summary, decision: "changes_requested" } },
+      ["success, changes requested: All is well."],
+    ],
+    ["always", { summary: { ...summary, decision: null } }, ["success, completed: All is well."]],
+    ["always", { status: "failed" }, ["warning, failed: All is well."]],
     ["only_issues", {}, []],
-    ["only_issues", { status: "partial" }, ["warning"]],
+    ["only_issues", { status: "partial" }, ["warning, partial: All is well."]],
     ["never", { status: "failed" }, []],
-  ] as const)(
-    promised("pass-over.A6", "with notify_on_return %s and %j is shown as %j"),
-    async (notify, output, variants) => {
-      const { note, shown } = setUp()
-      await note(recordOf(notify, output))
-      expect(shown.map(({ variant }) => variant)).toEqual(variants)
-      for (const { title } of shown) expect(title).toBe("audit returned")
-    },
-  )
-
-  test.each<[Partial<WorkOutput>, string]>([
-    [{}, "approved: All is well."],
-    [{ summary: { ...SUMMARY, decision: "changes_requested" } }, "changes requested: All is well."],
-    [{ summary: { ...SUMMARY, decision: null } }, "completed: All is well."],
-    [{ status: "failed" }, "failed: All is well."],
-  ])(promised("pass-over.A6", "of %j is shown as %j"), async (output, message) => {
+  ])(promised("pass-over.A6", "with notify_on_return %s and %j is shown as %j"), async (notify, output, toasts) => {
     const { note, shown } = setUp()
-    await note(recordOf("always", output))
-    expect(shown.map((toast) => toast.message)).toEqual([message])
+    await note(recordOf(notify, output))
+    expect(shown.map(({ variant, message }) => `${variant}, ${message}`)).toEqual(toasts)
+    for (const { title } of shown) expect(title).toBe("audit returned")
   })
 
   test(promised("pass-over.A6", "is shown to nobody where nobody is there"), async () => {
@@ -141,9 +133,10 @@ describe("a result that is back", () => {
     const { note, logged } = setUp()
     await note(recordOf("never"))
     expect(logged).toEqual([])
-    const request = passRequest({ work_context: workContext({ task: TASK as never }) })
+    const task = { id: "ts-b54507", role: "worker", block: "Teach the parser CRLF" } as const
+    const request = passRequest({ work_context: workContext({ task }) })
     await note({ ...recordOf("never"), request })
     const message = `Pass build → audit: completed, approved (${request.pass_over_id}, ses_child): code_review`
-    expect(logged).toEqual([{ kind: "log", taskID: TASK.id, message }])
+    expect(logged).toEqual([{ kind: "log", taskID: task.id, message }])
   })
 })

@@ -4,7 +4,13 @@ import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
 import { renderResult } from "../../../.opencode/baton/pass-over/result/render.ts"
 import { buildWorkOutput, type Collected } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
-import { fileModification, passRequest, workContext, workOutput } from "../../support/opencode/pass-over-values.ts"
+import {
+  fileModification,
+  passRequest,
+  returnedState,
+  workContext,
+  workOutput,
+} from "../../support/opencode/pass-over-values.ts"
 import {
   assistantMessage,
   completedTool,
@@ -112,12 +118,10 @@ describe("a work output", () => {
 })
 
 describe("a result's text", () => {
-  const STATE = { state: "returned", is_late: false, undecided: [], applied: [], rejected: [] } as const
-
   test(promised("pass-over.A5", "says what to do with the files, and names the child's session"), () => {
     const file = fileModification({ path: "src/a.ts", change: "renamed", previous_path: "src/b.ts", by: "shell" })
     const output = workOutput({ artifacts: [file] })
-    const text = renderResult(output, "coder", { ...STATE, undecided: ["src/a.ts"] })
+    const text = renderResult(output, "coder", returnedState({ undecided: ["src/a.ts"] }))
     expect(text).toContain("- renamed src/a.ts (from src/b.ts, by a shell command)")
     expect(text).toContain(`pass_over_apply {"pass_over_id":"${output.pass_over_id}"}`)
     expect(text).toMatch(/Child session: ses_child$/)
@@ -129,17 +133,17 @@ describe("a result's text", () => {
       artifacts: Array.from({ length: 50 }, finding),
       summary: { ...workOutput().summary, text: `${"x".repeat(9_000)}END` },
     })
-    const short = renderResult(output, "audit", STATE)
+    const short = renderResult(output, "audit", returnedState())
     expect(short).toContain("and 10 more: pass_over_status shows them")
     expect(short).not.toContain("END")
-    const whole = renderResult(output, "audit", STATE, { isWhole: true })
+    const whole = renderResult(output, "audit", returnedState(), { isWhole: true })
     expect(whole).toContain("f49")
     expect(whole).toContain("END")
   })
 
   test(promised("pass-over.A5", "says which files were applied, where only some were"), () => {
     const artifacts = ["a", "b"].map((path) => fileModification({ path }))
-    const state = { ...STATE, state: "applied", applied: ["a"], rejected: ["b"] } as const
+    const state = returnedState({ state: "applied", applied: ["a"], rejected: ["b"] })
     expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
   })
 })

@@ -6,7 +6,7 @@ import { recoverPasses } from "../../../.opencode/baton/pass-over/store/recover.
 import { failed, unknownPass } from "../../../.opencode/baton/pass-over/worktree/refusal.ts"
 import type { PassWorktree } from "../../../.opencode/baton/pass-over/worktree/worktree.ts"
 import { promised } from "../../requirements.ts"
-import { passRecord, passRequest, workOutput } from "../../support/opencode/pass-over-values.ts"
+import { passRecord, passRequest, returnedState, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { assistantMessage, completedTool, toolPart } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
@@ -89,8 +89,7 @@ describe("a pass whose process died", () => {
 
   test(promised(["pass-over.B2", "pass-over.B3"], "in the middle of an apply has that taken back"), async () => {
     const { recover, records, files, states, log } = setUp(["one"])
-    const state = { state: "returned", is_late: false, undecided: ["a"], applied: [], rejected: [] } as const
-    records.set("one", { ...passOf("one"), state })
+    records.set("one", { ...passOf("one"), state: returnedState({ undecided: ["a"] }) })
     files.set("one", { kind: "restored", did: ["took back 1 write"], leftAlone: [], held: 1 })
     expect(await recover()).toEqual([])
     expect(states()).toEqual(["returned"])
@@ -116,9 +115,9 @@ describe("a pass whose process died", () => {
 test(
   promised("pass-over.E4", "an asynchronous pass of which nobody is to be told is finished when it has returned"),
   () => {
-    const returned = { state: "returned", is_late: false, undecided: [], applied: [], rejected: [] } as const
+    const state = returnedState()
     const request = passRequest({ async: true, return_required: false })
-    expect(isUnfinished(passRecord({ request, state: returned, output: workOutput() }))).toBe(false)
-    expect(isUnfinished(passRecord({ request: passRequest({ async: true }), state: returned }))).toBe(true)
+    expect(isUnfinished(passRecord({ request, state, output: workOutput() }))).toBe(false)
+    expect(isUnfinished(passRecord({ request: passRequest({ async: true }), state }))).toBe(true)
   },
 )

@@ -121,9 +121,11 @@ describe("no sequence of events", () => {
     return state
   }
 
+  const sequences = fc.array(anyEvent, { maxLength: 20 })
+
   test(promised("pass-over.E4", "brings a pass into a state that may not follow"), () => {
     fc.assert(
-      fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => {
+      fc.property(sequences, (events) => {
         steps(events, (before, after) => {
           if (after.state !== before.state) expect(MAY_FOLLOW[before.state]).toContain(after.state)
           if (isSettled(before)) expect(after).toEqual(before)
@@ -135,7 +137,7 @@ describe("no sequence of events", () => {
 
   test(promised("pass-over.E4", "loses a result or a file of it, or decides on a file twice"), () => {
     fc.assert(
-      fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => {
+      fc.property(sequences, (events) => {
         let files: readonly string[] | undefined
         steps(events, (before, after, event) => {
           if (isOpen(before) && event.type === "returned") files = event.paths
@@ -155,7 +157,7 @@ describe("no sequence of events", () => {
 
   test(promised("pass-over.E4", "leaves a pass that cannot be ended"), () => {
     fc.assert(
-      fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => {
+      fc.property(sequences, (events) => {
         const last = steps(events, () => {})
         const end = isOpen(last) ? nextState(last, cancelled) : nextState(last, rejected())
         expect(isSettled(end.kind === "moved" ? end.state : last)).toBe(true)

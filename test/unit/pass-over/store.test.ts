@@ -5,7 +5,6 @@ import { describe, expect, test } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import {
   createPassID,
-  type Decisions,
   isPassID,
   type PassRecord,
   type PassState,
@@ -14,7 +13,14 @@ import {
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
-import { PASS_ID, passMetadata, passRecord, passRequest, workOutput } from "../../support/opencode/pass-over-values.ts"
+import {
+  PASS_ID,
+  passMetadata,
+  passRecord,
+  passRequest,
+  returnedState,
+  workOutput,
+} from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const setUp = () => {
@@ -129,27 +135,14 @@ describe("passes", () => {
       state,
       ...change,
     })
-  const result = (change: Partial<Extract<PassState, Decisions>> = {}): PassState => ({
-    state: "returned",
-    is_late: false,
-    undecided: [],
-    applied: [],
-    rejected: [],
-    ...change,
-  })
   const idsOf = (records: readonly PassRecord[]) => records.map(({ request }) => request.pass_over_id)
 
   test(
     promised("pass-over.E4", "that are not at their end are listed, and those of one session, oldest first"),
     async () => {
       const { store, folder } = setUp()
-      const states = [
-        SENT,
-        result(),
-        result({ undecided: ["a.ts"] }),
-        result({ is_late: true }),
-        { state: "timed_out" },
-      ] as const
+      const [undecided, late] = [returnedState({ undecided: ["a.ts"] }), returnedState({ is_late: true })]
+      const states: PassState[] = [SENT, returnedState(), undecided, late, { state: "timed_out" }]
       for (const [at, state] of states.entries()) await store.create(stored(at + 1, state))
       writeFileSync(join(folder, "unfinished", ID(9)), "")
       expect(idsOf(await store.listUnfinished())).toEqual([1, 3, 4, 5].map(ID))
@@ -157,7 +150,10 @@ describe("passes", () => {
       expect(await store.idsOfSession("ses_odd")).toEqual([1, 3, 5].map(ID))
       expect(await store.idsOfSession("../ses_odd")).toEqual([])
 
-      await store.update(ID(3), (record) => ({ ...record, state: result({ state: "applied", applied: ["a.ts"] }) }))
+      await store.update(ID(3), (record) => ({
+        ...record,
+        state: returnedState({ state: "applied", applied: ["a.ts"] }),
+      }))
       await store.update(ID(4), (record) => ({ ...record, announced_at: record.history[0]?.at ?? "" }))
       expect(idsOf(await store.listUnfinished())).toEqual([1, 5].map(ID))
       expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
@@ -168,11 +164,15 @@ describe("passes", () => {
     promised("pass-over.B3", "that are finished are removed when they are old; nothing that waits for somebody is"),
     async () => {
       const { store, folder, log } = setUp()
-      const kept = [stored(1, SENT), stored(2, result({ undecided: ["a.ts"] })), stored(8, { state: "cancelled" })]
-      const late = stored(3, result({ state: "applied" }), {
+      const kept = [
+        stored(1, SENT),
+        stored(2, returnedState({ undecided: ["a.ts"] })),
+        stored(8, { state: "cancelled" }),
+      ]
+      const late = stored(3, returnedState({ state: "applied" }), {
         history: [{ at: "2026-01-07T00:00:00.000Z", state: "applied" }],
       })
-      for (const record of [...kept, late, stored(4, { state: "cancelled" }), stored(5, result())])
+      for (const record of [...kept, late, stored(4, { state: "cancelled" }), stored(5, returnedState())])
         await store.create(record)
       await store.removeFinished(new Date(Date.UTC(2026, 0, 6)))
       expect(readdirSync(folder).filter(isPassID)).toEqual([1, 2, 3, 8].map(ID))
