@@ -1,8 +1,22 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { tool } from "@opencode-ai/plugin/tool"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { BUILT_IN_POLICY, type PolicyKey, type PolicyPart } from "../../../.opencode/baton/pass-over/policy/policy.ts"
+import {
+  BUILT_IN_POLICY,
+  type PolicyKey,
+  type PolicyPart,
+  parseLocatedJSON,
+  parsePolicy,
+  policyFileSchema,
+  policyPartSchema,
+  readPolicy,
+} from "../../../.opencode/baton/pass-over/policy/policy.ts"
 import { type ResolutionInput, renderPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
 import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
 type Parts = {
   defaults?: PolicyPart
@@ -152,4 +166,137 @@ test(promised("pass-over.C1", "what the originator may not do, its subagent may 
   expect(resolved({ inherited: { can_modify_files: true, can_run_tools: true } }).levels.can_modify_files).toBe(
     "built-in",
   )
+})
+
+const z = tool.schema
+
+const project = (): { root: string; path: string } => {
+  const root = temporaryFolder()
+  mkdirSync(join(root, ".opencode"))
+  return { root, path: join(root, ".opencode", "pass-over.json") }
+}
+
+describe("the policy file", () => {
+  test(promised("pass-over.C1", "is published as the JSON schema that it is read with"), async () => {
+    const schema = z.toJSONSchema(policyFileSchema(z), { io: "input" })
+    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
+      "../../../docs/pass-over-policy.schema.json",
+    )
+  })
+
+  test(promised("pass-over.C1", "may be the document's example, and need hold nothing at all"), () => {
+    const example = {
+      defaults: { auto_return: false, auto_apply: false, timeout_ms: 30_000, max_chain_depth: 3 },
+      pairs: { "alice->audit": { auto_return: true, auto_apply: false, notify_on_return: "always" } },
+    }
+    expect(parsePolicy(z, JSON.stringify(example))).toEqual({
+      kind: "policy",
+      isAbsent: false,
+      file: { ...example, subagents: {}, audit: { enabled: true, retention_days: 90 } },
+    })
+    expect(parsePolicy(z, "\uFEFF{}")).toMatchObject({ file: { defaults: {}, pairs: {}, subagents: {} } })
+  })
+
+  test(
+    promised("pass-over.C1", "may set every key that there is a built-in value for, and the built-in values are valid"),
+    () => {
+      expect(Object.keys(policyPartSchema(z).shape).sort()).toEqual(Object.keys(BUILT_IN_POLICY).sort())
+      expect(policyPartSchema(z).parse(BUILT_IN_POLICY)).toEqual(BUILT_IN_POLICY)
+    },
+  )
+
+  test.each([
+    ['{"pairs": {\n"alice->audit": {\n"cache": "no"\n}}}', 3, /^pairs\."alice->audit"\.cache: .* boolean, .* "no"$/],
+    ['{\n  "defaults": {},\n  "subagent": {}\n}', 3, /^subagent: Unrecognized key: "subagent"/],
+    ['{"defaults": {\n"max_chain_depht": 2}}', 2, /^defaults\.max_chain_depht: Unrecognized key/],
+    ['{\n"pairs": {\n"alice": {}}}', 3, /^pairs\.alice: .*originator->subagent/],
+    ['{\n"pairs": {\n"alice -> audit": {}}}', 3, /originator->subagent/],
+    ['{\n"subagents": {\n"audit": {"timeout_ms": 5}}}', 3, /^subagents\.audit\.timeout_ms: .*>=1000, received 5$/],
+    ['{"audit":\n{"retention_days": 0}}', 2, /^audit\.retention_days: /],
+    ['{"defaults": {"cache": true,}}', 1, /expected a key in double quotes, received "}}"/],
+    ["[]", 1, /expected object, received array/],
+    ["null", 1, /expected object/],
+    ["", 1, /^expected a value, received the end of the file$/],
+    ['{\n  "a": 1,\n  "a": 2\n}', 3, /the key "a" is there twice/],
+    ['{\n  "a": 1\n  "b": 2\n}', 3, /expected "," or "}", received "\\"b\\": 2/],
+    ["{\n  a: 1\n}", 2, /expected a key in double quotes, received/],
+    ['{\n"a":\n}', 3, /expected a value, received/],
+    ['{"a": [1,\n2', 2, /expected "," or "\]", received the end of the file/],
+    ["{}\n\n// more", 3, /expected the end of the file/],
+    ['{"a": "\u0001"}', 1, /expected a text as JSON has it/],
+    ["[".repeat(70), 1, /it is nested more than 64 deep/],
+  ])(promised("pass-over.C2", "%j is refused on line %i with what was expected"), (text, line, cause) => {
+    const message = `.opencode/pass-over.json:${line} is not a policy, so that nothing is passed`
+    const error = { code: "E030", message, cause: expect.stringMatching(cause) }
+    expect(parsePolicy(z, text)).toMatchObject({ kind: "unusable", error })
+  })
+
+  test(
+    promised("pass-over.C2", "is read anew each time, and its absence is told from a file that cannot be read"),
+    async () => {
+      const { root, path } = project()
+      expect(await readPolicy(root)).toEqual({ ...parsePolicy(z, "{}"), isAbsent: true })
+      writeFileSync(path, '{"defaults":{"max_chain_depth":1}}')
+      expect(await readPolicy(root)).toMatchObject({ isAbsent: false, file: { defaults: { max_chain_depth: 1 } } })
+      writeFileSync(path, "{")
+      expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
+    },
+  )
+
+  test(promised("pass-over.C2", "a folder in its place and a link that leads nowhere are no permission"), async () => {
+    const [folder, link] = [project(), project()]
+    mkdirSync(folder.path)
+    symlinkSync(join(link.root, "gone.json"), link.path)
+    for (const { root } of [folder, link])
+      expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
+  })
+})
+
+describe("JSON with lines", () => {
+  const parsedValue = (text: string): unknown => {
+    const parsed = parseLocatedJSON(text)
+    if (parsed.kind === "malformed") throw new Error(`${parsed.line}: ${parsed.reason}`)
+    return parsed.value
+  }
+
+  const isJSON = (text: string): boolean => {
+    try {
+      JSON.parse(text)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  test(promised("pass-over.C2", "is the value that JSON.parse gives, however it is written"), () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(0, 2, "\t"), (value, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        expect(parsedValue(text)).toEqual(JSON.parse(text))
+      }),
+    )
+    expect(parsedValue('{"__proto__": {"a": 1}}')).toEqual(JSON.parse('{"__proto__": {"a": 1}}'))
+  })
+
+  test(promised("pass-over.C2", "is refused exactly where JSON.parse refuses it"), () => {
+    const signs = Array.from('{}[]:,"\\ \n\t1-.e0')
+    const pieces = fc.constantFrom(...signs, "true", "null", '"a"', '"b":', "1e5", "\u0001", "é")
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
+        const text = parts.join("")
+        const parsed = parseLocatedJSON(text)
+        if (parsed.kind === "malformed" && parsed.reason.endsWith("is there twice")) return
+        expect(parsed.kind, text).toBe(isJSON(text) ? "value" : "malformed")
+      }),
+      { numRuns: runs(3000) },
+    )
+  })
+
+  test(promised("pass-over.C2", "says on which line a thing begins, and else what is around it"), () => {
+    const parsed = parseLocatedJSON('{\n  "pairs": {\n    "a->b":\n      { "x": [1,\n 2] }\n  }\n}')
+    if (parsed.kind === "malformed") throw new Error(parsed.reason)
+    const pair = ["pairs", "a->b"]
+    const places = [[], ["pairs"], pair, [...pair, "x", 1], [...pair, "missing", "deeper"], ["nowhere"]]
+    expect(places.map(parsed.lineOf)).toEqual([1, 2, 3, 5, 3, 1])
+  })
 })

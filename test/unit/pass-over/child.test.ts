@@ -1,0 +1,306 @@
+import fc from "fast-check"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import { createPassSessions, type PassSession } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
+import {
+  childRules,
+  evaluate,
+  inheritLimits,
+  isReader,
+  mayUseTool,
+  refusedTools,
+} from "../../../.opencode/baton/pass-over/child/permissions.ts"
+import {
+  MAX_DELAY_MS,
+  type RetryPolicy,
+  retryDelays,
+  runWithRetry,
+} from "../../../.opencode/baton/pass-over/child/session.ts"
+import { hiddenTools, judgeToolCall } from "../../../.opencode/baton/pass-over/child/tool-guard.ts"
+import { readPassSignal } from "../../../.opencode/baton/pass-over/events.ts"
+import { toPlace } from "../../../.opencode/baton/pass-over/place.ts"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+
+type Action = PermissionRule["action"]
+
+const rule = (permission: string, pattern: string, action: Action): PermissionRule => ({ permission, pattern, action })
+
+const OPEN = rule("*", "*", "allow")
+const STRICTNESS = { allow: 0, ask: 1, deny: 2 }
+const LIMITS = { can_modify_files: true, can_run_tools: true }
+const NO_TOOLS = { can_modify_files: false, can_run_tools: false }
+const VALUES = ["src/a.ts", "docs/a.md", "docs/deep/b.md", "x.env", "git diff", "git push origin"]
+
+const rules = fc.array(
+  fc.record({
+    permission: fc.constantFrom("*", "edit", "bash", "read", "webfetch"),
+    pattern: fc.constantFrom("*", "docs/*", "*.md", "src/a.ts", "*.env", "git *", "git push*"),
+    action: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
+  }),
+  { maxLength: 8 },
+)
+
+const COPY = { relative: ".state/copy", moved: (path: string) => path.replace("/p/", "/p/.state/copy/") }
+
+describe("the rights of a child", () => {
+  test(promised("pass-over.C3", "are never more than its originator's, nor more than its own agent's"), () => {
+    fc.assert(
+      fc.property(
+        rules,
+        rules,
+        fc.constantFrom("edit", "bash", "read", "webfetch"),
+        fc.constantFrom(...VALUES),
+        (given, own, permission, value) => {
+          const originator = [OPEN, ...given]
+          const child = [OPEN, ...own]
+          const result = evaluate([...child, ...inheritLimits(originator, child)], permission, value)
+          const least = Math.max(
+            STRICTNESS[evaluate(originator, permission, value)],
+            STRICTNESS[evaluate(child, permission, value)],
+          )
+          expect(STRICTNESS[result]).toBeGreaterThanOrEqual(least)
+        },
+      ),
+      { numRuns: runs(5_000) },
+    )
+  })
+
+  type Given = Partial<Parameters<typeof childRules>[0]>
+
+  /** What a child whose agent may do everything but for some rules, as its originator, may do. */
+  const decide = ({ limits = LIMITS, child = [], originator = [], copy }: Given) => {
+    const own = [OPEN, ...child]
+    const all = [...own, ...childRules({ limits, child: own, originator: [OPEN, ...originator], copy })]
+    return (permission: string, value: string) => evaluate(all, permission, value)
+  }
+
+  test(promised("pass-over.C3", "stay what its agent has where the originator may do everything"), () => {
+    const child = [rule("bash", "*", "deny"), rule("bash", "git diff*", "allow")]
+    const may = decide({ child, originator: [rule("external_directory", "*", "ask")] })
+    expect(may("bash", "git diff --stat")).toBe("allow")
+    expect(may("bash", "make")).toBe("deny")
+    expect(may("question", "x")).toBe("deny")
+  })
+
+  test(promised("pass-over.C3", "hold for files in the copy as they do for those of the worktree"), () => {
+    const child = [rule("edit", "*", "deny"), rule("edit", "docs/*", "allow")]
+    const may = decide({ child, originator: [rule("edit", "docs/frozen/*", "deny")], copy: COPY })
+    expect(may("edit", ".state/copy/docs/a.md")).toBe("allow")
+    expect(may("edit", ".state/copy/src/a.ts")).toBe("deny")
+    expect(may("edit", ".state/copy/docs/frozen/a.md")).toBe("deny")
+  })
+
+  test.each([LIMITS, NO_TOOLS])(
+    promised("pass-over.C3", "to read hold in the copy, by relative and by absolute paths: %j"),
+    (limits) => {
+      const child = [rule("read", "secret/*", "deny"), rule("read", "/p/private/*", "deny")]
+      const may = decide({ limits, child, copy: COPY })
+      expect(may("read", ".state/copy/src/a.ts")).toBe("allow")
+      expect(may("read", ".state/copy/secret/key")).toBe("deny")
+      expect(may("read", "/p/.state/copy/private/key")).toBe("deny")
+    },
+  )
+
+  test(promised("pass-over.C3", "to no file at all are known by the agent's rules"), () => {
+    const audit = [OPEN, rule("*", "*", "deny"), rule("read", "*", "allow")]
+    expect(isReader(audit)).toBe(true)
+    expect(isReader([...audit, rule("bash", "git diff*", "allow")])).toBe(false)
+    expect(isReader([OPEN, rule("edit", "*", "deny"), rule("bash", "*", "deny")])).toBe(false)
+  })
+
+  test(promised("pass-over.C3", "without the right to change files leave no tool that could"), () => {
+    const limits = { can_modify_files: false, can_run_tools: true }
+    const may = decide({ limits })
+    for (const permission of ["edit", "bash", "task", "apply_patch"]) expect(may(permission, "x")).toBe("deny")
+    expect(may("read", "src/a.ts")).toBe("allow")
+    expect(mayUseTool("a_tool_of_a_plugin", limits)).toBe(false)
+    expect(mayUseTool("grep", limits)).toBe(true)
+    expect(refusedTools(limits)).toContain("bash")
+  })
+
+  test(
+    promised("pass-over.C3", "without the right to run tools are to read, as its agent reads, and to return"),
+    () => {
+      const may = decide({ limits: NO_TOOLS, child: [rule("read", "*.env", "deny")] })
+      expect(may("webfetch", "x")).toBe("deny")
+      expect(may("read", "src/a.ts")).toBe("allow")
+      expect(may("read", "a.env")).toBe("deny")
+      expect(may("pass_over_return", "x")).toBe("allow")
+      expect(mayUseTool("webfetch", NO_TOOLS)).toBe(false)
+      expect(mayUseTool("pass_over_return", NO_TOOLS)).toBe(true)
+    },
+  )
+})
+
+const pass = (extra: Partial<PassSession> = {}): PassSession => ({
+  passID: "pass_1",
+  limits: { can_modify_files: true, can_run_tools: true },
+  place: undefined,
+  hasReturned: false,
+  isOver: false,
+  refusals: 0,
+  begun: new Set(),
+  above: [],
+  originatorWentOn: createDeferred(),
+  stop: () => {},
+  ...extra,
+})
+
+describe("a tool call in a pass", () => {
+  test(promised("pass-over.C3", "is refused where the pass may not, also in a session below"), () => {
+    const reader = pass({ limits: { can_modify_files: false, can_run_tools: true } })
+    for (const isOwn of [true, false])
+      expect(judgeToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn }).kind).toBe("refused")
+    expect(judgeToolCall(reader, { tool: "read", args: {}, isOwn: true }).kind).toBe("go")
+  })
+
+  test(promised("pass-over.A2", "is refused after the return, and so is a question to nobody"), () => {
+    expect(judgeToolCall(pass({ hasReturned: true }), { tool: "read", args: {}, isOwn: true }).kind).toBe("refused")
+    expect(judgeToolCall(pass(), { tool: "question", args: {}, isOwn: true }).kind).toBe("refused")
+  })
+})
+
+test(promised("pass-over.C3", "what holds for a session of a pass holds for those below it, and ends with it"), () => {
+  const sessions = createPassSessions()
+  sessions.created("ses_child", "ses_root")
+  sessions.created("ses_below", "ses_child")
+  const mine = pass()
+  sessions.begin("ses_child", mine)
+  expect(sessions.find("ses_below")).toBe(mine)
+  expect(sessions.own("ses_below")).toBeUndefined()
+  expect(sessions.find("ses_root")).toBeUndefined()
+  sessions.end("ses_child")
+  expect(sessions.find("ses_below")).toBeUndefined()
+})
+
+test(promised("pass-over.B3", "a pass within a pass works in a copy of its originator's copy"), () => {
+  const own = { directory: "/p/sub", roots: ["/p"] } as const
+  const outer = toPlace(own, "/p/state/1/copy", undefined)
+  const inner = toPlace(own, "/p/state/2/copy", outer)
+  expect(outer).toMatchObject({ directory: "/p/sub", worktree: "/p" })
+  expect(inner).toMatchObject({ directory: "/p/state/1/copy/sub", worktree: "/p/state/1/copy", spellings: ["/p"] })
+  expect(toPlace(own, "/p/state/1/copy", outer)).toBe(outer)
+})
+
+test(promised("pass-over.A1", "each session is offered what it can use"), () => {
+  const limits = { can_modify_files: false, can_run_tools: true }
+  const plain = hiddenTools({ worksOnPass: false, hasPasses: false, limits: undefined })
+  expect(plain).toEqual(["pass_over_return", "pass_over_apply", "pass_over_reject", "pass_over_status"])
+  expect(hiddenTools({ worksOnPass: false, hasPasses: true, limits: undefined })).toEqual(["pass_over_return"])
+  const child = hiddenTools({ worksOnPass: true, hasPasses: false, limits })
+  expect(child).not.toContain("pass_over_return")
+  expect(child).toEqual(expect.arrayContaining(["bash", "write", "question"]))
+})
+
+test(promised("pass-over.D2", "events of both versions are read, and others are nothing"), () => {
+  const read = (type: string, properties: unknown) => readPassSignal({ type, properties })
+  const created = { kind: "created", sessionID: "s", parentID: "p" }
+  expect(read("session.created", { info: { id: "s", parentID: "p" } })).toEqual(created)
+  expect(read("session.error", { sessionID: "s", error: { name: "MessageAbortedError" } })?.kind).toBe("aborted")
+  expect(read("session.error", { sessionID: "s", error: { name: "APIError" } })).toBeUndefined()
+  const asked = { kind: "asked", sessionID: "s", permissionID: "per_1", passID: "pass_1" }
+  expect(read("permission.asked", { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } })).toEqual(asked)
+  expect(read("message.part.delta", { sessionID: "s" })).toBeUndefined()
+  expect(read("session.idle", undefined)).toBeUndefined()
+})
+
+const POLICY: RetryPolicy = { max_retries: 3, retry_delay_ms: 1000, backoff_multiplier: 2 }
+
+const anyPolicy: fc.Arbitrary<RetryPolicy> = fc.record({
+  max_retries: fc.integer({ min: 0, max: 10 }),
+  retry_delay_ms: fc.integer({ min: 0, max: 600_000 }),
+  backoff_multiplier: fc.double({ min: 1, max: 10, noNaN: true }),
+})
+
+describe("the delays", () => {
+  test(promised("pass-over.E2", "are the document's when the jitter is in the middle"), () => {
+    expect(retryDelays(POLICY, () => 0.5)).toEqual([1000, 2000, 4000])
+    expect(retryDelays({ ...POLICY, max_retries: 0 }, () => 0.5)).toEqual([])
+  })
+
+  test(
+    promised("pass-over.E2", "grow, stay within a fifth of what they are meant to be, and never without end"),
+    () => {
+      const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+      fc.assert(
+        fc.property(anyPolicy, random, (policy, value) => {
+          const delays = retryDelays(policy, () => value)
+          expect(delays).toHaveLength(policy.max_retries)
+          for (const [at, delay] of delays.entries()) {
+            const meant = Math.min(policy.retry_delay_ms * policy.backoff_multiplier ** at, MAX_DELAY_MS)
+            expect(delay).toBeGreaterThanOrEqual(Math.floor(meant * 0.8))
+            expect(delay).toBeLessThanOrEqual(Math.ceil(meant * 1.2))
+            expect(delay).toBeGreaterThanOrEqual(delays[at - 1] ?? 0)
+          }
+        }),
+      )
+    },
+  )
+})
+
+describe("the attempts", () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  /** Outcomes in order; the last one repeats. */
+  const setUp = (...outcomes: string[]) => {
+    const abort = new AbortController()
+    const attempts: number[] = []
+    const failures: string[] = []
+    const running = runWithRetry<string>({
+      policy: POLICY,
+      attempt: async (number) => {
+        attempts.push(number)
+        return outcomes[number - 1] ?? outcomes.at(-1) ?? ""
+      },
+      isRecoverable: (outcome) => outcome.startsWith("crash"),
+      onFailure: async (outcome, { attempt, delayMs }) => void failures.push(`${attempt} ${outcome} ${delayMs}`),
+      signal: abort.signal,
+      random: () => 0.5,
+    })
+    return { abort, attempts, failures, running }
+  }
+
+  test(promised("pass-over.E2", "end with the first that ends well"), async () => {
+    const { running, failures } = setUp("crash 1", "crash 2", "done")
+    await vi.runAllTimersAsync()
+    expect(await running).toEqual({ kind: "ended", outcome: "done", attempts: 3 })
+    expect(failures).toEqual(["1 crash 1 1000", "2 crash 2 2000"])
+  })
+
+  test(promised("pass-over.E2", "end with the last failure when there are no more"), async () => {
+    const { running, attempts, failures } = setUp("crash")
+    await vi.runAllTimersAsync()
+    expect(await running).toEqual({ kind: "ended", outcome: "crash", attempts: 4 })
+    expect([attempts.length, failures.length]).toEqual([4, 3])
+  })
+
+  test(promised("pass-over.E2", "are not repeated for what no other attempt can help"), async () => {
+    const { running } = setUp("refused")
+    expect(await running).toEqual({ kind: "ended", outcome: "refused", attempts: 1 })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test(promised("pass-over.E2", "wait their time and end at once with the abort, leaving no timer"), async () => {
+    const { running, abort, attempts } = setUp("crash")
+    await vi.advanceTimersByTimeAsync(999)
+    expect(attempts).toEqual([1])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(attempts).toEqual([1, 2])
+    abort.abort()
+    expect(await running).toEqual({ kind: "aborted", last: "crash", attempts: 2 })
+    expect([attempts, vi.getTimerCount()]).toEqual([[1, 2], 0])
+  })
+
+  test(promised("pass-over.E2", "are none when it is aborted before the first"), async () => {
+    const running = runWithRetry<string>({
+      policy: POLICY,
+      attempt: async () => "done",
+      isRecoverable: () => true,
+      signal: AbortSignal.abort(),
+    })
+    expect(await running).toEqual({ kind: "aborted", last: undefined, attempts: 0 })
+  })
+})
