@@ -35,14 +35,6 @@ const codeOf = (answer: ReturnType<typeof judge>): string => (answer.kind === "r
 
 describe("the chain", () => {
   test.each([
-    ["alice → audit", chain("alice"), "audit", 1],
-    ["alice → scout → audit", chain("alice", "scout"), "audit", 2],
-    ["alice → audit → scout → inspector, at the maximum", chain("alice", "audit", "scout"), "inspector", 3],
-  ])(promised("pass-over.D1", "%s is allowed"), (_what, stack, subagent, depth) => {
-    expect(judge(stack, subagent)).toEqual({ kind: "allowed", depth })
-  })
-
-  test.each([
     ["a fourth delegation", "E002", chain("alice", "audit", "scout", "inspector"), "validator"],
     ["a pass to oneself", "E003", chain("alice"), "alice"],
     ["ping-pong while the first waits", "E003", chain("alice", "audit"), "alice"],
@@ -54,10 +46,6 @@ describe("the chain", () => {
     expect(codeOf(answer)).toBe(code)
     if (answer.kind === "refused" && ["E002", "E003"].includes(code))
       expect(answer.error.cause).toBe(renderChain(stack, subagent))
-  })
-
-  test(promised("pass-over.D1", "the chain is shown from the root to the subagent, with the sessions"), () => {
-    expect(renderChain(chain("alice", "audit"), "scout")).toBe("alice (ses_1) → audit (ses_2) → scout")
   })
 
   test(promised("pass-over.D1", "passes are limited for each root session"), () => {
@@ -117,9 +105,8 @@ describe("an unknown name", () => {
   })
 
   test(promised("pass-over.D1", "has no neighbours where there are none, and a long one costs little"), () => {
-    expect(judge(chain("alice"), "x", { knownAgents: [] })).toMatchObject({
-      error: { cause: "This project has no subagents" },
-    })
+    const error = { code: "E001", cause: "This project has no subagents" }
+    expect(judge(chain("alice"), "x", { knownAgents: [] })).toMatchObject({ error })
     expect(nearestNames("x".repeat(1_000_000), AGENTS)).toHaveLength(3)
   })
 })
@@ -138,21 +125,18 @@ describe("the chain above a session", () => {
       ses_task: session("ses_root", "general"),
       ses_me: session("ses_task", "whatever it says"),
     })
-    expect(chain).toEqual({
-      kind: "chain",
-      stack: [
-        { agent: "build", session_id: "ses_root" },
-        { agent: "general", session_id: "ses_task" },
-        { agent: "audit", session_id: "ses_me" },
-      ],
-    })
+    const stack = [
+      { agent: "build", session_id: "ses_root" },
+      { agent: "general", session_id: "ses_task" },
+      { agent: "audit", session_id: "ses_me" },
+    ]
+    expect(chain).toEqual({ kind: "chain", stack })
   })
 
   test(promised("pass-over.D1", "leaves out the agents by which OpenCode does its own work"), async () => {
     const root = session(undefined, "build", "compaction")
-    expect(await read({ ses_root: root, ses_me: session("ses_root", "audit") })).toMatchObject({
-      stack: [{ agent: "build" }, { agent: "audit" }],
-    })
+    const chain = await read({ ses_root: root, ses_me: session("ses_root", "audit") })
+    expect(chain).toMatchObject({ stack: [{ agent: "build" }, { agent: "audit" }] })
   })
 
   test.each([
