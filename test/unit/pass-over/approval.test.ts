@@ -81,6 +81,11 @@ describe("a result goes back", () => {
     expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody could be asked") })
   })
 
+  test(promised("pass-over.A6", "where OpenCode lets no tool ask, and says so"), async () => {
+    const released = await releaseResult(asking, { ...deps, ask: notRun })
+    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("cannot ask") })
+  })
+
   test(promised("pass-over.A6", "when nobody answers in time, and the question is taken back"), async () => {
     const withdrawn: string[] = []
     const withdraw = async (passID: string) => void withdrawn.push(passID)

@@ -115,19 +115,14 @@ describe("a stored pass", () => {
     const state = createStateFolder(root)
     const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
     let writing = 0
-    const store = createPassStore({
-      log,
-      state: {
-        path: state.path,
-        write: async (path, text, options) => {
-          if (path.includes("by-root")) throw full
-          writing++
-          await wait(20)
-          await state.write(path, text, options)
-          writing--
-        },
-      },
-    })
+    const write: typeof state.write = async (path, text, options) => {
+      if (path.includes("by-root")) throw full
+      writing++
+      await wait(20)
+      await state.write(path, text, options)
+      writing--
+    }
+    const store = createPassStore({ log, state: { path: state.path, write } })
     await expect(store.create(recordOf(PASS_ID))).rejects.toBe(full)
     expect(writing).toBe(0)
   })
