@@ -9,7 +9,6 @@ import {
   inheritLimits,
   isReader,
   mayUseTool,
-  refusedTools,
 } from "../../../.opencode/baton/pass-over/child/permissions.ts"
 import {
   MAX_DELAY_MS,
@@ -26,117 +25,104 @@ import { runs } from "../../support/effort.ts"
 type Action = PermissionRule["action"]
 
 const rule = (permission: string, pattern: string, action: Action): PermissionRule => ({ permission, pattern, action })
+const allow = (permission: string, pattern = "*") => rule(permission, pattern, "allow")
+const deny = (permission: string, pattern = "*") => rule(permission, pattern, "deny")
 
-const OPEN = rule("*", "*", "allow")
-const STRICTNESS = { allow: 0, ask: 1, deny: 2 }
+const OPEN = allow("*")
 const LIMITS = { can_modify_files: true, can_run_tools: true }
+const NO_CHANGES = { can_modify_files: false, can_run_tools: true }
 const NO_TOOLS = { can_modify_files: false, can_run_tools: false }
-const VALUES = ["src/a.ts", "docs/a.md", "docs/deep/b.md", "x.env", "git diff", "git push origin"]
-
-const rules = fc.array(
-  fc.record({
-    permission: fc.constantFrom("*", "edit", "bash", "read", "webfetch"),
-    pattern: fc.constantFrom("*", "docs/*", "*.md", "src/a.ts", "*.env", "git *", "git push*"),
-    action: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
-  }),
-  { maxLength: 8 },
-)
-
 const COPY = { relative: ".state/copy", moved: (path: string) => path.replace("/p/", "/p/.state/copy/") }
 
 describe("the rights of a child", () => {
   test(promised("pass-over.C3", "are never more than its originator's, nor more than its own agent's"), () => {
+    const strictness = { allow: 0, ask: 1, deny: 2 }
+    const tools = ["edit", "bash", "read", "webfetch"]
+    const values = ["src/a.ts", "docs/a.md", "docs/deep/b.md", "x.env", "git diff", "git push origin"]
+    const anyRule = fc.record({
+      permission: fc.constantFrom("*", ...tools),
+      pattern: fc.constantFrom("*", "docs/*", "*.md", "src/a.ts", "*.env", "git *", "git push*"),
+      action: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
+    })
+    const rules = fc.array(anyRule, { maxLength: 8 }).map((some) => [OPEN, ...some])
+    const uses = fc.tuple(fc.constantFrom(...tools), fc.constantFrom(...values))
     fc.assert(
-      fc.property(
-        rules,
-        rules,
-        fc.constantFrom("edit", "bash", "read", "webfetch"),
-        fc.constantFrom(...VALUES),
-        (given, own, permission, value) => {
-          const originator = [OPEN, ...given]
-          const child = [OPEN, ...own]
-          const result = evaluate([...child, ...inheritLimits(originator, child)], permission, value)
-          const least = Math.max(
-            STRICTNESS[evaluate(originator, permission, value)],
-            STRICTNESS[evaluate(child, permission, value)],
-          )
-          expect(STRICTNESS[result]).toBeGreaterThanOrEqual(least)
-        },
-      ),
+      fc.property(rules, rules, uses, (originator, child, [permission, value]) => {
+        const strictnessBy = (all: readonly PermissionRule[]) => strictness[evaluate(all, permission, value)]
+        const least = Math.max(strictnessBy(originator), strictnessBy(child))
+        expect(strictnessBy([...child, ...inheritLimits(originator, child)])).toBeGreaterThanOrEqual(least)
+      }),
       { numRuns: runs(5_000) },
     )
   })
 
   type Given = Partial<Parameters<typeof childRules>[0]>
+  type Uses = { readonly allow: readonly string[]; readonly deny: readonly string[] }
 
-  /** What a child whose agent may do everything but for some rules, as its originator, may do. */
-  const decide = ({ limits = LIMITS, child = [], originator = [], copy }: Given) => {
-    const own = [OPEN, ...child]
-    const all = [...own, ...childRules({ limits, child: own, originator: [OPEN, ...originator], copy })]
-    return (permission: string, value: string) => evaluate(all, permission, value)
+  const inCopy: Given = { child: [deny("read", "secret/*"), deny("read", "/p/private/*")], copy: COPY }
+  const usesInCopy: Uses = {
+    allow: ["read .state/copy/src/a.ts"],
+    deny: ["read .state/copy/secret/key", "read /p/.state/copy/private/key"],
   }
 
-  test(promised("pass-over.C3", "stay what its agent has where the originator may do everything"), () => {
-    const child = [rule("bash", "*", "deny"), rule("bash", "git diff*", "allow")]
-    const may = decide({ child, originator: [rule("external_directory", "*", "ask")] })
-    expect(may("bash", "git diff --stat")).toBe("allow")
-    expect(may("bash", "make")).toBe("deny")
-    expect(may("question", "x")).toBe("deny")
+  test.each<[string, Given, Uses]>([
+    [
+      "stay what its agent has where the originator may do everything",
+      { child: [deny("bash"), allow("bash", "git diff*")], originator: [rule("external_directory", "*", "ask")] },
+      { allow: ["bash git diff --stat"], deny: ["bash make", "question x"] },
+    ],
+    [
+      "hold for files in the copy as they do for those of the worktree",
+      { child: [deny("edit"), allow("edit", "docs/*")], originator: [deny("edit", "docs/frozen/*")], copy: COPY },
+      {
+        allow: ["edit .state/copy/docs/a.md"],
+        deny: ["edit .state/copy/src/a.ts", "edit .state/copy/docs/frozen/a.md"],
+      },
+    ],
+    ["to read hold in the copy, by relative and by absolute paths", inCopy, usesInCopy],
+    ["to read hold in the copy without the right to run tools, too", { ...inCopy, limits: NO_TOOLS }, usesInCopy],
+    [
+      "without the right to change files leave no tool that could",
+      { limits: NO_CHANGES },
+      { allow: ["read src/a.ts"], deny: ["edit x", "bash x", "task x", "apply_patch x"] },
+    ],
+    [
+      "without the right to run tools are to read, as its agent reads, and to return",
+      { limits: NO_TOOLS, child: [deny("read", "*.env")] },
+      { allow: ["read src/a.ts", "pass_over_return x"], deny: ["webfetch x", "read a.env"] },
+    ],
+  ])(promised("pass-over.C3", "%s"), (_what, { limits = LIMITS, child = [], originator = [], copy }, uses) => {
+    const own = [OPEN, ...child]
+    const all = [...own, ...childRules({ limits, child: own, originator: [OPEN, ...originator], copy })]
+    for (const action of ["allow", "deny"] as const) {
+      for (const use of uses[action]) {
+        const [permission = "", ...value] = use.split(" ")
+        expect(evaluate(all, permission, value.join(" ")), use).toBe(action)
+      }
+    }
   })
 
-  test(promised("pass-over.C3", "hold for files in the copy as they do for those of the worktree"), () => {
-    const child = [rule("edit", "*", "deny"), rule("edit", "docs/*", "allow")]
-    const may = decide({ child, originator: [rule("edit", "docs/frozen/*", "deny")], copy: COPY })
-    expect(may("edit", ".state/copy/docs/a.md")).toBe("allow")
-    expect(may("edit", ".state/copy/src/a.ts")).toBe("deny")
-    expect(may("edit", ".state/copy/docs/frozen/a.md")).toBe("deny")
+  test.each([
+    [NO_CHANGES, "a_tool_of_a_plugin", false],
+    [NO_CHANGES, "bash", false],
+    [NO_CHANGES, "grep", true],
+    [NO_TOOLS, "webfetch", false],
+    [NO_TOOLS, "pass_over_return", true],
+  ])(promised("pass-over.C3", "with %j are to use %s: %s"), (limits, tool, expected) => {
+    expect(mayUseTool(tool, limits)).toBe(expected)
   })
-
-  test.each([LIMITS, NO_TOOLS])(
-    promised("pass-over.C3", "to read hold in the copy, by relative and by absolute paths: %j"),
-    (limits) => {
-      const child = [rule("read", "secret/*", "deny"), rule("read", "/p/private/*", "deny")]
-      const may = decide({ limits, child, copy: COPY })
-      expect(may("read", ".state/copy/src/a.ts")).toBe("allow")
-      expect(may("read", ".state/copy/secret/key")).toBe("deny")
-      expect(may("read", "/p/.state/copy/private/key")).toBe("deny")
-    },
-  )
 
   test(promised("pass-over.C3", "to no file at all are known by the agent's rules"), () => {
-    const audit = [OPEN, rule("*", "*", "deny"), rule("read", "*", "allow")]
+    const audit = [OPEN, deny("*"), allow("read")]
     expect(isReader(audit)).toBe(true)
-    expect(isReader([...audit, rule("bash", "git diff*", "allow")])).toBe(false)
-    expect(isReader([OPEN, rule("edit", "*", "deny"), rule("bash", "*", "deny")])).toBe(false)
+    expect(isReader([...audit, allow("bash", "git diff*")])).toBe(false)
+    expect(isReader([OPEN, deny("edit"), deny("bash")])).toBe(false)
   })
-
-  test(promised("pass-over.C3", "without the right to change files leave no tool that could"), () => {
-    const limits = { can_modify_files: false, can_run_tools: true }
-    const may = decide({ limits })
-    for (const permission of ["edit", "bash", "task", "apply_patch"]) expect(may(permission, "x")).toBe("deny")
-    expect(may("read", "src/a.ts")).toBe("allow")
-    expect(mayUseTool("a_tool_of_a_plugin", limits)).toBe(false)
-    expect(mayUseTool("grep", limits)).toBe(true)
-    expect(refusedTools(limits)).toContain("bash")
-  })
-
-  test(
-    promised("pass-over.C3", "without the right to run tools are to read, as its agent reads, and to return"),
-    () => {
-      const may = decide({ limits: NO_TOOLS, child: [rule("read", "*.env", "deny")] })
-      expect(may("webfetch", "x")).toBe("deny")
-      expect(may("read", "src/a.ts")).toBe("allow")
-      expect(may("read", "a.env")).toBe("deny")
-      expect(may("pass_over_return", "x")).toBe("allow")
-      expect(mayUseTool("webfetch", NO_TOOLS)).toBe(false)
-      expect(mayUseTool("pass_over_return", NO_TOOLS)).toBe(true)
-    },
-  )
 })
 
 const pass = (extra: Partial<PassSession> = {}): PassSession => ({
   passID: "pass_1",
-  limits: { can_modify_files: true, can_run_tools: true },
+  limits: LIMITS,
   place: undefined,
   hasReturned: false,
   isOver: false,
@@ -150,7 +136,7 @@ const pass = (extra: Partial<PassSession> = {}): PassSession => ({
 
 describe("a tool call in a pass", () => {
   test(promised("pass-over.C3", "is refused where the pass may not, also in a session below"), () => {
-    const reader = pass({ limits: { can_modify_files: false, can_run_tools: true } })
+    const reader = pass({ limits: NO_CHANGES })
     for (const isOwn of [true, false])
       expect(judgeToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn }).kind).toBe("refused")
     expect(judgeToolCall(reader, { tool: "read", args: {}, isOwn: true }).kind).toBe("go")
@@ -185,11 +171,10 @@ test(promised("pass-over.B3", "a pass within a pass works in a copy of its origi
 })
 
 test(promised("pass-over.A1", "each session is offered what it can use"), () => {
-  const limits = { can_modify_files: false, can_run_tools: true }
   const plain = hiddenTools({ worksOnPass: false, hasPasses: false, limits: undefined })
   expect(plain).toEqual(["pass_over_return", "pass_over_apply", "pass_over_reject", "pass_over_status"])
   expect(hiddenTools({ worksOnPass: false, hasPasses: true, limits: undefined })).toEqual(["pass_over_return"])
-  const child = hiddenTools({ worksOnPass: true, hasPasses: false, limits })
+  const child = hiddenTools({ worksOnPass: true, hasPasses: false, limits: NO_CHANGES })
   expect(child).not.toContain("pass_over_return")
   expect(child).toEqual(expect.arrayContaining(["bash", "write", "question"]))
 })
