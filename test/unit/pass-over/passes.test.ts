@@ -10,15 +10,9 @@ import {
   cacheKeyOf,
   createPasses,
   isRepeatable,
-  type Passes,
   type Question,
 } from "../../../.opencode/baton/pass-over/store/passes.ts"
-import {
-  isUnfinished,
-  nextState,
-  type PassEvent,
-  type PassRecord,
-} from "../../../.opencode/baton/pass-over/store/record.ts"
+import { isUnfinished, type PassEvent } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { recoverPasses } from "../../../.opencode/baton/pass-over/store/recover.ts"
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { failed, unknownPass } from "../../../.opencode/baton/pass-over/worktree/refusal.ts"
@@ -217,35 +211,23 @@ describe("an output", () => {
 })
 
 const COPY = "/p/.opencode/state/pass-over/x/copy"
-
-const passOf = (id: string): PassRecord =>
-  passRecord({
-    request: passRequest({ pass_over_id: id }),
-    state: { state: "waiting_for_return" },
-    child_session_id: id,
-  })
-
-type Restored = Awaited<ReturnType<PassWorktree["restore"]>>
+const [ONE, TWO] = [PASS_ID, "pass_20260101102030001_abcd"]
 
 /** Passes at work whose process is gone. */
-const leave = (...ids: string[]) => {
-  const records = new Map(ids.map((id) => [id, passOf(id)]))
-  const files = new Map<string, Restored | Error>()
-  const messages = new Map<string, Result<MessagePage>>()
-  const advance: Passes["advance"] = async (id, event, change = {}) => {
-    const record = records.get(id)
-    const step = record && nextState(record.state, event)
-    if (!record || step?.kind !== "moved") throw new Error(`${id} cannot be ${event.type}`)
-    const moved = { ...record, ...change, state: step.state }
-    records.set(id, moved)
-    return { kind: "moved", record: moved }
+const leave = async (...ids: string[]) => {
+  const { store, passes, begin } = setUp()
+  for (const id of ids) {
+    await begin({ request: passRequest({ pass_over_id: id }) })
+    await passes.advance(id, { type: "started" }, { child_session_id: id })
   }
+  const files = new Map<string, Awaited<ReturnType<PassWorktree["restore"]>> | Error>()
+  const messages = new Map<string, Result<MessagePage>>()
   const noted: string[] = []
   const log = createRecordedLog()
   const recover = () =>
     recoverPasses({
-      store: { listUnfinished: async () => [...records.values()].filter(isUnfinished) },
-      passes: { advance },
+      store,
+      passes,
       worktree: {
         restore: async (id) => {
           const found = files.get(id) ?? unknownPass(id)
@@ -261,59 +243,59 @@ const leave = (...ids: string[]) => {
       log,
       now: () => new Date(0),
     })
-  const states = () => [...records.values()].map(({ state }) => state.state)
-  return { recover, states, records, files, messages, noted, log }
+  const states = () => Promise.all(ids.map(async (id) => (await store.read(id))?.state.state))
+  return { recover, states, store, passes, files, messages, noted, log }
 }
 
 describe("a pass whose process died", () => {
   test(promised("pass-over.B3", "stays open for the next start when its files cannot be stored now"), async () => {
-    const { recover, states, files, noted } = leave("one", "two")
-    files.set("one", failed("the disk is full"))
+    const { recover, states, files, noted } = await leave(ONE, TWO)
+    files.set(ONE, failed("the disk is full"))
     const told = await recover()
-    expect(states()).toEqual(["waiting_for_return", "returned"])
-    expect(told.map(({ request }) => request.pass_over_id)).toEqual(["two"])
-    files.set("one", { kind: "restored", did: [], leftAlone: [], held: 0 })
+    expect(await states()).toEqual(["waiting_for_return", "returned"])
+    expect(told.map(({ request }) => request.pass_over_id)).toEqual([TWO])
+    files.set(ONE, { kind: "restored", did: [], leftAlone: [], held: 0 })
     await recover()
-    expect(states()).toEqual(["returned", "returned"])
-    expect(noted).toEqual(["two", "one"])
+    expect(await states()).toEqual(["returned", "returned"])
+    expect(noted).toEqual([TWO, ONE])
   })
 
   test(promised("pass-over.B3", "does not keep the others from their end"), async () => {
-    const { recover, states, files, log } = leave("one", "two")
-    files.set("one", new Error("damaged"))
+    const { recover, states, files, log } = await leave(ONE, TWO)
+    files.set(ONE, new Error("damaged"))
     expect(await recover()).toHaveLength(1)
-    expect(states()).toEqual(["waiting_for_return", "returned"])
+    expect(await states()).toEqual(["waiting_for_return", "returned"])
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1)
   })
 
   test(promised("pass-over.B3", "stays open when its session cannot be read, and not when that is gone"), async () => {
-    const { recover, states, messages } = leave("one", "two")
-    messages.set("one", { kind: "failed", reason: "busy" })
-    messages.set("two", { kind: "failed", reason: "no such session", missing: true })
+    const { recover, states, messages } = await leave(ONE, TWO)
+    messages.set(ONE, { kind: "failed", reason: "busy" })
+    messages.set(TWO, { kind: "failed", reason: "no such session", missing: true })
     await recover()
-    expect(states()).toEqual(["waiting_for_return", "returned"])
+    expect(await states()).toEqual(["waiting_for_return", "returned"])
   })
 
   test(promised(["pass-over.B2", "pass-over.B3"], "in the middle of an apply has that taken back"), async () => {
-    const { recover, records, files, states, log } = leave("one")
-    records.set("one", { ...passOf("one"), state: returnedState({ undecided: ["a"] }) })
-    files.set("one", { kind: "restored", did: ["took back 1 write"], leftAlone: [], held: 1 })
+    const { recover, passes, files, states, log } = await leave(ONE)
+    await passes.advance(ONE, { type: "returned", paths: ["a"] }, { output: workOutput() })
+    files.set(ONE, { kind: "restored", did: ["took back 1 write"], leftAlone: [], held: 1 })
     expect(await recover()).toEqual([])
-    expect(states()).toEqual(["returned"])
+    expect(await states()).toEqual(["returned"])
     expect(log.lines.map(({ message }) => message)).toEqual(["an apply was cut off and is taken back"])
   })
 
   test(promised(["pass-over.A2", "pass-over.B3"], "has what it returned, in paths of the worktree"), async () => {
-    const { recover, records, messages } = leave("one")
+    const { recover, store, messages } = await leave(ONE)
     const message = assistantMessage("x")
     const input = { status: "completed", summary: `See ${COPY}/src/a.ts` }
     message.parts.push(
       toolPart("bash", completedTool("ls", `${COPY}/src/a.ts`)),
       toolPart("pass_over_return", completedTool("", "", input)),
     )
-    messages.set("one", { kind: "ok", value: { messages: [message] } })
+    messages.set(ONE, { kind: "ok", value: { messages: [message] } })
     await recover()
-    const output = records.get("one")?.output
+    const output = (await store.read(ONE))?.output
     expect(output?.summary.text).toBe("See src/a.ts")
     expect(output?.artifacts).toMatchObject([{ type: "tool_result", output: "src/a.ts" }])
   })
