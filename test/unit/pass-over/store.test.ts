@@ -152,10 +152,8 @@ describe("passes", () => {
       expect(await store.idsOfSession("ses_odd")).toEqual([1, 3, 5].map(ID))
       expect(await store.idsOfSession("../ses_odd")).toEqual([])
 
-      await store.update(ID(3), (record) => ({
-        ...record,
-        state: returnedState({ state: "applied", applied: ["a.ts"] }),
-      }))
+      const state = returnedState({ state: "applied", applied: ["a.ts"] })
+      await store.update(ID(3), (record) => ({ ...record, state }))
       await store.update(ID(4), (record) => ({ ...record, announced_at: record.history[0]?.at ?? "" }))
       expect(idsOf(await store.listUnfinished())).toEqual([1, 5].map(ID))
       expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
@@ -166,16 +164,14 @@ describe("passes", () => {
     promised("pass-over.B3", "that are finished are removed when they are old; nothing that waits for somebody is"),
     async () => {
       const { store, folder, log } = setUp()
-      const kept = [
-        stored(1, SENT),
-        stored(2, returnedState({ undecided: ["a.ts"] })),
-        stored(8, { state: "cancelled" }),
-      ]
-      const late = stored(3, returnedState({ state: "applied" }), {
-        history: [{ at: "2026-01-07T00:00:00.000Z", state: "applied" }],
-      })
-      for (const record of [...kept, late, stored(4, { state: "cancelled" }), stored(5, returnedState())])
-        await store.create(record)
+      const cancelled: PassState = { state: "cancelled" }
+      const history = [{ at: "2026-01-07T00:00:00.000Z", state: "applied" }] as const
+      await store.create(stored(1, SENT))
+      await store.create(stored(2, returnedState({ undecided: ["a.ts"] })))
+      await store.create(stored(3, returnedState({ state: "applied" }), { history }))
+      await store.create(stored(4, cancelled))
+      await store.create(stored(5, returnedState()))
+      await store.create(stored(8, cancelled))
       await store.removeFinished(new Date(Date.UTC(2026, 0, 6)))
       expect(readdirSync(folder).filter(isPassID)).toEqual([1, 2, 3, 8].map(ID))
       expect(await store.idsOfRoot("ses_root")).toEqual([1, 2, 3, 8].map(ID))
@@ -201,8 +197,9 @@ describe("a stored answer", () => {
     promised("pass-over.A7", "is none when the output is not whole, when it is gone, or when it is another's"),
     async () => {
       const { store, folder } = setUp()
-      await store.create(passRecord({ ...answered, output: workOutput({ status: "partial" }) }))
-      await store.keepAnswer(passRecord({ ...answered, output: workOutput({ status: "partial" }) }))
+      const partial = passRecord({ ...answered, output: workOutput({ status: "partial" }) })
+      await store.create(partial)
+      await store.keepAnswer(partial)
       expect(await store.findAnswer(KEY)).toBeUndefined()
       await store.keepAnswer(answered)
       expect(await store.findAnswer(KEY)).toBeUndefined()
