@@ -1,9 +1,16 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { createLedger, type LedgerDeps } from "../../../.opencode/baton/ledger/client.ts"
+import {
+  createCallQueue,
+  createLedger,
+  FIRST_REST_MS,
+  type LedgerDeps,
+  LONGEST_REST_MS,
+} from "../../../.opencode/baton/ledger/client.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
@@ -38,25 +45,26 @@ const exited = (stdout: string, exitCode = 0, stderr = ""): ProcessOutcome => ({
   stderr,
 })
 
-type Answer = ProcessOutcome | ((args: readonly string[]) => ProcessOutcome)
+/** Makes a program called prog. @returns its folder */
+const program = (folder: string, name: string, text: string): string => {
+  mkdirSync(join(folder, name))
+  writeFileSync(join(folder, name, "prog"), text, { mode: 0o755 })
+  return join(folder, name)
+}
 
-/** A ledger whose real prog gives the test's answers. */
-const setUp = (answer: Answer, deps: Partial<LedgerDeps> = {}) => {
+/** A ledger whose real prog gives the test's answer. */
+const setUp = (answer: ProcessOutcome, deps: Partial<LedgerDeps> = {}) => {
   const directory = temporaryFolder()
-  const path = join(directory, "programs", "prog")
-  mkdirSync(join(directory, "programs"))
-  writeFileSync(path, LEDGER)
-  chmodSync(path, 0o755)
+  const programs = program(directory, "programs", LEDGER)
   const calls: { argv: readonly string[]; options: Parameters<RunProcess>[1] }[] = []
   const run: RunProcess = async (argv, options) => {
     calls.push({ argv, options })
-    return typeof answer === "function" ? answer(argv.slice(1)) : answer
+    return answer
   }
   const log = createRecordedLog()
   const state = createStateFolder(directory)
-  const env = { PATH: join(directory, "programs") }
-  const ledger = createLedger({ run, directory, log, state, env, bundleRoot: BUNDLE, ...deps })
-  return { ledger, calls, log, directory, state, path }
+  const ledger = createLedger({ run, directory, log, state, env: { PATH: programs }, bundleRoot: BUNDLE, ...deps })
+  return { ledger, calls, log, directory, state, path: join(programs, "prog") }
 }
 
 describe("reading a task", () => {
@@ -172,13 +180,6 @@ describe("a ledger that hangs", () => {
 })
 
 describe("finding the program", () => {
-  const program = (folder: string, name: string, text: string): string => {
-    mkdirSync(join(folder, name), { recursive: true })
-    const path = join(folder, name, "prog")
-    writeFileSync(path, text)
-    chmodSync(path, 0o755)
-    return join(folder, name)
-  }
   const find = async (paths: readonly string[], deps: Partial<LedgerDeps> = {}, env: Record<string, string> = {}) => {
     const directory = temporaryFolder()
     const log = createRecordedLog()
@@ -200,17 +201,21 @@ describe("finding the program", () => {
     const folder = temporaryFolder()
     const foreign = program(folder, "foreign", "#!/bin/sh\necho 'progress bars for your shell'\n")
     const { ledger, log, status } = await find([foreign, program(folder, "real", LEDGER)])
+    const reason = expect.stringContaining("names neither github.com/baiirun/prog nor PROG_DB")
     expect(status).toEqual({
       program: { kind: "real", path: join(folder, "real", "prog") },
-      foreign: [
-        {
-          path: join(foreign, "prog"),
-          reason: expect.stringContaining("names neither github.com/baiirun/prog nor PROG_DB"),
-        },
-      ],
+      foreign: [{ path: join(foreign, "prog"), reason }],
     })
     await ledger.status()
     expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
+  })
+
+  test(promised("ledger.D1", "runs nothing to find out what a program is, so that none can hang it"), async () => {
+    const folder = temporaryFolder()
+    const hang = program(folder, "hang", "#!/bin/sh\nsleep 1000\n")
+    const run: RunProcess = () => Promise.reject(new Error("nothing is run"))
+    const { status } = await find([hang, program(folder, "real", LEDGER)], { run })
+    expect(status).toMatchObject({ program: { kind: "real" }, foreign: [{ path: join(hang, "prog") }] })
   })
 
   test("takes the embedded ledger when PATH has no real prog: by the host's binary on Bun, by the launcher on Node", async () => {
@@ -242,27 +247,13 @@ describe("finding the program", () => {
     })
   })
 
-  test(promised("ledger.D1", "runs nothing to find out what a program is, so that none can hang it"), async () => {
-    const folder = temporaryFolder()
-    const hang = program(folder, "hang", "#!/bin/sh\nsleep 1000\n")
-    const run: RunProcess = () => Promise.reject(new Error("nothing is run"))
-    const { status } = await find([hang, program(folder, "real", LEDGER)], { run })
-    expect(status).toMatchObject({
-      program: { kind: "real", path: join(folder, "real", "prog") },
-      foreign: [{ path: join(hang, "prog") }],
-    })
-  })
-
   test(
     promised("ledger.D4", "takes a script that keeps another database, wherever in it the variable stands"),
     async () => {
       const folder = temporaryFolder()
       for (const before of ["", "#\n".repeat(1024 * 512 - 10), "#\n".repeat(1024 * 1024)]) {
-        const wrapper = program(
-          folder,
-          `wrapper${before.length}`,
-          `#!/bin/sh\n${before}PROG_DB=/team.db exec prog "$@"\n`,
-        )
+        const text = `#!/bin/sh\n${before}PROG_DB=/team.db exec prog "$@"\n`
+        const wrapper = program(folder, `wrapper${before.length}`, text)
         expect((await find([wrapper])).status.program).toEqual({ kind: "real", path: join(wrapper, "prog") })
       }
     },
@@ -278,5 +269,76 @@ describe("finding the program", () => {
     expect(await ledger.readTask("ts-000001")).toMatchObject({ kind: "unavailable" })
     program(folder, "second", LEDGER)
     expect((await ledger.status()).program).toEqual({ kind: "real", path: join(second, "prog") })
+  })
+})
+
+describe("the queue of calls", () => {
+  test(promised("ledger.D1", "runs one call at a time, in their order"), async () => {
+    const queue = createCallQueue()
+    let running = 0
+    let most = 0
+    const order: number[] = []
+    const calls = Array.from({ length: 20 }, (_, at) =>
+      queue.take(5000, async () => {
+        running += 1
+        most = Math.max(most, running)
+        await new Promise((resolve) => setImmediate(resolve))
+        order.push(at)
+        running -= 1
+      }),
+    )
+    await Promise.all(calls)
+    expect(most).toBe(1)
+    expect(order).toEqual(Array.from({ length: 20 }, (_, at) => at))
+  })
+
+  test(
+    promised("ledger.D1", "counts waiting: a reader behind a slow writer gives up at its own deadline"),
+    async () => {
+      const queue = createCallQueue()
+      const slow = createDeferred<void>()
+      const writing = queue.take(5000, () => slow.promise)
+      let ran = false
+      const reading = await queue.take(20, async () => {
+        ran = true
+      })
+      expect(reading).toEqual({ kind: "busy" })
+      slow.resolve()
+      await writing
+      expect(await queue.take(5000, async () => "next")).toEqual({ kind: "ran", value: "next" })
+      expect(ran).toBe(false)
+    },
+  )
+
+  test("gives a call only what is left of its deadline", async () => {
+    let now = 0
+    const queue = createCallQueue(() => now)
+    const first = queue.take(5000, async () => {
+      now += 1500
+    })
+    const second = await queue.take(2000, async (remaining) => remaining())
+    await first
+    expect(second).toEqual({ kind: "ran", value: 500 })
+  })
+
+  test(promised("ledger.D1", "leaves a hung program alone, longer each time, until it answers again"), async () => {
+    let now = 0
+    const queue = createCallQueue(() => now)
+    expect(queue.open()).toBe(FIRST_REST_MS)
+    now += FIRST_REST_MS - 1
+    expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "resting", forMs: 1 })
+    now += 1
+    expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "ran", value: "ran" })
+    expect(queue.open()).toBe(2 * FIRST_REST_MS)
+    for (let times = 0; times < 10; times += 1) queue.open()
+    expect(queue.open()).toBe(LONGEST_REST_MS)
+    queue.close()
+    expect(queue.open()).toBe(FIRST_REST_MS)
+  })
+
+  test("goes on after a call that throws", async () => {
+    const queue = createCallQueue()
+    await expect(queue.take(5000, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken")
+    expect(await queue.take(5000, async () => "next")).toEqual({ kind: "ran", value: "next" })
   })
 })

@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test, vi } from "vitest"
@@ -41,15 +42,13 @@ const setUp = async (messages: readonly string[]) => {
     BUN_BE_BUN: "1",
   }
   const drainer = join(FIXTURES, "drain-outbox.ts")
-  const startDrain = (): ChildProcess =>
-    spawn(NEWEST.path, ["--no-env-file", "--config=/dev/null", "run", drainer, folder], { env, stdio: "inherit" })
+  const startDrain = () => {
+    const argv = ["--no-env-file", "--config=/dev/null", "run", drainer, folder]
+    const child = spawn(NEWEST.path, argv, { env, stdio: "inherit" })
+    return { kill: () => child.kill("SIGKILL"), ended: once(child, "exit") }
+  }
   return { read, waiting, startDrain }
 }
-
-const ended = (child: ChildProcess): Promise<unknown> =>
-  child.exitCode !== null || child.signalCode !== null
-    ? Promise.resolve()
-    : new Promise((resolve) => child.once("exit", resolve))
 
 test(promised(
   ["ledger.D2", "faults.F2"],
@@ -63,16 +62,16 @@ test(promised(
   const moments: number[] = []
   for (let kills = 0; kills < KILLS; kills += 1) {
     const before = read().length
-    const child = startDrain()
+    const { kill, ended } = startDrain()
     await vi.waitFor(() => expect(read().length).toBeGreaterThan(before), { timeout: 20_000, interval: 2 })
     // At any point of the next write: before it, in it, after it, or before the record is removed.
     const moment = random() * 60
     moments.push(moment)
     await new Promise((resolve) => setTimeout(resolve, moment))
-    child.kill("SIGKILL")
-    await ended(child)
+    kill()
+    await ended
   }
-  await ended(startDrain())
+  await startDrain().ended
   expect(waiting()).toBe(0)
   expect(read(), `killed after ${moments.join(", ")} ms`).toEqual(messages)
 }, 120_000)
@@ -83,7 +82,7 @@ test(promised(
 ), async () => {
   const messages = Array.from({ length: 20 }, (_, at) => `record ${at % 3}`)
   const { read, waiting, startDrain } = await setUp(messages)
-  await Promise.all([startDrain(), startDrain(), startDrain()].map(ended))
+  await Promise.all([startDrain(), startDrain(), startDrain()].map(({ ended }) => ended))
   expect(waiting()).toBe(0)
   expect(read()).toEqual(messages)
 }, 60_000)

@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { COMMAND_NAMES, loadAllCommands, loadCommandsNear } from "../../../.opencode/baton/ledger/embedded/cli.ts"
 import {
   compareText,
   formatTimestamp,
@@ -14,8 +17,11 @@ import {
 } from "../../../.opencode/baton/ledger/embedded/format.ts"
 import { blockedIds, deriveEpicStatus } from "../../../.opencode/baton/ledger/embedded/items.ts"
 import type { ItemRow } from "../../../.opencode/baton/ledger/embedded/store.ts"
+import { filesIn, reachedFrom } from "../../../scripts/support/structure.mjs"
 import { promised } from "../../requirements.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
+const MAX_FILES_OF_LOG = 20
 const NOON = Date.UTC(2026, 1, 9, 12, 0, 0)
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
 
@@ -135,4 +141,34 @@ describe("statuses", () => {
       expect([...blockedIds(items, waits)]).toStrictEqual(["after open", "after empty"])
     },
   )
+})
+
+describe("what is loaded", () => {
+  const embedded = ".opencode/baton/ledger/embedded"
+  /** The modules that the files load, apart from one another. */
+  const modulesOf = (files: readonly string[]): string[] => {
+    const text = files.map((file) => readFileSync(join(REPOSITORY, file), "utf8")).join("\n")
+    const imports = text.matchAll(/^import (?!type )[^"]*?"([^".][^"]*)"/gm)
+    return [...new Set([...imports].map(([, name = ""]) => name))]
+  }
+
+  test(promised(["ledger.D3", "speed.G4"], "log loads few files, and of modules bun:sqlite alone"), () => {
+    const loaded = reachedFrom([`${embedded}/main.ts`, `${embedded}/commands/write-tasks.ts`])
+    expect(modulesOf(loaded)).toStrictEqual(["bun:sqlite"])
+    expect(loaded.length).toBeLessThan(MAX_FILES_OF_LOG)
+    expect(loaded).not.toContainEqual(expect.stringContaining("help.ts"))
+  })
+
+  test(promised("ledger.D3", "the commands know the store by its port: none loads a module of Bun"), () => {
+    const loaded = reachedFrom(filesIn(`${embedded}/commands`))
+    expect([...modulesOf(loaded), ...loaded].filter((name) => /^bun:|sqlite/.test(name))).toStrictEqual([])
+  })
+
+  test(promised("ledger.D3", "each command is found in the group that names it"), async () => {
+    expect((await loadAllCommands()).map(({ name }) => name).toSorted()).toStrictEqual(COMMAND_NAMES.toSorted())
+    for (const name of COMMAND_NAMES) {
+      expect((await loadCommandsNear(name)).map((command) => command.name)).toContain(name)
+    }
+    expect(await loadCommandsNear("nothing")).toStrictEqual([])
+  })
 })
