@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { createPreparations, PREPARATION_MS } from "../../../.opencode/baton/compaction/compaction.ts"
 import {
   type ContextDeps,
   DEFAULT_HANDOFF_PROMPT,
@@ -6,56 +7,53 @@ import {
   readInstructions,
 } from "../../../.opencode/baton/compaction/context.ts"
 import { EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
-import { builtInProtocol, type PromptFile, type PromptName } from "../../../.opencode/baton/task/prompts.ts"
+import { builtInProtocol } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
 
-const PROMPT: PromptFile = { kind: "text", path: "prompts/handoff.md", text: "The user's wording." }
+const { sessionID } = BINDING
 
-const setUp = (prompt: (name: PromptName) => PromptFile = () => PROMPT, root = "/nowhere") => {
+const setUp = (read: ContextDeps["prompts"]["read"]) => {
   const log = createRecordedLog()
   const deps: ContextDeps = {
     sessions: { todos: async () => ({ kind: "ok", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
-    prompts: { read: prompt },
-    root,
+    prompts: { read },
+    root: "/nowhere",
     log,
   }
-  return { deps, log }
+  const logged = (part: string) => log.lines.filter(({ message }) => message.includes(part))
+  return { deps, logged }
 }
 
 describe("the context of a compaction", () => {
-  test(promised("compaction.C2", "holds the user's prompt as it is now"), () => {
-    const { deps, log } = setUp()
-    expect(readInstructions(deps, BINDING.sessionID)).toBe("The user's wording.")
-    expect(log.lines).toEqual([])
-  })
-
   test(
     promised(
       ["compaction.C2", "faults.F2"],
       "holds the built-in texts where the prompts cannot be used, with a warning each",
     ),
     async () => {
-      const { deps, log } = setUp((name) => ({ kind: "unusable", path: `prompts/${name}.md`, reason: "it is empty" }))
-      expect(readInstructions(deps, BINDING.sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
+      const { deps, logged } = setUp((name) => ({
+        kind: "unusable",
+        path: `prompts/${name}.md`,
+        reason: "it is empty",
+      }))
+      expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
       await loadContext(deps, BINDING, EMPTY_STATE)
-      const reasons = log.lines.filter(({ message }) => message.includes("prompt unusable")).map(({ extra }) => extra)
-      expect(reasons).toEqual([
-        expect.objectContaining({ path: "prompts/handoff.md", reason: "it is empty" }),
-        expect.objectContaining({ path: "prompts/worker.md", reason: "it is empty" }),
+      expect(logged("prompt unusable")).toMatchObject([
+        { level: "warn", extra: { path: "prompts/handoff.md", reason: "it is empty" } },
+        { level: "warn", extra: { path: "prompts/worker.md", reason: "it is empty" } },
       ])
     },
   )
 
   test(promised("start.A4", "names the project's own prompts in one line each, and uses none"), async () => {
-    const { deps, log } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
-    expect(readInstructions(deps, BINDING.sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
+    const { deps, logged } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
+    expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
     const { identity } = await loadContext(deps, BINDING, EMPTY_STATE)
     expect(identity.protocol).toBe(builtInProtocol("worker", BINDING))
-    const lines = log.lines.filter(({ message }) => message.includes("the project's own"))
-    expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
+    expect(logged("the project's own").map(({ level, message }) => `${level} ${message}`)).toEqual([
       "info prompts/handoff.md is the project's own (no contract comment): built-in text used",
       "info prompts/worker.md is the project's own (no contract comment): built-in protocol used",
     ])
@@ -64,10 +62,64 @@ describe("the context of a compaction", () => {
   test(
     promised(["compaction.C5", "compaction.C9"], "lacks git outside a repository, and the log says so"),
     async () => {
-      const { deps, log } = setUp()
-      const { facts } = await loadContext(deps, BINDING, EMPTY_STATE)
-      expect(facts.git).toBeUndefined()
-      expect(log.lines).toContainEqual(expect.objectContaining({ level: "debug", message: "git state unknown" }))
+      const { deps, logged } = setUp(() => ({ kind: "text", path: "prompts/worker.md", text: "# Worker" }))
+      expect((await loadContext(deps, BINDING, EMPTY_STATE)).facts.git).toBeUndefined()
+      expect(logged("git state unknown")).toMatchObject([{ level: "debug" }])
     },
   )
+})
+
+/** Preparations of a session whose prompt has another wording at each reading. */
+const prepare = ({ hasTask = true, failures = 0 } = {}) => {
+  let reads = 0
+  let nowMs = 0
+  const { deps, logged } = setUp(() => ({ kind: "text", path: "prompts/handoff.md", text: `Wording ${reads}.` }))
+  const preparations = createPreparations({
+    ...deps,
+    tasks: { find: async () => (hasTask ? BINDING : undefined) },
+    sessionStates: {
+      load: async () => {
+        reads++
+        if (reads <= failures) throw new Error("the disk is gone")
+        return EMPTY_STATE
+      },
+    },
+    search: () => undefined,
+    clock: () => nowMs,
+  })
+  const pass = (ms: number): void => {
+    nowMs += ms
+  }
+  preparations.begin(sessionID)
+  return { take: () => preparations.take(sessionID), reads: () => reads, pass, logged }
+}
+
+describe("what is prepared before the compacting hook is called", () => {
+  test(
+    promised(["speed.G2", "compaction.C2"], "is what the hook gets, once: the next compaction reads the wording anew"),
+    async () => {
+      const { take, reads } = prepare()
+      expect(await take()).toMatchObject({ binding: BINDING, instructions: "Wording 1." })
+      expect(reads()).toBe(1)
+      expect(await take()).toMatchObject({ instructions: "Wording 2." })
+    },
+  )
+
+  test(promised("compaction.C2", "is read anew when the compaction it was for did not come"), async () => {
+    const { take, pass } = prepare()
+    pass(PREPARATION_MS)
+    expect(await take()).toMatchObject({ instructions: "Wording 2." })
+  })
+
+  test(promised("compaction.C9", "that failed is read by the hook itself, and a line says so"), async () => {
+    const { take, logged } = prepare({ failures: 1 })
+    expect(await take()).toMatchObject({ instructions: "Wording 2." })
+    expect(logged("compaction not prepared: the hook will")).toMatchObject([{ level: "warn" }])
+  })
+
+  test(promised("task.B4", "is nothing for a session without a task"), async () => {
+    const { take, reads } = prepare({ hasTask: false })
+    expect(await take()).toBeUndefined()
+    expect(reads()).toBe(0)
+  })
 })

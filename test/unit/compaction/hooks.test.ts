@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
+import type { UserMessage } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { createCompactionHooks } from "../../../.opencode/baton/compaction/hooks.ts"
@@ -18,9 +19,8 @@ await import("../../../.opencode/baton/compaction/feature.ts")
 type MessagesOutput = Parameters<NonNullable<Hooks["experimental.chat.messages.transform"]>>[1]
 
 /** The hooks of a project, and their calls to OpenCode. */
-const open = (prepare: (directory: string) => void = () => {}) => {
+const open = () => {
   const directory = temporaryFolder()
-  prepare(directory)
   const asked: string[] = []
   const ask = (call: string) => async () => {
     asked.push(call)
@@ -32,7 +32,9 @@ const open = (prepare: (directory: string) => void = () => {}) => {
   const event = (type: string, info: object) =>
     hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
   return {
+    hooks,
     asked,
+    state: join(directory, ".opencode", "state"),
     create: (id: string, parentID?: string) =>
       event("session.created", { id, parentID, time: { created: CREATED_AT } }),
     request: async (sessionID: string, createdAt: number) => {
@@ -43,6 +45,8 @@ const open = (prepare: (directory: string) => void = () => {}) => {
     compact: (sessionID: string) => hooks["experimental.session.compacting"]?.({ sessionID }, { context: [] }),
   }
 }
+
+type Opened = ReturnType<typeof open>
 
 describe("a session", () => {
   test(promised("task.B4", "that began here without a task is looked up nowhere"), async () => {
@@ -55,39 +59,50 @@ describe("a session", () => {
   })
 
   test(promised("task.B4", "is not looked up because a record of another one waits for the ledger"), async () => {
-    const { create, request, asked } = open((directory) => {
-      const outbox = join(directory, ".opencode", "state", "outbox")
-      mkdirSync(outbox, { recursive: true })
-      writeFileSync(join(outbox, "1780000000000-000000-1a2b3c4d.json"), "{}")
-    })
+    const { create, request, asked, state } = open()
+    mkdirSync(join(state, "outbox"), { recursive: true })
+    writeFileSync(join(state, "outbox", "1780000000000-000000-1a2b3c4d.json"), "{}")
     await create("ses_1")
     await request("ses_1", CREATED_AT)
     expect(asked).toEqual([])
   })
 
   test.each([
-    ["that was there before, such as a resumed one", async () => {}],
-    ["whose parent was there before", ({ create }: ReturnType<typeof open>) => create("ses_1", "ses_0")],
-  ])(promised("task.B2", "%s is looked up"), async (_what, prepare) => {
+    ["was there before, such as a resumed one", ({ request }: Opened) => request("ses_1", CREATED_AT)],
+    [
+      "has a parent that was there before",
+      async ({ create, request }: Opened) => {
+        await create("ses_1", "ses_0")
+        await request("ses_1", CREATED_AT)
+      },
+    ],
+    [
+      "is a fork: its messages are older than itself",
+      async ({ create, request }: Opened) => {
+        await create("ses_1")
+        await request("ses_1", CREATED_AT - 1)
+      },
+    ],
+    [
+      "is compacted, since a fork may be compacted at once",
+      async ({ create, compact }: Opened) => {
+        await create("ses_1")
+        await compact("ses_1")
+      },
+    ],
+  ])(promised("task.B2", "is looked up when it %s"), async (_what, act) => {
     const opened = open()
-    await prepare(opened)
-    await opened.request("ses_1", CREATED_AT)
+    await act(opened)
     expect(opened.asked).not.toEqual([])
   })
+})
 
-  test(promised("task.B2", "that is a fork is looked up: its messages are older than itself"), async () => {
-    const { create, request, asked } = open()
-    await create("ses_1")
-    await request("ses_1", CREATED_AT - 1)
-    expect(asked).not.toEqual([])
-  })
-
-  test(promised("task.B2", "that is compacted is looked up, since a fork may be compacted at once"), async () => {
-    const { create, compact, asked } = open()
-    await create("ses_1")
-    await compact("ses_1")
-    expect(asked).not.toEqual([])
-  })
+test(promised(["task.B2", "start.A5"], "the task is on disk before OpenCode makes the request"), async () => {
+  const { hooks, create, state } = open()
+  await create("ses_1")
+  const { info, parts } = userMessage([textPart("Task: ts-b54507")])
+  await hooks["chat.message"]?.({ sessionID: "ses_1" }, { message: info as UserMessage, parts })
+  expect(readFileSync(join(state, "tasks", "ses_1.json"), "utf8")).toContain("ts-b54507")
 })
 
 test(promised("task.B1", "no text that the parser takes a task from escapes the look at a message"), () => {

@@ -2,12 +2,16 @@ import { describe, expect, test } from "vitest"
 import { createSessionStates, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { promised } from "../../requirements.ts"
 
-/** A disk whose writes end on command, in any order. */
-const createSlowDisk = () => {
+/** Session states on a disk whose writes end on command, in any order. */
+const setUp = () => {
   const disk = new Map<string, SessionState>()
   const pending: (() => void)[] = []
+  const reads: string[] = []
   const store = {
-    read: async (sessionID: string) => disk.get(sessionID),
+    read: async (sessionID: string) => {
+      reads.push(sessionID)
+      return disk.get(sessionID)
+    },
     write: (sessionID: string, sessionState: SessionState) =>
       new Promise<boolean>((resolve) => {
         pending.push(() => {
@@ -28,15 +32,14 @@ const createSlowDisk = () => {
       end()
     }
   }
-  return { disk, store, endWrites }
+  return { disk, reads, endWrites, sessionStates: createSessionStates(store) }
 }
 
 const count = (to: number) => (sessionState: SessionState) => ({ ...sessionState, count: to })
 
 describe("the session states", () => {
   test(promised(["compaction.C7", "faults.F2"], "of two saves at once the newer state ends up on disk"), async () => {
-    const { disk, store, endWrites } = createSlowDisk()
-    const sessionStates = createSessionStates(store)
+    const { disk, endWrites, sessionStates } = setUp()
     await sessionStates.update("ses_1", count(1))
     const first = sessionStates.save("ses_1")
     await new Promise((resolve) => setImmediate(resolve))
@@ -48,8 +51,7 @@ describe("the session states", () => {
   })
 
   test(promised("faults.F2", "saving all waits for a write that is under way and begins what is missing"), async () => {
-    const { disk, store, endWrites } = createSlowDisk()
-    const sessionStates = createSessionStates(store)
+    const { disk, endWrites, sessionStates } = setUp()
     await sessionStates.update("ses_1", count(1))
     void sessionStates.save("ses_1")
     await sessionStates.update("ses_2", count(2))
@@ -61,13 +63,7 @@ describe("the session states", () => {
   test(
     promised("compaction.C5", "a session's state that falls out of memory is saved first, and read back"),
     async () => {
-      const { disk, store, endWrites } = createSlowDisk()
-      const reads: string[] = []
-      const read = (sessionID: string) => {
-        reads.push(sessionID)
-        return store.read(sessionID)
-      }
-      const sessionStates = createSessionStates({ ...store, read })
+      const { disk, reads, endWrites, sessionStates } = setUp()
       await sessionStates.update("ses_0", count(7))
       for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
       expect((await sessionStates.load("ses_0")).count).toBe(7)
@@ -81,8 +77,7 @@ describe("the session states", () => {
   )
 
   test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {
-    const { disk, store, endWrites } = createSlowDisk()
-    const sessionStates = createSessionStates(store)
+    const { disk, endWrites, sessionStates } = setUp()
     await sessionStates.update("ses_1", count(1))
     void sessionStates.save("ses_1")
     const forgotten = sessionStates.forget("ses_1")

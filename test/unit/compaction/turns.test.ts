@@ -1,52 +1,132 @@
-import { expect, test } from "vitest"
-import { createSessionStates } from "../../../.opencode/baton/compaction/session-state.ts"
+import { describe, expect, test } from "vitest"
+import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
+import {
+  createSessionStates,
+  EMPTY_STATE,
+  type SessionState,
+} from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
-import type { MessagePage, Result } from "../../../.opencode/baton/host/sessions.ts"
-import { createTaskRegistry } from "../../../.opencode/baton/task/registry.ts"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
+import { BINDING } from "../../support/task-binding.ts"
 
-const SESSION = "ses_1"
-const NO_DISK = { read: async () => undefined, write: async () => true, remove: async () => {} }
+const { sessionID } = BINDING
+
+const onDisk = <T>(value: T | undefined) => ({
+  read: async () => value,
+  write: async () => true,
+  remove: async () => {},
+})
+
+type OnDisk = { binding?: SessionTask; sessionState?: SessionState }
+
+/** A process that knows of its session what is on disk. */
+const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessionState }: OnDisk) => {
+  const log = createRecordedLog()
+  const now = () => new Date("2026-01-01T00:00:00.000Z")
+  const tasks = createTaskRegistry({ store: onDisk(binding), sessions, log, now })
+  const sessionStates = createSessionStates(onDisk(sessionState))
+  const root = "/project"
+  const turns = createTurns({
+    tasks,
+    sessionStates,
+    openings: {
+      begin: async () => {},
+      find: async ({ taskID, role }) => ({ taskID, role, text: "The task.", isComplete: true }),
+      forget: () => {},
+    },
+    loadCompaction: async (seen) =>
+      createCompaction({
+        tasks,
+        sessionStates,
+        outbox: { add: async () => {}, addIfMissing: async () => {}, pending: async () => [], flush: async () => {} },
+        ledger: { readTask: async () => ({ kind: "unknown" }) },
+        prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
+        sessions,
+        root,
+        log,
+        now,
+        seen,
+      }),
+    root,
+    log,
+  })
+  return { tasks, sessionStates, turns }
+}
 
 test(
   promised("compaction.C5", "tool uses of a resumed session count while its task is still searched for"),
   async () => {
     const history = createDeferred<void>()
-    const messages = [userMessage([textPart("Task: ts-b54507")])]
-    const fake = createFakeSessions(new Map([[SESSION, { messages }]]))
-    const slow = async (...call: Parameters<typeof fake.messages>): Promise<Result<MessagePage>> => {
-      await history.promise
-      return fake.messages(...call)
-    }
-    const log = createRecordedLog()
-    const tasks = createTaskRegistry({
-      store: NO_DISK,
-      sessions: { ...fake, messages: slow },
-      log,
-      now: () => new Date("2026-01-01T00:00:00.000Z"),
-    })
-    const sessionStates = createSessionStates(NO_DISK)
-    const turns = createTurns({
-      tasks,
-      sessionStates,
-      openings: {
-        begin: async () => {},
-        find: () => Promise.reject(new Error("no request is made")),
-        forget: () => {},
+    const fake = createFakeSessions(new Map([[sessionID, { messages: [userMessage([textPart("Task: ts-b54507")])] }]]))
+    const slow: typeof fake = {
+      ...fake,
+      messages: async (...call) => {
+        await history.promise
+        return fake.messages(...call)
       },
-      loadCompaction: () => Promise.reject(new Error("no compaction comes")),
-      root: "/project",
-      log,
-    })
-    const search = tasks.find(SESSION)
-    turns.toolUsed(SESSION, { tool: "edit", args: { filePath: "/project/src/a.ts" }, metadata: {} })
+    }
+    const { tasks, sessionStates, turns } = setUp(slow, {})
+    const search = tasks.find(sessionID)
+    turns.toolUsed(sessionID, { tool: "edit", args: { filePath: "/project/src/a.ts" }, metadata: {} })
     history.resolve()
     await search
     turns.stop()
-    expect((await sessionStates.load(SESSION)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
+    expect((await sessionStates.load(sessionID)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
   },
 )
+
+/** A session whose newest message asks for a compaction. */
+const conversation = (count: number): StoredMessage[] =>
+  Array.from({ length: count }, (_, at) => {
+    const id = `msg_${String(at).padStart(6, "0")}`
+    if (at === count - 1) return userMessage([compactionPart()], id)
+    return at % 2 === 0 ? userMessage([textPart(`Question ${at}.`)], id) : assistantMessage("Answer.", {}, { id })
+  })
+
+describe.each([true, false])("the messages that the compacting hook asks for (cursors: %s)", (cursors) => {
+  const open = (count: number, sessionState?: SessionState) => {
+    const messages = conversation(count)
+    const sessions = createFakeSessions(new Map([[sessionID, { messages }]]), { cursors })
+    const { turns } = setUp(sessions, { binding: BINDING, ...(sessionState ? { sessionState } : {}) })
+    return {
+      seeTurn: async () => (await turns.addNote(messages.slice(0, -1)))?.(),
+      compact: async () => {
+        const output: { context: string[]; prompt?: string } = { context: [] }
+        ;(await turns.preparePrompt(sessionID, output))?.()
+        expect(output.prompt).toContain("Sum it up.")
+        return sessions.calls.map(({ limit }) => limit)
+      },
+    }
+  }
+
+  test.each([10, 10_000])(
+    promised("speed.G2", "are the newest ten of %i in a session whose turns were seen"),
+    async (count) => {
+      const { seeTurn, compact } = open(count)
+      await seeTurn()
+      expect(await compact()).toEqual([10])
+    },
+  )
+
+  test.each([10, 10_000])(
+    promised("speed.G2", "are the newest ten of %i where a session goes on that was compacted before"),
+    async (count) => {
+      const lastHandoff = { summaryID: "msg_0", text: "The handoff." }
+      const { compact } = open(count, { ...EMPTY_STATE, count: 1, recorded: ["msg_0"], lastHandoff })
+      expect(await compact()).toEqual([10])
+    },
+  )
+
+  test(promised("speed.G2", "are at most 10 pages of 50 more where nothing is known of the session"), async () => {
+    expect(await open(10).compact()).toEqual([50, 10])
+    const many = await open(10_000).compact()
+    expect(many.filter((limit) => limit === 10)).toEqual([10])
+    expect(many.filter((limit) => limit === 50)).toHaveLength(cursors ? 10 : 1)
+  })
+})
