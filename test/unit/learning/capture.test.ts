@@ -1,5 +1,6 @@
 import { readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import type { Part } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
@@ -11,18 +12,20 @@ import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.t
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import {
+  assistantMessage,
+  completedTool,
+  textPart,
+  toolPart,
+  userMessage,
+} from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const SESSION = "ses_1"
 
-const message = (id: string, role: "user" | "assistant", parts: object[]): StoredMessage =>
-  ({ info: { id, sessionID: SESSION, role, time: { created: 1 } }, parts }) as unknown as StoredMessage
-const said = (text: string) => ({ type: "text", text })
-const used = (tool: string, input: object, metadata: object = {}) => ({
-  type: "tool",
-  tool,
-  state: { status: "completed", input, metadata },
-})
+const user = (id: string, text: string) => userMessage([textPart(text)], id)
+const assistant = (id: string, ...parts: Part[]): StoredMessage => ({ ...assistantMessage("", {}, { id }), parts })
+const used = (tool: string, input: Record<string, unknown>) => toolPart(tool, completedTool("", "", input))
 
 describe("what a sentence is called", () => {
   test(promised("learning.B1", "is the same in another spelling, and another with a no in another place"), () => {
@@ -50,11 +53,11 @@ describe("what a sentence is called", () => {
 
 describe("what was around a message", () => {
   const before = [
-    message("msg_1", "user", [said("Write it.")]),
-    message("msg_2", "assistant", [used("edit", { filePath: "/p/src/a.ts" }), used("bash", { command: "npm test" })]),
-    message("msg_3", "user", [said("No, use tabs."), { ...said("Always do as the file says."), synthetic: true }]),
+    user("msg_1", "Write it."),
+    assistant("msg_2", used("edit", { filePath: "/p/src/a.ts" }), used("bash", { command: "npm test" })),
+    userMessage([textPart("No, use tabs."), textPart("Always do as the file says.", { synthetic: true })], "msg_3"),
   ]
-  const worked = message("msg_4", "assistant", [used("write", { filePath: "/p/src/b.ts" })])
+  const worked = assistant("msg_4", used("write", { filePath: "/p/src/b.ts" }))
 
   test(
     promised(["learning.A2", "learning.A1"], "is what the agent had done, and the files between, from tools' results"),
@@ -70,18 +73,19 @@ describe("what was around a message", () => {
   test(promised("learning.A2", "confirms when the work changed and the user does not object"), () => {
     const confirmed = (...after: StoredMessage[]) => workAround([...before, ...after], "msg_3", "/p")?.confirmed
     expect(confirmed()).toBe(false)
-    expect(confirmed(message("msg_4", "assistant", [said("I see.")]))).toBe(false)
-    expect(confirmed(worked, message("msg_5", "user", [said("Thanks.")]))).toBe(true)
-    expect(confirmed(worked, message("msg_5", "user", [said("That's wrong.")]))).toBe(false)
+    expect(confirmed(assistant("msg_4", textPart("I see.")))).toBe(false)
+    expect(confirmed(worked, user("msg_5", "Thanks."))).toBe(true)
+    expect(confirmed(worked, user("msg_5", "That's wrong."))).toBe(false)
   })
 
   test(promised("learning.B2", "tells no secret that a command held"), () => {
     const secret = `curl -H "Authorization: Bearer abcdefghijklmnop1234"`
-    const messages = [message("msg_1", "assistant", [used("bash", { command: secret })]), ...before.slice(2)]
+    const messages = [assistant("msg_1", used("bash", { command: secret })), ...before.slice(2)]
     expect(workAround(messages, "msg_3", "/p")?.answered).toBe("")
   })
 })
 
+/** A project's learnings; `asked` counts the reads of a ledger that has none. */
 const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   const log = createRecordedLog()
   const state = createStateFolder(folder)
@@ -89,8 +93,13 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   const entries: OutboxEntry[] = []
   const outbox = { add: async (entry: OutboxEntry) => void entries.push(entry), pending: async () => entries }
   const project = { name: "p", folder, onlyFolder: folder }
-  const ledger = { readLearnings: async () => ({ kind: "found", learnings: [] }) as const }
-  const database = `${folder}/none.db`
+  let asked = 0
+  const readLearnings = async () => {
+    asked++
+    return { kind: "found", learnings: [] } as const
+  }
+  const ledger = { readLearnings }
+  const database = join(folder, "prog.db")
   const known = createLearningIndex({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
   const sessions = createFakeSessions(new Map([[SESSION, { messages }]]))
   const findTask = async () => "ts-abc123"
@@ -102,36 +111,19 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
     await capture.addContext(SESSION)
     await capture.enqueue(SESSION)
   }
-  return { look, store, entries, log, known, records, folder }
+  return { look, store, entries, log, known, records, folder, state, database, asked: () => asked }
 }
 
 test(
   promised("learning.B1", "a damaged copy of what the ledger said is not believed, and the ledger is asked"),
   async () => {
-    const folder = temporaryFolder()
-    const database = join(folder, "prog.db")
+    const { folder, state, database, known, log, asked } = open()
     writeFileSync(database, "x")
     const { mtimeMs, size } = statSync(database)
-    const state = createStateFolder(folder)
     const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
     await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
-    const log = createRecordedLog()
-    let asked = 0
-    const readLearnings = async () => {
-      asked++
-      return { kind: "found", learnings: [] } as const
-    }
-    const known = createLearningIndex({
-      project: { name: "p", folder, onlyFolder: folder },
-      ledger: { readLearnings },
-      outbox: { pending: async () => [] },
-      waitingRecords: async () => [],
-      state,
-      log,
-      database,
-    })
     expect(await known.read()).toEqual([])
-    expect(asked).toBe(1)
+    expect(asked()).toBe(1)
     expect(log.lines.map(({ message: text }) => text)).toEqual(["the copy of the learnings is unusable"])
   },
 )
@@ -236,14 +228,11 @@ describe("the capture", () => {
   test(
     promised("learning.A2", "takes a confirmation back when the user objects to the work that followed"),
     async () => {
-      const messages = [
-        message("msg_1", "user", [said("No, use tabs.")]),
-        message("msg_2", "assistant", [used("write", { filePath: "/p/a.ts" })]),
-      ]
+      const messages = [user("msg_1", "No, use tabs."), assistant("msg_2", used("write", { filePath: "/p/a.ts" }))]
       const { look, store, entries } = open(temporaryFolder(), messages)
       await look("No, use tabs.", "msg_1")
       await store()
-      messages.push(message("msg_3", "user", [said("That's wrong.")]))
+      messages.push(user("msg_3", "That's wrong."))
       await look("That's wrong.", "msg_3")
       await store()
       expect(entries).toMatchObject([

@@ -2,13 +2,14 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import type { Part, TextPart, UserMessage } from "@opencode-ai/sdk"
+import type { Part, UserMessage } from "@opencode-ai/sdk"
 import { afterEach, describe, expect, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLearningHooks } from "../../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
+import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 
 const SESSION = "ses_1"
 
@@ -16,27 +17,11 @@ const SESSION = "ses_1"
 await Promise.all(["learning", "tools", "detect"].map((name) => import(`../../../.opencode/baton/learning/${name}.ts`)))
 afterEach(() => vi.unstubAllEnvs())
 
-const textPart = (messageID: string, text: string): TextPart => ({
-  id: `prt_${messageID}`,
-  sessionID: SESSION,
-  messageID,
-  type: "text",
-  text,
-})
-
-const userInfo = (id: string): UserMessage => ({
-  id,
-  sessionID: SESSION,
-  role: "user",
-  time: { created: 1 },
-  agent: "build",
-  model: { providerID: "p", modelID: "m" },
-})
+const TAUGHT = "No, use pnpm instead of npm."
 
 /** The hooks of a project without a ledger; the session is older than the hooks unless `begin` is called. */
-const open = ({ session = {} }: { session?: object } = {}, prepare: (directory: string) => void = () => {}) => {
+const open = (session: object = {}) => {
   const directory = temporaryFolder()
-  prepare(directory)
   vi.stubEnv("PATH", directory)
   vi.stubEnv("PROG_DB", join(directory, "none.db"))
   const logged: { level: string; message: string }[] = []
@@ -48,27 +33,39 @@ const open = ({ session = {} }: { session?: object } = {}, prepare: (directory: 
   const hooks = createLearningHooks(openCore(input))
   const event = async (type: string, info: object): Promise<void> =>
     hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
-  /** OpenCode is about to ask the model: what was said is examined by now. */
-  const request = async (messageID: string, text: string): Promise<void> => {
-    const messages = [{ info: userInfo(messageID), parts: [textPart(messageID, text)] }]
-    await hooks["experimental.chat.messages.transform"]?.({}, { messages })
+  /** OpenCode is about to ask the model: what was said is examined by now. @returns the message as sent */
+  const request = async (messageID: string, text: string): Promise<UserMessage> => {
+    const message = userMessage([textPart(text)], messageID)
+    await hooks["experimental.chat.messages.transform"]?.({}, { messages: [message] })
+    return message.info as UserMessage
   }
   const say = async (messageID: string, text: string): Promise<void> => {
-    const parts: Part[] = [textPart(messageID, text)]
-    await hooks["chat.message"]?.({ sessionID: SESSION }, { message: userInfo(messageID), parts })
+    const { info, parts } = userMessage([textPart(text)], messageID)
+    await hooks["chat.message"]?.({ sessionID: SESSION }, { message: info as UserMessage, parts })
     await request(messageID, text)
   }
   const command = async (text: string): Promise<void> => {
-    const parts: Part[] = [textPart("", text)]
+    const parts: Part[] = [textPart(text)]
     await hooks["command.execute.before"]?.({ command: "c", sessionID: SESSION, arguments: "" }, { parts })
   }
-  const read = (...path: string[]): string[] => {
-    const folder = join(directory, ".opencode", "state", ...path)
+  const state = join(directory, ".opencode", "state")
+  const read = (...path: string[]): string => {
+    const folder = join(state, ...path)
     const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : []
-    return names.map((name) => readFileSync(join(folder, name), "utf8"))
+    return names.map((name) => readFileSync(join(folder, name), "utf8")).join()
+  }
+  /** A process that has ended left a sentence that waits. */
+  const leave = (sentence: string, isUnverified: boolean): void => {
+    const folder = join(state, "learning")
+    for (const part of ["sessions", "waiting"]) mkdirSync(join(folder, part), { recursive: true })
+    const said = { key: "a1b2c3d4e5f6", type: "correction", sentence, messageID: "msg_0", at: new Date().toISOString() }
+    const sayings = [{ ...said, state: "waiting", files: [], confirmed: false }]
+    const record = { version: 1, sessionID: SESSION, pid: spawnSync("true").pid, isUnverified, sayings, given: [] }
+    writeFileSync(join(folder, "sessions", `${SESSION}.json`), JSON.stringify(record))
+    writeFileSync(join(folder, "waiting", SESSION), "")
   }
   const begin = () => event("session.created", { id: SESSION })
-  return { hooks, event, say, command, read, logged, directory, begin }
+  return { hooks, event, request, say, command, read, leave, logged, directory, state, begin }
 }
 
 const ROOT = { id: SESSION, title: "", projectID: "p", directory: "/" }
@@ -82,9 +79,9 @@ describe("the hooks of session learning", () => {
       await command("Always use tabs in this repo.")
       await say("msg_1", "Always use tabs in this repo.")
       await command("Fix the tests.")
-      await say("msg_2", "No, use pnpm instead of npm.")
-      const taught = await eventually("the record", () => read("learning", "sessions")[0])
-      expect(taught).toContain("No, use pnpm instead of npm.")
+      await say("msg_2", TAUGHT)
+      const taught = await eventually("the record", () => read("learning", "sessions") || undefined)
+      expect(taught).toContain(TAUGHT)
       expect(taught).not.toContain("Always use tabs")
     },
   )
@@ -92,21 +89,20 @@ describe("the hooks of session learning", () => {
   test(promised("learning.B1", "what a message teaches is on disk before its request"), async () => {
     const { begin, say, read } = open()
     await begin()
-    await say("msg_1", "No, use pnpm instead of npm.")
-    expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
+    await say("msg_1", TAUGHT)
+    expect(read("learning", "sessions")).toContain(TAUGHT)
   })
 
   test(
     promised("learning.C1", "settings that name no project load nothing, not even to find it switched off"),
     async () => {
-      const { begin, say, logged } = open({}, (directory) => {
-        mkdirSync(join(directory, ".opencode"))
-        writeFileSync(join(directory, ".opencode", "baton.json"), JSON.stringify({ learning: { enabled: false } }))
-      })
+      const { begin, say, logged, directory } = open()
+      mkdirSync(join(directory, ".opencode"))
+      writeFileSync(join(directory, ".opencode", "baton.json"), JSON.stringify({ learning: { enabled: false } }))
       await begin()
       await say("msg_1", "Fix the parser.")
       expect(logged).toEqual([])
-      await say("msg_2", "No, use pnpm instead of npm.")
+      await say("msg_2", TAUGHT)
       expect(logged.map(({ message }) => message).join()).toContain("switched off")
     },
   )
@@ -124,47 +120,31 @@ describe("the hooks of session learning", () => {
   ])(
     promised("learning.B1", "what is said while OpenCode %s whose session it is waits on disk, unverified"),
     async (_how, get) => {
-      const { say, read, hooks } = open({ session: { get } })
+      const { say, read, hooks } = open({ get })
       // The process may end right after the hook, with work still in the background.
-      await say("msg_1", "No, use pnpm instead of npm.")
+      await say("msg_1", TAUGHT)
       await hooks.dispose?.()
-      const records = read("learning", "sessions").join()
-      expect(records).toContain("No, use pnpm instead of npm.")
+      const records = read("learning", "sessions")
+      expect(records).toContain(TAUGHT)
       expect(records).toContain('"isUnverified":true')
-      expect(read("outbox")).toEqual([])
+      expect(read("outbox")).toBe("")
     },
   )
 
   test.each([
-    ["is learned once OpenCode tells that it is a person's session", ROOT, ["outbox"]],
-    ["goes where OpenCode tells that it is a child's", { ...ROOT, parentID: "ses_0" }, []],
-  ])(promised("learning.B1", "what an earlier process left unverified %s"), async (_what, info, kept) => {
-    const { say, read, hooks } = open({ session: { get: async () => ({ data: info }) } }, (directory) => {
-      const folder = join(directory, ".opencode", "state", "learning")
-      for (const part of ["sessions", "waiting"]) mkdirSync(join(folder, part), { recursive: true })
-      const said = { key: "a1b2c3d4e5f6", type: "correction", sentence: "No, use tabs.", messageID: "msg_0" }
-      const sayings = [{ ...said, at: new Date().toISOString(), state: "waiting", files: [], confirmed: false }]
-      const pid = spawnSync("true").pid
-      const record = { version: 1, sessionID: SESSION, pid, isUnverified: true, sayings, given: [] }
-      writeFileSync(join(folder, "sessions", `${SESSION}.json`), JSON.stringify(record))
-      writeFileSync(join(folder, "waiting", SESSION), "")
-    })
+    ["is learned once OpenCode tells that it is a person's session", ROOT, true],
+    ["goes where OpenCode tells that it is a child's", { ...ROOT, parentID: "ses_0" }, false],
+  ])(promised("learning.B1", "what an earlier process left unverified %s"), async (_what, info, isKept) => {
+    const { leave, say, read, hooks } = open({ get: async () => ({ data: info }) })
+    leave("No, use tabs.", true)
     await say("msg_1", "Fix the parser.")
-    await eventually("the end", () => {
-      const isStored = read("outbox").join().includes("No, use tabs.")
-      return kept.length > 0 ? isStored || undefined : read("learning", "sessions").length === 0 || undefined
-    })
+    await eventually(
+      "the end",
+      () => (isKept ? read("outbox") !== "" : read("learning", "sessions") === "") || undefined,
+    )
     await hooks.dispose?.()
-    expect(read("outbox").join().includes("No, use tabs.")).toBe(kept.length > 0)
-    expect(read("learning", "sessions").join()).not.toContain("isUnverified")
-  })
-
-  test(promised("learning.A1", "what is asked for is loaded at once, with what was said before it"), async () => {
-    const { begin, say, read } = open()
-    await begin()
-    await say("msg_1", "No, use pnpm instead of npm.")
-    await say("msg_2", "Which learnings do you have?")
-    expect(read("learning", "sessions").join()).toContain("No, use pnpm instead of npm.")
+    expect(read("outbox").includes("No, use tabs.")).toBe(isKept)
+    expect(read("learning", "sessions")).not.toContain("isUnverified")
   })
 
   test(
@@ -172,11 +152,11 @@ describe("the hooks of session learning", () => {
     async () => {
       const { begin, event, say, read, hooks } = open()
       await begin()
-      await say("msg_1", "No, use pnpm instead of npm.")
-      await eventually("the record", () => read("learning", "sessions")[0])
+      await say("msg_1", TAUGHT)
+      await eventually("the record", () => read("learning", "sessions") || undefined)
       await event("session.deleted", { id: SESSION })
-      await eventually("the record's end", () => (read("learning", "sessions").length === 0 ? true : undefined))
-      expect(read("outbox").join()).toContain("No, use pnpm instead of npm.")
+      await eventually("the record's end", () => read("learning", "sessions") === "" || undefined)
+      expect(read("outbox")).toContain(TAUGHT)
       await hooks.dispose?.()
     },
   )
@@ -187,54 +167,39 @@ describe("the hooks of session learning", () => {
       "what an earlier process left is stored though its session goes on; what is new is not yet",
     ),
     async () => {
-      const { begin, say, read, directory } = open()
-      const folder = join(directory, ".opencode", "state", "learning")
-      for (const part of ["sessions", "waiting"]) mkdirSync(join(folder, part), { recursive: true })
+      const { begin, leave, say, read } = open()
       const sentence = "No, use tabs instead of spaces."
-      const said = {
-        key: "a1b2c3d4e5f6",
-        type: "correction",
-        sentence,
-        messageID: "msg_0",
-        at: new Date().toISOString(),
-      }
-      const sayings = [{ ...said, state: "waiting", files: [], confirmed: false }]
-      const record = { version: 1, sessionID: SESSION, pid: spawnSync("true").pid, sayings, given: [] }
-      writeFileSync(join(folder, "sessions", `${SESSION}.json`), JSON.stringify(record))
-      writeFileSync(join(folder, "waiting", SESSION), "")
+      leave(sentence, false)
       await begin()
-      await say("msg_1", "No, use pnpm instead of npm.")
-      await eventually("the entry", () => read("outbox").join().includes(sentence) || undefined)
+      await say("msg_1", TAUGHT)
+      await eventually("the entry", () => read("outbox").includes(sentence) || undefined)
       const state = /"messageID":"(msg_\d)"[^{}]*"state":"(\w+)"/g
-      await eventually("the record", () => read("learning", "sessions").join().includes('"stored"') || undefined)
-      const states = [...read("learning", "sessions").join().matchAll(state)].map(([, id, is]) => `${id} ${is}`)
+      await eventually("the record", () => read("learning", "sessions").includes('"stored"') || undefined)
+      const states = [...read("learning", "sessions").matchAll(state)].map(([, id, is]) => `${id} ${is}`)
       expect(states).toEqual(["msg_0 stored", "msg_1 waiting"])
-      expect(read("outbox").join()).not.toContain("pnpm")
+      expect(read("outbox")).not.toContain("pnpm")
     },
   )
 
   test(
     promised("learning.B1", "what the disk refuses goes to the outbox at once, and does not wait for the turn's end"),
     async () => {
-      const { begin, say, read, directory } = open()
-      mkdirSync(join(directory, ".opencode", "state"), { recursive: true })
-      symlinkSync("/nowhere/at/all", join(directory, ".opencode", "state", "learning"))
+      const { begin, say, read, state } = open()
+      mkdirSync(state, { recursive: true })
+      symlinkSync("/nowhere/at/all", join(state, "learning"))
       await begin()
-      await say("msg_1", "No, use pnpm instead of npm.")
-      await eventually("the entry", () => read("outbox").join().includes("No, use pnpm instead of npm.") || undefined)
+      await say("msg_1", TAUGHT)
+      await eventually("the entry", () => read("outbox").includes(TAUGHT) || undefined)
     },
   )
 
   test(
     promised("learning.C1", "a request that cannot wait for the learnings goes without them and without the tools"),
     async () => {
-      const { hooks, logged, directory } = open({ session: { get: () => new Promise(() => {}) } })
-      mkdirSync(join(directory, ".opencode", "state", "learning"), { recursive: true })
+      const { hooks, request, logged, state } = open({ get: () => new Promise(() => {}) })
+      mkdirSync(join(state, "learning"), { recursive: true })
       await hooks.config?.({})
-      const info = userInfo("msg_1")
-      const messages = [{ info, parts: [textPart("msg_1", "Fix the parser")] }]
-      await hooks["experimental.chat.messages.transform"]?.({}, { messages })
-      expect(info.tools).toEqual({ learned: false, forget: false })
+      expect((await request("msg_1", "Fix the parser")).tools).toEqual({ learned: false, forget: false })
       expect(logged.map(({ message }) => message).join()).toContain("goes without learnings")
     },
   )

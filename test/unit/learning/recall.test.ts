@@ -12,6 +12,7 @@ import {
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const NOW = Date.parse("2026-11-22T12:00:00Z")
@@ -83,30 +84,16 @@ describe("what is given", () => {
   })
 })
 
-const user = (id: string, text: string): StoredMessage => ({
-  info: {
-    id,
-    sessionID: "ses_1",
-    role: "user",
-    time: { created: 1 },
-    agent: "build",
-    model: { providerID: "p", modelID: "m" },
-  },
-  parts: [{ id: `prt_${id}`, sessionID: "ses_1", messageID: id, type: "text", text }],
-})
-const assistant = (id: string, summary = false): StoredMessage =>
-  ({
-    info: {
-      id,
-      sessionID: "ses_1",
-      role: "assistant",
-      parentID: "msg_3",
-      summary,
-      finish: "stop",
-      time: { created: 1 },
-    },
-    parts: [{ id: `prt_${id}`, sessionID: "ses_1", messageID: id, type: "text", text: "about the parser" }],
-  }) as unknown as StoredMessage
+const user = (id: string, text: string) => userMessage([textPart(text)], id)
+const assistant = (id: string, extra: { summary?: boolean; finish?: string } = {}) =>
+  assistantMessage("about the parser", extra, { id, parentID: "msg_3" })
+
+/** A compaction that is over, and the message after it. */
+const compacted = () => [
+  userMessage([compactionPart()], "msg_3"),
+  assistant("msg_4", { summary: true, finish: "stop" }),
+  user("msg_5", "Continue"),
+]
 
 describe("the request", () => {
   const open = ({ isRoot = true, folder = temporaryFolder() } = {}) => {
@@ -152,21 +139,11 @@ describe("the request", () => {
     const { request, records, known } = open()
     const own = learned("no, use pnpm in the parser")
     known.learnings.push(own)
-    const { key, type, sentence, at } = own
-    const saying = {
-      key,
-      type,
-      sentence,
-      at,
-      messageID: "msg_1",
-      state: "waiting",
-      files: [],
-      confirmed: false,
-    } as const
+    const saying = { ...own, messageID: "msg_1", state: "waiting" } as const
     await records.update("ses_1", (record) => ({ ...record, sayings: [saying] }))
     const [begun] = await request(user("msg_1", "No, use pnpm in the parser"))
     expect(begun).toContain("use tabs in the parser")
-    expect(begun).not.toContain(sentence)
+    expect(begun).not.toContain(own.sentence)
   })
 
   test(
@@ -182,11 +159,9 @@ describe("the request", () => {
     promised("learning.C1", "after a compaction holds them beside its summary, and the summariser's none"),
     async () => {
       const { request, recall } = open()
-      const compaction = user("msg_3", "")
-      compaction.parts.push({ id: "prt_c", sessionID: "ses_1", messageID: "msg_3", type: "compaction", auto: true })
       recall.summaryExpected("ses_1")
       expect((await request(user("msg_1", "Fix the parser"))).join()).not.toContain("baton-learned")
-      const texts = await request(compaction, assistant("msg_4", true), user("msg_5", "Continue"))
+      const texts = await request(...compacted())
       expect(texts[0]).toContain("use tabs in the parser")
       expect(texts.slice(1).join()).not.toContain("baton-learned")
     },
@@ -197,9 +172,7 @@ describe("the request", () => {
     async () => {
       const { request } = open()
       const [begun] = await request(user("msg_1", "Fix the parser"))
-      const compaction = user("msg_3", "")
-      compaction.parts.push({ id: "prt_c", sessionID: "ses_1", messageID: "msg_3", type: "compaction", auto: true })
-      await request(compaction, assistant("msg_4", true), user("msg_5", "Continue"))
+      await request(...compacted())
       const reverted = await request(user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_6", "Go on"))
       expect(reverted[0]).toBe(begun)
     },
