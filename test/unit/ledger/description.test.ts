@@ -104,14 +104,6 @@ describe("a description", () => {
     expect(mergeHandoff(mended, "three")).toBe(mergeHandoff(damaged, "three"))
   })
 
-  test("leaves a quoted section of the user's own alone once Baton has written one", () => {
-    const quoted =
-      "Write marks such as\n<!-- baton:handoff 0123456789ab -->\nan example\n<!-- /baton:handoff -->\nfor it."
-    const first = mergeHandoff(quoted, "one", quoted)
-    expect(first.startsWith(quoted)).toBe(true)
-    expect(mergeHandoff(first, "two", quoted)).toBe(mergeHandoff(quoted, "two", quoted))
-  })
-
   test("takes nothing for a section that goes on in the last line of a known specification", () => {
     const quoted = mergeHandoff("", "quoted")
     const written = `Write ${quoted}`

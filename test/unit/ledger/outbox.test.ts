@@ -81,13 +81,6 @@ const refusingDisk = (state: StateFolder) => {
 }
 
 describe("the outbox", () => {
-  test("touches nothing before its first entry", () => {
-    const { open, outboxFolder, calls } = setUp()
-    open()
-    expect(existsSync(outboxFolder)).toBe(false)
-    expect(calls).toEqual([])
-  })
-
   test(promised("soak.B5", "a flush that is done leaves no timer"), async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
     try {
@@ -98,17 +91,22 @@ describe("the outbox", () => {
     }
   })
 
-  test(promised("ledger.D2", "has an entry on disk before the ledger is called"), async () => {
-    const { open, script, files, task } = setUp()
-    const seen: number[] = []
-    script.gate = async () => {
-      seen.push(files().length)
-    }
-    await deliver(open(), entry("one"))
-    expect(seen).toEqual([1])
-    expect(task().messages).toEqual(["one"])
-    expect(files()).toEqual([])
-  })
+  test(
+    promised("ledger.D2", "touches nothing before its first entry, which is on disk before the ledger is called"),
+    async () => {
+      const { open, script, files, task, outboxFolder } = setUp()
+      const seen: number[] = []
+      script.gate = async () => {
+        seen.push(files().length)
+      }
+      const outbox = open()
+      expect(existsSync(outboxFolder)).toBe(false)
+      await deliver(outbox, entry("one"))
+      expect(seen).toEqual([1])
+      expect(task().messages).toEqual(["one"])
+      expect(files()).toEqual([])
+    },
+  )
 
   test.each([
     ["is there already", ["one"], ["one"]],
@@ -187,37 +185,34 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
-  test(promised("ledger.D2", "parks a record for an unknown task with its reason, and goes on"), async () => {
-    const { open, log, task, outboxFolder } = setUp()
-    const outbox = open()
-    await deliver(outbox, entry("nowhere", "ts-ffffff"), entry("somewhere"))
-    expect(task().messages).toEqual(["somewhere"])
-    const { waiting, parked } = await outbox.status()
-    expect(waiting).toBe(0)
-    expect(parked).toEqual([
-      {
-        file: expect.stringContaining(join(outboxFolder, "parked")),
-        entry: entry("nowhere", "ts-ffffff"),
-        reason: "the ledger has no task ts-ffffff",
-        since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-      },
-    ])
-    expect(log.lines).toContainEqual(
-      expect.objectContaining({ level: "warn", message: expect.stringContaining("parked") }),
-    )
-  })
-
-  test("tries a parked record again when it is moved back", async () => {
-    const { open, task, outboxFolder } = setUp()
-    const outbox = open()
-    await deliver(outbox, entry("nowhere", "ts-ffffff"))
-    const [file = ""] = (await outbox.status()).parked.map((parked) => parked.file)
-    writeFileSync(join(outboxFolder, basename(file)), readFileSync(file, "utf8").replace("ts-ffffff", TASK))
-    rmSync(file)
-    await outbox.drain()
-    expect(task().messages).toEqual(["nowhere"])
-    expect((await outbox.status()).parked).toEqual([])
-  })
+  test(
+    promised("ledger.D2", "parks a record for an unknown task, goes on, and tries it when it is moved back"),
+    async () => {
+      const { open, log, task, outboxFolder } = setUp()
+      const outbox = open()
+      await deliver(outbox, entry("nowhere", "ts-ffffff"), entry("somewhere"))
+      expect(task().messages).toEqual(["somewhere"])
+      const { waiting, parked } = await outbox.status()
+      expect(waiting).toBe(0)
+      expect(parked).toEqual([
+        {
+          file: expect.stringContaining(join(outboxFolder, "parked")),
+          entry: entry("nowhere", "ts-ffffff"),
+          reason: "the ledger has no task ts-ffffff",
+          since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        },
+      ])
+      expect(log.lines).toContainEqual(
+        expect.objectContaining({ level: "warn", message: expect.stringContaining("parked") }),
+      )
+      const file = parked[0]?.file ?? ""
+      writeFileSync(join(outboxFolder, basename(file)), readFileSync(file, "utf8").replace("ts-ffffff", TASK))
+      rmSync(file)
+      await outbox.drain()
+      expect(task().messages).toEqual(["somewhere", "nowhere"])
+      expect((await outbox.status()).parked).toEqual([])
+    },
+  )
 
   test.each([
     ["no JSON", "{"],
