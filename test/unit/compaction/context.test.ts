@@ -95,15 +95,12 @@ const prepare = ({ hasTask = true, failures = 0 } = {}) => {
 }
 
 describe("what is prepared before the compacting hook is called", () => {
-  test(
-    promised(["speed.G2", "compaction.C2"], "is what the hook gets, once: the next compaction reads the wording anew"),
-    async () => {
-      const { take, reads } = prepare()
-      expect(await take()).toMatchObject({ binding: BINDING, instructions: "Wording 1." })
-      expect(reads()).toBe(1)
-      expect(await take()).toMatchObject({ instructions: "Wording 2." })
-    },
-  )
+  test(promised(["speed.G2", "compaction.C2"], "is what the hook gets, and once: then it is read anew"), async () => {
+    const { take, reads } = prepare()
+    expect(await take()).toMatchObject({ binding: BINDING, instructions: "Wording 1." })
+    expect(reads()).toBe(1)
+    expect(await take()).toMatchObject({ instructions: "Wording 2." })
+  })
 
   test(promised("compaction.C2", "is read anew when the compaction it was for did not come"), async () => {
     const { take, pass } = prepare()

@@ -125,11 +125,6 @@ describe("the note of the next turn", () => {
     expect(render("a summary")).not.toContain("THE EARLIER HANDOFF")
   })
 
-  test(promised("compaction.C6", "an empty summary is named as empty and the earlier handoff stands in"), () => {
-    expect(render("")).toContain("came out empty")
-    expect(render("")).toContain("THE EARLIER HANDOFF")
-  })
-
   test(
     promised(
       "compaction.C4",
