@@ -159,22 +159,14 @@ describe("the request", () => {
     promised("learning.C1", "after a compaction holds them beside its summary, and the summariser's none"),
     async () => {
       const { request, recall } = open()
+      const [begun] = await request(user("msg_1", "Fix the parser"))
       recall.summaryExpected("ses_1")
       expect((await request(user("msg_1", "Fix the parser"))).join()).not.toContain("baton-learned")
       const texts = await request(...compacted())
       expect(texts[0]).toContain("use tabs in the parser")
       expect(texts.slice(1).join()).not.toContain("baton-learned")
-    },
-  )
-
-  test(
-    promised("learning.C1", "holds the first message's again when the compaction behind it is taken back"),
-    async () => {
-      const { request } = open()
-      const [begun] = await request(user("msg_1", "Fix the parser"))
-      await request(...compacted())
       const reverted = await request(user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_6", "Go on"))
-      expect(reverted[0]).toBe(begun)
+      expect(reverted[0], "the compaction is taken back").toBe(begun)
     },
   )
 })
