@@ -28,10 +28,22 @@ const setUp = () => {
   const folder = temporaryFolder()
   const scripted = createScriptedLedger([TASK, OTHER])
   const state = createStateFolder(folder)
+  const disk = { full: false }
+  const write: StateFolder["write"] = async (path, text) => {
+    if (disk.full) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
+    await state.write(path, text)
+  }
   const log = createRecordedLog()
   const outboxFolder = state.path("outbox")
   const open = (deps: Partial<OutboxDeps> = {}) =>
-    createOutbox({ ledger: scripted.ledger, state, log, firstRetryMs: 60_000, orphanGraceMs: 0, ...deps })
+    createOutbox({
+      ledger: scripted.ledger,
+      state: { ...state, write },
+      log,
+      firstRetryMs: 60_000,
+      orphanGraceMs: 0,
+      ...deps,
+    })
   const files = () =>
     existsSync(outboxFolder) ? readdirSync(outboxFolder).filter((name) => name.endsWith(".json")) : []
   /** Entries of an earlier process that did not reach the ledger. */
@@ -44,17 +56,32 @@ const setUp = () => {
     scripted.script.readable = true
     scripted.calls.length = 0
   }
-  /** Puts a file where the state folder is. @returns puts the folder back */
-  const blockFolder = () => {
-    const place = state.path()
-    renameSync(place, `${place}-away`)
-    writeFileSync(place, "in the way")
-    return () => {
-      rmSync(place)
-      renameSync(`${place}-away`, place)
-    }
+  return { ...scripted, state, disk, log, outboxFolder, open, files, leave }
+}
+
+type Outboxes = ReturnType<typeof setUp>
+
+const fillDisk = ({ disk }: Outboxes) => {
+  disk.full = true
+  return () => {
+    disk.full = false
   }
-  return { ...scripted, state, log, outboxFolder, open, files, leave, blockFolder }
+}
+
+/** Puts a file where the state folder is. @returns puts the folder back */
+const blockFolder = ({ state }: Outboxes) => {
+  const place = state.path()
+  renameSync(place, `${place}-away`)
+  writeFileSync(place, "in the way")
+  return () => {
+    rmSync(place)
+    renameSync(`${place}-away`, place)
+  }
+}
+
+const blockOutbox = ({ state, outboxFolder }: Outboxes) => {
+  mkdirSync(state.path(), { recursive: true })
+  writeFileSync(outboxFolder, "in the way")
 }
 
 /** Holds the ledger's next call until `release`. @returns `reached` resolves when the call has come */
@@ -69,15 +96,6 @@ const holdLedger = (script: { gate: () => Promise<void> }) => {
     script.gate = async () => {}
   }
   return { reached: reached.promise, release: () => held.resolve(), letOthersPass }
-}
-
-const refusingDisk = (state: StateFolder) => {
-  const disk = { full: true }
-  const write: StateFolder["write"] = async (path, text) => {
-    if (disk.full) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
-    await state.write(path, text)
-  }
-  return { disk, state: { ...state, write } }
 }
 
 describe("the outbox", () => {
@@ -153,10 +171,9 @@ describe("the outbox", () => {
     ["disk works", false],
     ["disk refuses", true],
   ])(promised("ledger.D2", "does not repeat a write whose answer was lost, while the %s"), async (_which, full) => {
-    const { open, script, task, state } = setUp()
-    const refusing = refusingDisk(state)
-    refusing.disk.full = full
-    const outbox = open({ state: refusing.state })
+    const { open, script, task, disk } = setUp()
+    disk.full = full
+    const outbox = open()
     script.fault = () => "written-unheard"
     await deliver(outbox, entry("same"))
     script.fault = () => "none"
@@ -244,75 +261,70 @@ describe("the outbox", () => {
     expect(task().messages).toEqual(["a1", "a2"])
   })
 
-  test(promised("ledger.D2", "goes to the ledger directly when the disk refuses, and says so"), async () => {
+  test.each([
+    ["the disk is full", "ENOSPC", fillDisk],
+    ["a file stands in its folder's place", "EEXIST", blockOutbox],
+  ])(promised("ledger.D2", "goes to the ledger directly while %s, and says so"), async (_what, reason, harm) => {
     const set = setUp()
-    const { state } = refusingDisk(set.state)
-    await set.open({ state }).add(entry("direct"))
-    expect(set.task().messages).toEqual(["direct"])
-    expect(set.log.lines[0]).toMatchObject({
-      level: "warn",
+    harm(set)
+    const outbox = set.open()
+    await outbox.add(entry("one"))
+    await outbox.add(entry("two"))
+    expect(set.task().messages).toEqual(["one", "two"])
+    await outbox.flush(5000)
+    const warning = {
       message: expect.stringContaining("cannot be written"),
-      extra: { taskID: TASK, reason: expect.stringContaining("ENOSPC") },
-    })
+      extra: { taskID: TASK, reason: expect.stringContaining(reason) },
+    }
+    expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, warning])
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
   test("holds a record in memory when disk and ledger both refuse, and saves it once one of them does not", async () => {
-    const set = setUp()
-    const { disk, state } = refusingDisk(set.state)
-    set.script.readable = false
-    const outbox = set.open({ state })
-    await deliver(outbox, entry("held"))
-    expect(await outbox.status()).toMatchObject({ waiting: 1, lastFailure: expect.stringContaining("only in memory") })
-    expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error" }))
-    set.script.readable = true
-    disk.full = false
-    await deliver(outbox, entry("next"))
-    expect(set.task().messages).toEqual(["held", "next"])
-    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
-  })
-
-  test(promised("ledger.D2", "keeps the order when the disk refuses while earlier records wait on it"), async () => {
-    const set = setUp()
-    const { disk, state } = refusingDisk(set.state)
-    disk.full = false
-    set.script.readable = false
-    const outbox = set.open({ state })
-    await deliver(outbox, entry("saved"), handoff("saved"))
+    const { open, script, disk, log, task } = setUp()
     disk.full = true
-    set.script.readable = true
-    await outbox.add(entry("direct"))
-    await outbox.add(handoff("direct"))
-    expect(set.task().messages).toEqual(["saved", "direct"])
-    disk.full = false
-    await outbox.flush(5000)
-    expect(set.task().messages).toEqual(["saved", "direct"])
-    expect(splitHandoff(set.task().description).handoff).toBe("direct")
-    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
-  })
-
-  test("keeps the order also when a file stands where the folder was", async () => {
-    const { open, script, task, blockFolder, files } = setUp()
     script.readable = false
     const outbox = open()
-    await deliver(outbox, entry("saved"))
-    const putBack = blockFolder()
+    await deliver(outbox, entry("held"))
+    expect(await outbox.status()).toMatchObject({ waiting: 1, lastFailure: expect.stringContaining("only in memory") })
+    expect(log.lines).toContainEqual(expect.objectContaining({ level: "error" }))
+    script.readable = true
+    disk.full = false
+    await deliver(outbox, entry("next"))
+    expect(task().messages).toEqual(["held", "next"])
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+  })
+
+  test.each([
+    ["the disk is full", 0, fillDisk],
+    ["a file stands where the folder was", 2, blockFolder],
+  ])(promised("ledger.D2", "keeps the order while earlier records wait and %s"), async (_what, left, harm) => {
+    const set = setUp()
+    const { open, script, task, files } = set
+    script.readable = false
+    const outbox = open()
+    await deliver(outbox, entry("saved"), handoff("saved"))
+    const mend = harm(set)
     script.readable = true
     await outbox.add(entry("direct"))
+    await outbox.add(handoff("direct"))
     expect(task().messages).toEqual(["saved", "direct"])
-    putBack()
-    expect(files()).toHaveLength(1)
+    mend()
+    expect(files()).toHaveLength(left)
     await outbox.flush(5000)
     expect(task().messages).toEqual(["saved", "direct"])
-    expect(files()).toEqual([])
+    expect(splitHandoff(task().description).handoff).toBe("direct")
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
   test("goes on at once when its folder was away in the middle of a delivery", async () => {
-    const { open, script, task, blockFolder, files } = setUp()
+    const set = setUp()
+    const { open, script, task, files } = set
     const { reached, release, letOthersPass } = holdLedger(script)
     const outbox = open()
     await outbox.add(entry("slow"))
     await reached
-    const putBack = blockFolder()
+    const putBack = blockFolder(set)
     letOthersPass()
     release()
     await outbox.drain()
@@ -324,45 +336,32 @@ describe("the outbox", () => {
   })
 
   test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
-    const set = setUp()
-    const { disk, state } = refusingDisk(set.state)
-    disk.full = false
-    const { reached, release, letOthersPass } = holdLedger(set.script)
-    const outbox = set.open({ state })
+    const { open, script, disk, log, task } = setUp()
+    const { reached, release, letOthersPass } = holdLedger(script)
+    const outbox = open()
     await outbox.add(entry("slow"))
     await reached
     disk.full = true
     const added = outbox.add(entry("direct"))
     letOthersPass()
-    await vi.waitFor(() => expect(set.log.lines.map(({ level }) => level)).toContain("warn"), 5000)
+    await vi.waitFor(() => expect(log.lines.map(({ level }) => level)).toContain("warn"), 5000)
     for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
-    expect(set.task().messages).toEqual([])
+    expect(task().messages).toEqual([])
     release()
     await added
-    expect(set.task().messages).toEqual(["slow", "direct"])
-  })
-
-  test("works without its folder when a file stands in the way", async () => {
-    const { open, state, outboxFolder, task, log } = setUp()
-    mkdirSync(state.path(), { recursive: true })
-    writeFileSync(outboxFolder, "in the way")
-    const outbox = open()
-    await deliver(outbox, entry("one"), entry("two"))
-    expect(task().messages).toEqual(["one", "two"])
-    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(2)
-    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+    expect(task().messages).toEqual(["slow", "direct"])
   })
 
   test("does not call the ledger when the attempt cannot be noted", async () => {
-    const set = setUp()
-    await set.leave([entry("one")])
-    const { state } = refusingDisk(set.state)
-    const outbox = set.open({ state })
+    const { open, leave, disk, calls, files } = setUp()
+    await leave([entry("one")])
+    disk.full = true
+    const outbox = open()
     await outbox.flush(5000)
     // Nor when it is tried again.
     await outbox.flush(5000)
-    expect(set.calls.filter((call) => call.startsWith("log"))).toEqual([])
-    expect(set.files()).toHaveLength(1)
+    expect(calls.filter((call) => call.startsWith("log"))).toEqual([])
+    expect(files()).toHaveLength(1)
   })
 
   test("ends a flush at its deadline when the ledger hangs, and delivers nothing twice", async () => {
@@ -428,11 +427,10 @@ describe("the outbox", () => {
     const step = fc.record({ message, faults: fc.array(fault, { maxLength: 3 }), disks, restart: fc.boolean() })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-        const set = setUp()
-        const { disk, state } = refusingDisk(set.state)
+        const { open, script, disk, task } = setUp()
         const faults = steps.flatMap((one) => one.faults)
-        set.script.fault = () => faults.shift() ?? "none"
-        let outbox = set.open({ state })
+        script.fault = () => faults.shift() ?? "none"
+        let outbox = open()
         for (const { message, disks, restart } of steps) {
           for (const full of disks) {
             disk.full = full
@@ -446,7 +444,7 @@ describe("the outbox", () => {
             await outbox.drain()
             await outbox.flush(5000)
             outbox.stop()
-            outbox = set.open({ state })
+            outbox = open()
           }
         }
         disk.full = false
@@ -454,7 +452,7 @@ describe("the outbox", () => {
         outbox.stop()
         for (const id of [TASK, OTHER]) {
           const expected = steps.filter((one) => one.message.id === id).map((one) => one.message.text)
-          expect(set.task(id).messages).toEqual(expected)
+          expect(task(id).messages).toEqual(expected)
         }
       }),
       { numRuns: runs(40) },
