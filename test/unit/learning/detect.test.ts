@@ -74,19 +74,6 @@ describe("the detector", () => {
 })
 
 describe("the labelled messages", () => {
-  test.each([
-    ["first", 300],
-    ["third", 150],
-  ] as const)(
-    promised("learning.A3", "of the %s set are at least %i, each once, with labels that are in them"),
-    (name, least) => {
-      const set = readLearningSet(name)
-      expect(new Set(set.map(({ text }) => text)).size).toBe(set.length)
-      expect(set.length).toBeGreaterThanOrEqual(least)
-      for (const { text, learn } of set) for (const { sentence } of learn) expect(text).toContain(sentence)
-    },
-  )
-
   test.each(LEARNING_SETS)(
     promised("learning.A3", "of what is stored from the %s set 95 % is right, and 60 % is found"),
     (name) => {
