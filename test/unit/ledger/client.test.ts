@@ -21,18 +21,16 @@ const LEDGER = "#!/bin/sh\n# github.com/baiirun/prog\n"
 const BUNDLE = join(REPOSITORY, ".opencode", "baton")
 const NODE = process.execPath
 
-const shown = (more: object = {}): string =>
-  JSON.stringify({
-    id: "ts-000001",
-    title: "Title",
-    type: "task",
-    status: "open",
-    project: "p",
-    description: "spec",
-    definition_of_done: null,
-    logs: [{ message: "m", created_at: "2026-01-01T00:00:00Z" }],
-    ...more,
-  })
+const SHOWN = {
+  id: "ts-000001",
+  title: "Title",
+  type: "task",
+  status: "open",
+  project: "p",
+  description: "spec",
+  definition_of_done: "tests pass",
+  logs: [{ message: "m", created_at: "2026-01-01T00:00:00Z" }],
+}
 
 const exited = (stdout: string, exitCode = 0, stderr = ""): ProcessOutcome => ({
   kind: "exited",
@@ -48,24 +46,35 @@ const program = (folder: string, name: string, text: string): string => {
   return join(folder, name)
 }
 
+/** A ledger that finds its program in these folders. */
+const open = (paths: readonly string[], deps: Partial<LedgerDeps> = {}) => {
+  const directory = temporaryFolder()
+  const log = createRecordedLog()
+  const state = createStateFolder(directory)
+  const run = createProcessRunner({ shell: undefined })
+  const env = { PATH: paths.join(":") }
+  return {
+    directory,
+    log,
+    state,
+    ledger: createLedger({ run, directory, log, state, env, bundleRoot: BUNDLE, ...deps }),
+  }
+}
+
 /** A ledger whose real prog gives the test's answer. */
 const setUp = (answer: ProcessOutcome, deps: Partial<LedgerDeps> = {}) => {
-  const directory = temporaryFolder()
-  const programs = program(directory, "programs", LEDGER)
+  const programs = program(temporaryFolder(), "programs", LEDGER)
   const calls: { argv: readonly string[]; options: Parameters<RunProcess>[1] }[] = []
   const run: RunProcess = async (argv, options) => {
     calls.push({ argv, options })
     return answer
   }
-  const log = createRecordedLog()
-  const state = createStateFolder(directory)
-  const ledger = createLedger({ run, directory, log, state, env: { PATH: programs }, bundleRoot: BUNDLE, ...deps })
-  return { ledger, calls, log, directory, state, path: join(programs, "prog") }
+  return { ...open([programs], { run, ...deps }), calls, path: join(programs, "prog") }
 }
 
 describe("reading a task", () => {
   test(promised("ledger.D1", "gives what prog shows as JSON"), async () => {
-    const { ledger, calls, directory, path } = setUp(exited(shown({ definition_of_done: "tests pass" })))
+    const { ledger, calls, directory, path } = setUp(exited(JSON.stringify(SHOWN)))
     expect(await ledger.readTask("ts-000001")).toEqual({
       kind: "found",
       task: {
@@ -86,7 +95,8 @@ describe("reading a task", () => {
   })
 
   test("leaves out what the task does not have", async () => {
-    const { ledger } = setUp(exited(shown({ description: null, logs: null })))
+    const shown = { ...SHOWN, description: null, definition_of_done: null, logs: null }
+    const { ledger } = setUp(exited(JSON.stringify(shown)))
     const read = await ledger.readTask("ts-000001")
     expect(read).toMatchObject({ kind: "found", task: { description: "", logs: [] } })
     expect(read.kind === "found" && read.task).not.toHaveProperty("definitionOfDone")
@@ -107,14 +117,6 @@ describe("reading a task", () => {
 })
 
 describe("writing", () => {
-  test("passes a message that begins with a dash as a message", async () => {
-    const { ledger, calls } = setUp(exited("Logged\n"))
-    expect(await ledger.appendLog("ts-000001", "--help")).toEqual({ kind: "written" })
-    expect(calls[0]?.argv.slice(1)).toEqual(["log", "--", "ts-000001", "--help"])
-    expect(await ledger.replaceDescription("ts-000001", "-x")).toEqual({ kind: "written" })
-    expect(calls[1]?.argv.slice(1)).toEqual(["desc", "--", "ts-000001", "-x"])
-  })
-
   test.each([
     ["unknown", exited("", 1, "Error: failed to add log: constraint failed: FOREIGN KEY constraint failed (787)\n")],
     ["refused", exited("", 1, "Error: database is locked (5)\n")],
@@ -166,19 +168,9 @@ describe("a ledger that hangs", () => {
 })
 
 describe("finding the program", () => {
-  const find = async (paths: readonly string[], deps: Partial<LedgerDeps> = {}, env: Record<string, string> = {}) => {
-    const directory = temporaryFolder()
-    const log = createRecordedLog()
-    const ledger = createLedger({
-      run: createProcessRunner({ shell: undefined }),
-      directory,
-      log,
-      state: createStateFolder(directory),
-      bundleRoot: BUNDLE,
-      env: { PATH: paths.join(":"), ...env },
-      ...deps,
-    })
-    return { ledger, log, status: await ledger.status({ deadlineMs: 10_000 }) }
+  const find = async (paths: readonly string[], deps: Partial<LedgerDeps> = {}) => {
+    const opened = open(paths, deps)
+    return { ...opened, status: await opened.ledger.status({ deadlineMs: 10_000 }) }
   }
   const onBun = { execPath: NODE, isBun: true, platform: process.platform }
   const onNode = { execPath: NODE, isBun: false, platform: process.platform }
@@ -223,11 +215,12 @@ describe("finding the program", () => {
   })
 
   test("does as BATON_LEDGER says", async () => {
-    const folder = temporaryFolder()
-    const paths = [program(folder, "real", LEDGER)]
-    expect((await find(paths, {}, { BATON_LEDGER: "embedded" })).status.program.kind).toBe("embedded")
-    expect((await find(paths, {}, { BATON_LEDGER: "real" })).status.program.kind).toBe("real")
-    expect((await find([], {}, { BATON_LEDGER: "real" })).status.program).toMatchObject({
+    const real = program(temporaryFolder(), "real", LEDGER)
+    const found = async (BATON_LEDGER: string, PATH: string) =>
+      (await find([], { env: { PATH, BATON_LEDGER } })).status.program
+    expect((await found("embedded", real)).kind).toBe("embedded")
+    expect((await found("real", real)).kind).toBe("real")
+    expect(await found("real", "")).toMatchObject({
       kind: "unavailable",
       reason: expect.stringContaining("BATON_LEDGER asks for the real prog"),
     })
