@@ -1,9 +1,10 @@
-import { describe, expect, test, vi } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
 import { type OpeningInput, openingProblem, renderOpening } from "../../../.opencode/baton/compaction/opening.ts"
 import { createOpenings } from "../../../.opencode/baton/compaction/openings.ts"
 import { createSessionStates } from "../../../.opencode/baton/compaction/session-state.ts"
 import type { TaskIdentity } from "../../../.opencode/baton/compaction/texts.ts"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { LedgerTask, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { EMPTY_ACTIVITY, parseGitFact, renderFacts } from "../../../.opencode/baton/task/activity.ts"
@@ -155,22 +156,19 @@ describe("the first request of a session", () => {
 
   test(promised("start.A5", "a request waits 1.5 s at most, and the next one has what came later"), async () => {
     vi.useFakeTimers()
-    try {
-      let answer = (_read: TaskRead): void => {}
-      const { openings, ask } = setUp([new Promise<TaskRead>((resolve) => (answer = resolve))])
-      await openings.begin(BINDING, MODEL)
-      const first = ask()
-      await vi.advanceTimersByTimeAsync(1_500)
-      expect(await first).toContain("The ledger did not answer (not within 1500 ms)")
-      const again = ask()
-      await vi.advanceTimersByTimeAsync(1)
-      expect(await again).toBe(await first)
-      answer({ kind: "found", task: TASK })
-      await vi.advanceTimersByTimeAsync(1)
-      expect(await ask()).toContain("CRLF counts.")
-    } finally {
-      vi.useRealTimers()
-    }
+    onTestFinished(() => void vi.useRealTimers())
+    const read = createDeferred<TaskRead>()
+    const { openings, ask } = setUp([read.promise])
+    await openings.begin(BINDING, MODEL)
+    const first = ask()
+    await vi.advanceTimersByTimeAsync(1_500)
+    expect(await first).toContain("The ledger did not answer (not within 1500 ms)")
+    const again = ask()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await again).toBe(await first)
+    read.resolve({ kind: "found", task: TASK })
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await ask()).toContain("CRLF counts.")
   })
 
   test(promised("start.A3", "the user is told of an unknown task once, and not by a child session"), async () => {
@@ -189,7 +187,8 @@ describe("the first request of a session", () => {
       "# Handoff after compaction 2 (session ses_2, summary msg_1, 2026-01-02T03:04:05.000Z)\n\n## Next\n- Go on."
     const description = `CRLF counts.\n\n<!-- baton:handoff 0123456789ab, x -->\n${section}\n<!-- /baton:handoff -->`
     const found = { kind: "found", task: { ...TASK, description } } as const
-    const others = { ses_2: { ...BINDING, sessionID: "ses_2", brief: "Never touch the lexer." } }
+    const other = { ...BINDING, sessionID: "ses_2", brief: "Never touch the lexer." }
+    const others = { ses_2: other }
     const opened = setUp([found], others)
     const text = await opened.ask()
     expect(opened.briefs, "kept for the compactions to come").toEqual(["Never touch the lexer."])
@@ -201,11 +200,9 @@ describe("the first request of a session", () => {
     const newer = section.replace("Go on.", "Go on from the outbox.")
     const entry: OutboxEntry = { kind: "handoff", taskID: "ts-b54507", sessionID: "ses_2", section: newer }
     expect(await setUp([found], others, [entry]).ask()).toContain("- Go on from the outbox.")
-    const own = await setUp([found], others).ask({ ...BINDING, sessionID: "ses_2" })
+    const own = await setUp([found], others).ask(other)
     expect(own, "its own handoff").not.toContain("The last handoff")
-    const elsewhere = {
-      ses_2: { ...BINDING, sessionID: "ses_2", taskID: "ts-000009", brief: "Never touch the lexer." },
-    }
+    const elsewhere = { ses_2: { ...other, taskID: "ts-000009" } }
     expect(await setUp([found], elsewhere).ask()).not.toContain("Never touch the lexer.")
   })
 })
