@@ -81,8 +81,9 @@ test(promised(["task.B2", "start.A5"], "the task is on disk before OpenCode make
 })
 
 test(promised("task.B1", "no text that the parser takes a task from escapes the look at a message"), () => {
+  const mark = fc.constantFrom("Task:", "Task:", "task:", "TASK:", "Task :", "**Task**:", "Task\uFF1A")
   const id = fc.tuple(fc.constantFrom("ts-", "EP-", "abc-"), fc.stringMatching(/^[0-9a-f]{3,11}[0-9]$/))
-  const line = id.map(([prefix, hex]) => `Task: ${prefix}${hex}`)
+  const line = fc.tuple(mark, id).map(([task, [prefix, hex]]) => `${task} ${prefix}${hex}`)
   fc.assert(
     fc.property(fc.constantFrom("", "\uFEFF", '"', "a\r\n", "```\n"), line, (before, task) => {
       fc.pre(parseTask(before + task) !== undefined)
