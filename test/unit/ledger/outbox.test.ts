@@ -107,22 +107,20 @@ describe("the outbox", () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test(
-    promised("ledger.D2", "touches nothing before its first entry, which is on disk before the ledger is called"),
-    async () => {
-      const { open, script, files, task, outboxFolder } = setUp()
-      const seen: number[] = []
-      script.gate = async () => {
-        seen.push(files().length)
-      }
-      const outbox = open()
-      expect(existsSync(outboxFolder)).toBe(false)
-      await deliver(outbox, entry("one"))
-      expect(seen).toEqual([1])
-      expect(task().messages).toEqual(["one"])
-      expect(files()).toEqual([])
-    },
-  )
+  test(promised("ledger.D2", "has an entry on disk before the ledger is called, and nothing before it"), async () => {
+    const { open, script, files, task, outboxFolder, calls } = setUp()
+    const seen: number[] = []
+    script.gate = async () => {
+      seen.push(files().length)
+    }
+    const outbox = open()
+    expect(existsSync(outboxFolder)).toBe(false)
+    expect(calls).toEqual([])
+    await deliver(outbox, entry("one"))
+    expect(seen).toEqual([1])
+    expect(task().messages).toEqual(["one"])
+    expect(files()).toEqual([])
+  })
 
   test.each([
     ["is there already", ["one"], ["one"]],
