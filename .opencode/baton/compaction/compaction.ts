@@ -13,7 +13,7 @@ import { originalSpecification, type SessionState, type SessionStates, withoutOw
 import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
 
-/** What the prompt is made of, read when OpenCode stores the request for a compaction, some time before it calls the hook. */
+/** The material of a prompt, read when OpenCode stores the request for a compaction, some time before it calls the hook. */
 type Prepared = {
   readonly binding: SessionTask
   readonly found: CompactionContext
