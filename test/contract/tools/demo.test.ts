@@ -1,0 +1,132 @@
+import { spawnSync } from "node:child_process"
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { type Evidence, EXPECTED_COMPACTIONS, hasFailed, judge } from "../../../scripts/demonstration/claims.ts"
+import { answerTurn, LOST, SUMMARIES, UNTOLD } from "../../../scripts/demonstration/scripted-agent.ts"
+import { pastedMessage, TASK, workerMessage } from "../../../scripts/demonstration/slug-project.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+
+const ID = "ts-1a2b3c"
+const COMMANDS = ["show", "log", "done"].map((command) => `prog ${command} ${ID}`)
+/** All that a request must hold for the work. */
+const PARTS = [TASK.specification, TASK.definitionOfDone, ...COMMANDS]
+
+describe("the demo's scripted agent", () => {
+  const COMPACTED = "[user] What did we do so far?\n"
+  const TOLD = `[user] Task: ${ID}\n${PARTS.join("\n")}\n`
+
+  test(promised(["install.E3", "start.A6"], "knows its task only from the request"), () => {
+    expect(answerTurn(`${COMPACTED}[assistant] Some work was done and it went fine.`)).toEqual({ text: LOST })
+    expect(answerTurn(`[user] ${pastedMessage(ID)}`)).toMatchObject({ tool: "read" })
+    expect(answerTurn(COMPACTED + TOLD)).toMatchObject({ input: { command: `prog show ${ID} && cat slugify.js` } })
+  })
+
+  test(promised("start.A6", "does not act on a task's name alone, nor when any part of the task is missing"), () => {
+    expect(answerTurn(`[user] ${workerMessage(ID)}`)).toEqual({ text: UNTOLD })
+    for (const part of PARTS) expect(answerTurn(TOLD.replace(part, "")), part).toEqual({ text: UNTOLD })
+  })
+})
+
+describe("the demo's claims", () => {
+  const KNOWN = { task: true, role: true, specification: true, definitionOfDone: true, constraint: true }
+  const SIX = Array.from({ length: 6 }, () => KNOWN)
+  const record = (number: number) => ({ number, at: "2026-01-02T03:04:05Z", line: "A step." })
+  const GOOD: Evidence = {
+    exitCode: 0,
+    compactions: 4,
+    recorded: [1, 2, 3, 4].map(record),
+    specification: { ordered: "Do it.", inLedger: "Do it." },
+    knowledge: SIX,
+    untold: [],
+    test: { passes: true, summary: "5 of 5" },
+    isFrozenFileUntouched: true,
+    status: "done",
+    traces: [],
+    root: "/tmp/baton-demo-x",
+  }
+  const THREE = { compactions: 3, recorded: GOOD.recorded.slice(0, 3), knowledge: SIX.slice(1) }
+  const failing = (evidence: Evidence): string[] =>
+    judge(evidence, true).flatMap(({ holds, text }) => (holds ? [] : [text]))
+
+  test(promised("install.E3", "all hold for a run in which all is well"), () => {
+    expect(failing(GOOD)).toEqual([])
+  })
+
+  test.each<[string, Partial<Evidence>, RegExp]>([
+    ["OpenCode fails", { exitCode: 1 }, /^OpenCode went through/],
+    ["one compaction less is made", THREE, /\(3 seen, exit code 0\)$/],
+    ["a compaction is not recorded", { recorded: GOOD.recorded.slice(1) }, /exactly once \(3 of 4\)/],
+    ["a compaction is recorded twice", { recorded: [1, 2, 2, 3].map(record) }, /exactly once/],
+    ["a byte is added", { specification: { ordered: "Do it.", inLedger: "Do it.\n" } }, /as it was ordered/],
+    ["one turn does not know all", { knowledge: [...SIX.slice(1), { ...KNOWN, role: false }] }, /\(5 of 6\)/],
+    ["the handoff is not told", { untold: ["last handoff"] }, /log and git, but not the last handoff$/],
+    ["nothing was killed", { untold: undefined, knowledge: SIX.slice(1) }, /^After kill -9 .*never came to that\)$/],
+    ["the test fails", { test: { passes: false, summary: "4 of 5" } }, /test passes \(4 of 5\)/],
+    ["the task stays open", { status: "in_progress" }, /status: in_progress/],
+    ["the frozen file is changed", { isFrozenFileUntouched: false }, /constraint was obeyed/],
+    ["a file appears elsewhere", { traces: ["/home/me/.prog/prog.db"] }, /but \/home\/me\/\.prog\/prog\.db/],
+  ])(promised(["install.E3", "start.A6"], "when %s, one claim fails and the demo with it"), (_name, change, text) => {
+    const evidence = { ...GOOD, ...change }
+    expect(failing(evidence)).toEqual([expect.stringMatching(text)])
+    expect(hasFailed(judge(evidence, true))).toBe(true)
+  })
+
+  test(promised("install.E3", "of a user's own model only what Baton itself promises is asserted"), () => {
+    const unseen = { knowledge: undefined, untold: undefined, traces: undefined }
+    const undone = { test: { passes: false, summary: "0 of 5" }, status: "open", isFrozenFileUntouched: false }
+    const fails = (change: Partial<Evidence>) => hasFailed(judge({ ...GOOD, ...unseen, ...undone, ...change }, false))
+    expect(fails({})).toBe(false)
+    expect(fails({ compactions: 0, recorded: [] })).toBe(false)
+    expect(fails({ recorded: [] })).toBe(true)
+    expect(fails({ exitCode: 1 })).toBe(true)
+  })
+})
+
+test.each([
+  [["--modle", "a/b"], "unknown argument: --modle"],
+  [["--model"], "--model needs a value"],
+  [["--model", "sonnet"], "expected --model PROVIDER/MODEL, received 'sonnet'"],
+  [["--keep="], "--keep needs the name of a folder"],
+  [["--keep", "full"], "is not empty; name an empty or a new folder"],
+  [["--keep", "dangling"], "is not a folder"],
+  [["--without-baton", "--model", "a/b"], "--without-baton shows the scripted model"],
+])(promised("install.E3", "%j is refused before anything is set up"), (args, message) => {
+  const cwd = temporaryFolder()
+  mkdirSync(join(cwd, "full"))
+  writeFileSync(join(cwd, "full", "mine.txt"), "mine")
+  symlinkSync(join(cwd, "nowhere"), join(cwd, "dangling"))
+  const demo = spawnSync(join(REPOSITORY, "scripts", "demo"), args, { cwd, encoding: "utf8", timeout: 20_000 })
+  expect(demo).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining(message) })
+})
+
+test(promised("repo.A2", "the demo's packages are those of development, locked by content and not by address"), () => {
+  const readJson = (...path: string[]) => JSON.parse(readFileSync(join(REPOSITORY, ...path), "utf8"))
+  const { dependencies, optionalDependencies } = readJson("scripts", "demo-packages", "package.json")
+  const development = readJson("package.json")
+  expect(development.devDependencies).toMatchObject(dependencies)
+  expect(development.optionalDependencies).toMatchObject(optionalDependencies)
+  const known = readJson("package-lock.json").packages
+  const { "": own, ...packages } = readJson("scripts", "demo-packages", "package-lock.json").packages
+  expect(own).toMatchObject({ dependencies, optionalDependencies })
+  for (const [name, { resolved, integrity, optional }] of Object.entries<Record<string, unknown>>(packages)) {
+    expect(resolved, name).toBeUndefined()
+    // npm omits the hash of packages missing in the locking machine's registry: builds for other platforms.
+    if (!optional) expect(integrity, name).toMatch(/^sha512-/)
+    if (integrity && known[name]?.integrity) expect(integrity, name).toBe(known[name].integrity)
+  }
+})
+
+test(promised("install.E3", "the picture shows a run of the demo as it is now, with every claim held"), () => {
+  const svg = readFileSync(join(REPOSITORY, "docs", "images", "demo.svg"), "utf8")
+  const text = [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, words]) => words).join(" ")
+  for (const { kind, shown } of SUMMARIES) {
+    expect(text).toContain(kind)
+    expect(text).toContain(shown.replaceAll('"', "&quot;"))
+  }
+  expect(text).toContain(`went through ${EXPECTED_COMPACTIONS} compactions`)
+  expect(text).toContain(TASK.title)
+  expect(text).toContain("Every claim holds.")
+})
