@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { promised } from "../../requirements.ts"
-import { fakeToolContext } from "../../support/opencode/fake-opencode.ts"
-import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
+import { type AgentTurn, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
+import { DONE, openFeaturePasses, toolContextOf, writing } from "../../support/opencode/feature-passes.ts"
 import { readIn } from "../../support/opencode/pass-project.ts"
 
-const DONE = { status: "completed", summary: "Done." }
+/** Keeps the turn open until it is aborted. */
+const speakOn = ({ signal }: AgentTurn): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))
 
 describe("what a child changed", () => {
   test.each([
@@ -16,17 +18,11 @@ describe("what a child changed", () => {
   ])(promised("pass-over.B2", "with auto_apply and a return that says %s goes in: %s"), async (status, goesIn) => {
     const passes = openFeaturePasses({
       defaults: { auto_apply: true },
-      agents: {
-        coder: async ({ write, giveBack }) => {
-          await write("made.txt", "made\n")
-          await giveBack({ status, summary: "So far." })
-        },
-      },
+      agents: { coder: writing({ "made.txt": "made\n" }, { status, summary: "So far." }) },
     })
     const answer = await passes.pass()
     expect(existsSync(join(passes.root, "made.txt"))).toBe(goesIn)
     expect(answer).toContain(goesIn ? "in the worktree (applied)" : "1 of them are held back")
-    await passes.feature.stop()
   })
 })
 
@@ -34,9 +30,9 @@ describe("a pass that OpenCode's exit ends", () => {
   test(promised(["pass-over.A4", "pass-over.B3"], "is kept, and told at the next start's first idle"), async () => {
     const passes = openFeaturePasses({
       agents: {
-        coder: async ({ write, signal }) => {
-          await write("half.txt", "half\n")
-          await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
+        coder: async (turn) => {
+          await turn.write("half.txt", "half\n")
+          await speakOn(turn)
         },
       },
     })
@@ -53,7 +49,7 @@ describe("a pass that OpenCode's exit ends", () => {
 test(promised("pass-over.E4", "a pass that cannot be begun leaves neither its files nor its lock"), async () => {
   let isBroken = true
   const passes = openFeaturePasses({
-    agents: { coder: async ({ giveBack }) => void (await giveBack(DONE)) },
+    agents: { coder: writing({}) },
     faults: (call) => (isBroken && call === "create" ? "InjectedFault" : undefined),
   })
   expect(await passes.pass()).toContain("E011")
@@ -63,7 +59,6 @@ test(promised("pass-over.E4", "a pass that cannot be begun leaves neither its fi
   isBroken = false
   expect(await passes.pass()).toContain("coder → completed")
   expect(readIn(passes.root, "a.txt")).toBe("a\n")
-  await passes.feature.stop()
 })
 
 test(
@@ -86,6 +81,158 @@ test(
     }
     await passes.feature.apply({ pass_over_id: passes.ids()[0] ?? "" }, context)
     expect(asked).toEqual([["moved/a.txt", "a.txt"]])
-    await passes.feature.stop()
+  },
+)
+
+describe("a result that the user has not released", () => {
+  const SECRET = "what only the user may release"
+
+  /** A project whose user is asked before a result is returned; `user.says` is the answer. */
+  const openAsking = () => {
+    const passes = openFeaturePasses({
+      defaults: { auto_return: false },
+      agents: { coder: writing({ "made.txt": "made\n" }, { status: "completed", summary: SECRET }) },
+    })
+    const user = { says: "no", asked: 0 }
+    const context = () => ({
+      ...fakeToolContext(passes.opencode.rootID),
+      ask: async ({ permission }: { permission: string }) => {
+        if (permission !== "pass_over_result") return
+        user.asked++
+        if (user.says === "no") throw new Error("rejected")
+      },
+    })
+    const told = () => JSON.stringify(passes.opencode.messagesOf(passes.opencode.rootID))
+    return { ...passes, user, context, told }
+  }
+
+  test(promised("pass-over.A6", "comes back by no other tool, until the user says yes"), async () => {
+    const { pass, feature, ids, context, user } = openAsking()
+    expect(await pass({}, context())).toContain("the user does not release the result of coder")
+    const [id = ""] = ids()
+    for (const tool of [feature.status, feature.apply]) {
+      const answer = await tool({ pass_over_id: id }, context())
+      expect(answer).toContain("the user does not release the result of coder")
+      expect(answer).not.toContain(SECRET)
+    }
+    user.says = "yes"
+    expect(await feature.status({ pass_over_id: id }, context())).toContain(SECRET)
+    expect(user.asked).toBe(4)
+    user.says = "no"
+    expect(await feature.status({ pass_over_id: id }, context())).toContain(SECRET)
+    expect(await feature.apply({ pass_over_id: id }, context())).toContain("applied")
+  })
+
+  test(
+    promised(["pass-over.A4", "pass-over.A6"], "is announced without its content, and asked for by its status"),
+    async () => {
+      const { pass, feature, context, user, told, reaches } = openAsking()
+      await pass({ async: true }, context())
+      const id = await reaches("returned")
+      await expect.poll(told).toContain(`[result of ${id}]`)
+      expect(told()).not.toContain(SECRET)
+      expect(told()).toContain("pass_over_status")
+      expect(user.asked).toBe(0)
+      user.says = "yes"
+      expect(await feature.status({ pass_over_id: id }, context())).toContain(SECRET)
+    },
+  )
+})
+
+describe("a subagent that has returned and speaks on", () => {
+  test(promised("pass-over.C3", "may use no tool any more"), async () => {
+    const refusals: string[] = []
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          await turn.giveBack(DONE)
+          await vi.waitFor(() => expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("returned"))
+          await turn.use("bash", { command: "true" }).catch((error: unknown) => refusals.push(String(error)))
+        },
+      },
+    })
+    await passes.pass()
+    await vi.waitFor(() => expect(refusals).toEqual([expect.stringContaining("the pass is over")]))
+  })
+
+  /**
+   * A returned pass whose subagent is about to request its closing words.
+   *
+   * @param said called before that request
+   */
+  const comeBack = async (said: () => void) => {
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          await turn.giveBack(DONE)
+          await passes.feature.offerTools(turn.sessionID, [])
+          said()
+        },
+      },
+    })
+    await passes.pass()
+    return passes
+  }
+
+  test(promised("pass-over.G3", "asks its model after its originator has asked its own"), async () => {
+    const order: string[] = []
+    const { feature, opencode } = await comeBack(() => order.push("subagent"))
+    order.push("originator")
+    feature.requestPrepared(opencode.rootID)
+    await vi.waitFor(() => expect(order).toEqual(["originator", "subagent"]))
+  })
+
+  test(promised("pass-over.G3", "does not wait for an originator that does not go on"), async () => {
+    const said = vi.fn()
+    await comeBack(said)
+    await vi.waitFor(() => expect(said).toHaveBeenCalled(), { timeout: 5_000 })
+  })
+
+  test(promised("pass-over.D2", "is ended by an abort of any session above it"), async () => {
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          await passes.pass({ subagent: "second" }, toolContextOf(turn.sessionID, "coder"))
+          await turn.giveBack(DONE)
+        },
+        second: async (turn) => {
+          await turn.giveBack(DONE)
+          await speakOn(turn)
+        },
+      },
+    })
+    await passes.pass()
+    expect(passes.opencode.isBusy()).toBe(true)
+    const properties = { sessionID: passes.opencode.rootID, error: { name: "MessageAbortedError" } }
+    await passes.feature.receive({ type: "session.error", properties })
+    await vi.waitFor(() => expect(passes.opencode.isBusy()).toBe(false))
+  })
+})
+
+test(
+  promised("pass-over.B1", "a subagent whose transcript cannot be read when it returns is waited for to its end"),
+  async () => {
+    let isReadable = false
+    let [returned, end] = [false, (): void => {}]
+    const passes = openFeaturePasses({
+      agents: {
+        coder: async (turn) => {
+          await turn.write("b.txt", "b\n")
+          await turn.giveBack(DONE)
+          returned = true
+          await new Promise<void>((resolve) => {
+            end = resolve
+          })
+        },
+      },
+      faults: (call) => (call === "messages" && !isReadable ? "Unreadable" : undefined),
+    })
+    const answer = passes.pass()
+    // If it were idle, its return would have ended after its result.
+    await vi.waitFor(() => expect(returned).toBe(true))
+    expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("waiting_for_return")
+    isReadable = true
+    end()
+    expect(await answer).toContain("added b.txt")
   },
 )

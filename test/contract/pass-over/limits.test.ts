@@ -2,9 +2,7 @@ import { existsSync, rmSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { openFeaturePasses, toolContextOf } from "../../support/opencode/feature-passes.ts"
-
-const DONE = { status: "completed", summary: "Done." }
+import { DONE, openFeaturePasses, toolContextOf, writing } from "../../support/opencode/feature-passes.ts"
 
 describe("a pass made from within a pass", () => {
   test(
@@ -18,10 +16,7 @@ describe("a pass made from within a pass", () => {
             inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
             await giveBack(DONE)
           },
-          second: async ({ write, giveBack }) => {
-            await write("inner.txt", "inner\n")
-            await giveBack(DONE)
-          },
+          second: writing({ "inner.txt": "inner\n" }),
         },
       })
       const answer = await passes.pass()
@@ -29,7 +24,6 @@ describe("a pass made from within a pass", () => {
       expect(inner).toContain("second → completed")
       expect(inner).toContain("added inner.txt")
       await expect.poll(() => passes.opencode.isBusy()).toBe(false)
-      await passes.feature.stop()
     },
   )
 
@@ -49,7 +43,6 @@ describe("a pass made from within a pass", () => {
     })
     await passes.pass()
     expect(inner).toContain("second → timeout")
-    await passes.feature.stop()
   })
 })
 
@@ -68,11 +61,9 @@ test(promised(
     agents: {
       coder: async ({ write }) => {
         await held
-        try {
-          await write("escaped.txt", "out\n")
-        } catch (error) {
+        await write("escaped.txt", "out\n").catch((error: unknown) => {
           refusal = error
-        }
+        })
         isOver = true
       },
     },
@@ -83,7 +74,6 @@ test(promised(
   await expect.poll(() => isOver).toBe(true)
   expect(String(refusal)).toContain("the pass is over")
   expect(existsSync(join(passes.root, "escaped.txt"))).toBe(false)
-  await passes.feature.stop()
 }, 20_000)
 
 test(
@@ -101,11 +91,7 @@ test(
             ["read", { filePath: "config/x" }],
           ]
           for (const [tool, args] of calls) {
-            try {
-              await use(tool, args)
-            } catch (error) {
-              refused.push(`${tool}: ${String(error)}`)
-            }
+            await use(tool, args).catch((error: unknown) => refused.push(`${tool}: ${String(error)}`))
           }
           await giveBack(DONE)
         },
@@ -118,7 +104,6 @@ test(
     await passes.pass()
     expect(refused.map((text) => text.split(":")[0])).toEqual(["edit", "write", "apply_patch"])
     for (const text of refused) expect(text).toContain("leads out of your copy")
-    await passes.feature.stop()
   },
 )
 
@@ -143,15 +128,13 @@ test(promised("pass-over.B3", "a pass within a pass is given the files as its or
   await passes.pass()
   expect(orders).toHaveLength(2)
   for (const order of orders) expect(order).toContain("### a.txt\n```\nchanged by the coder\n")
-  await passes.feature.stop()
 })
 
 test(
   promised(["pass-over.C2", "pass-over.E1"], "a policy that has gone since OpenCode's start allows nothing"),
   async () => {
-    const passes = openFeaturePasses({ agents: { coder: async ({ giveBack }) => void (await giveBack(DONE)) } })
+    const passes = openFeaturePasses({ agents: { coder: writing({}) } })
     rmSync(passes.policyPath)
     expect(await passes.pass()).toContain("E030")
-    await passes.feature.stop()
   },
 )

@@ -32,6 +32,12 @@ import {
 const summary = ({ modifications }: Changes): Record<string, string> =>
   Object.fromEntries(modifications.map(({ path, change }) => [path, change]))
 
+/** A project with a pass that has entered its copy. */
+const beginPass = async (options: Parameters<typeof createPassProject>[0] = {}) => {
+  const project = createPassProject(options)
+  return { ...project, ...(await project.begin("p1")) }
+}
+
 describe("the copy of a pass", () => {
   test(
     promised("pass-over.B2", "has what is on the disk now, uncommitted and untracked files too, and no ignored ones"),
@@ -180,8 +186,7 @@ describe("what a pass changed", () => {
   })
 
   test("keeps to files that git does not ignore, as they were at the beginning or came later", async () => {
-    const { begin, passes } = createPassProject()
-    const { copy } = await begin("p1")
+    const { passes, copy } = await beginPass()
     writeFiles(copy, {
       "ignored/built": "x",
       ".opencode/state/log": "x",
@@ -210,8 +215,7 @@ describe("what a pass changed", () => {
   })
 
   test("works in a child that tampered with its own repository", async () => {
-    const { begin, passes } = createPassProject()
-    const { copy } = await begin("p1")
+    const { passes, copy } = await beginPass()
     removeIn(copy, ".git")
     writeFiles(copy, { "a.txt": "x" })
     expect(summary(succeed(await passes.withhold("p1")))).toEqual({ "a.txt": "modified" })
@@ -224,25 +228,20 @@ describe("what is held", () => {
     writeFiles(root, { "mine.txt": "untracked" })
     const before = projectTree(root)
     const { copy } = await begin("p1")
-    writeFiles(copy, { "a.txt": "child\n", "mine.txt": "child", "added.txt": "x" })
+    const changed = { "a.txt": "child\n", "mine.txt": "child", "added.txt": "x" }
+    writeFiles(copy, changed)
     expect(projectTree(root)).toEqual(before)
     succeed(await passes.withhold("p1"))
     expect(projectTree(root)).toEqual(before)
-    const applied = succeed(await passes.apply("p1"))
-    expect(applied).toMatchObject({ complete: true, held: 0 })
-    expect([readIn(root, "a.txt"), readIn(root, "mine.txt"), readIn(root, "added.txt")]).toEqual([
-      "child\n",
-      "child",
-      "x",
-    ])
+    expect(succeed(await passes.apply("p1"))).toMatchObject({ complete: true, held: 0 })
+    for (const [path, content] of Object.entries(changed)) expect(readIn(root, path)).toBe(content)
     expect(gitIn(root, "status", "--porcelain", "a.txt", "added.txt")).toBe(" M a.txt\n?? added.txt\n")
   })
 
   test(
     promised("pass-over.B2", "refuses all of it when one file changed meanwhile, and says what would merge"),
     async () => {
-      const { root, begin, passes } = createPassProject()
-      const { copy } = await begin("p1")
+      const { root, passes, copy } = await beginPass()
       writeFiles(copy, { "a.txt": "one\ntwo\nTHREE\n", "src/b.txt": "child\n", "new.txt": "n" })
       succeed(await passes.withhold("p1"))
       writeFiles(root, { "a.txt": "ONE\ntwo\nthree\n", "src/b.txt": "user\n" })
@@ -266,8 +265,7 @@ describe("what is held", () => {
   )
 
   test(promised("pass-over.B2", "is applied file by file where that is asked for, and knows what it did"), async () => {
-    const { root, begin, passes } = createPassProject()
-    const { copy } = await begin("p1")
+    const { root, passes, copy } = await beginPass()
     writeFiles(copy, { "a.txt": "A", "src/b.txt": "B" })
     succeed(await passes.withhold("p1"))
     expect(succeed(await passes.apply("p1", { paths: ["src/b.txt"] }))).toMatchObject({ complete: true, held: 1 })
@@ -290,8 +288,7 @@ describe("what is held", () => {
   })
 
   test("puts files in place of folders and folders in place of files, and removes what became empty", async () => {
-    const { root, begin, passes } = createPassProject({ files: { "d/x": "x", file: "f", "deep/er/y": "y", k: "k" } })
-    const { copy } = await begin("p1")
+    const { root, passes, copy } = await beginPass({ files: { "d/x": "x", file: "f", "deep/er/y": "y", k: "k" } })
     removeIn(copy, "d")
     writeFiles(copy, { d: "now a file" })
     removeIn(copy, "file")
@@ -333,8 +330,7 @@ describe("what is held", () => {
   })
 
   test(promised("pass-over.B2", "stays in the worktree with auto_apply, apart from what conflicts"), async () => {
-    const { root, begin, passes } = createPassProject()
-    const { copy } = await begin("p1")
+    const { root, passes, copy } = await beginPass()
     writeFiles(copy, { "a.txt": "one\ntwo\nTHREE\n", "src/b.txt": "child\n" })
     writeFiles(root, { "a.txt": "ONE\ntwo\nthree\n", "src/b.txt": "user\n" })
     const kept = succeed(await passes.keep("p1"))
@@ -454,8 +450,7 @@ describe("what is refused", () => {
   })
 
   test("is an unknown pass, one that still works, an id twice, and an id that leads out of the folder", async () => {
-    const { begin, passes, connect } = createPassProject()
-    const { copy } = await begin("p1")
+    const { passes, connect, copy } = await beginPass()
     for (const id of ["nobody", "../../x", ""]) {
       expect(await passes.apply(id)).toMatchObject({ kind: "refused", code: "unknown-pass" })
     }

@@ -1,40 +1,22 @@
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
-import { createServices } from "../../../.opencode/baton/core/services.ts"
-import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
-import { type AgentTurn, createFakeOpenCode, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import { type AgentTurn, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
+import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
+import { readIn } from "../../support/opencode/pass-project.ts"
 import { testRandom } from "../../support/test-random.ts"
 
 const PASSES = runs(20)
 const AT_ONCE = 4
 const SHARED = ["shared-0.txt", "shared-1.txt", "shared-2.txt"]
 
-/** The project's files as the user sees them, without git's and the bundle's own. */
-const visible = (root: string) =>
-  Object.fromEntries(Object.entries(snapshotTree(root)).filter(([path]) => !/^\.(?:git|opencode)(?:\/|$)/.test(path)))
-
-const openProject = () => {
-  const root = temporaryFolder()
-  mkdirSync(join(root, ".opencode"))
-  writeFileSync(
-    join(root, ".opencode", "pass-over.json"),
-    JSON.stringify({ defaults: { retry_delay_ms: 1, max_retries: 1, max_passes_per_session: 1_000 } }),
-  )
-  for (const path of SHARED) writeFileSync(join(root, path), `${path}\n`)
-  const git = (...args: string[]) =>
-    spawnSync("git", ["-C", root, "-c", "user.name=T", "-c", "user.email=t@example.invalid", ...args])
-  git("init", "-q")
-  git("add", "-A")
-  git("commit", "-q", "-m", "start")
-  return root
-}
+/** Paths of the project's files as the user sees them, without git's and the bundle's own. */
+const visible = (root: string): string[] =>
+  Object.keys(snapshotTree(root)).filter((path) => path !== "own" && !/^\.(?:git|opencode)(?:\/|$)/.test(path))
 
 const FAULTS = [
   "none",
@@ -54,7 +36,6 @@ test(promised(
 ), async () => {
   const random = testRandom()
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
-  const root = openProject()
   let failing = new Set<string>()
   const coder = async ({ text, signal, write, giveBack, say }: AgentTurn): Promise<void> => {
     const [, number = "", fault = ""] = /WORK (\d+) (\S+)/.exec(text) ?? []
@@ -69,17 +50,13 @@ test(promised(
     for (const _ of [1, 2, 3]) if (fault === "wrong-return") await giveBack({ status: "great" })
     await giveBack({ status: "completed", summary: `Work ${number}` })
   }
-  const opencode = createFakeOpenCode({
-    directory: root,
+  const { root, folder, ids, opencode, feature, log, recordOf } = openFeaturePasses({
     agents: { coder },
+    defaults: { max_retries: 1, max_passes_per_session: 1_000 },
+    files: Object.fromEntries(SHARED.map((path) => [path, `${path}\n`])),
     faults: (call) => (failing.has(call) ? "InjectedFault" : undefined),
   })
-  const log = createRecordedLog()
-  const { input } = opencode
-  const services = createServices({ input, projectRoot: root, log })
-  const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log)
-  opencode.connect(feature)
-  const expected = new Map(SHARED.map((path) => [path, readFileSync(join(root, path), "utf8")]))
+  const expected = new Map(SHARED.map((path) => [path, readIn(root, path)]))
 
   const passOne = async (number: number): Promise<{ id: string; answer: string }> => {
     const fault = pick(FAULTS)
@@ -114,29 +91,27 @@ test(promised(
       const answer = await feature.apply({ pass_over_id: id, all_or_nothing: random() < 0.5 }, context)
       for (const [, path = "", outcome = ""] of answer.matchAll(/^- (\S+): (\w+)/gm)) {
         if (outcome !== "applied") continue
-        const found = readFileSync(join(root, path), "utf8")
+        const found = readIn(root, path)
         expect(found).toMatch(/^(?:changed|made) by \d+\n$/)
         expected.set(path, found)
       }
     }
-    const found = Object.keys(visible(root)).filter((path) => path !== "own")
-    expect(Object.fromEntries(found.map((path) => [path, readFileSync(join(root, path), "utf8")]))).toEqual(
+    expect(Object.fromEntries(visible(root).map((path) => [path, readIn(root, path)]))).toEqual(
       Object.fromEntries(expected),
     )
   }
 
   // The result arrives at the return, and the turn ends after it.
   await expect.poll(() => opencode.isBusy()).toBe(false)
-  const passes = join(root, ".opencode", "state", "pass-over")
-  const ids = readdirSync(passes).filter((name) => name.startsWith("pass_"))
-  const states = ids.map((id) => JSON.parse(readFileSync(join(passes, id, "pass.json"), "utf8")).state.state)
+  const states = ids().map((id) => recordOf(id).state.state)
   expect(states.filter((state) => !["returned", "applied", "rejected", "cancelled"].includes(state))).toEqual([])
-  expect(ids.filter((id) => existsSync(join(passes, id, "copy")))).toEqual([])
-  const audit = readdirSync(join(root, ".opencode", "pass-over-logs"), { recursive: true, encoding: "utf8" })
+  expect(ids().filter((id) => existsSync(join(folder, id, "copy")))).toEqual([])
+  const logs = join(root, ".opencode", "pass-over-logs")
+  const audit = readdirSync(logs, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".jsonl"))
-    .map((name) => readFileSync(join(root, ".opencode", "pass-over-logs", name), "utf8"))
+    .map((name) => readIn(logs, name))
     .join("")
-  expect(ids.filter((id) => !audit.includes(id))).toEqual([])
+  expect(ids().filter((id) => !audit.includes(id))).toEqual([])
   expect(log.lines.filter(({ level }) => level === "error")).toEqual([])
   await feature.stop()
   const children = spawnSync("ps", ["-o", "pid=,args=", "--ppid", String(process.pid)], { encoding: "utf8" }).stdout

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { vi } from "vitest"
+import { onTestFinished, vi } from "vitest"
 import { createServices } from "../../../.opencode/baton/core/services.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
@@ -11,6 +11,17 @@ import { type Files, gitIn, writeFiles } from "./pass-project.ts"
 
 /** Values of `defaults` that remove all waits from a test. */
 const QUICK = { retry_delay_ms: 1, max_retries: 0 }
+
+/** The return of a subagent that did its work. */
+export const DONE = { status: "completed", summary: "Done." }
+
+/** A subagent that writes these files and returns. */
+export const writing =
+  (files: Readonly<Record<string, string>>, answer: unknown = DONE): FakeAgent =>
+  async ({ write, giveBack }) => {
+    for (const [path, content] of Object.entries(files)) await write(path, content)
+    await giveBack(answer)
+  }
 
 /**
  * Opens the whole feature on a repository in a temporary folder, with OpenCode's sessions in memory.
@@ -46,6 +57,7 @@ export const openFeaturePasses = ({
     const services = createServices({ input, projectRoot: root, log })
     const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log)
     opencode.connect(feature)
+    onTestFinished(() => feature.stop())
     return feature
   }
   const feature = start()
