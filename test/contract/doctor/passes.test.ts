@@ -1,60 +1,44 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process"
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { passesCheck } from "../../../.opencode/baton/doctor/checks/features.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { shareBundle } from "../../support/files/bundle-project.ts"
 import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
-import { copyBundle } from "../../support/opencode/test-project.ts"
+import { gitIn } from "../../support/opencode/pass-project.ts"
 
 const PASS = "pass_20260101102030000_abcd"
 
+const createProject = shareBundle()
+
 const setUp = () => {
-  const root = temporaryFolder()
-  copyBundle(join(root, ".opencode"), undefined)
-  symlinkSync(join(REPOSITORY, "node_modules"), join(root, ".opencode", "node_modules"))
+  const { project: root, baton } = createProject(NEWEST)
   writeFileSync(join(root, "a.txt"), "one\n")
-  const git = (...args: string[]) =>
-    execFileSync("git", ["-C", root, "-c", "user.name=Test", "-c", "user.email=test@example.invalid", ...args])
-  git("init", "-q")
-  git("add", "a.txt")
-  git("commit", "-q", "-m", "start")
-  const examine = () =>
-    passesCheck.run({
-      root,
-      home: root,
-      environment: {},
-      scratch: root,
-      run: createProcessRunner({ shell: undefined }),
-    })
-  const passes = (...args: string[]) =>
-    spawnSync(join(root, ".opencode/baton/bin/baton"), ["passes", ...args], {
-      cwd: root,
-      encoding: "utf8",
-      env: { PATH: process.env.PATH, HOME: root, TMPDIR: root, BATON_OPENCODE: NEWEST.path },
-    })
+  gitIn(root, "init", "-q")
+  gitIn(root, "add", "a.txt")
+  gitIn(root, "commit", "-q", "-m", "start")
+  const run = createProcessRunner({ shell: undefined })
+  const examine = () => passesCheck.run({ root, home: root, environment: {}, scratch: root, run })
   /** Starts a pass in a process and kills it at this step, as a crash would. */
-  const cutOffAt = (step: string): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
-      const argv = ["--no-env-file", "--config=/dev/null", "run", script, root, PASS, '{"a.txt":"two\\n"}']
-      const child = spawn(NEWEST.path, argv, {
-        env: { ...process.env, BUN_BE_BUN: "1" },
-        stdio: ["ignore", "pipe", "inherit"],
-      })
-      let said = ""
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        said += text
-        if (said.includes(`${step}\n`)) child.kill("SIGKILL")
-      })
-      child.on("error", reject)
-      child.on("exit", (_code, signal) =>
-        signal === "SIGKILL" ? resolve() : reject(new Error(`it was over before ${step}: ${said}`)),
-      )
+  const cutOffAt = async (step: string): Promise<void> => {
+    const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
+    const argv = ["--no-env-file", "--config=/dev/null", "run", script, root, PASS, '{"a.txt":"two\\n"}']
+    const child = spawn(NEWEST.path, argv, {
+      env: { ...process.env, BUN_BE_BUN: "1" },
+      stdio: ["ignore", "pipe", "inherit"],
     })
-  return { root, examine, passes, cutOffAt }
+    let said = ""
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      said += text
+      if (said.includes(`${step}\n`)) child.kill("SIGKILL")
+    })
+    const [, signal] = await once(child, "exit")
+    expect(signal, `it was over before ${step}: ${said}`).toBe("SIGKILL")
+  }
+  return { root, examine, baton, cutOffAt }
 }
 
 describe("doctor on passes", () => {
@@ -78,12 +62,12 @@ describe("doctor on passes", () => {
   test(
     promised(["pass-over.B3", "pass-over.G4"], "names a pass that was cut off, and what mends it does"),
     async () => {
-      const { examine, passes, cutOffAt } = setUp()
+      const { examine, baton, cutOffAt } = setUp()
       await cutOffAt("edited")
       const [, cut] = await examine()
       expect(cut).toMatchObject({ status: "warning", fix: expect.stringContaining(`baton passes restore ${PASS}`) })
       expect(cut?.message).toMatch(/^pass_20260101102030000_abcd, begun 20.*, was cut off while its subagent worked$/)
-      const restored = passes("restore", PASS)
+      const restored = baton("passes", "restore", PASS)
       expect([restored.status, restored.stderr]).toEqual([0, ""])
       expect(restored.stdout).toContain("1 changed file held")
       expect((await examine()).slice(1)).toEqual([

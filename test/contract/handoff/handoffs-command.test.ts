@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
@@ -23,14 +22,11 @@ const createProject = shareBundle()
 
 describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
   const setUp = () => {
-    const project = createProject()
-    const handoffs = (...args: string[]) =>
-      spawnSync(join(project, ".opencode/baton/bin/baton"), ["handoffs", ...args], {
-        cwd: project,
-        encoding: "utf8",
-        env: { PATH: process.env.PATH, HOME: project, TMPDIR: project, BATON_OPENCODE: binary.path },
-      })
-    return { handoffs, folder: join(project, ".opencode", "state", "handoffs") }
+    const { project, baton } = createProject(binary)
+    return {
+      handoffs: (...args: string[]) => baton("handoffs", ...args),
+      folder: join(project, ".opencode", "state", "handoffs"),
+    }
   }
 
   test(

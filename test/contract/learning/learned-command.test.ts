@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { describe, expect, test } from "vitest"
@@ -14,17 +13,13 @@ const createProject = shareBundle()
 
 describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
   const setUp = () => {
-    const project = createProject()
-    const environment = { BATON_OPENCODE: binary.path, BATON_RUNTIME: binary.path, BATON_LEDGER: "embedded" }
-    const env = { PATH: process.env.PATH, HOME: project, TMPDIR: project, ...environment }
-    const start = (program: string, args: readonly string[]) =>
-      spawnSync(join(project, ".opencode/baton/bin", program), args, { cwd: project, encoding: "utf8", env })
+    const { project, baton, prog } = createProject(binary)
     const add = (sentence: string, folder = project): string => {
       const source = { at: "2026-11-20T10:00:00.000Z", sessionID: "ses_A", messageID: "msg_1" }
       const key = learningKey(sentence)
       const detail = renderDetail({ key, folder, answered: "ran make", confirmed: true, times: 2, sources: [source] })
-      const args = ["-p", basename(project), "-c", "correction", "--detail", detail, "--", sentence]
-      return start("prog", ["learn", ...args]).stdout.trim()
+      const flags = ["-p", basename(project), "-c", "correction", "--detail", detail]
+      return prog("learn", ...flags, "--", sentence).stdout.trim()
     }
     const use = (sentence: string): void => {
       const folder = join(project, ".opencode", "state", "learning", "sessions")
@@ -35,7 +30,7 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
         JSON.stringify({ version: 1, sessionID: "ses_B", pid: 1, sayings: [], given }),
       )
     }
-    return { project, add, use, learned: (...args: string[]) => start("baton", ["learned", ...args]) }
+    return { project, add, use, learned: (...args: string[]) => baton("learned", ...args) }
   }
 
   test(promised(["learning.C2", "learning.D1"], "lists, shows, forgets and exports what this project learned"), () => {

@@ -1,7 +1,9 @@
-import { connect, createServer } from "node:net"
+import { once } from "node:events"
+import { connect } from "node:net"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { servePage } from "../../../.opencode/baton/live-state/web/server.ts"
 import { promised } from "../../requirements.ts"
+import { collectOutput } from "../../support/collect-output.ts"
 import { ask, listenToEvents } from "../../support/opencode/event-client.ts"
 import { createStatefileFolder, observePage, startBatonObserve } from "../../support/opencode/observed-page.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
@@ -115,30 +117,18 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     const { states, page } = await setUp()
     const run = async (...args: string[]) => {
       const child = startBatonObserve({ binary, cwd: states.project, args, environment: states.environment })
-      let said = ""
-      child.stderr?.on("data", (chunk: Buffer) => {
-        said += chunk.toString()
-      })
-      const exitCode = await new Promise((resolve) => child.on("close", resolve))
-      return { exitCode, said }
+      const { stderr } = collectOutput(child)
+      const [exitCode] = await once(child, "close")
+      return [exitCode, stderr()]
     }
-    const taken = await run("--port", String(page.port))
-    expect([taken.exitCode, taken.said]).toEqual([1, expect.stringContaining(`port ${page.port} is taken`)])
-    const wrong = await run("--port", "0")
-    expect([wrong.exitCode, wrong.said]).toEqual([2, expect.stringContaining("expected --port between 1 and 65535")])
-    const free = await new Promise<number>((resolve) => {
-      const server = createServer().listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        server.close(() => resolve(typeof address === "object" && address ? address.port : 0))
-      })
-    })
-    const named = await observePage({
-      binary,
-      cwd: states.project,
-      args: ["--port", String(free)],
-      environment: states.environment,
-    })
-    expect(named.port).toBe(free)
+    const port = String(page.port)
+    expect(await run("--port", port)).toEqual([1, expect.stringContaining(`port ${port} is taken`)])
+    expect(await run("--port", "0")).toEqual([2, expect.stringContaining("expected --port between 1 and 65535")])
+    page.kill("SIGTERM")
+    await page.ended
+    const { environment } = states
+    const named = await observePage({ binary, cwd: states.project, args: ["--port", port], environment })
+    expect(named.port).toBe(page.port)
   })
 })
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
 import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
@@ -6,10 +6,9 @@ import { chooseWriter, createStreamWriter } from "../../../.opencode/baton/live-
 import { promised } from "../../requirements.ts"
 import { oneOrAll, runs } from "../../support/effort.ts"
 import { readProcesses } from "../../support/files/process-table.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
-import { BOTH_ENDS, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { createStatefileFolder } from "../../support/opencode/observed-page.ts"
+import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
-import { copyBundle } from "../../support/opencode/test-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const KILLS = runs(5)
@@ -20,9 +19,7 @@ describe.each(oneOrAll(BOTH_ENDS))("on OpenCode $version", (binary) => {
     ["live-state.A3", "live-state.B1", "live-state.B3", "live-state.D2"],
     "an embedded writer killed again and again at any moment is one at a time, and its file is whole at every read",
   ), async () => {
-    const project = temporaryFolder()
-    copyBundle(join(project, ".opencode"), undefined)
-    symlinkSync(join(REPOSITORY, "node_modules"), join(project, ".opencode", "node_modules"))
+    const { project } = createStatefileFolder()
     const script = join(project, ".opencode/baton/live-state/state-writer.ts")
     const chosen = chooseWriter({ ...NAMED, runtime: binary.path, script, directory: project })
     if (chosen.kind === "none") throw new Error(chosen.reason)

@@ -54,14 +54,8 @@ const createProject = shareBundle()
 
 describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
   const setUp = () => {
-    const project = createProject()
-    const passes = (...args: string[]) =>
-      spawnSync(join(project, ".opencode/baton/bin/baton"), ["passes", ...args], options)
-    const options = {
-      cwd: project,
-      encoding: "utf8",
-      env: { PATH: process.env.PATH, HOME: project, TMPDIR: project, BATON_OPENCODE: binary.path },
-    } as const
+    const { project, baton, options } = createProject(binary)
+    const passes = (...args: string[]) => baton("passes", ...args)
     const write = (text: string, name = "2026-01/session-ses_root-passes.jsonl") => {
       const path = join(project, ".opencode", "pass-over-logs", name)
       mkdirSync(dirname(path), { recursive: true })
@@ -73,7 +67,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     /** A reader that takes no output until the list is complete and waiting. */
     const readSlowly = () => {
       const command = ".opencode/baton/bin/baton passes --json | { sleep 2; cat; }"
-      return spawnSync("sh", ["-c", command], { ...options, maxBuffer: 64 * 1024 * 1024 }).stdout
+      return spawnSync("sh", ["-c", command], options).stdout
     }
     return { passes, readSlowly, write }
   }

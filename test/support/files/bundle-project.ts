@@ -1,8 +1,9 @@
+import { spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
-import { REPOSITORY } from "../opencode/opencode-binary.ts"
+import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
 import { copyBundle } from "../opencode/test-project.ts"
 import { removeFolder } from "./remove-folder.ts"
 import { temporaryFolder } from "./temporary-folder.ts"
@@ -10,9 +11,9 @@ import { temporaryFolder } from "./temporary-folder.ts"
 /**
  * Copies the bundle once for the calling file or `describe`.
  *
- * @returns creates a project for one test, with links to the bundle
+ * @returns creates a project for one test, with links to the bundle, whose programs run on an OpenCode binary
  */
-export const shareBundle = (): (() => string) => {
+export const shareBundle = () => {
   let bundle: string
   beforeAll(() => {
     bundle = mkdtempSync(join(tmpdir(), "baton-bundle-"))
@@ -20,10 +21,20 @@ export const shareBundle = (): (() => string) => {
     symlinkSync(join(REPOSITORY, "node_modules"), join(bundle, "node_modules"))
   })
   afterAll(() => removeFolder(bundle))
-  return () => {
+  return (binary: OpenCodeBinary) => {
     const project = temporaryFolder()
     mkdirSync(join(project, ".opencode"))
     symlinkSync(join(bundle, "baton"), join(project, ".opencode", "baton"))
-    return project
+    const machine = { PATH: process.env.PATH, HOME: project, TMPDIR: project }
+    const env = { ...machine, BATON_OPENCODE: binary.path, BATON_LEDGER: "embedded" }
+    const options = { cwd: project, encoding: "utf8", env, maxBuffer: 64 * 1024 * 1024 } as const
+    const run = (program: string, ...args: string[]) =>
+      spawnSync(join(project, ".opencode/baton/bin", program), args, options)
+    return {
+      project,
+      options,
+      baton: (...args: string[]) => run("baton", ...args),
+      prog: (...args: string[]) => run("prog", ...args),
+    }
   }
 }
