@@ -1,23 +1,15 @@
 import { expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import type { LedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import type { OpenLedger } from "./contract.ts"
-
-type Shown = Record<string, unknown> & { logs: { message: string; created_at: string }[] }
 
 const CONTRACT = ["ledger.D3", "ledger.D5"] as const
 
-export const describeTasks = (open: OpenLedger): void => {
-  test(promised(CONTRACT, "init makes a database, and again leaves it as it is"), async () => {
-    const ledger = open()
-    expect(await ledger.ok("init")).toMatch(/^Initialized prog database at /)
-    const id = await ledger.task("kept")
-    await ledger.ok("init")
-    expect(await ledger.ok("list")).toContain(id)
-  })
+type Shown = Record<string, unknown> & { logs: { message: string; created_at: string }[] }
 
+export const describeTasks = (open: OpenLedger): void => {
   test(promised(CONTRACT, "add prints the id alone, and show gives every field back"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const epic = await ledger.epic("Epic")
     const waiting = await ledger.task("Waits")
     const id = await ledger.ok(
@@ -49,8 +41,7 @@ export const describeTasks = (open: OpenLedger): void => {
   })
 
   test(promised(CONTRACT, "show prints fields, description, definition of done, dependencies and log"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const other = await ledger.task("Other")
     const id = await ledger.task("Main", "-d", "The brief", "--dod", "Done when green", "-l", "bug")
     await ledger.ok("blocks", other, id)
@@ -65,8 +56,7 @@ export const describeTasks = (open: OpenLedger): void => {
   })
 
   test(promised(CONTRACT, "the log only grows, in order, with times in UTC"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const id = await ledger.task("T")
     const messages = ["first", "second", "third"]
     for (const message of messages) expect(await ledger.ok("log", id, message)).toBe(`Logged to ${id}`)
@@ -78,8 +68,7 @@ export const describeTasks = (open: OpenLedger): void => {
   test(
     promised(CONTRACT, "append adds a paragraph, desc replaces everything, words are joined by a space"),
     async () => {
-      const ledger = open()
-      await ledger.ok("init")
+      const ledger = await open()
       const id = await ledger.task("T", "-d", "One")
       expect(await ledger.ok("append", id, "two", "words")).toBe(`Appended to ${id}`)
       expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "One\n\ntwo words" })
@@ -92,8 +81,7 @@ export const describeTasks = (open: OpenLedger): void => {
   )
 
   test(promised(CONTRACT, "edit sets a title, and sets and clears a definition of done"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const id = await ledger.task("Old")
     expect(await ledger.ok("edit", id, "--title", "New")).toBe(`Updated title for ${id}`)
     expect(await ledger.ok("edit", id, "--dod", "Green")).toBe(`Updated definition of done for ${id}`)
@@ -103,8 +91,7 @@ export const describeTasks = (open: OpenLedger): void => {
   })
 
   test(promised(CONTRACT, "parent, blocks and project link tasks, and say so"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const [epic, first, second] = [await ledger.epic("E"), await ledger.task("A"), await ledger.task("B")]
     expect(await ledger.ok("parent", first, epic)).toBe(`${first} is now under ${epic}`)
     expect(await ledger.ok("blocks", first, second)).toBe(`${first} now blocks ${second}`)
@@ -117,8 +104,7 @@ export const describeTasks = (open: OpenLedger): void => {
   })
 
   test(promised(CONTRACT, "labels are attached, listed, renamed and removed within a project"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const id = await ledger.task("T")
     expect(await ledger.ok("labels", "-p", "demo")).toBe("No labels")
     expect(await ledger.ok("label", id, 'bu"g')).toBe(`Added label "bu\\"g" to ${id}`)
@@ -146,8 +132,7 @@ export const describeTasks = (open: OpenLedger): void => {
   test(
     promised(CONTRACT, "delete removes a task with log and dependencies, but none that others refer to"),
     async () => {
-      const ledger = open()
-      await ledger.ok("init")
+      const ledger = await open()
       const [first, second] = [await ledger.task("A"), await ledger.task("B")]
       await ledger.ok("blocks", first, second)
       await ledger.ok("log", first, "x")
@@ -160,4 +145,125 @@ export const describeTasks = (open: OpenLedger): void => {
       expect(await ledger.ok("list")).toContain(second)
     },
   )
+}
+
+/** How a new task comes to a status. */
+const WAYS: Readonly<Record<string, readonly string[]>> = {
+  open: [],
+  in_progress: ["start"],
+  reviewing: ["start", "review"],
+  done: ["done"],
+  canceled: ["cancel"],
+}
+
+const ANSWERS: Readonly<Record<string, { status: string; says: (id: string) => string }>> = {
+  start: { status: "in_progress", says: (id) => `Started ${id}` },
+  done: { status: "done", says: (id) => `Completed ${id}` },
+  cancel: { status: "canceled", says: (id) => `Canceled ${id}` },
+  open: { status: "open", says: (id) => `Reopened ${id}` },
+}
+
+const taskIn = async (ledger: LedgerDriver, status: string, ...flags: string[]): Promise<string> => {
+  const id = await ledger.task(`task ${status}`, ...flags)
+  for (const command of WAYS[status] ?? []) await ledger.ok(command, id)
+  return id
+}
+
+const statusOf = async (ledger: LedgerDriver, id: string): Promise<string> =>
+  (await ledger.json<{ status: string }>("show", id, "--json")).status
+
+export const describeStatuses = (open: OpenLedger): void => {
+  test.each(Object.keys(WAYS))(
+    promised(CONTRACT, "from %s, every status can be reached that prog allows"),
+    async (from) => {
+      const ledger = await open()
+      const expected = new Map<string, string>()
+      for (const [command, { status, says }] of Object.entries(ANSWERS)) {
+        const id = await taskIn(ledger, from)
+        expect((await ledger.ok(command, id)).split("\n")[0]).toBe(says(id))
+        expected.set(id, status)
+      }
+      const listed = await ledger.json<{ id: string; status: string }[]>("list", "--json")
+      expect(new Map(listed.map(({ id, status }) => [id, status]))).toStrictEqual(expected)
+      const id = await taskIn(ledger, from)
+      if (from === "in_progress") expect(await ledger.ok("review", id)).toBe(`Marked ${id} as reviewing`)
+      else {
+        const refusal = `Error: can only review in_progress tasks (current status: ${from})`
+        expect(await ledger.fails("review", id)).toBe(refusal)
+      }
+    },
+  )
+
+  test(promised(CONTRACT, "cancel takes a reason into the log, and done asks what was learned"), async () => {
+    const ledger = await open()
+    const [first, second] = [await ledger.task("A"), await ledger.task("B")]
+    expect(await ledger.ok("cancel", first, "not", "needed")).toBe(`Canceled ${first}: not needed`)
+    expect(await ledger.json("show", first, "--json")).toMatchObject({ logs: [{ message: "Canceled: not needed" }] })
+    expect(await ledger.ok("done", second)).toBe(
+      [
+        `Completed ${second}`,
+        "",
+        "Reflect: What would help the next agent? (See instructions for guidance)",
+        '  prog learn "summary" -c concept --detail "explanation"',
+      ].join("\n"),
+    )
+  })
+
+  test(promised(CONTRACT, "an epic's status follows its children, unless it is closed by hand"), async () => {
+    const ledger = await open()
+    const epic = await ledger.epic("E")
+    const follows = async (status: string): Promise<void> => expect(await statusOf(ledger, epic)).toBe(status)
+    await follows("open")
+    const [first, second] = [await ledger.task("A", "--parent", epic), await ledger.task("B", "--parent", epic)]
+    await follows("open")
+    await ledger.ok("start", first)
+    await follows("in_progress")
+    await ledger.ok("review", first)
+    await follows("in_progress")
+    await ledger.ok("open", first)
+    await follows("open")
+    await ledger.ok("done", first)
+    await follows("in_progress")
+    await ledger.ok("cancel", second)
+    await follows("done")
+    expect(await ledger.ok("list", "--status", "done")).toContain(epic)
+    await ledger.ok("open", second)
+    await ledger.ok("cancel", epic)
+    await follows("canceled")
+    expect(await ledger.fails("start", epic)).toBe(
+      "Error: epic status is derived from children; only 'done' and 'canceled' can be set manually (to force-close)",
+    )
+  })
+
+  test(promised(CONTRACT, "ready shows open tasks whose dependencies are closed, the urgent first"), async () => {
+    const ledger = await open()
+    expect(await ledger.ok("ready")).toBe("No ready tasks")
+    expect(await ledger.json("ready", "--json")).toStrictEqual([])
+    const epic = await ledger.epic("E")
+    const child = await ledger.task("child", "--parent", epic, "--priority", "3")
+    const first = await ledger.task("first", "--priority", "2", "--dod", "green", "-l", "bug")
+    const afterTask = await ledger.task("after a task", "--priority", "1")
+    const afterEpic = await ledger.task("after an epic", "--priority", "1")
+    await ledger.ok("blocks", first, afterTask)
+    await ledger.ok("blocks", epic, afterEpic)
+    const ready = async (...flags: string[]): Promise<string[]> =>
+      (await ledger.json<{ id: string }[]>("ready", "--json", ...flags)).map(({ id }) => id)
+    expect(await ready()).toStrictEqual([first, child])
+    expect(await ledger.ok("ready")).toBe(
+      ["ID           PRI  TITLE", `${first}    2    [DoD] [bug] first`, `${child}    3    child`].join("\n"),
+    )
+    expect(await ready("-l", "bug")).toStrictEqual([first])
+    expect(await ready("-p", "another")).toStrictEqual([])
+    await ledger.ok("cancel", first)
+    expect(await ready()).toStrictEqual([afterTask, child])
+    await ledger.ok("done", child)
+    expect(await ready()).toStrictEqual([afterTask, afterEpic])
+    expect(await ledger.json("ready", "--json")).toContainEqual({
+      id: afterTask,
+      title: "after a task",
+      priority: 1,
+      type: "task",
+      parent: null,
+    })
+  })
 }

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import type { LedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import type { OpenLedger } from "./contract.ts"
 
 const CONTRACT = ["ledger.D3", "ledger.D5"] as const
 
 export const describeViews = (open: OpenLedger): void => {
   test(promised(CONTRACT, "an empty ledger says so in every view"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     expect(await ledger.ok("list")).toBe("No items")
     expect(await ledger.json("list", "--json")).toStrictEqual([])
     expect(await ledger.ok("projects")).toBe("No projects")
@@ -21,8 +21,7 @@ export const describeViews = (open: OpenLedger): void => {
   })
 
   test(promised(CONTRACT, "list shows a table by priority, then by age, with labels before titles"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const second = await ledger.task("second")
     const third = await ledger.task("third", "-l", "bug", "-l", "api")
     const first = await ledger.task("first", "--priority", "1")
@@ -38,8 +37,7 @@ export const describeViews = (open: OpenLedger): void => {
   })
 
   test(promised(CONTRACT, "every filter of list keeps what it names"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const epic = await ledger.epic("E")
     const blocker = await ledger.task("blocker", "-l", "bug", "-l", "api")
     const blocked = await ledger.task("blocked", "-l", "bug", "--parent", epic)
@@ -63,8 +61,7 @@ export const describeViews = (open: OpenLedger): void => {
   })
 
   test(promised(CONTRACT, "status counts, and shows current, finished and ready work"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const started = await ledger.task("started", "-l", "bug")
     const reviewed = await ledger.task("reviewed")
     const finished = await ledger.task("finished")
@@ -89,19 +86,149 @@ export const describeViews = (open: OpenLedger): void => {
   })
 
   test(promised(CONTRACT, "status shows ten ready tasks, and all of them when asked"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     for (let count = 0; count < 11; count += 1) await ledger.task(`task ${count}`)
     expect(await ledger.ok("status")).toMatch(/\n {2}\(\+1 more, use --all to see all\)$/)
     expect(await ledger.ok("status", "--all")).not.toContain("more, use --all")
   })
 
   test(promised(CONTRACT, "prime ends with the current state"), async () => {
-    const ledger = open()
-    await ledger.ok("init")
+    const ledger = await open()
     const id = await ledger.task("now")
     await ledger.ok("start", id)
     const [, state] = (await ledger.ok("prime")).split("\n## Current State\n")
     expect(state).toBe(`\nIn progress:\n  [${id}] now\n\nRun 'prog ready [-p project]' to find unblocked work.`)
+  })
+}
+
+type Learning = { id: string; summary: string; concepts: string[] }
+
+const learn = (ledger: LedgerDriver, summary: string, ...flags: string[]): Promise<string> =>
+  ledger.ok("learn", summary, "-p", "demo", ...flags)
+
+const found = async (ledger: LedgerDriver, ...flags: string[]): Promise<string[]> =>
+  (await ledger.json<Learning[]>("context", "-p", "demo", "--json", ...flags)).map(({ id }) => id)
+
+export const describeKnowledge = (open: OpenLedger): void => {
+  test(promised(CONTRACT, "learn keeps a learning under its concepts, linked to the task in progress"), async () => {
+    const ledger = await open()
+    const id = await learn(ledger, "Tokens race", "-c", "auth", "-c", "http", "-f", "a.ts", "--detail", "Because")
+    expect(id).toMatch(/^lrn-[0-9a-f]{6}$/)
+    const task = await ledger.task("T")
+    await ledger.ok("start", task)
+    const linked = await learn(ledger, "Linked", "-c", "auth")
+    expect(linked).toMatch(new RegExp(`^lrn-[0-9a-f]{6} \\(linked to ${task}\\)$`))
+    const [shown] = await ledger.json<Learning[]>("context", "--id", id, "--json")
+    expect({ ...shown, concepts: shown?.concepts.toSorted() }).toStrictEqual({
+      id,
+      summary: "Tokens race",
+      detail: "Because",
+      concepts: ["auth", "http"],
+      files: ["a.ts"],
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)$/),
+      status: "active",
+    })
+    expect((await ledger.ok("context", "--id", linked.slice(0, 10))).split("\n")).toStrictEqual([
+      ...[`## ${linked.slice(0, 10)} (just now)`, "Linked", "", "Concepts: auth", `Task: ${task}`],
+    ])
+  })
+
+  test(promised(CONTRACT, "a detail can come from standard input"), async () => {
+    const ledger = await open()
+    const args = ["learn", "S", "-p", "demo", "-c", "a", "--detail", "-"]
+    const id = await ledger.okWith({ stdin: "\n  several\nlines 🙂 \n\n" }, ...args)
+    expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "several\nlines 🙂" }])
+    await ledger.okWith({ stdin: "other" }, "learn", "edit", id, "--detail", "-")
+    expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "other" }])
+  })
+
+  test(promised(CONTRACT, "context finds learnings by concept, the newest first, and by full text"), async () => {
+    const ledger = await open()
+    const tokens = await learn(ledger, "Token refresh races", "-c", "auth", "--detail", "The mutex is café-local")
+    const limits = await learn(ledger, "Rate limits per token", "-c", "http")
+    const other = await learn(ledger, "Builds need a cache", "-c", "build")
+    expect(await found(ledger, "-c", "auth")).toStrictEqual([tokens])
+    expect(await found(ledger, "-c", "auth", "-c", "http")).toStrictEqual([limits, tokens])
+    const hits = async (query: string): Promise<string[]> => (await found(ledger, "-q", query)).toSorted()
+    expect(await hits("token")).toStrictEqual([tokens, limits].toSorted())
+    expect(await hits("TOKEN races")).toStrictEqual([tokens])
+    expect(await hits('"refresh races"')).toStrictEqual([tokens])
+    expect(await hits('"races refresh"')).toStrictEqual([])
+    expect(await hits("token NOT rate")).toStrictEqual([tokens])
+    expect(await hits("mutex OR cache")).toStrictEqual([tokens, other].toSorted())
+    expect(await hits("(mutex OR cache) AND builds")).toStrictEqual([other])
+    expect(await hits("cach*")).toStrictEqual([other])
+    expect(await hits("cafe")).toStrictEqual([tokens])
+    expect(await hits("summary:mutex")).toStrictEqual([])
+    expect(await hits("detail:mutex")).toStrictEqual([tokens])
+    expect(await found(ledger, "-q", "nowhere")).toStrictEqual([])
+    expect(await ledger.ok("context", "-p", "demo", "-q", "nowhere")).toBe("No learnings found")
+    expect(await ledger.ok("context", "-p", "another", "-q", "token")).toBe("No learnings found")
+  })
+
+  test.each([
+    ["foo-bar", "no such column: bar"],
+    ["what's", `fts5: syntax error near "'"`],
+    ['"open', "unterminated string"],
+    ["foo AND", 'fts5: syntax error near ""'],
+    ["a.b", 'fts5: syntax error near "."'],
+    ["nosuch:x", "no such column: nosuch"],
+  ])(promised(CONTRACT, "the query %s is raw FTS5 and refused"), async (query, reason) => {
+    const ledger = await open()
+    await learn(ledger, "foo bar", "-c", "a")
+    const expected = `Error: failed to search learnings: SQL logic error: ${reason} (1)`
+    expect(await ledger.fails("context", "-p", "demo", "-q", query)).toBe(expected)
+    const quoted = `"${query.replaceAll('"', '""')}"`
+    expect(await ledger.json("context", "-p", "demo", "--json", "-q", quoted)).toBeInstanceOf(Array)
+  })
+
+  test(promised(CONTRACT, "learnings are edited, go stale and are removed"), async () => {
+    const ledger = await open()
+    const [first, second] = [await learn(ledger, "First", "-c", "a"), await learn(ledger, "Second", "-c", "a")]
+    expect(await ledger.ok("learn", "edit", first, "--summary", "Better words")).toBe(`Updated ${first}`)
+    expect(await found(ledger, "-q", "better")).toStrictEqual([first])
+    expect(await found(ledger, "-q", "first")).toStrictEqual([])
+    expect(await ledger.ok("learn", "stale", first, "--reason", "old")).toBe(`Marked ${first} as stale: old`)
+    expect(await found(ledger, "-c", "a")).toStrictEqual([second])
+    expect(await found(ledger, "-c", "a", "--include-stale")).toStrictEqual([second, first])
+    expect(await ledger.ok("context", "-c", "a", "-p", "demo", "--include-stale", "--summary")).toBe(
+      `a: (no summary)\n\n  ${second}: Second\n  ${first}: Better words [stale]`,
+    )
+    expect(await ledger.ok("learn", "rm", first)).toBe(`Deleted ${first}`)
+    expect(await found(ledger, "-q", "better")).toStrictEqual([])
+    expect(await ledger.ok("learn", "stale", second, second)).toBe("Marked 2 learnings as stale")
+    expect(await ledger.fails("learn", "x", "-p", "demo", "-c", "b", "-c", "b")).toBe(
+      "Error: failed to create concept association: constraint failed: UNIQUE constraint failed: learning_concepts.learning_id, learning_concepts.concept_id (1555)",
+    )
+  })
+
+  test(promised(CONTRACT, "concepts are counted, described, renamed and suggested"), async () => {
+    const ledger = await open()
+    const first = await learn(ledger, "One", "-c", "Auth")
+    const second = await learn(ledger, "Two", "-c", "Auth")
+    await learn(ledger, "Three", "-c", "http")
+    const about = "A summary that is longer than forty bytes"
+    expect(await ledger.ok("concepts", "Auth", "-p", "demo", "--summary", about)).toBe("Updated Auth")
+    expect(await ledger.ok("concepts", "http", "-p", "demo", "--rename", "web")).toBe("Renamed http -> web")
+    const head = "NAME                  LEARNINGS  LAST UPDATED  SUMMARY"
+    const auth = "Auth                          2  just now      A summary that is longer than forty b..."
+    const web = "web                           1  just now      "
+    expect(await ledger.ok("concepts", "-p", "demo")).toBe([head, auth, web].join("\n"))
+    expect(await ledger.ok("concepts", "-p", "demo", "--recent")).toBe([head, web, auth].join("\n"))
+    expect(await ledger.ok("concepts", "-p", "demo", "--stats")).toBe(
+      [
+        "CONCEPT               COUNT  OLDEST",
+        "Auth                      2  <1h",
+        "web                       1  <1h",
+      ].join("\n"),
+    )
+    const task = await ledger.task("Repair the auth flow")
+    expect(await ledger.ok("concepts", "--related", task)).toBe([head, auth].join("\n"))
+    expect(await ledger.ok("show", task)).toContain(
+      `\n\nSuggested context:\n  Auth (2) - ${about}\n\nLoad with: prog context -c Auth -p demo --summary`,
+    )
+    expect(await ledger.ok("context", "-p", "demo", "--summary")).toContain(
+      `Auth: ${about}\n  ${second}: Two\n  ${first}: One`,
+    )
   })
 }

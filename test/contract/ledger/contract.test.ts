@@ -1,6 +1,7 @@
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
-import { holdEmbedded } from "../../support/ledger/ledger-process.ts"
+import { holdEmbedded, runProgram } from "../../support/ledger/ledger-process.ts"
+import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 import { describeLedgerContract } from "./contract.ts"
 
@@ -10,3 +11,11 @@ for (const binary of BOTH_ENDS) {
     createLedgerDriver(embedded(temporaryFolder())),
   )
 }
+
+const real = findRealProg()
+
+if (real.kind === "found") {
+  describeLedgerContract("the real prog", () =>
+    createLedgerDriver(runProgram(real.program, { home: temporaryFolder() })),
+  )
+} else registerMissingRealProg("the ledger's contract", real.reason)

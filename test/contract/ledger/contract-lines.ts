@@ -1,0 +1,145 @@
+import { expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import type { OpenLedger } from "./contract.ts"
+
+const CONTRACT = ["ledger.D3", "ledger.D5"] as const
+
+/** Texts a shell, a flag parser, SQL, JSON or a terminal might take for something else. */
+const TEXTS: readonly string[] = [
+  `single ' and double " quotes`,
+  "`backticks` $(touch /tmp/x) ${HOME} $HOME",
+  "several\nlines\r\n\tand a tab",
+  "emoji 🙂 👩‍👩‍👧 and 漢字, ünïcödé, \u2028 and \u00a0",
+  "-starts with a dash",
+  "--json",
+  "--",
+  "-",
+  "back\\slash \\n and %s %d",
+  "'; DROP TABLE items; --",
+  "<b>&amp;</b>",
+  "",
+  "  spaces around  ",
+]
+
+export const describeArguments = (open: OpenLedger): void => {
+  test(promised(CONTRACT, "a text of any content arrives as it is, in title, description and log"), async () => {
+    const ledger = await open()
+    for (const text of TEXTS) {
+      const id = await ledger.ok("add", "-p", "demo", `--dod=${text}`, "--", text)
+      await ledger.ok("desc", id, "--", text)
+      await ledger.ok("log", id, "--", text)
+      expect(await ledger.json("show", id, "--json")).toMatchObject({
+        title: text,
+        description: text,
+        definition_of_done: text === "" ? null : text,
+        logs: [{ message: text }],
+      })
+    }
+  })
+
+  test(promised(CONTRACT, "flags are read in every form, before and after the command and its arguments"), async () => {
+    const ledger = await open()
+    const forms: readonly (readonly string[])[] = [
+      ["-p", "demo", "add", "T", "--priority", "1"],
+      ["add", "-pdemo", "T", "--priority=1"],
+      ["add", "T", "-p=demo", "--priority", "+1"],
+      ["--project=demo", "add", "--priority", "0x1", "T"],
+      ["add", "--project", "demo", "--priority=01", "--", "T"],
+    ]
+    for (const form of forms) {
+      const id = await ledger.ok(...form)
+      expect(await ledger.json("show", "--json", id)).toMatchObject({ title: "T", project: "demo", priority: 1 })
+    }
+    const epic = await ledger.ok("add", "-ep", "demo", "E", "-d", "-5", "", "x")
+    expect(await ledger.json("show", epic, "--json")).toMatchObject({ type: "epic", description: "-5", title: "E  x" })
+    expect(await ledger.ok("list", "--json=false", "--has-blockers=0")).toContain(epic)
+    expect(await ledger.ok("--", "list")).toMatch(/^Usage:\s+prog/m)
+    expect(await ledger.ok("list", "--", "--json")).toContain(epic)
+  })
+}
+
+const UNKNOWN = "item not found: ts-000000 (use 'prog list' to see available items)"
+const NO_LEARNING = "learning not found: lrn-000000"
+
+/** Command lines in an empty ledger, and what prog v0.17 says to each. */
+const REFUSALS: readonly (readonly [string, string])[] = [
+  ["show ts-000000", UNKNOWN],
+  ["start ts-000000", UNKNOWN],
+  ["done ts-000000", UNKNOWN],
+  ["review ts-000000", UNKNOWN],
+  ["cancel ts-000000 why", UNKNOWN],
+  ["open ts-000000", UNKNOWN],
+  ["append ts-000000 x", UNKNOWN],
+  ["desc ts-000000 x", UNKNOWN],
+  ["edit ts-000000 --title x", UNKNOWN],
+  ["edit ts-000000 --dod x", UNKNOWN],
+  ["edit ts-000000", UNKNOWN],
+  ["delete ts-000000", UNKNOWN],
+  ["label ts-000000 x", UNKNOWN],
+  ["unlabel ts-000000 x", UNKNOWN],
+  ["project ts-000000 x", UNKNOWN],
+  ["concepts --related ts-000000", UNKNOWN],
+  ["log ts-000000 x", "failed to add log: constraint failed: FOREIGN KEY constraint failed (787)"],
+  ["parent ts-000000 ep-000000", "parent not found: ep-000000 (use 'prog list' to see available items)"],
+  [
+    "blocks ts-000000 ts-000001",
+    "one or both items not found: ts-000001, ts-000000 (use 'prog list' to see available items)",
+  ],
+  ["learn edit lrn-000000 --summary x", NO_LEARNING],
+  ["learn stale lrn-000000", NO_LEARNING],
+  ["learn rm lrn-000000", NO_LEARNING],
+  ["context --id lrn-000000", NO_LEARNING],
+  ["labels rm x -p demo", "label not found: x"],
+  ["labels rename x y -p demo", "label not found: x"],
+  ["concepts x -p demo --summary y", "concept not found: x"],
+  ["concepts x -p demo --rename y", "concept not found: x"],
+  ["add x", "project is required (-p)"],
+  ["labels", "project is required (-p)"],
+  ["learn x -c a", "project is required (-p)"],
+  ["learn x -p demo", "at least one concept is required (-c)"],
+  ["learn edit lrn-000000", "--summary or --detail is required"],
+  ["context", "project is required (-p) or use --id"],
+  ["context -p demo", "specify concepts (-c), query (-q), or use --summary for all"],
+  ["concepts", "project is required (-p) or use --related <task-id>"],
+  ["concepts --stats", "project is required (-p)"],
+  ["list --status nope", "invalid status: nope (valid: open, in_progress, blocked, reviewing, done, canceled)"],
+  ["list --type nope", "invalid type: nope (valid: task, epic)"],
+  ["frobnicate", 'unknown command "frobnicate" for "prog"'],
+]
+
+/** Wrong command lines: each ledger has words of its own for them. */
+const WRONG_LINES: readonly string[] = [
+  "add",
+  "log ts-000000",
+  "start",
+  "start a b",
+  "learn edit",
+  "labels add -p demo",
+  "list --bogus",
+  "list -x",
+  "list -p",
+  "list --project",
+  "list --json=maybe",
+  "add x -p demo --priority abc",
+  "log ts-000000 -x",
+  "list --=x",
+  "--json list",
+  "list --version",
+]
+
+export const describeRefusals = (open: OpenLedger): void => {
+  test(promised(CONTRACT, "every refusal has exit code 1 and prog's own message in its first line"), async () => {
+    const ledger = await open()
+    for (const [line, message] of REFUSALS) {
+      const { exitCode, stdout, stderr } = await ledger.run(line.split(" "))
+      const [first] = stderr.split("\n")
+      expect({ line, exitCode, stdout, first }).toEqual({ line, exitCode: 1, stdout: "", first: `Error: ${message}` })
+    }
+    for (const line of WRONG_LINES) {
+      const { exitCode, stdout, stderr } = await ledger.run(line.split(" "))
+      expect({ line, exitCode, stdout }).toEqual({ line, exitCode: 1, stdout: "" })
+      expect(stderr).toMatch(/^Error: ./)
+    }
+    expect(await ledger.ok("list")).toBe("No items")
+  })
+}
