@@ -13,140 +13,102 @@ export type StoryIds = {
  */
 export const tellStory = async (tellers: readonly Say[]): Promise<StoryIds> => {
   let turn = 0
-  const say: Say = (...args) => {
+  /** @param line is split at its spaces; `more` holds arguments with spaces */
+  const say = (line: string, ...more: readonly string[]): Promise<string> => {
     const teller = tellers[turn % tellers.length]
     turn += 1
     if (teller === undefined) throw new Error("a story needs a teller")
-    return teller(...args)
+    return teller(...line.split(" "), ...more)
   }
   await say("init")
-  const epic = await say("add", "An epic", "-e", "-p", "demo", "-d", 'Why\n\nand "how"')
-  const plain = await say("add", "Plain", "words", "-p", "demo")
+  const epic = await say("add -e -p demo -d", 'Why\n\nand "how"', "An epic")
+  const plain = await say("add Plain words -p demo")
   const full = await say(
-    ...["add", "Full <b>&</b> 🙂", "-p", "demo", "--priority", "1", "--parent", epic, "--blocks", plain],
-    ...["-l", "bug", "-l", "zwei", "--dod", "Green\nand reviewed", "-d", "about Auth"],
+    `add -p demo --priority 1 --parent ${epic} --blocks ${plain} -l bug -l zwei -d`,
+    ...["about Auth", "--dod", "Green\nand reviewed", "Full <b>&</b> 🙂"],
   )
-  const other = await say("add", "-p", "other project", "--priority", "-3", "--", "-dash")
-  const doomed = await say("add", "doomed", "-p", "demo")
-  await say("log", full, "first `line` $(x)")
-  await say("log", full, "--", "-second", "line\nof two")
-  await say("log", "ts-000000", "nothing")
-  await say("show", full)
-  await say("append", plain, "more")
-  await say("append", plain, "and", "more")
-  await say("desc", other, "new\twords")
-  await say("edit", other, "--title", "Renamed")
-  await say("edit", other, "--dod", "A criterion")
-  await say("edit", full, "--title", "ignored", "--dod", "")
-  await say("start", full)
-  await say("list", "--status", "in_progress")
-  await say("review", full)
-  await say("review", plain)
-  await say("show", epic)
-  await say("done", full)
-  await say("open", plain)
-  await say("start", epic)
-  await say("cancel", other, "no", "longer")
+  const other = await say("add --priority -3 -p", "other project", "--", "-dash")
+  const doomed = await say("add doomed -p demo")
+  await say(`log ${full}`, "first `line` $(x)")
+  await say(`log ${full} -- -second`, "line\nof two")
+  await say("log ts-000000 nothing")
+  await say(`show ${full}`)
+  await say(`append ${plain} more`)
+  await say(`append ${plain} and more`)
+  await say(`desc ${other}`, "new\twords")
+  await say(`edit ${other} --title Renamed`)
+  await say(`edit ${other} --dod`, "A criterion")
+  await say(`edit ${full} --title ignored --dod`, "")
+  await say(`start ${full}`)
+  await say("list --status in_progress")
+  await say(`review ${full}`)
+  await say(`review ${plain}`)
+  await say(`show ${epic}`)
+  await say(`done ${full}`)
+  await say(`open ${plain}`)
+  await say(`start ${epic}`)
+  await say(`cancel ${other} no longer`)
   await say("status")
-  await say("parent", plain, epic)
-  await say("parent", plain, full)
-  await say("blocks", plain, other)
-  await say("blocks", plain, plain)
-  await say("label", plain, 'quo"ted')
-  await say("label", plain, "gone")
-  await say("unlabel", plain, "gone")
-  await say("unlabel", plain, "gone")
-  await say("label", "ts-000000", "x")
-  await say("project", doomed, "third")
-  await say("delete", doomed)
-  await say("labels", "add", "explicit", "-p", "demo", "--color", "#123456")
-  await say("labels", "add", "explicit", "-p", "demo")
-  await say("labels", "rename", "explicit", "renamed", "-p", "demo")
-  await say("labels", "rm", "gone", "-p", "demo")
-  await say("labels", "-p", "demo")
-  await say(
-    "learn",
-    "Tokens",
-    "race",
-    "-p",
-    "demo",
-    "-c",
-    "Auth",
-    "-f",
-    "a.go",
-    "-f",
-    "b c.go",
-    "--detail",
-    "Long & <why>",
-  )
-  await say("start", plain)
-  const linked = (await say("learn", "linked one", "-p", "demo", "-c", "http")).slice(0, "lrn-000000".length)
-  const stale = await say("learn", "stale one", "-p", "other project", "-c", "Auth")
-  const removed = await say("learn", "removed", "-p", "other project", "-c", "gone")
-  await say("learn", "edit", linked, "--summary", "linked, edited")
-  await say("learn", "edit", linked, "--detail", "with detail")
-  await say("learn", "stale", stale, "--reason", "old")
-  await say("learn", "rm", removed)
-  await say("learn", "rm", removed)
-  await say(
-    "concepts",
-    "Auth",
-    "-p",
-    "demo",
-    "--summary",
-    "Who may do what, and how the tokens are kept — ünd so weiter",
-  )
-  await say("concepts", "http", "-p", "demo", "--rename", "web")
+  await say(`parent ${plain} ${epic}`)
+  await say(`parent ${plain} ${full}`)
+  await say(`blocks ${plain} ${other}`)
+  await say(`blocks ${plain} ${plain}`)
+  await say(`label ${plain} quo"ted`)
+  await say(`label ${plain} gone`)
+  await say(`unlabel ${plain} gone`)
+  await say(`unlabel ${plain} gone`)
+  await say("label ts-000000 x")
+  await say(`project ${doomed} third`)
+  await say(`delete ${doomed}`)
+  await say("labels add explicit -p demo --color #123456")
+  await say("labels add explicit -p demo")
+  await say("labels rename explicit renamed -p demo")
+  await say("labels rm gone -p demo")
+  await say("labels -p demo")
+  await say("learn Tokens race -p demo -c Auth -f a.go -f", "b c.go", "--detail", "Long & <why>")
+  await say(`start ${plain}`)
+  const linked = (await say("learn -p demo -c http", "linked one")).slice(0, "lrn-000000".length)
+  const stale = await say("learn -c Auth -p", "other project", "stale one")
+  const removed = await say("learn removed -c gone -p", "other project")
+  await say(`learn edit ${linked} --summary`, "linked, edited")
+  await say(`learn edit ${linked} --detail`, "with detail")
+  await say(`learn stale ${stale} --reason old`)
+  await say(`learn rm ${removed}`)
+  await say(`learn rm ${removed}`)
+  await say("concepts Auth -p demo --summary", "Who may do what, and how the tokens are kept — ünd so weiter")
+  await say("concepts http -p demo --rename web")
   await say("prime")
   return { tasks: [plain, full, other], epic, learnings: [linked, stale] }
 }
 
+const STATUSES = ["open", "in_progress", "blocked", "reviewing", "done", "canceled"]
+
 /** Every command that reads, over everything the story left. */
-export const readEverything = ({ tasks, epic, learnings }: StoryIds): readonly (readonly string[])[] => [
-  ...[...tasks, epic].flatMap((id) => [
-    ["show", id],
-    ["show", id, "--json"],
-    ["concepts", "--related", id],
-  ]),
-  ...[[], ["--json"]].flatMap((format) =>
-    [
-      ...[
-        ["list"],
-        ["list", "-p", "demo"],
-        ["list", "-l", "bug"],
-        ["list", "--has-blockers"],
-        ["list", "--no-blockers"],
-      ],
-      ...[
-        ["list", "--type", "epic"],
-        ["list", "--parent", epic],
-        ["list", "--blocking", tasks[2] ?? ""],
-      ],
-      ...["open", "in_progress", "blocked", "reviewing", "done", "canceled"].map((status) => [
-        "list",
-        "--status",
-        status,
-      ]),
-      ...[["ready"], ["ready", "-p", "demo"], ["context", "-p", "demo", "--summary"]],
-      ...[
-        ["context", "-p", "demo", "-c", "Auth", "-c", "web"],
-        ["context", "-p", "demo", "-q", "tokens OR linked"],
-      ],
-      ...[
-        ["context", "-p", "other project", "-c", "Auth", "--include-stale"],
-        ["context", "-p", "demo", "-q", "a-b"],
-      ],
-      ...learnings.map((id) => ["context", "--id", id]),
-    ].map((line) => [...line, ...format]),
-  ),
-  ...[["status"], ["status", "-p", "demo", "--all"], ["status", "-l", "bug"], ["projects"], ["graph"], ["prime"]],
-  ...[
-    ["labels", "-p", "demo"],
-    ["concepts", "-p", "demo"],
-    ["concepts", "-p", "demo", "--recent"],
-  ],
-  ...[
-    ["concepts", "-p", "demo", "--stats"],
-    ["context", "-p", "demo", "-c", "Auth", "-c", "web", "--summary"],
-  ],
-]
+export const readEverything = ({ tasks, epic, learnings }: StoryIds): readonly (readonly string[])[] => {
+  const textOrJson = [
+    ...["list", "list -p demo", "list -l bug", "list --has-blockers", "list --no-blockers", "list --type epic"],
+    ...[`list --parent ${epic}`, `list --blocking ${tasks[2]}`, "ready", "ready -p demo"],
+    ...STATUSES.map((status) => `list --status ${status}`),
+    ...["context -p demo --summary", "context -p demo -c Auth -c web", "context -p demo -q a-b"],
+    ...learnings.map((id) => `context --id ${id}`),
+  ].map((line) => line.split(" "))
+  textOrJson.push(
+    ["context", "-p", "demo", "-q", "tokens OR linked"],
+    ["context", "-p", "other project", "-c", "Auth", "--include-stale"],
+  )
+  const textAlone = [
+    ...["status", "status -p demo --all", "status -l bug", "projects", "graph", "prime", "labels -p demo"],
+    ...["concepts -p demo", "concepts -p demo --recent", "concepts -p demo --stats"],
+    "context -p demo -c Auth -c web --summary",
+  ].map((line) => line.split(" "))
+  return [
+    ...[...tasks, epic].flatMap((id) => [
+      ["show", id],
+      ["show", id, "--json"],
+      ["concepts", "--related", id],
+    ]),
+    ...textOrJson,
+    ...textOrJson.map((line) => [...line, "--json"]),
+    ...textAlone,
+  ]
+}
