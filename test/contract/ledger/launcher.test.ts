@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
@@ -10,10 +10,7 @@ import { BOTH_ENDS, NEWEST, REPOSITORY } from "../../support/opencode/opencode-b
 
 const MODULE = "github.com/baiirun/prog"
 
-const writeProgram = (path: string, text: string): void => {
-  writeFileSync(path, text)
-  chmodSync(path, 0o755)
-}
+const writeProgram = (path: string, text: string): void => writeFileSync(path, text, { mode: 0o755 })
 
 /** A folder of PATH, with a space in its name, that holds one program. */
 const folderWith = (name: string, text: string): string => {
@@ -31,13 +28,16 @@ type LaunchOptions = {
   readonly path?: readonly string[]
   readonly environment?: Record<string, string>
   readonly launcher?: string
+  readonly home?: string
 }
 
-const launch = (args: readonly string[], { path = [], environment = {}, launcher = LAUNCHER }: LaunchOptions = {}) =>
-  runProgram(
-    { command: launcher, environment: { PATH: [...path, SYSTEM_PATH].join(":"), ...environment } },
-    { home: temporaryFolder() },
-  )(args)
+const launch = (
+  args: readonly string[],
+  { path = [], environment = {}, launcher = LAUNCHER, home = temporaryFolder() }: LaunchOptions = {},
+) => {
+  const PATH = [...path, SYSTEM_PATH].join(":")
+  return runProgram({ command: launcher, environment: { PATH, ...environment } }, { home })(args)
+}
 
 const RUNTIME = { BATON_RUNTIME: NEWEST.path }
 const EMBEDDED = "prog version 0.17.0 (Baton's embedded ledger, prog schema 3)\n"
@@ -121,30 +121,25 @@ describe("the launcher", () => {
     ),
     async () => {
       const printed = (name: string) => `#!/bin/sh\necho ${name}\n`
-      const [running, named, onPath] = ["running", "named", "on PATH"].map((name) =>
-        folderWith("opencode", printed(name)),
-      )
+      const folder = (name: string) => folderWith("opencode", printed(name))
+      const [running, named, onPath] = [folder("running"), folder("named"), folder("on PATH")]
       const home = temporaryFolder()
       mkdirSync(join(home, ".opencode", "bin"), { recursive: true })
       writeProgram(join(home, ".opencode", "bin", "opencode"), printed("installed"))
-      const run = async (path: string | undefined, environment: Record<string, string>): Promise<string> => {
-        const PATH = [path, SYSTEM_PATH].filter((folder) => folder !== undefined).join(":")
-        const command = { command: LAUNCHER, environment: { PATH, ...environment } }
-        return (await runProgram(command, { home })(["x"])).stdout
-      }
+      const run = async (environment: Record<string, string>, path = [onPath]): Promise<string> =>
+        (await launch(["x"], { path, environment, home })).stdout
       const BATON_OPENCODE = `${named}/opencode`
-      expect(await run(onPath, { BATON_RUNTIME: `${running}/opencode`, BATON_OPENCODE })).toBe("running\n")
-      expect(await run(onPath, { BATON_OPENCODE })).toBe("named\n")
-      expect(await run(onPath, { BATON_OPENCODE: "/nowhere/opencode" })).toBe("on PATH\n")
-      expect(await run(undefined, {})).toBe("installed\n")
+      expect(await run({ BATON_RUNTIME: `${running}/opencode`, BATON_OPENCODE })).toBe("running\n")
+      expect(await run({ BATON_OPENCODE })).toBe("named\n")
+      expect(await run({ BATON_OPENCODE: "/nowhere/opencode" })).toBe("on PATH\n")
+      expect(await run({}, [])).toBe("installed\n")
     },
   )
 
   test(promised("ledger.D4", "a relative folder of PATH is never searched"), async () => {
     const home = temporaryFolder()
     writeProgram(join(home, "prog"), CHOSEN)
-    const command = { command: LAUNCHER, environment: { PATH: `:.:${SYSTEM_PATH}`, ...RUNTIME } }
-    expect((await runProgram(command, { home })(["--version"])).stdout).toBe(EMBEDDED)
+    expect((await launch(["--version"], { path: ["", "."], environment: RUNTIME, home })).stdout).toBe(EMBEDDED)
   })
 
   test.each(BOTH_ENDS)(
@@ -154,12 +149,9 @@ describe("the launcher", () => {
       writeFileSync(join(home, ".env"), "PROG_DB=/nowhere/else.db\n")
       writeFileSync(join(home, "bunfig.toml"), 'preload = ["./preload.ts"]\n')
       writeFileSync(join(home, "preload.ts"), 'console.log("preloaded")\n')
-      const command = { command: LAUNCHER, environment: { BATON_RUNTIME: path, BATON_LEDGER: "embedded" } }
-      const { stdout, exitCode } = await runProgram(command, { home })(["init"])
-      expect({ stdout, exitCode }).toStrictEqual({
-        stdout: `Initialized prog database at ${join(home, ".prog", "prog.db")}\n`,
-        exitCode: 0,
-      })
+      const environment = { BATON_RUNTIME: path, BATON_LEDGER: "embedded" }
+      const stdout = `Initialized prog database at ${join(home, ".prog", "prog.db")}\n`
+      expect(await launch(["init"], { environment, home })).toMatchObject({ stdout, exitCode: 0 })
     },
   )
 

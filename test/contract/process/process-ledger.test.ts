@@ -1,5 +1,5 @@
 import { mkdirSync, symlinkSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createProcessRunner, type RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
@@ -8,60 +8,44 @@ import { splitHandoff } from "../../../.opencode/baton/ledger/description.ts"
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
+import { databaseOf, embeddedProgram, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
-import { BOTH_ENDS, OLDEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { BOTH_ENDS, OLDEST } from "../../support/opencode/opencode-binary.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
-const found = findRealProg()
-const REAL = found.kind === "found" ? found.program.command : ""
-if (found.kind === "missing") registerMissingRealProg("the client on the real prog", found.reason)
+const real = findRealProg()
+if (real.kind === "missing") registerMissingRealProg("the client on the real prog", real.reason)
 
 const LEDGERS = [
-  ...BOTH_ENDS.map((binary) => ({
-    name: `embedded on OpenCode ${binary.version}`,
-    execPath: binary.path,
-    real: false,
-  })),
-  ...(found.kind === "found" ? [{ name: "real prog", execPath: OLDEST.path, real: true }] : []),
+  ...BOTH_ENDS.map((binary) => ({ program: embeddedProgram(binary), execPath: binary.path, isReal: false })),
+  ...(real.kind === "found" ? [{ program: real.program, execPath: OLDEST.path, isReal: true }] : []),
 ]
 
 const DEADLINE_MS = 20_000
 
-describe.each(LEDGERS)("the client on the $name", ({ execPath, real }) => {
+describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, isReal }) => {
   const setUp = async () => {
-    const directory = temporaryFolder()
-    const programs = join(directory, "programs")
+    const home = temporaryFolder()
+    const programs = join(home, "programs")
     mkdirSync(programs)
-    if (real) symlinkSync(REAL, join(programs, "prog"))
-    const env = { HOME: directory, PROG_DB: join(directory, "prog.db") }
+    if (isReal) symlinkSync(program.command, join(programs, "prog"))
     const plain = createProcessRunner({ shell: undefined })
+    const env = { HOME: home, PROG_DB: databaseOf(home) }
     const run: RunProcess = (argv, options) => plain(argv, { ...options, env: { ...options.env, ...env } })
-    const state = createStateFolder(directory)
+    const state = createStateFolder(home)
     const log = createRecordedLog()
     const ledger = createLedger({
       run,
-      directory,
+      directory: home,
       log,
       state,
-      env: { PATH: programs, BATON_LEDGER: real ? "real" : "embedded" },
+      env: { PATH: programs, BATON_LEDGER: isReal ? "real" : "embedded" },
       runtime: { execPath, isBun: true, platform: process.platform },
     })
-    const main = join(REPOSITORY, ".opencode", "baton", "ledger", "embedded", "main.ts")
-    const program: [string, ...string[]] = real
-      ? [REAL]
-      : [execPath, "--no-env-file", "--config=/dev/null", "run", main]
-    const prog = async (...args: string[]): Promise<string> => {
-      const outcome = await run([...program, ...args], {
-        cwd: directory,
-        deadlineMs: DEADLINE_MS,
-        env: { BUN_BE_BUN: "1" },
-      })
-      if (outcome.kind === "exited" && outcome.exitCode === 0) return outcome.stdout.trim()
-      throw new Error(`prog ${args.join(" ")}: ${JSON.stringify(outcome)}`)
-    }
-    await prog("init")
-    const id = await prog("add", "Title", "-p", "demo", "--desc", "Build it.")
-    return { ledger, state, log, id, folder: dirname(programs) }
+    const prog = createLedgerDriver(runProgram(program, { home }))
+    await prog.ok("init")
+    return { ledger, state, log, id: await prog.task("Title", "--desc", "Build it.") }
   }
 
   test(promised("ledger.D1", "reads back exactly what it wrote, whatever it was"), async () => {
