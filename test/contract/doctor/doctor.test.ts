@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { createBarePath, createPatient, type Patient } from "../../support/files/doctor-patient.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
@@ -14,7 +14,6 @@ let patient: Patient
 beforeEach(() => {
   patient = createPatient()
 })
-afterEach(() => patient.remove())
 
 describe("a healthy project", () => {
   test.each(BOTH_ENDS)(promised("install.E2", "has only ok findings, seen by OpenCode $version itself"), (binary) => {

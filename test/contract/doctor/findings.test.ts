@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { beforeEach, describe, expect, test } from "vitest"
 import type { Report } from "../../../.opencode/baton/doctor/report.ts"
 import { promised } from "../../requirements.ts"
 import { createPatient, type Patient } from "../../support/files/doctor-patient.ts"
@@ -11,7 +11,6 @@ let patient: Patient
 beforeEach(() => {
   patient = createPatient()
 })
-afterEach(() => patient.remove())
 
 type Harm = {
   name: string

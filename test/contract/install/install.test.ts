@@ -1,6 +1,6 @@
 import { chmodSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
@@ -12,7 +12,6 @@ let checkout: SmallCheckout
 beforeEach(() => {
   checkout = createSmallCheckout()
 })
-afterEach(() => checkout.remove())
 
 const USER_FILES = {
   "opencode.json": '{"model":"mine/model"}',
@@ -106,19 +105,15 @@ describe("into a fresh project", () => {
 
   test(promised("install.E1", "works from a read-only checkout, with spaces and quotes in every path"), () => {
     const odd = createSmallCheckout({ source: "check out's", project: "my 'proj' $HOME" })
-    try {
-      runScript(["chmod", "-R", "a-w", odd.source])
-      const { exitCode, stdout } = odd.install()
-      expect(exitCode).toBe(0)
-      expect(odd.read("prompts/handoff.md")).toContain("Write the handoff.")
-      const [, hint] = /^ {2}cd (.*) && opencode$/m.exec(stdout) ?? []
-      expect(runScript(["sh", "-c", `cd ${hint} && pwd`]).stdout.trim()).toBe(odd.project)
-      expect(odd.install("--uninstall").exitCode).toBe(0)
-      expect(snapshotTree(odd.project)).toEqual({})
-    } finally {
-      runScript(["chmod", "-R", "u+w", odd.source])
-      odd.remove()
-    }
+    onTestFinished(() => void runScript(["chmod", "-R", "u+w", odd.source]))
+    runScript(["chmod", "-R", "a-w", odd.source])
+    const { exitCode, stdout } = odd.install()
+    expect(exitCode).toBe(0)
+    expect(odd.read("prompts/handoff.md")).toContain("Write the handoff.")
+    const [, hint] = /^ {2}cd (.*) && opencode$/m.exec(stdout) ?? []
+    expect(runScript(["sh", "-c", `cd ${hint} && pwd`]).stdout.trim()).toBe(odd.project)
+    expect(odd.install("--uninstall").exitCode).toBe(0)
+    expect(snapshotTree(odd.project)).toEqual({})
   })
 
   test(

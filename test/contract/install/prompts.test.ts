@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { beforeEach, describe, expect, test } from "vitest"
 import { posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
@@ -15,7 +15,6 @@ let checkout: SmallCheckout
 beforeEach(() => {
   checkout = createSmallCheckout()
 })
-afterEach(() => checkout.remove())
 
 const namesIn = (folder: string): string[] =>
   checkout.has(folder) ? readdirSync(join(checkout.project, folder)).sort() : []

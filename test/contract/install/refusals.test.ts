@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
-import { afterEach, beforeEach, expect, test } from "vitest"
+import { beforeEach, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
@@ -13,7 +13,6 @@ let checkout: SmallCheckout
 beforeEach(() => {
   checkout = createSmallCheckout()
 })
-afterEach(() => checkout.remove())
 
 const script = () => join(checkout.source, "scripts/install")
 const run = (...args: string[]) => runScript(["sh", script(), ...args], { cwd: checkout.root })
@@ -34,12 +33,6 @@ test.each([
   expect(stderr).toContain(message)
   expect(stderr).toContain("--help")
   expect(readdirSync(checkout.project)).toEqual([])
-})
-
-test(promised("install.E1", "explains itself with --help"), () => {
-  const { exitCode, stdout } = run("--help")
-  expect(exitCode).toBe(0)
-  for (const option of ["--dry-run", "--uninstall", "--purge"]) expect(stdout).toContain(option)
 })
 
 test(promised("install.E1", "takes a folder whose name starts with a dash after --"), () => {

@@ -1,6 +1,6 @@
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { afterEach, beforeEach, expect, test } from "vitest"
+import { beforeEach, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { createBarePath } from "../../support/files/doctor-patient.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
@@ -16,7 +16,6 @@ beforeEach(() => {
   bare = createBarePath(checkout.root)
   mkdirSync(join(checkout.root, "home"))
 })
-afterEach(() => checkout.remove())
 
 const install = (environment: Record<string, string> = {}, ...args: string[]): Outcome =>
   runScript([join(checkout.source, "scripts/install"), ...args, "project"], {
@@ -29,56 +28,27 @@ const link = (target: string, path: string): void => {
   symlinkSync(target, path)
 }
 
-const program = (name: string, script: string): void =>
-  writeFileSync(join(bare, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-
-const RUNTIMES: [string, () => Record<string, string>][] = [
-  ...BOTH_ENDS.flatMap(({ version, path }): [string, () => Record<string, string>][] => [
-    [`OpenCode ${version} named by BATON_OPENCODE`, () => ({ BATON_OPENCODE: path })],
-    [
-      `OpenCode ${version} on PATH`,
-      () => {
-        link(path, join(bare, "opencode"))
-        return {}
-      },
-    ],
+/** A program, and where a link to it lies in the checkout's folder; without a place it is named by BATON_OPENCODE. */
+const RUNTIMES: [string, string, string?][] = [
+  ...BOTH_ENDS.flatMap(({ version, path }): [string, string, string?][] => [
+    [`OpenCode ${version} named by BATON_OPENCODE`, path],
+    [`OpenCode ${version} on PATH`, path, "bare/opencode"],
   ]),
-  [
-    "OpenCode where its installer puts it",
-    () => {
-      link(NEWEST.path, join(checkout.root, "home/.opencode/bin/opencode"))
-      return {}
-    },
-  ],
-  [
-    "Bun",
-    () => {
-      link(NEWEST.path, join(bare, "bun"))
-      return {}
-    },
-  ],
-  [
-    "Node",
-    () => {
-      link(process.execPath, join(bare, "node"))
-      return {}
-    },
-  ],
+  ["OpenCode where its installer puts it", NEWEST.path, "home/.opencode/bin/opencode"],
+  ["Bun", NEWEST.path, "bare/bun"],
+  ["Node", process.execPath, "bare/node"],
 ]
 
-test.each(RUNTIMES)(promised("install.E5", "installs and uninstalls with %s alone"), (_, setUp) => {
-  const environment = setUp()
+test.each(RUNTIMES)(promised("install.E5", "installs and uninstalls with %s alone"), (_, program, place) => {
+  if (place !== undefined) link(program, join(checkout.root, place))
+  const environment: Record<string, string> = place === undefined ? { BATON_OPENCODE: program } : {}
   const expected = createSmallCheckout()
-  try {
-    expected.install()
-    expect(install(environment)).toMatchObject({ exitCode: 0, stderr: "" })
-    expect(snapshotTree(checkout.project)).toEqual(snapshotTree(expected.project))
-    expect(install(environment, "--purge").exitCode).toBe(2)
-    expect(install(environment, "--uninstall", "--")).toMatchObject({ exitCode: 0, stderr: "" })
-    expect(snapshotTree(checkout.project)).toEqual({})
-  } finally {
-    expected.remove()
-  }
+  expected.install()
+  expect(install(environment)).toMatchObject({ exitCode: 0, stderr: "" })
+  expect(snapshotTree(checkout.project)).toEqual(snapshotTree(expected.project))
+  expect(install(environment, "--purge").exitCode).toBe(2)
+  expect(install(environment, "--uninstall", "--")).toMatchObject({ exitCode: 0, stderr: "" })
+  expect(snapshotTree(checkout.project)).toEqual({})
 })
 
 test(promised("install.E5", "says what was looked for and what to do when there is none, and changes nothing"), () => {
@@ -93,6 +63,8 @@ test(promised("install.E5", "says what was looked for and what to do when there 
 })
 
 test(promised("install.E5", "passes by a Node that is too old and an opencode that does not act as Bun"), () => {
+  const program = (name: string, script: string): void =>
+    writeFileSync(join(bare, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
   program("opencode", "echo 2.0.0")
   program("bun", "exit 1")
   program("node", '[ "$1" = --version ] && echo v18.20.4 || echo started')

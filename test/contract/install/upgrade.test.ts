@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process"
 import { appendFileSync, chmodSync, existsSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { beforeEach, describe, expect, test } from "vitest"
 import { posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
@@ -17,7 +17,6 @@ let checkout: SmallCheckout
 beforeEach(() => {
   checkout = createSmallCheckout()
 })
-afterEach(() => checkout.remove())
 
 describe("upgrade", () => {
   test(promised("install.E1", "replaces what is unchanged, adds what is new, removes what is gone"), () => {
@@ -84,12 +83,8 @@ describe("an interrupted run", () => {
     const expected = createSmallCheckout()
     const treeOf = ({ project }: SmallCheckout) =>
       Object.entries(snapshotTree(project)).filter(([path]) => path !== except)
-    try {
-      expected.install()
-      expect(treeOf(checkout)).toEqual(treeOf(expected))
-    } finally {
-      expected.remove()
-    }
+    expected.install()
+    expect(treeOf(checkout)).toEqual(treeOf(expected))
   }
 
   // Writes in order: the manifest, eight files, and the manifest again.
@@ -157,23 +152,16 @@ describe("an interrupted run", () => {
 })
 
 describe("uninstall", () => {
-  test(promised("install.E1", "keeps run-time records, unless --purge is given"), () => {
+  test.each([
+    ["run-time records", ".opencode/state", "outbox/1.json"],
+    ["the audit of passes", ".opencode/pass-over-logs", "2026-01/session-ses_1-passes.jsonl"],
+  ])(promised("install.E1", "keeps %s, unless --purge is given"), (_, folder, record) => {
     checkout.install()
-    checkout.write(".opencode/state/.gitignore", "*\n")
-    checkout.write(".opencode/state/outbox/1.json", "{}")
-    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/state.*--purge/)
-    expect(checkout.has(".opencode/state/outbox/1.json")).toBe(true)
-    expect(checkout.install("--uninstall", "--purge").exitCode).toBe(0)
-    expect(snapshotTree(checkout.project)).toEqual({})
-  })
-
-  test(promised("install.E1", "keeps the audit of passes, unless --purge is given"), () => {
-    checkout.install()
-    checkout.write(".opencode/pass-over-logs/.gitignore", "*\n")
-    checkout.write(".opencode/pass-over-logs/2026-01/session-ses_1-passes.jsonl", "{}\n")
-    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/pass-over-logs.*--purge/)
-    expect(checkout.has(".opencode/pass-over-logs/2026-01/session-ses_1-passes.jsonl")).toBe(true)
-    expect(checkout.install("--uninstall", "--purge").stdout).toMatch(/remove +\.opencode\/pass-over-logs\n/)
+    checkout.write(`${folder}/.gitignore`, "*\n")
+    checkout.write(`${folder}/${record}`, "{}\n")
+    expect(checkout.install("--uninstall").stdout).toMatch(new RegExp(`keep +${folder}.*--purge`))
+    expect(checkout.has(`${folder}/${record}`)).toBe(true)
+    expect(checkout.install("--uninstall", "--purge").stdout).toMatch(new RegExp(`remove +${folder}\n`))
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 

@@ -18,7 +18,6 @@ export type Patient = Pick<SmallCheckout, "root" | "project" | "write" | "read" 
   readonly examine: (environment?: Record<string, string>) => { exitCode: number | null; report: Report }
   /** The report of one check, run in this process; it starts only processes of the check itself. */
   readonly look: (id: string, environment?: Record<string, string>) => Promise<Report>
-  readonly remove: () => void
 }
 
 /** Answers like a release and acts as Bun like the real one, without its second of start-up. */
@@ -32,8 +31,6 @@ export const createPatient = (): Patient => {
   const programs = join(root, "programs")
   const temporary = join(root, "temporary")
   for (const folder of [home, programs, temporary]) mkdirSync(folder)
-  checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\n")
-  checkout.ship("prompts/handoff-command.md", "<!-- baton:handoff-command -->\nCall handoff_session: $ARGUMENTS\n")
   checkout.install()
   checkout.write(".opencode/node_modules/@opencode-ai/plugin/package.json", "{}\n")
   const program = (name: string, script: string) =>
@@ -71,7 +68,6 @@ export const createPatient = (): Patient => {
         CHECKS.filter((check) => check.id === id),
       )
     },
-    remove: checkout.remove,
   }
 }
 

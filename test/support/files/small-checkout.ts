@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process"
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { REPOSITORY } from "../opencode/opencode-binary.ts"
+import { temporaryFolder } from "./temporary-folder.ts"
 
 export type Outcome = { exitCode: number | null; stdout: string; stderr: string }
 
-/** The install script with a few files in place of the real bundle, and a project beside it. */
+/** The install script with a few files in place of the real bundle, and a project beside it; they go with the test. */
 export type SmallCheckout = {
   readonly root: string
   /** The checkout; files given as relative paths. */
@@ -19,7 +20,6 @@ export type SmallCheckout = {
   readonly has: (path: string) => boolean
   /** Runs the checkout's scripts/install with the project and further arguments. */
   readonly install: (...args: string[]) => Outcome
-  readonly remove: () => void
 }
 
 const PLUGIN =
@@ -57,7 +57,7 @@ export const runScript = (
 
 /** @param names of the checkout's folder and of the project's, for example with spaces */
 export const createSmallCheckout = (names = { source: "checkout", project: "project" }): SmallCheckout => {
-  const root = mkdtempSync(join(tmpdir(), "baton-install-"))
+  const root = temporaryFolder()
   chmodSync(root, 0o755)
   const source = join(root, names.source)
   const project = join(root, names.project)
@@ -76,6 +76,5 @@ export const createSmallCheckout = (names = { source: "checkout", project: "proj
     read: (path) => readFileSync(join(project, path), "utf8"),
     has: (path) => existsSync(join(project, path)),
     install: (...args) => runScript([join(source, "scripts", "install"), project, ...args], { cwd: root }),
-    remove: () => rmSync(root, { recursive: true, force: true }),
   }
 }
