@@ -1,13 +1,16 @@
-import { mkdirSync, readdirSync, symlinkSync } from "node:fs"
-import { join } from "node:path"
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { basename, dirname, join } from "node:path"
 import { beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { createBarePath, createPatient, type Patient } from "../../support/files/doctor-patient.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
-import { BOTH_ENDS, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { SYSTEM_PATH } from "../../support/ledger/ledger-process.ts"
+import { BOTH_ENDS, NEWEST, OLDEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const DOCTOR = join(REPOSITORY, "scripts", "doctor")
+const BATON = join(REPOSITORY, ".opencode/baton/bin/baton")
 
 let patient: Patient
 
@@ -52,11 +55,9 @@ describe("looking", () => {
     patient.write("preload.ts", 'import { writeFileSync } from "node:fs"\nwriteFileSync("preloaded", "")\n')
     patient.install()
     const before = snapshotTree(patient.root)
-    const [binary] = BOTH_ENDS
-    for (const environment of [{}, { BATON_OPENCODE: binary?.path ?? "" }]) {
-      const argv = [DOCTOR, "--json"] as const
-      const options = { cwd: patient.project, env: { ...patient.environment, ...environment } }
-      expect(runScript([...argv], options).exitCode).toBe(1)
+    for (const environment of [{}, { BATON_OPENCODE: OLDEST.path }]) {
+      const env = { ...patient.environment, ...environment }
+      expect(runScript([DOCTOR, "--json"], { cwd: patient.project, env }).exitCode).toBe(1)
     }
     expect(snapshotTree(patient.root)).toEqual(before)
   })
@@ -87,19 +88,24 @@ describe("looking", () => {
 describe("the runtime", () => {
   test(promised("install.E2", "may be Bun alone, and then OpenCode is what is missing"), () => {
     const bare = createBarePath(patient.root)
-    symlinkSync(BOTH_ENDS[1]?.path ?? "", join(bare, "bun"))
+    symlinkSync(NEWEST.path, join(bare, "bun"))
     const { exitCode, report } = patient.examine({ PATH: bare })
     expect(exitCode).toBe(1)
     const broken = report.findings.filter(({ status }) => status === "broken")
     expect(broken).toMatchObject([{ id: "opencode", message: "no OpenCode found on PATH" }])
   })
 
+  /** Runs doctor with the usual programs of a shell and these folders on PATH. */
+  const runBare = (bare: string, args: readonly string[] = [], folders: readonly string[] = []) => {
+    const env = { HOME: patient.home, PATH: [...folders, bare].join(":") }
+    return runScript([DOCTOR, ...args], { cwd: patient.project, env })
+  }
+
   test(promised("install.E2", "is named when there is none, with exit code 1"), () => {
-    const bare = createBarePath(patient.root)
-    const outcome = runScript([DOCTOR], { cwd: patient.project, env: { PATH: bare, HOME: patient.home } })
-    expect({ exitCode: outcome.exitCode, stdout: outcome.stdout }).toEqual({ exitCode: 1, stdout: "" })
-    expect(outcome.stderr).toContain("nothing here can run TypeScript")
-    expect(outcome.stderr).toContain("BATON_OPENCODE")
+    const { exitCode, stdout, stderr } = runBare(createBarePath(patient.root))
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" })
+    expect(stderr).toContain("nothing here can run TypeScript")
+    expect(stderr).toContain("BATON_OPENCODE")
   })
 
   test(promised("install.E2", "may be Node where it reads TypeScript by itself, and never an older one"), () => {
@@ -107,20 +113,38 @@ describe("the runtime", () => {
     symlinkSync(process.execPath, join(bare, "node"))
     const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
     const readsTypes = major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18)
-    const outcome = runScript([DOCTOR, "--json"], { cwd: patient.project, env: { PATH: bare, HOME: patient.home } })
-    expect(outcome.exitCode).toBe(1)
-    expect(outcome.stdout.startsWith("{")).toBe(readsTypes)
-    expect(outcome.stderr.includes("node 22.18 or newer")).toBe(!readsTypes)
+    const { exitCode, stdout, stderr } = runBare(bare, ["--json"])
+    expect(exitCode).toBe(1)
+    expect(stdout.startsWith("{")).toBe(readsTypes)
+    expect(stderr.includes("node 22.18 or newer")).toBe(!readsTypes)
   })
 
   test(promised("install.E2", "is never a program called opencode that does not act as Bun"), () => {
-    const bare = createBarePath(patient.root)
     patient.program("opencode", 'echo "$@" >>"$HOME/calls"\necho 1.18.33\n')
-    const env = { HOME: patient.home, PATH: `${join(patient.root, "programs")}:${bare}` }
-    const outcome = runScript([DOCTOR], { cwd: patient.project, env })
-    expect(outcome.exitCode).toBe(1)
-    const calls = runScript(["cat", join(patient.home, "calls")]).stdout
-    expect(calls).toBe("--revision\n")
+    expect(runBare(createBarePath(patient.root), [], [join(patient.root, "programs")]).exitCode).toBe(1)
+    expect(readFileSync(join(patient.home, "calls"), "utf8")).toBe("--revision\n")
+  })
+
+  /** Runs `baton state list` of a folder without agents, which any runtime can do. */
+  const listAgents = (cwd: string, environment: Record<string, string>) =>
+    runScript([BATON, "state", "list", patient.home, "--json"], {
+      cwd,
+      env: { ...patient.environment, ...environment },
+    })
+
+  test("runs on an OpenCode that is named from the folder the user is in", () => {
+    const environment = { PATH: SYSTEM_PATH, BATON_OPENCODE: `./${basename(NEWEST.path)}` }
+    expect(listAgents(dirname(NEWEST.path), environment)).toMatchObject({ exitCode: 0, stdout: "[]\n" })
+  })
+
+  test("runs nothing from a relative folder of PATH, and goes on to an absolute one", () => {
+    const folder = temporaryFolder()
+    const started = join(folder, "started")
+    for (const name of ["opencode", "bun", "node"])
+      writeFileSync(join(folder, name), `#!/bin/sh\ntouch '${started}'\n`, { mode: 0o755 })
+    const PATH = `.::${join(patient.root, "programs")}:${SYSTEM_PATH}`
+    expect(listAgents(folder, { PATH })).toMatchObject({ exitCode: 0, stdout: "[]\n" })
+    expect(existsSync(started)).toBe(false)
   })
 })
 
@@ -141,14 +165,8 @@ describe("the command line", () => {
     const bare = createBarePath(patient.root)
     const run = (...argv: [string, ...string[]]) => runScript(argv, { cwd: patient.root, env: { PATH: bare } })
     expect(run(DOCTOR, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("--json") })
-    const baton = join(REPOSITORY, ".opencode/baton/bin/baton")
-    expect(run(baton, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("doctor") })
-    expect(run(baton)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("Usage: baton") })
-    expect(run(baton, "dance")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("command: dance") })
+    expect(run(BATON, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("doctor") })
+    expect(run(BATON)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("Usage: baton") })
+    expect(run(BATON, "dance")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("command: dance") })
   })
-})
-
-test(promised("install.E2", "leaves no temporary folder behind"), () => {
-  patient.examine()
-  expect(readdirSync(join(patient.root, "temporary"))).toEqual([])
 })
