@@ -24,37 +24,32 @@ const link = (target: string, path: string): void => {
 }
 
 describe("prompts", () => {
-  test.each<[string, () => void]>([
-    ["its own handoff.md", () => checkout.write("prompts/handoff.md", OWN)],
-    [
-      "its own worker.md that quotes the comment",
-      () => checkout.write("prompts/worker.md", "> <!-- baton:brief -->\n"),
-    ],
-    ["prompts of other names", () => checkout.write("prompts/mail.md", "<!-- baton:handoff -->\n")],
-    ["nothing but a folder in it", () => checkout.write("prompts/mail/handoff.md", "<!-- baton:handoff -->\n")],
-    ["a folder called handoff.md", () => checkout.write("prompts/handoff.md/a.md", OWN)],
-    ["a file of that name", () => checkout.write("prompts", OWN)],
-    [
-      "a link to its own prompts",
-      () => {
-        checkout.write("shared/mail.md", OWN)
-        link("shared", "prompts")
-      },
-    ],
-    ["a link that leads nowhere", () => link("nowhere", "prompts")],
-  ])(promised("install.E7", "go to .opencode/prompts where prompts is the project's, as with %s"), (_, prepare) => {
-    prepare()
-    const before = snapshotTree(checkout.project)
-    const { exitCode, stdout } = checkout.install()
-    expect(exitCode).toBe(0)
-    expect(stdout).toContain("Prompts: they are in .opencode/prompts; prompts is left to the project.\n")
-    expect(namesIn(".opencode/prompts")).toEqual(NAMES)
-    const outside = Object.entries(snapshotTree(checkout.project)).filter(([path]) => !path.startsWith(".opencode"))
-    expect(Object.fromEntries(outside)).toEqual(before)
-    expect(checkout.install().stdout).toContain("Nothing to do")
-    checkout.install("--uninstall")
-    expect(snapshotTree(checkout.project)).toEqual(before)
-  })
+  test.each<[string, Record<string, string>, string?]>([
+    ["its own handoff.md", { "prompts/handoff.md": OWN }],
+    ["its own worker.md that quotes the comment", { "prompts/worker.md": "> <!-- baton:brief -->\n" }],
+    ["prompts of other names", { "prompts/mail.md": "<!-- baton:handoff -->\n" }],
+    ["nothing but a folder in it", { "prompts/mail/handoff.md": "<!-- baton:handoff -->\n" }],
+    ["a folder called handoff.md", { "prompts/handoff.md/a.md": OWN }],
+    ["a file of that name", { prompts: OWN }],
+    ["a link to its own prompts", { "shared/mail.md": OWN }, "shared"],
+    ["a link that leads nowhere", {}, "nowhere"],
+  ])(
+    promised("install.E7", "go to .opencode/prompts where prompts is the project's, as with %s"),
+    (_, files, target) => {
+      for (const [path, text] of Object.entries(files)) checkout.write(path, text)
+      if (target !== undefined) link(target, "prompts")
+      const before = snapshotTree(checkout.project)
+      const { exitCode, stdout } = checkout.install()
+      expect(exitCode).toBe(0)
+      expect(stdout).toContain("Prompts: they are in .opencode/prompts; prompts is left to the project.\n")
+      expect(namesIn(".opencode/prompts")).toEqual(NAMES)
+      const outside = Object.entries(snapshotTree(checkout.project)).filter(([path]) => !path.startsWith(".opencode"))
+      expect(Object.fromEntries(outside)).toEqual(before)
+      expect(checkout.install().stdout).toContain("Nothing to do")
+      checkout.install("--uninstall")
+      expect(snapshotTree(checkout.project)).toEqual(before)
+    },
+  )
 
   test.each<[string, () => void]>([
     ["is not there", () => {}],
@@ -107,7 +102,7 @@ describe("prompts", () => {
       checkout.install()
       checkout.write(".opencode/prompts/worker.md", "<!-- baton:brief -->\nmine\n")
       expect(checkout.install().stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md: you changed it/)
-      checkout.install("--uninstall")
+      expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md/)
       expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
       expect(checkout.read("prompts/mail.md")).toBe(OWN)
     },
