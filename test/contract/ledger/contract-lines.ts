@@ -63,22 +63,15 @@ const NO_LEARNING = "learning not found: lrn-000000"
 
 /** Command lines in an empty ledger, and what prog v0.17 says to each. */
 const REFUSALS: readonly (readonly [string, string])[] = [
-  ["show ts-000000", UNKNOWN],
-  ["start ts-000000", UNKNOWN],
-  ["done ts-000000", UNKNOWN],
-  ["review ts-000000", UNKNOWN],
-  ["cancel ts-000000 why", UNKNOWN],
-  ["open ts-000000", UNKNOWN],
-  ["append ts-000000 x", UNKNOWN],
-  ["desc ts-000000 x", UNKNOWN],
+  ...["show", "start", "done", "review", "open", "edit", "delete", "concepts --related"].map(
+    (command): [string, string] => [`${command} ts-000000`, UNKNOWN],
+  ),
+  ...["cancel", "append", "desc", "label", "unlabel", "project"].map((command): [string, string] => [
+    `${command} ts-000000 x`,
+    UNKNOWN,
+  ]),
   ["edit ts-000000 --title x", UNKNOWN],
   ["edit ts-000000 --dod x", UNKNOWN],
-  ["edit ts-000000", UNKNOWN],
-  ["delete ts-000000", UNKNOWN],
-  ["label ts-000000 x", UNKNOWN],
-  ["unlabel ts-000000 x", UNKNOWN],
-  ["project ts-000000 x", UNKNOWN],
-  ["concepts --related ts-000000", UNKNOWN],
   ["log ts-000000 x", "failed to add log: constraint failed: FOREIGN KEY constraint failed (787)"],
   ["parent ts-000000 ep-000000", "parent not found: ep-000000 (use 'prog list' to see available items)"],
   [

@@ -32,11 +32,8 @@ export const describeTasks = (open: OpenLedger): void => {
       dependencies: [],
       logs: [],
     })
-    expect(await ledger.json("show", waiting, "--json")).toMatchObject({
-      priority: 2,
-      parent: null,
-      dependencies: [id],
-    })
+    const other = await ledger.json("show", waiting, "--json")
+    expect(other).toMatchObject({ priority: 2, parent: null, dependencies: [id] })
     expect(await ledger.ok("show", id, "--json")).toContain('"Why \\u0026 \\u003chow\\u003e"')
   })
 
@@ -212,24 +209,23 @@ export const describeStatuses = (open: OpenLedger): void => {
   test(promised(CONTRACT, "an epic's status follows its children, unless it is closed by hand"), async () => {
     const ledger = await open()
     const epic = await ledger.epic("E")
-    const follows = async (status: string): Promise<void> => expect(await statusOf(ledger, epic)).toBe(status)
-    await follows("open")
+    expect(await statusOf(ledger, epic)).toBe("open")
     const [first, second] = [await ledger.task("A", "--parent", epic), await ledger.task("B", "--parent", epic)]
-    await follows("open")
-    await ledger.ok("start", first)
-    await follows("in_progress")
-    await ledger.ok("review", first)
-    await follows("in_progress")
-    await ledger.ok("open", first)
-    await follows("open")
-    await ledger.ok("done", first)
-    await follows("in_progress")
-    await ledger.ok("cancel", second)
-    await follows("done")
+    expect(await statusOf(ledger, epic)).toBe("open")
+    for (const [command, id, status] of [
+      ["start", first, "in_progress"],
+      ["review", first, "in_progress"],
+      ["open", first, "open"],
+      ["done", first, "in_progress"],
+      ["cancel", second, "done"],
+    ] as const) {
+      await ledger.ok(command, id)
+      expect(await statusOf(ledger, epic), command).toBe(status)
+    }
     expect(await ledger.ok("list", "--status", "done")).toContain(epic)
     await ledger.ok("open", second)
     await ledger.ok("cancel", epic)
-    await follows("canceled")
+    expect(await statusOf(ledger, epic)).toBe("canceled")
     expect(await ledger.fails("start", epic)).toBe(
       "Error: epic status is derived from children; only 'done' and 'canceled' can be set manually (to force-close)",
     )
@@ -258,12 +254,7 @@ export const describeStatuses = (open: OpenLedger): void => {
     expect(await ready()).toStrictEqual([afterTask, child])
     await ledger.ok("done", child)
     expect(await ready()).toStrictEqual([afterTask, afterEpic])
-    expect(await ledger.json("ready", "--json")).toContainEqual({
-      id: afterTask,
-      title: "after a task",
-      priority: 1,
-      type: "task",
-      parent: null,
-    })
+    const shown = { id: afterTask, title: "after a task", priority: 1, type: "task", parent: null }
+    expect(await ledger.json("ready", "--json")).toContainEqual(shown)
   })
 }
