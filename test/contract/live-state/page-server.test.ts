@@ -12,9 +12,9 @@ const DEAD = 2 ** 22 + 1
 const MAX_PAGES = 32
 
 describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
-  const setUp = async (args: readonly string[] = []) => {
+  const setUp = async () => {
     const states = createStatefileFolder()
-    const page = await observePage({ binary, cwd: states.project, args, environment: states.environment })
+    const page = await observePage({ binary, cwd: states.project, environment: states.environment })
     return { states, page }
   }
 

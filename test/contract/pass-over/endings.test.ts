@@ -18,7 +18,7 @@ describe("what a child changed", () => {
   ])(promised("pass-over.B2", "with auto_apply and a return that says %s goes in: %s"), async (status, goesIn) => {
     const passes = openFeaturePasses({
       defaults: { auto_apply: true },
-      agents: { coder: writing({ "made.txt": "made\n" }, { status, summary: "So far." }) },
+      coder: writing({ "made.txt": "made\n" }, { status, summary: "So far." }),
     })
     const answer = await passes.pass()
     expect(existsSync(join(passes.root, "made.txt"))).toBe(goesIn)
@@ -29,11 +29,9 @@ describe("what a child changed", () => {
 describe("a pass that OpenCode's exit ends", () => {
   test(promised(["pass-over.A4", "pass-over.B3"], "is kept, and told at the next start's first idle"), async () => {
     const passes = openFeaturePasses({
-      agents: {
-        coder: async (turn) => {
-          await turn.write("half.txt", "half\n")
-          await speakOn(turn)
-        },
+      coder: async (turn) => {
+        await turn.write("half.txt", "half\n")
+        await speakOn(turn)
       },
     })
     // Not awaited, since OpenCode is about to end.
@@ -49,7 +47,7 @@ describe("a pass that OpenCode's exit ends", () => {
 test(promised("pass-over.E4", "a pass that cannot be begun leaves neither its files nor its lock"), async () => {
   let isBroken = true
   const passes = openFeaturePasses({
-    agents: { coder: writing({}) },
+    coder: writing({}),
     faults: (call) => (isBroken && call === "create" ? "InjectedFault" : undefined),
   })
   expect(await passes.pass()).toContain("E011")
@@ -65,12 +63,10 @@ test(
   promised(["pass-over.A3", "pass-over.C3"], "applying a rename asks for the file that it removes, too"),
   async () => {
     const passes = openFeaturePasses({
-      agents: {
-        coder: async ({ write, remove, giveBack }) => {
-          await remove("a.txt")
-          await write("moved/a.txt", "a\n")
-          await giveBack(DONE)
-        },
+      coder: async ({ write, remove, giveBack }) => {
+        await remove("a.txt")
+        await write("moved/a.txt", "a\n")
+        await giveBack(DONE)
       },
     })
     expect(await passes.pass()).toContain("renamed moved/a.txt (from a.txt)")
@@ -91,7 +87,7 @@ describe("a result that the user has not released", () => {
   const openAsking = () => {
     const passes = openFeaturePasses({
       defaults: { auto_return: false },
-      agents: { coder: writing({ "made.txt": "made\n" }, { status: "completed", summary: SECRET }) },
+      coder: writing({ "made.txt": "made\n" }, { status: "completed", summary: SECRET }),
     })
     const user = { says: "no", asked: 0 }
     const context = () => ({
@@ -143,12 +139,10 @@ describe("a subagent that has returned and speaks on", () => {
   test(promised("pass-over.C3", "may use no tool any more"), async () => {
     const refusals: string[] = []
     const passes = openFeaturePasses({
-      agents: {
-        coder: async (turn) => {
-          await turn.giveBack(DONE)
-          await vi.waitFor(() => expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("returned"))
-          await turn.use("bash", { command: "true" }).catch((error: unknown) => refusals.push(String(error)))
-        },
+      coder: async (turn) => {
+        await turn.giveBack(DONE)
+        await vi.waitFor(() => expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("returned"))
+        await turn.use("bash", { command: "true" }).catch((error: unknown) => refusals.push(String(error)))
       },
     })
     await passes.pass()
@@ -162,12 +156,10 @@ describe("a subagent that has returned and speaks on", () => {
    */
   const comeBack = async (said: () => void) => {
     const passes = openFeaturePasses({
-      agents: {
-        coder: async (turn) => {
-          await turn.giveBack(DONE)
-          await passes.feature.offerTools(turn.sessionID, [])
-          said()
-        },
+      coder: async (turn) => {
+        await turn.giveBack(DONE)
+        await passes.feature.offerTools(turn.sessionID, [])
+        said()
       },
     })
     await passes.pass()
@@ -190,15 +182,13 @@ describe("a subagent that has returned and speaks on", () => {
 
   test(promised("pass-over.D2", "is ended by an abort of any session above it"), async () => {
     const passes = openFeaturePasses({
-      agents: {
-        coder: async (turn) => {
-          await passes.pass({ subagent: "second" }, toolContextOf(turn.sessionID, "coder"))
-          await turn.giveBack(DONE)
-        },
-        second: async (turn) => {
-          await turn.giveBack(DONE)
-          await speakOn(turn)
-        },
+      coder: async (turn) => {
+        await passes.pass({ subagent: "second" }, toolContextOf(turn.sessionID, "coder"))
+        await turn.giveBack(DONE)
+      },
+      second: async (turn) => {
+        await turn.giveBack(DONE)
+        await speakOn(turn)
       },
     })
     await passes.pass()
@@ -215,15 +205,13 @@ test(
     let isReadable = false
     let [returned, end] = [false, (): void => {}]
     const passes = openFeaturePasses({
-      agents: {
-        coder: async (turn) => {
-          await turn.write("b.txt", "b\n")
-          await turn.giveBack(DONE)
-          returned = true
-          await new Promise<void>((resolve) => {
-            end = resolve
-          })
-        },
+      coder: async (turn) => {
+        await turn.write("b.txt", "b\n")
+        await turn.giveBack(DONE)
+        returned = true
+        await new Promise<void>((resolve) => {
+          end = resolve
+        })
       },
       faults: (call) => (call === "messages" && !isReadable ? "Unreadable" : undefined),
     })

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { restoreFiles } from "../../../.opencode/baton/pass-over/audit/query.ts"
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
@@ -12,23 +12,18 @@ import { createRecordedLog } from "../../support/recorded-log.ts"
 
 /** A pass whose files could not be stored at the child's return, since git was missing from PATH. */
 const returnWithoutGit = async () => {
-  const { PATH } = process.env
+  onTestFinished(() => void vi.unstubAllEnvs())
   const passes = openFeaturePasses({
-    agents: {
-      coder: async ({ write, giveBack }) => {
-        await write("made.txt", "made\n")
-        process.env.PATH = "/nowhere"
-        await giveBack(DONE)
-      },
+    coder: async ({ write, giveBack }) => {
+      await write("made.txt", "made\n")
+      vi.stubEnv("PATH", "/nowhere")
+      await giveBack(DONE)
     },
   })
-  try {
-    const answer = await passes.pass()
-    const [id = ""] = passes.ids()
-    return { ...passes, answer, id, context: fakeToolContext(passes.opencode.rootID) }
-  } finally {
-    process.env.PATH = PATH
-  }
+  const answer = await passes.pass()
+  vi.unstubAllEnvs()
+  const [id = ""] = passes.ids()
+  return { ...passes, answer, id, context: fakeToolContext(passes.opencode.rootID) }
 }
 
 describe("files that could not be stored when the child returned", () => {
@@ -57,7 +52,7 @@ describe("files that could not be stored when the child returned", () => {
 })
 
 test(promised("pass-over.A3", "a file that was applied and not noted as such is not called rejected"), async () => {
-  const passes = openFeaturePasses({ agents: { coder: writing({ "one.txt": "1\n", "two.txt": "2\n" }) } })
+  const passes = openFeaturePasses({ coder: writing({ "one.txt": "1\n", "two.txt": "2\n" }) })
   const { feature, root, recordOf } = passes
   await passes.pass()
   const [id = ""] = passes.ids()
@@ -73,13 +68,11 @@ describe("a copy that somebody deleted", () => {
     promised(["pass-over.B1", "pass-over.B3"], "is said to be gone in the result, and nothing waits for it"),
     async () => {
       const passes = openFeaturePasses({
-        agents: {
-          coder: async ({ write, giveBack }) => {
-            await write("made.txt", "made\n")
-            const [id = ""] = passes.ids()
-            rmSync(join(passes.folder, id, "copy"), { recursive: true })
-            await giveBack(DONE)
-          },
+        coder: async ({ write, giveBack }) => {
+          await write("made.txt", "made\n")
+          const [id = ""] = passes.ids()
+          rmSync(join(passes.folder, id, "copy"), { recursive: true })
+          await giveBack(DONE)
         },
       })
       const answer = await passes.pass()
@@ -109,12 +102,10 @@ test(
   async () => {
     const refusals: string[] = []
     const passes = openFeaturePasses({
-      agents: {
-        coder: async ({ write, signal }) => {
-          await write("b.txt", "b\n").catch((error: unknown) => refusals.push(String(error)))
-          signal.throwIfAborted()
-          await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }))
-        },
+      coder: async ({ write, signal }) => {
+        await write("b.txt", "b\n").catch((error: unknown) => refusals.push(String(error)))
+        signal.throwIfAborted()
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }))
       },
     })
     // Git works with this folder, but copying it as a file fails.
@@ -141,16 +132,14 @@ describe("what a pass cannot carry", () => {
     promised(["pass-over.B1", "pass-over.B3"], "is the history of a repository that the child made, and not its files"),
     async () => {
       const passes = openFeaturePasses({
-        agents: {
-          coder: async ({ use, giveBack }) => {
-            const app = join(await copyOf(use, passes.root), "app")
-            writeFiles(app, { "index.ts": "1\n", ".gitignore": "built\n", "built/x": "x", "lib/deep.ts": "2\n" })
-            gitIn(app, "init", "-q")
-            gitIn(app, "add", "index.ts")
-            gitIn(app, "commit", "-q", "-m", "made")
-            gitIn(join(app, "lib"), "init", "-q")
-            await giveBack(DONE)
-          },
+        coder: async ({ use, giveBack }) => {
+          const app = join(await copyOf(use, passes.root), "app")
+          writeFiles(app, { "index.ts": "1\n", ".gitignore": "built\n", "built/x": "x", "lib/deep.ts": "2\n" })
+          gitIn(app, "init", "-q")
+          gitIn(app, "add", "index.ts")
+          gitIn(app, "commit", "-q", "-m", "made")
+          gitIn(join(app, "lib"), "init", "-q")
+          await giveBack(DONE)
         },
       })
       const answer = await passes.pass()
@@ -169,13 +158,11 @@ describe("what a pass cannot carry", () => {
     promised(["pass-over.B1", "pass-over.B3"], "is named, and stays in the copy when it is nowhere else"),
     async () => {
       const passes = openFeaturePasses({
-        agents: {
-          coder: async ({ use, write, giveBack }) => {
-            const copy = await copyOf(use, passes.root)
-            writeFileSync(Buffer.concat([Buffer.from(`${copy}/`), Buffer.from([0xff, 0xfe]), Buffer.from(".txt")]), "x")
-            await write("named.txt", "n\n")
-            await giveBack(DONE)
-          },
+        coder: async ({ use, write, giveBack }) => {
+          const copy = await copyOf(use, passes.root)
+          writeFileSync(Buffer.concat([Buffer.from(`${copy}/`), Buffer.from([0xff, 0xfe]), Buffer.from(".txt")]), "x")
+          await write("named.txt", "n\n")
+          await giveBack(DONE)
         },
       })
       const answer = await passes.pass()
@@ -190,11 +177,9 @@ describe("what a pass cannot carry", () => {
   test(promised("pass-over.B2", "is told to the child when the project has it and the copy does not"), async () => {
     let order = ""
     const passes = openFeaturePasses({
-      agents: {
-        coder: async ({ context, giveBack }) => {
-          order = context
-          await giveBack(DONE)
-        },
+      coder: async ({ context, giveBack }) => {
+        order = context
+        await giveBack(DONE)
       },
     })
     mkdirSync(join(passes.root, "nested"))

@@ -10,14 +10,12 @@ describe("a pass made from within a pass", () => {
     async () => {
       let inner = ""
       const passes = openFeaturePasses({
-        agents: {
-          coder: async ({ sessionID, giveBack }) => {
-            const args = { subagent: "second", objective: "Inner", reason: "test", messages: 0, async: true }
-            inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
-            await giveBack(DONE)
-          },
-          second: writing({ "inner.txt": "inner\n" }),
+        coder: async ({ sessionID, giveBack }) => {
+          const args = { subagent: "second", objective: "Inner", reason: "test", messages: 0, async: true }
+          inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
+          await giveBack(DONE)
         },
+        second: writing({ "inner.txt": "inner\n" }),
       })
       const answer = await passes.pass()
       expect(answer).toContain("coder → completed")
@@ -32,14 +30,12 @@ describe("a pass made from within a pass", () => {
     const passes = openFeaturePasses({
       defaults: { on_timeout: "continue" },
       subagents: { second: { timeout_ms: 1_000 } },
-      agents: {
-        coder: async ({ sessionID, giveBack }) => {
-          const args = { subagent: "second", objective: "Inner", reason: "test" }
-          inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
-          await giveBack(DONE)
-        },
-        second: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+      coder: async ({ sessionID, giveBack }) => {
+        const args = { subagent: "second", objective: "Inner", reason: "test" }
+        inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
+        await giveBack(DONE)
       },
+      second: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
     })
     await passes.pass()
     expect(inner).toContain("second → timeout")
@@ -58,14 +54,12 @@ test(promised(
   let isOver = false
   const passes = openFeaturePasses({
     defaults: { timeout_ms: 1_000, on_timeout: "stop" },
-    agents: {
-      coder: async ({ write }) => {
-        await held
-        await write("escaped.txt", "out\n").catch((error: unknown) => {
-          refusal = error
-        })
-        isOver = true
-      },
+    coder: async ({ write }) => {
+      await held
+      await write("escaped.txt", "out\n").catch((error: unknown) => {
+        refusal = error
+      })
+      isOver = true
     },
   })
   const answer = await passes.pass()
@@ -81,20 +75,18 @@ test(
   async () => {
     const refused: string[] = []
     const passes = openFeaturePasses({
-      agents: {
-        coder: async ({ use, giveBack }) => {
-          const calls: [string, Record<string, unknown>][] = [
-            ["edit", { filePath: join(passes.root, "config/x") }],
-            ["write", { filePath: "nowhere" }],
-            ["apply_patch", { patchText: "*** Begin Patch\n*** Add File: config/deep/y\n+y\n*** End Patch" }],
-            ["write", { filePath: "near/y" }],
-            ["read", { filePath: "config/x" }],
-          ]
-          for (const [tool, args] of calls) {
-            await use(tool, args).catch((error: unknown) => refused.push(`${tool}: ${String(error)}`))
-          }
-          await giveBack(DONE)
-        },
+      coder: async ({ use, giveBack }) => {
+        const calls: [string, Record<string, unknown>][] = [
+          ["edit", { filePath: join(passes.root, "config/x") }],
+          ["write", { filePath: "nowhere" }],
+          ["apply_patch", { patchText: "*** Begin Patch\n*** Add File: config/deep/y\n+y\n*** End Patch" }],
+          ["write", { filePath: "near/y" }],
+          ["read", { filePath: "config/x" }],
+        ]
+        for (const [tool, args] of calls) {
+          await use(tool, args).catch((error: unknown) => refused.push(`${tool}: ${String(error)}`))
+        }
+        await giveBack(DONE)
       },
       files: { "real/x": "x\n" },
     })
@@ -110,19 +102,17 @@ test(
 test(promised("pass-over.B3", "a pass within a pass is given the files as its originator has them"), async () => {
   const orders: string[] = []
   const passes = openFeaturePasses({
-    agents: {
-      coder: async ({ sessionID, write, giveBack }) => {
-        await write("a.txt", "changed by the coder\n")
-        for (const file of ["a.txt", join(passes.root, "a.txt")]) {
-          const args = { subagent: "second", objective: "Look", reason: "test", messages: 0, files: [file] }
-          await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
-        }
-        await giveBack(DONE)
-      },
-      second: async ({ context, giveBack }) => {
-        orders.push(context)
-        await giveBack(DONE)
-      },
+    coder: async ({ sessionID, write, giveBack }) => {
+      await write("a.txt", "changed by the coder\n")
+      for (const file of ["a.txt", join(passes.root, "a.txt")]) {
+        const args = { subagent: "second", objective: "Look", reason: "test", messages: 0, files: [file] }
+        await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
+      }
+      await giveBack(DONE)
+    },
+    second: async ({ context, giveBack }) => {
+      orders.push(context)
+      await giveBack(DONE)
     },
   })
   await passes.pass()
@@ -133,7 +123,7 @@ test(promised("pass-over.B3", "a pass within a pass is given the files as its or
 test(
   promised(["pass-over.C2", "pass-over.E1"], "a policy that has gone since OpenCode's start allows nothing"),
   async () => {
-    const passes = openFeaturePasses({ agents: { coder: writing({}) } })
+    const passes = openFeaturePasses({ coder: writing({}) })
     rmSync(passes.policyPath)
     expect(await passes.pass()).toContain("E030")
   },

@@ -23,21 +23,20 @@ describe("the copy of a pass is made while its child is asked for its first step
     expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
   })
 
-  test(promised("pass-over.B2", "where nobody entered nothing has changed, and nothing of it stays"), async () => {
-    const { root, passes, connect } = createPassProject()
-    succeed(await passes.begin("p1", CAN_MODIFY))
-    expect(await passes.withhold("p1")).toEqual(NOTHING)
-    expect([existsSync(stateOf(root, "copy")), existsSync(stateOf(root, "files"))]).toEqual([false, false])
-    expect(await connect().pending()).toEqual([])
-  })
-
-  test(promised("pass-over.B2", "also when it was made to its end by then"), async () => {
-    const { root, passes } = createPassProject()
-    const { made } = succeed(await passes.begin("p1", CAN_MODIFY))
-    await made
-    expect(await passes.withhold("p1")).toEqual(NOTHING)
-    expect(existsSync(stateOf(root, "copy"))).toBe(false)
-  })
+  test.each([
+    ["at once", false],
+    ["when it was made to its end", true],
+  ])(
+    promised("pass-over.B2", "where nobody entered nothing has changed, and nothing of it stays, %s"),
+    async (_, isMade) => {
+      const { root, passes, connect } = createPassProject()
+      const { made } = succeed(await passes.begin("p1", CAN_MODIFY))
+      if (isMade) await made
+      expect(await passes.withhold("p1")).toEqual(NOTHING)
+      expect([existsSync(stateOf(root, "copy")), existsSync(stateOf(root, "files"))]).toEqual([false, false])
+      expect(await connect().pending()).toEqual([])
+    },
+  )
 
   test(promised("pass-over.B1", "what was changed before it was made is in no result"), async () => {
     const { root, passes } = createPassProject()
@@ -103,7 +102,7 @@ describe("the copy of a pass that is over", () => {
   })
 
   test(promised("pass-over.B3", "is deleted by the next start where its process had no time to"), async () => {
-    const passes = openFeaturePasses({ agents: {} })
+    const passes = openFeaturePasses()
     writeFiles(asideOf(passes.root), { "copy-1/copy/src/b.txt": "bee\n", "copy-1/manifest.json": "[]" })
     passes.start()
     await expect.poll(() => existsSync(asideOf(passes.root))).toBe(false)

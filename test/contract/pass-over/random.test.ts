@@ -18,17 +18,7 @@ const SHARED = ["shared-0.txt", "shared-1.txt", "shared-2.txt"]
 const visible = (root: string): string[] =>
   Object.keys(snapshotTree(root)).filter((path) => path !== "own" && !/^\.(?:git|opencode)(?:\/|$)/.test(path))
 
-const FAULTS = [
-  "none",
-  "none",
-  "crash",
-  "crash-late",
-  "prose",
-  "wrong-return",
-  "hang",
-  "create-fails",
-  "messages-fail",
-] as const
+const FAULTS = "none none crash crash-late prose wrong-return hang create-fails messages-fail".split(" ")
 
 test(promised(
   "pass-over.G2",
@@ -51,7 +41,7 @@ test(promised(
     await giveBack({ status: "completed", summary: `Work ${number}` })
   }
   const { root, folder, ids, opencode, feature, log, recordOf } = openFeaturePasses({
-    agents: { coder },
+    coder,
     defaults: { max_retries: 1, max_passes_per_session: 1_000 },
     files: Object.fromEntries(SHARED.map((path) => [path, `${path}\n`])),
     faults: (call) => (failing.has(call) ? "InjectedFault" : undefined),

@@ -24,23 +24,25 @@ export const writing =
   }
 
 /**
- * Opens the whole feature on a repository in a temporary folder, with OpenCode's sessions in memory.
+ * Opens the whole feature on a repository in a temporary folder, with OpenCode's sessions in memory; its agents are
+ * `coder` and `second`.
  *
  * @param faults is called before each client call; a returned text makes it fail
  */
 export const openFeaturePasses = ({
-  agents,
   defaults = {},
   subagents = {},
   files = { "a.txt": "a\n" },
   faults,
+  ...agents
 }: {
-  agents: Readonly<Record<string, FakeAgent>>
+  coder?: FakeAgent
+  second?: FakeAgent
   defaults?: Readonly<Record<string, unknown>>
   subagents?: Readonly<Record<string, unknown>>
   files?: Files
   faults?: (call: string) => string | undefined
-}) => {
+} = {}) => {
   const root = join(temporaryFolder(), "project")
   mkdirSync(join(root, ".opencode"), { recursive: true })
   const policyPath = join(root, ".opencode", "pass-over.json")

@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { type Evidence, EXPECTED_COMPACTIONS, hasFailed, judge } from "../../../scripts/demonstration/claims.ts"
 import { answerTurn, LOST, SUMMARIES, UNTOLD } from "../../../scripts/demonstration/scripted-agent.ts"
 import { pastedMessage, TASK, workerMessage } from "../../../scripts/demonstration/slug-project.ts"
 import { promised } from "../../requirements.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
@@ -129,4 +130,24 @@ test(promised("install.E3", "the picture shows a run of the demo as it is now, w
   expect(text).toContain(`went through ${EXPECTED_COMPACTIONS} compactions`)
   expect(text).toContain(TASK.title)
   expect(text).toContain("Every claim holds.")
+})
+
+const DEADLINE_MS = 110_000
+const published = () => [
+  readFileSync(join(REPOSITORY, "docs", "benchmarks.md"), "utf8"),
+  snapshotTree(join(REPOSITORY, "docs", "benchmarks")),
+]
+
+test("a quick measurement prints its figures, says what it does meanwhile and publishes nothing", {
+  timeout: DEADLINE_MS,
+}, () => {
+  const [before, temporary] = [published(), temporaryFolder()]
+  const options = { env: { ...process.env, TMPDIR: temporary }, encoding: "utf8", timeout: DEADLINE_MS } as const
+  const bench = spawnSync(join(REPOSITORY, "scripts", "bench"), ["--quick", "event"], options)
+  expect(bench.status, bench.stderr).toBe(0)
+  for (const version of ["1.2.15", "1.18.33"])
+    expect(bench.stdout).toMatch(new RegExp(`\\| a token delta .*\\| ${version} \\| \\*\\*[\\d.]+ µs\\*\\* \\|`))
+  expect(bench.stderr).toContain("==> event on 1.2.15")
+  expect(published()).toEqual(before)
+  expect(readdirSync(temporary), "left behind").toEqual([])
 })
