@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { HANGING_LEDGERS } from "../../support/faults/fault-ledger-table.ts"
 import { findProcessesOf } from "../../support/faults/fault-leftovers.ts"
-import { type Records, readRecords } from "../../support/faults/fault-sequence.ts"
+import { type Records, readRecords } from "../../support/faults/fault-stored-table.ts"
 import { type TimedRun, timeRun } from "../../support/faults/fault-timing.ts"
 import { closeTaskProjects, endsOf, eventually, NEWEST } from "../../support/index.ts"
 

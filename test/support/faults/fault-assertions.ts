@@ -1,12 +1,154 @@
+import { cpSync, existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../model/retention.ts"
+import { bash, type Script } from "../model/scripted-model.ts"
 import { deadline } from "../opencode/deadline.ts"
-import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
-import { TASK } from "../opencode/task-project.ts"
+import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
+import { eventually } from "../opencode/opencode-server.ts"
+import { newestSessionID, openTaskProject, TASK, type TaskProject } from "../opencode/task-project.ts"
+import type { ProjectOptions } from "../opencode/test-project.ts"
 import type { CompactionFault, FaultyRunOptions } from "./fault.ts"
-import { type Ending, type FaultyRun, recordOf, runFaults, runReference } from "./fault-sequence.ts"
+import { awaitNoProcesses } from "./fault-leftovers.ts"
+import { readRecords, recordsIn } from "./fault-stored-table.ts"
+import { surveyAround } from "./storm/guard.ts"
 
 const BOTH_RUNS_DEADLINE_MS = deadline(300_000)
+const DELIVERY_DEADLINE_MS = 30_000
+const RUN_DEADLINE_MS = 200_000
+const LOG_DEADLINE_MS = 10_000
+/** After OpenCode has ended, its own `timeout` ends a program that hangs. */
+const LEFTOVER_DEADLINE_MS = 20_000
+
+/** Observations while one fault was active. */
+type FaultStep = {
+  /** Lines logged by Baton. */
+  readonly log: string
+  /** Number of broken client calls. */
+  readonly brokenCalls: number
+  /** The turn after the compaction was told the task. */
+  readonly knewTask: boolean
+}
+
+const summaryUnder = (fault?: CompactionFault): string => `Compacted under: ${fault?.name}.`
+const SUMMARY = /Compacted under: .*\./g
+
+/** The log entry of the compaction during the fault at `index`. */
+const recordOf = (fault: CompactionFault, index: number): string => `Compaction ${index + 1}: ${summaryUnder(fault)}`
+
+const countBrokenCalls = ({ project }: TaskProject, { name }: CompactionFault): number => {
+  const path = join(project.home, "client-faults")
+  const calls = existsSync(path) ? readFileSync(path, "utf8").split("\n") : []
+  return calls.filter((line) => line === name).length
+}
+
+/** An agent with one compaction for each fault; `onStep` is called each turn with the fault that ends and the one that begins. */
+const faultScript = (
+  faults: readonly CompactionFault[],
+  onStep?: (conversation: string, before?: CompactionFault, next?: CompactionFault) => Promise<void>,
+): Script => {
+  let turn = 0
+  return async ({ kind, index, conversation }) => {
+    if (kind === "compaction") return { text: summaryUnder(faults[index]) }
+    const step = turn++
+    await onStep?.(conversation, faults[step - 1], faults[step])
+    return step < faults.length ? bash(`echo step ${step}`, COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
+  }
+}
+
+/** The end of a run as its user sees it, and the kinds of requests to the model. */
+const runToItsEnd = async (task: TaskProject, { launcher = [], environment }: FaultyRunOptions) => {
+  const { exitCode, signal, stdout, stderr } = await task.run(task.message, {
+    launcher,
+    environment: environment?.(task) ?? {},
+    deadlineMs: RUN_DEADLINE_MS,
+  })
+  const kinds = task.model.requests.map(({ kind }) => kind)
+  // OpenCode requests the title beside the first turn, before or after it.
+  const requests = [...kinds.filter((kind) => kind === "title"), ...kinds.filter((kind) => kind !== "title")]
+  // The summary's text is the only difference between a run and its reference.
+  return { exitCode, signal, stdout: stdout.replaceAll(SUMMARY, "A summary."), stderr, requests }
+}
+
+type Ending = Awaited<ReturnType<typeof runToItsEnd>>
+
+const references = new Map<string, Promise<Ending>>()
+
+/** Runs a conversation with as many compactions, without the bundle and without faults. */
+const runReference = (
+  binary: OpenCodeBinary,
+  faults: readonly CompactionFault[],
+  options: FaultyRunOptions,
+): Promise<Ending> => {
+  const project: Partial<ProjectOptions> = { ...options.project, bundle: "none" }
+  const key = JSON.stringify([binary.version, faults.length, project])
+  const start = async () => await runToItsEnd(await openTaskProject(binary, faultScript(faults), project), {})
+  const known = references.get(key) ?? start()
+  references.set(key, known)
+  return known
+}
+
+/** Runs one session through a compaction under each fault, then once more without faults. */
+const runFaults = async (binary: OpenCodeBinary, faults: readonly CompactionFault[], options: FaultyRunOptions) => {
+  const steps = new Map<string, FaultStep>()
+  let linesBefore = 0
+  const log = () => task.project.batonLog().slice(linesBefore).join("\n")
+
+  const finishStep = async (fault: CompactionFault, conversation: string): Promise<void> => {
+    const { expectedLog } = fault
+    if (expectedLog) {
+      // Newer versions write their log a little later. A missing line is reported by the assertion on `log`.
+      const seen = () => expectedLog.test(log()) || undefined
+      await eventually(`a log line like ${expectedLog}`, seen, LOG_DEADLINE_MS).catch(() => undefined)
+    }
+    // The last fault stays until OpenCode has ended.
+    if (fault !== faults.at(-1)) await fault.lift?.(task)
+    const knewTask = conversation.includes(`Task: ${task.taskID}`)
+    steps.set(fault.name, { log: log(), brokenCalls: countBrokenCalls(task, fault), knewTask })
+    linesBefore = task.project.batonLog().length
+  }
+
+  const script = faultScript(faults, async (conversation, before, next) => {
+    if (before) {
+      await finishStep(before, conversation)
+      await next?.arrange?.(task, 0)
+    } else if (!next) {
+      // In the further run a turn is long enough to deliver the outbox.
+      const empty = () => recordsIn(task, "outbox").length === 0 || undefined
+      await eventually("an empty outbox", empty, DELIVERY_DEADLINE_MS).catch(() => undefined)
+    }
+  })
+  const task: TaskProject = await openTaskProject(binary, script, options.project)
+  const { project } = task
+  cpSync(
+    join(REPOSITORY, "test/support/faults/fault-plugin.ts"),
+    join(project.directory, ".opencode/plugins/a-fault.ts"),
+  )
+  const before = surveyAround(project)
+  await faults[0]?.arrange?.(task, 0)
+  const ending = await runToItsEnd(task, options)
+  const records = await readRecords(task)
+  await faults.at(-1)?.lift?.(task)
+  const leftovers = await awaitNoProcesses(project, LEFTOVER_DEADLINE_MS)
+  const after = surveyAround(project)
+  // A single fault that left the outbox empty does not justify another start of OpenCode.
+  const goesOn = faults.length > 1 || records.outbox.length > 0
+  if (goesOn) await task.run("go on", { args: ["--session", newestSessionID(task)] })
+  const recordsLater = goesOn ? await readRecords(task) : records
+  const { description } = await task.ledger.show(task.taskID)
+  return {
+    ending,
+    steps,
+    /** At the end of the run; `recordsLater` after a further run without faults. */
+    records,
+    recordsLater,
+    /** The task's description after all runs. */
+    description,
+    leftovers,
+    outside: { before, after },
+  }
+}
 
 /** The tests of a table of faults, which meet one session one after the other. All promises of faults.F1 are tested here. */
 export const describeFaults = (
@@ -17,7 +159,7 @@ export const describeFaults = (
 ): void => {
   describe(title, () => {
     let reference: Ending
-    let run: FaultyRun
+    let run: Awaited<ReturnType<typeof runFaults>>
     beforeAll(async () => {
       ;[reference, run] = await Promise.all([runReference(binary, faults, options), runFaults(binary, faults, options)])
     }, BOTH_RUNS_DEADLINE_MS)

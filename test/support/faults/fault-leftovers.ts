@@ -1,6 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { dirname } from "node:path"
-import { snapshotTree } from "../files/folder-tree.ts"
 import { readProcesses } from "../files/process-table.ts"
 import { eventually } from "../opencode/opencode-server.ts"
 import type { TestProject } from "../opencode/test-project.ts"
@@ -36,12 +35,4 @@ export const awaitNoProcesses = async (project: TestProject, deadlineMs = 90_000
   const none = async () => ((await findProcessesOf(project)).length === 0 ? true : undefined)
   await eventually("the end of every process", none, deadlineMs, LOOK_EVERY_MS).catch(() => undefined)
   return await findProcessesOf(project)
-}
-
-/** Entries beside project and home, and the project's own files without those the bundle may write. */
-export const snapshotOutside = ({ directory }: TestProject): { beside: string[]; project: Record<string, string> } => {
-  const files = Object.entries(snapshotTree(directory)).filter(
-    ([path]) => !/^(\.git|\.opencode\/state)(\/|$)/.test(path),
-  )
-  return { beside: readdirSync(dirname(directory)).sort(), project: Object.fromEntries(files) }
 }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { Fault } from "./fault.ts"
@@ -13,6 +13,19 @@ export const recordsIn = (task: Pick<TaskProject, "project">, name: "outbox" | "
   return existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : []
 }
 
+/** Log entries of compactions, by place. */
+export type Records = { readonly ledger: string[]; readonly outbox: string[] }
+
+export const readRecords = async (task: TaskProject): Promise<Records> => {
+  const waiting: { message?: string }[] = recordsIn(task, "outbox")
+    .sort()
+    .map((name) => JSON.parse(readFileSync(join(stateFolder(task, "outbox"), name), "utf8")).entry)
+  return {
+    ledger: (await task.ledger.show(task.taskID)).logs.map(({ message }) => message),
+    outbox: waiting.flatMap(({ message }) => (message === undefined ? [] : [message])),
+  }
+}
+
 /** Contents that replace a state file, and the log line that follows. */
 export const DAMAGES = [
   { folder: "tasks", name: "cut off in the middle", content: '{"version":1,"sessionID":"se', reason: "JSON" },
@@ -21,10 +34,11 @@ export const DAMAGES = [
   { folder: "compactions", name: "binary", content: Buffer.from([0, 0xff, 0xfe, 0x80, 0]), reason: "JSON" },
 ] as const
 
-export type Damage = (typeof DAMAGES)[number]
-
 /** Damages every file of the folder that exists. */
-export const damageState = (task: Pick<TaskProject, "project">, { folder, content }: Damage): void => {
+export const damageState = (
+  task: Pick<TaskProject, "project">,
+  { folder, content }: (typeof DAMAGES)[number],
+): void => {
   const path = stateFolder(task, folder)
   if (!existsSync(path)) return
   for (const name of readdirSync(path)) writeFileSync(join(path, name), content)

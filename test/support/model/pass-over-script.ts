@@ -1,4 +1,4 @@
-import type { ModelReply, ModelRequest, Script } from "./scripted-model.ts"
+import { type ModelReply, type ModelRequest, newestWords, type Script } from "./scripted-model.ts"
 
 type Step = (request: ModelRequest) => ModelReply | Promise<ModelReply>
 
@@ -10,11 +10,11 @@ export const START = "Go."
 
 const ORDER = /The agent (\S+) passes this work over to you/
 
+/** Tells a subagent's conversation from the root agent's. */
+export const isOrdered = ({ conversation }: ModelRequest): boolean => ORDER.test(conversation.slice(0, 300))
+
 /** Steps made by this request's agent: tool answers in its conversation since the last message to it. */
-const stepsMade = (conversation: string): number => {
-  const last = conversation.lastIndexOf("[user]")
-  return conversation.slice(last).match(/^\[tool\] /gm)?.length ?? 0
-}
+export const stepsMade = (request: ModelRequest): number => newestWords(request).match(/^\[tool\] /gm)?.length ?? 0
 
 /**
  * Agents that are told apart by a word in their objective; the agent without an order is `root`.
@@ -26,15 +26,13 @@ export const passOverScript =
   (request) => {
     if (request.kind === "compaction") return { text: "A summary." }
     const { conversation } = request
-    const spoken = conversation.slice(conversation.lastIndexOf("[user]"))
     const first = conversation.slice(0, conversation.indexOf("\n\n[", 1) + 1 || undefined)
-    const isOrdered = ORDER.test(first)
     // The context of an order may hold words of other orders.
     const order = first.slice(0, first.indexOf("# Context of the work") + 1 || undefined)
-    const word = Object.keys(agents).find((each) => isOrdered && order.includes(each))
-    if (!isOrdered && !spoken.includes(START)) return { text: "Noted." }
+    const word = Object.keys(agents).find((each) => isOrdered(request) && order.includes(each))
+    if (!isOrdered(request) && !newestWords(request).includes(START)) return { text: "Noted." }
     const script = word === undefined ? root : (agents[word] ?? root)
-    const step = script[Math.min(stepsMade(conversation), script.length - 1)] ?? { text: "Done." }
+    const step = script[Math.min(stepsMade(request), script.length - 1)] ?? { text: "Done." }
     return typeof step === "function" ? step(request) : step
   }
 
@@ -50,7 +48,7 @@ export const returns = (input: Record<string, unknown> = {}): ModelReply => ({
 
 /** The root agent's newest tool answer. */
 export const lastToolAnswer = (requests: readonly ModelRequest[]): string => {
-  const own = requests.filter(({ kind, conversation }) => kind === "turn" && !ORDER.test(conversation.slice(0, 300)))
+  const own = requests.filter((request) => request.kind === "turn" && !isOrdered(request))
   const conversation = own.at(-1)?.conversation ?? ""
   return conversation.slice(conversation.lastIndexOf("[tool] "))
 }

@@ -17,6 +17,8 @@ export type RunOptions = {
   project: TestProject
   /** Extra arguments after `run`, for instance `["--session", id]`. */
   args?: readonly string[]
+  /** A program that starts OpenCode, such as `setpriv …`. */
+  launcher?: readonly string[]
   environment?: Record<string, string>
   /** On an idle machine. */
   deadlineMs?: number
@@ -28,12 +30,12 @@ const RUN_DEADLINE_MS = 90_000
 
 /** Runs a program in the project and collects its output; kills it at the deadline. */
 export const runProgram = (
-  argv: readonly [string, ...string[]],
-  options: Omit<RunOptions, "binary" | "args"> & { stdin?: string },
+  argv: readonly string[],
+  options: Omit<RunOptions, "binary" | "args" | "launcher"> & { stdin?: string },
 ): Promise<RunResult> =>
   new Promise((resolve, reject) => {
     const started = performance.now()
-    const [program, ...args] = argv
+    const [program = "", ...args] = argv
     const child = spawn(program, args, {
       cwd: options.project.directory,
       env: { ...options.project.environment, ...options.environment },
@@ -59,6 +61,7 @@ export const runProgram = (
 
 /** `opencode run MESSAGE`, with the message on stdin because OpenCode wraps an argument in quotes. */
 export const runOpenCode = (message: string, options: RunOptions): Promise<RunResult> => {
-  const { binary, args = [], ...rest } = options
-  return runProgram([binary.path, "run", "--log-level", "DEBUG", ...args], { ...rest, stdin: message })
+  const { binary, args = [], launcher = [], ...rest } = options
+  const argv = [...launcher, binary.path, "run", "--log-level", "DEBUG", ...args]
+  return runProgram(argv, { ...rest, stdin: message })
 }

@@ -16,7 +16,7 @@ export type PassOverProject = {
 
 type Options = { context: number; config?: Record<string, unknown> }
 
-const CODER = "---\ndescription: writes code\nmode: subagent\n---\nYou write code.\n"
+export const CODER = "---\ndescription: writes code\nmode: subagent\n---\nYou write code.\n"
 
 /** A project with a policy, scripted agents, and subagents `coder`, `second`, `third` and `fourth` that may change files. */
 const openWith =

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { CATALOGUE } from "../../support/faults/storm/catalogue.ts"
-import { type Ending, judge, type Observation } from "../../support/faults/storm/oracle.ts"
+import { judge, type Observation } from "../../support/faults/storm/oracle.ts"
 import { drawPlan } from "../../support/faults/storm/plan.ts"
 import { findForeignAccesses } from "../../support/faults/storm/trace.ts"
+import type { RunResult } from "../../support/opencode/opencode-run.ts"
 
 describe("a plan", () => {
   const seeds = Array.from({ length: 200 }, (_, index) => index + 1)
@@ -26,7 +27,7 @@ const SPECIFICATION = "Lines may end in CRLF."
 const SUMMARY = "Summary 1 of storm 7."
 const CORRECTION = "No, use tabs instead of spaces in the formatter."
 
-const ended: Ending = { exitCode: 0, signal: null, stdout: "Finished.\n", stderr: "", durationMs: 3_000 }
+const ended: RunResult = { exitCode: 0, signal: null, stdout: "Finished.\n", stderr: "", durationMs: 3_000 }
 const seenTurn = {
   turn: { kind: "task", steps: ["write", "compact"] },
   ending: ended,
@@ -72,7 +73,7 @@ const good: Observation = {
   complaints: [],
 }
 
-const turnWith = (ending: Partial<Ending>, wasKilled = false): Partial<Observation> => ({
+const turnWith = (ending: Partial<RunResult>, wasKilled = false): Partial<Observation> => ({
   turns: [{ ...seenTurn, ending: { ...ended, ...ending }, wasKilled }],
 })
 const after = (change: Partial<Observation["surroundings"]["after"]>): Partial<Observation> => ({

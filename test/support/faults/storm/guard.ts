@@ -1,4 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { dirname, join } from "node:path"
 import { snapshotTree } from "../../files/folder-tree.ts"
 import type { TestProject } from "../../opencode/test-project.ts"
@@ -17,17 +26,25 @@ export type Surroundings = {
   readonly project: Readonly<Record<string, string>>
 }
 
-const baitFiles = (root: string): string[] => GUARDED.map((folder) => join(root, folder, "secret.txt"))
-
 /** Files that OpenCode and git keep in a repository, and folders that the bundle writes. */
 const NOT_THE_USERS = /^(?:\.git\/(?:opencode|index)|\.opencode\/(?:state|pass-over-logs))(?:\/|$)/
 
-/** Puts baits around a project and tells whether they were read or changed. */
+export const surveyAround = ({ directory }: Pick<TestProject, "directory">): Surroundings => {
+  const root = dirname(directory)
+  const beside = Object.fromEntries(readdirSync(root).map((name) => [name, "there"]))
+  for (const folder of GUARDED.filter((name) => existsSync(join(root, name))))
+    for (const [path, what] of Object.entries(snapshotTree(join(root, folder)))) beside[join(folder, path)] = what
+  const project = Object.entries(snapshotTree(directory)).filter(([path]) => !NOT_THE_USERS.test(path))
+  return { beside, project: Object.fromEntries(project) }
+}
+
+/** Puts baits around a project and tells whether they were read. */
 export const openGuard = ({ directory }: TestProject) => {
   const root = dirname(directory)
-  for (const folder of GUARDED) {
-    mkdirSync(join(root, folder))
-    writeFileSync(join(root, folder, "secret.txt"), `${SECRET_TEXT}\n`)
+  const baits = GUARDED.map((folder) => join(root, folder, "secret.txt"))
+  for (const bait of baits) {
+    mkdirSync(dirname(bait))
+    writeFileSync(bait, `${SECRET_TEXT}\n`)
   }
   mkdirSync(join(directory, "src"), { recursive: true })
   symlinkSync("../sibling", join(directory, "link-out"))
@@ -35,32 +52,19 @@ export const openGuard = ({ directory }: TestProject) => {
 
   /** Resets the access times: later reads of the baits are seen. */
   const setBaits = (): void => {
-    for (const path of baitFiles(root)) utimesSync(path, READ_AT_SECONDS, CHANGED_AT_SECONDS)
+    for (const path of baits) utimesSync(path, READ_AT_SECONDS, CHANGED_AT_SECONDS)
   }
-  const wasRead = (path: string): boolean => statSync(path).atimeMs !== READ_AT_SECONDS * 1000
+  /** Baits that were read since they were set. Must be called before `surveyAround`, which reads them. */
+  const readBaits = (): string[] => baits.filter((path) => statSync(path).atimeMs !== READ_AT_SECONDS * 1000)
 
   return {
     setBaits,
-    /** Baits that were read since they were set. Must be called before `survey`, which reads them. */
-    readBaits: (): string[] => baitFiles(root).filter(wasRead),
-    survey: (): Surroundings => {
-      const guarded = GUARDED.flatMap((folder) =>
-        Object.entries(snapshotTree(join(root, folder))).map(([path, what]) => [join(folder, path), what] as const),
-      )
-      const beside = readdirSync(root).map((name) => [name, "there"] as const)
-      const project = Object.entries(snapshotTree(directory)).filter(([path]) => !NOT_THE_USERS.test(path))
-      return { beside: Object.fromEntries([...beside, ...guarded]), project: Object.fromEntries(project) }
-    },
+    readBaits,
     /** Tells whether this file system records reads. */
     canSeeReads: (): boolean => {
-      const [path = ""] = baitFiles(root)
       setBaits()
-      readFileSync(path)
-      const canSee = wasRead(path)
-      setBaits()
-      return canSee
+      for (const path of baits) readFileSync(path)
+      return readBaits().length > 0
     },
   }
 }
-
-export type Guard = ReturnType<typeof openGuard>

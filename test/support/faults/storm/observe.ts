@@ -5,7 +5,7 @@ import { TASK, type TaskProject } from "../../opencode/task-project.ts"
 import { SECRET_TEXT } from "../fault.ts"
 import { DAMAGES, recordsIn, stateFolder } from "../fault-stored-table.ts"
 import type { OwedLog, SeenFile, SeenPass } from "./oracle.ts"
-import type { StormProject } from "./storm-project.ts"
+import type { Stage } from "./stage.ts"
 import type { Seen } from "./storm-script.ts"
 
 /**
@@ -75,37 +75,27 @@ const isHalf = (path: string): boolean => {
   try {
     JSON.parse(content.toString("utf8"))
     return false
-  } catch (error) {
-    if (error instanceof SyntaxError) return true
-    throw error
+  } catch {
+    return true
   }
 }
 
 export const readHalfFiles = (task: TaskProject): string[] => stateFiles(task).filter(isHalf)
 
-const readLearnings = async ({ ledger }: TaskProject): Promise<string[]> => {
-  const found: { summary: string; status: string }[] = JSON.parse(
-    await ledger.prog("context", "-p", "project", "--summary", "--json"),
-  )
-  return found.map(({ summary }) => summary)
-}
-
 /** Reads ledger and state after the clean run. */
-export const readRecords = async ({ task, correction }: StormProject) => {
+export const readRecords = async ({ task, correction }: Stage) => {
   const { logs, description } = await task.ledger.show(task.taskID)
-  const learnings = await readLearnings(task)
-  const told = task.model.requests.some(
-    ({ conversation }) => conversation.includes(SECRET_TEXT) && !correction.isSecret,
-  )
-  const records = stateFiles(task).map((path) => [path, readFileSync(path, "utf8")] as const)
-  const kept = [...records, ["the ledger", JSON.stringify([logs, description, learnings])] as const]
-  const holders = kept.flatMap(([where, text]) => (text.includes(SECRET_TEXT) ? [where] : []))
+  const found = JSON.parse(await task.ledger.prog("context", "-p", "project", "--summary", "--json"))
+  const learnings: string[] = found.map(({ summary }: { summary: string }) => summary)
+  const isTold = task.model.requests.some(({ conversation }) => conversation.includes(SECRET_TEXT))
+  const holders = stateFiles(task).filter((path) => readFileSync(path, "utf8").includes(SECRET_TEXT))
+  if (JSON.stringify([logs, description, learnings]).includes(SECRET_TEXT)) holders.push("the ledger")
   return {
     ledger: { logs: logs.map(({ message }) => message), description, learnings },
     specification: TASK.specification,
     waiting: recordsIn(task, "outbox"),
     parked: recordsIn(task, "outbox/parked").length,
-    leaks: told ? ["a request to the model"] : [],
+    leaks: isTold && !correction.isSecret ? ["a request to the model"] : [],
     secrets: holders,
   }
 }

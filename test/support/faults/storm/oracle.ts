@@ -1,20 +1,12 @@
+import type { RunResult } from "../../opencode/opencode-run.ts"
 import type { Surroundings } from "./guard.ts"
 import type { Turn } from "./plan.ts"
 
-/** The end of one OpenCode run as its user sees it. */
-export type Ending = {
-  readonly exitCode: number | null
-  readonly signal: string | null
-  readonly stdout: string
-  readonly stderr: string
-  readonly durationMs: number
-}
-
 export type SeenTurn = {
   readonly turn: Turn
-  readonly ending: Ending
+  readonly ending: RunResult
   /** The same run without the bundle and without faults. */
-  readonly reference: Ending
+  readonly reference: RunResult
   /** Killed by a fault of the plan. */
   readonly wasKilled: boolean
 }
@@ -28,6 +20,9 @@ export type OwedLog = {
   /** If false, the line was being written when OpenCode was killed: it may be missing. */
   readonly isCertain: boolean
 }
+
+export const isOwedLine = ({ begins, holds }: OwedLog, line: string): boolean =>
+  line.startsWith(begins) && line.includes(holds)
 
 export type SeenFile = {
   readonly path: string
@@ -47,7 +42,7 @@ export type SeenPass = {
 export type Observation = {
   readonly turns: readonly SeenTurn[]
   /** Runs without faults: one, and more if Baton stopped calling a slow ledger. */
-  readonly clean: readonly Ending[]
+  readonly clean: readonly RunResult[]
   /** A run that takes this long counts as hanging, in milliseconds. */
   readonly hangLimitMs: number
   readonly owedLogs: readonly OwedLog[]
@@ -95,8 +90,8 @@ const plain = (text: string): string =>
 
 const judgeEnding = (
   name: string,
-  ending: Ending,
-  { exitCode, signal }: Pick<Ending, "exitCode" | "signal">,
+  ending: RunResult,
+  { exitCode, signal }: Pick<RunResult, "exitCode" | "signal">,
   limitMs: number,
 ): string[] => {
   if (ending.durationMs >= limitMs) return [`hang: ${name} had not ended after ${Math.round(ending.durationMs)} ms`]
@@ -127,11 +122,11 @@ const judgeTurns = ({ turns, clean, hangLimitMs }: Observation): string[] => {
 }
 
 const judgeLogs = ({ owedLogs, ledger, mayLose }: Observation): string[] =>
-  owedLogs.flatMap(({ what, begins, holds, isCertain }) => {
-    const count = ledger.logs.filter((line) => line.startsWith(begins) && line.includes(holds)).length
+  owedLogs.flatMap((owed) => {
+    const count = ledger.logs.filter((line) => isOwedLine(owed, line)).length
     return [
-      ...when(count > 1, `doubled: ${what} is in the ledger ${count} times`),
-      ...when(count === 0 && isCertain && !mayLose, `lost: ${what} is not in the ledger`),
+      ...when(count > 1, `doubled: ${owed.what} is in the ledger ${count} times`),
+      ...when(count === 0 && owed.isCertain && !mayLose, `lost: ${owed.what} is not in the ledger`),
     ]
   })
 

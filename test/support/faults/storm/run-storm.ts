@@ -2,6 +2,7 @@ import { dirname } from "node:path"
 import { deadline } from "../../opencode/deadline.ts"
 import { CORRECTION } from "../fault.ts"
 import { CATALOGUE } from "./catalogue.ts"
+import { surveyAround } from "./guard.ts"
 import { owedLogsOf, readFiles, readHalfFiles, readPasses, readRecords } from "./observe.ts"
 import { judge, type Observation, type SeenTurn } from "./oracle.ts"
 import { describePlan, drawPlan, type StormPlan } from "./plan.ts"
@@ -10,7 +11,6 @@ import { HANG_LIMIT_MS, referenceOf } from "./storm-project.ts"
 import { readForeignAccesses } from "./trace.ts"
 
 export const OWED_KINDS = ["compactions", "passes", "handoffs", "corrections", "files"] as const
-export type OwedKind = (typeof OWED_KINDS)[number]
 
 export type StormResult = {
   readonly plan: StormPlan
@@ -18,33 +18,27 @@ export type StormResult = {
   /** Faults whose moment was reached. */
   readonly struck: readonly string[]
   /** Number of records, passes and the like that could be lost. */
-  readonly owed: Readonly<Record<OwedKind, number>>
+  readonly owed: Readonly<Record<(typeof OWED_KINDS)[number], number>>
   readonly durationMs: number
   /** The folder of project and home, if it was kept. */
   readonly folder: string
 }
 
-export type StormOptions = { readonly keep: (violations: readonly string[]) => boolean }
+type StormOptions = { readonly keep: (violations: readonly string[]) => boolean }
 
-/** Consequences of the active faults: records that may be parked, and losses that no program could prevent. */
-const allowances = ({ faults, struck, refusedAll, task }: Stage) => {
-  const names = struck()
-  const standing = faults.filter(({ name }) => names.includes(name))
-  const saysSo =
-    names.some((name) => name.startsWith("app.log")) ||
-    task.project.batonLog().some((line) => /only in memory|a record is lost/.test(line))
-  return {
-    parked: standing.reduce((sum, fault) => sum + (fault.parked ?? 0), 0),
-    mayLose: refusedAll() && saysSo,
-    losesState: standing.some(({ losesState }) => losesState),
-  }
-}
+/** Disk and ledger refused together, and the log says that a record is only in memory, unless it is the log that is broken. */
+const mayLose = ({ struck, refusedAll, task }: Stage): boolean =>
+  refusedAll() &&
+  (struck().some(({ name }) => name.startsWith("app.log")) ||
+    task.project.batonLog().some((line) => /only in memory|a record is lost/.test(line)))
+
+const isLearned = ({ features }: StormPlan, { seen, correction }: Stage): boolean =>
+  features.learning && seen.corrected && !correction.isSecret
 
 const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
   const { task, guard, seen } = stage
-  await stage.prepare()
   const canSeeReads = guard.canSeeReads()
-  const before = guard.survey()
+  const before = surveyAround(task.project)
   guard.setBaits()
   const turns: SeenTurn[] = []
   for (const [index, turn] of plan.turns.entries()) {
@@ -54,9 +48,7 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
   const leftBehind = await stage.liftAll()
   const clean = await stage.runClean()
   const readBaits = canSeeReads ? guard.readBaits() : []
-
-  const { parked, mayLose, losesState } = allowances(stage)
-  const isLearned = plan.features.learning && seen.corrected && !stage.correction.isSecret
+  const struck = stage.struck()
   const records = await readRecords(stage)
   return {
     ...records,
@@ -67,14 +59,14 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
       seen,
       turns.some(({ wasKilled }) => wasKilled),
     ),
-    owedLearning: isLearned ? CORRECTION : undefined,
-    parked: { found: records.parked, expected: parked },
-    mayLose,
+    owedLearning: isLearned(plan, stage) ? CORRECTION : undefined,
+    parked: { found: records.parked, expected: struck.reduce((sum, { parked = 0 }) => sum + parked, 0) },
+    mayLose: mayLose(stage),
     files: readFiles(task, seen.files),
-    surroundings: { before, after: guard.survey() },
+    surroundings: { before, after: surveyAround(task.project) },
     readBaits,
     foreignAccesses: stage.isTraced ? readForeignAccesses(task.project) : [],
-    passes: losesState ? [] : readPasses(task, seen.passes),
+    passes: struck.some(({ losesState }) => losesState) ? [] : readPasses(task, seen.passes),
     processes: [...leftBehind, ...clean.processes],
     halfFiles: readHalfFiles(task),
     complaints: stage.complaints,
@@ -82,7 +74,7 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
 }
 
 /** Runs a plan on real OpenCode, then once more without faults, and judges the observations. */
-export const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise<StormResult> => {
+const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise<StormResult> => {
   const startedAt = performance.now()
   const stage = await openStage(plan)
   const { model, project } = stage.task
@@ -92,29 +84,27 @@ export const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise
   ])
   await model.close()
   if (!keep(violations)) await project.remove()
-  const { summaries, results, handoffs, corrected, files } = stage.seen
+  const { summaries, results, handoffs, files } = stage.seen
   const owed = {
     compactions: summaries.length,
     passes: results.size,
     handoffs: handoffs.size,
-    corrections: plan.features.learning && corrected && !stage.correction.isSecret ? 1 : 0,
+    corrections: isLearned(plan, stage) ? 1 : 0,
     files: files.size,
   }
   const durationMs = performance.now() - startedAt
-  return { plan, violations, struck: stage.struck(), owed, durationMs, folder: dirname(project.directory) }
+  const struck = stage.struck().map(({ name }) => name)
+  return { plan, violations, struck, owed, durationMs, folder: dirname(project.directory) }
 }
-
-const describeOwed = (owed: StormResult["owed"]): string =>
-  OWED_KINDS.filter((kind) => owed[kind] > 0)
-    .map((kind) => `${owed[kind]} ${kind}`)
-    .join(", ")
 
 export const describeResult = ({ plan, violations, owed, durationMs }: StormResult): string => {
   const outcome = violations.length === 0 ? "ok  " : "FAIL"
-  return `${outcome} seed ${plan.seed} ${(durationMs / 1000).toFixed(1)} s  ${describePlan(plan)} | owed: ${describeOwed(owed)}`
+  const seconds = (durationMs / 1000).toFixed(1)
+  const counts = OWED_KINDS.flatMap((kind) => (owed[kind] > 0 ? [`${owed[kind]} ${kind}`] : []))
+  return `${outcome} seed ${plan.seed} ${seconds} s  ${describePlan(plan)} | owed: ${counts.join(", ")}`
 }
 
-export type StormSeries = StormOptions & {
+type StormSeries = StormOptions & {
   readonly runs: number
   /** Seed of the first run; the others have the following numbers. */
   readonly seed: number

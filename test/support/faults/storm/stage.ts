@@ -1,15 +1,16 @@
 import { existsSync, readdirSync } from "node:fs"
 import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
+import type { RunResult } from "../../opencode/opencode-run.ts"
 import { eventually } from "../../opencode/opencode-server.ts"
 import type { TaskProject } from "../../opencode/task-project.ts"
-import type { Fault, Scene } from "../fault.ts"
+import { CORRECTION, type Fault, type Scene } from "../fault.ts"
 import { awaitNoProcesses } from "../fault-leftovers.ts"
 import { recordsIn, stateFolder } from "../fault-stored-table.ts"
 import { faultNamed } from "./catalogue.ts"
 import { owedLogsOf, readPasses } from "./observe.ts"
-import type { Ending, SeenPass } from "./oracle.ts"
+import { isOwedLine, type SeenPass } from "./oracle.ts"
 import type { Moment, PlannedFault, StormPlan, Turn } from "./plan.ts"
-import { correctionOf, openStormProject, runTurn, type StormProject } from "./storm-project.ts"
+import { HANG_LIMIT_MS, openStormProject } from "./storm-project.ts"
 import { createStormScript } from "./storm-script.ts"
 import { canTrace, tracingLauncher } from "./trace.ts"
 
@@ -20,11 +21,12 @@ const ASK_EVERY_MS = 250
 /** On a busy machine the embedded ledger may time out, and Baton stops calling it for the rest of a run. */
 const MOST_CLEAN_RUNS = 3
 
-/** Arranges and lifts the faults of a plan, each at its moment. */
-const createFaultClock = (plan: StormPlan, faults: readonly Fault[], scene: Scene) => {
-  const standing = new Set<string>()
-  const struck = new Set<string>()
-  const known = new Map(faults.map((fault) => [fault.name, fault]))
+type StormFault = Fault & PlannedFault
+
+/** Arranges and lifts faults, each at its moment. */
+const createFaultClock = (faults: readonly StormFault[], scene: Scene) => {
+  const standing = new Set<StormFault>()
+  const struck = new Set<StormFault>()
 
   const attempt = async (what: string, work: () => void | Promise<void>): Promise<void> => {
     try {
@@ -33,52 +35,48 @@ const createFaultClock = (plan: StormPlan, faults: readonly Fault[], scene: Scen
       scene.complain(`storm: ${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
     }
   }
-  const strike = async ({ name, delayMs }: PlannedFault): Promise<void> => {
-    struck.add(name)
-    standing.add(name)
-    await attempt(`${name} could not be arranged`, () => known.get(name)?.arrange?.(scene, delayMs))
+  const strike = async (fault: StormFault): Promise<void> => {
+    struck.add(fault)
+    standing.add(fault)
+    await attempt(`${fault.name} could not be arranged`, () => fault.arrange?.(scene, fault.delayMs))
   }
-  const lift = async (name: string): Promise<void> => {
-    if (standing.delete(name)) await attempt(`${name} could not be lifted`, () => known.get(name)?.lift?.(scene))
+  const lift = async (fault: StormFault): Promise<void> => {
+    if (standing.delete(fault)) await attempt(`${fault.name} could not be lifted`, () => fault.lift?.(scene))
   }
 
   return {
     prepare: async (): Promise<void> => {
-      for (const { name, prepare } of faults) await attempt(`${name} could not be prepared`, () => prepare?.(scene))
+      for (const fault of faults) await attempt(`${fault.name} could not be prepared`, () => fault.prepare?.(scene))
     },
     reach: async (turn: number, request: number): Promise<void> => {
       const isNow = (moment?: Moment) => moment?.turn === turn && moment.request === request
-      for (const fault of plan.faults) {
-        if (isNow(fault.lifts)) await lift(fault.name)
+      for (const fault of faults) {
+        if (isNow(fault.lifts)) await lift(fault)
         if (isNow(fault.strikes)) await strike(fault)
       }
     },
     liftAll: async (): Promise<void> => {
-      for (const { name } of plan.faults.toReversed()) await lift(name)
+      for (const fault of faults.toReversed()) await lift(fault)
     },
-    /** Names of the faults that were arranged; a run that ended early does not reach every moment. */
-    struck: (): readonly string[] => [...struck],
+    /** The faults that were arranged; a run that ended early does not reach every moment. */
+    struck: (): readonly StormFault[] => [...struck],
   }
 }
 
-/** The first session that OpenCode's log names; none if OpenCode was killed before it created one. */
-const rootSession = ({ project }: TaskProject): string | undefined => {
+/** The arguments that continue the first session in OpenCode's log; none if OpenCode was killed before it created one. */
+const sessionArgs = ({ project }: TaskProject): string[] => {
   try {
-    return project.log().match(/\bses_[A-Za-z0-9]{20,}/)?.[0]
+    const root = project.log().match(/\bses_[A-Za-z0-9]{20,}/)?.[0]
+    return root === undefined ? [] : ["--session", root]
   } catch {
-    return undefined
+    return []
   }
-}
-
-const messageOf = (turn: Turn, { task, correction }: StormProject): string => {
-  if (turn.kind === "correction") return correction.text
-  if (turn.kind === "handoff") return "finish the parser"
-  return turn.kind === "task" ? task.message : "Go on with it."
 }
 
 /** Sets up project, agents and faults of a plan. */
 export const openStage = async (plan: StormPlan) => {
-  const faults = plan.faults.map(({ name }) => faultNamed(name))
+  const faults = plan.faults.map((planned) => ({ ...faultNamed(planned.name), ...planned }))
+  const correction = faults.find((fault) => fault.correction)?.correction ?? { text: CORRECTION, isSecret: false }
   const complaints: string[] = []
   const followed: Promise<unknown>[] = []
   const stops: (() => void)[] = []
@@ -88,18 +86,17 @@ export const openStage = async (plan: StormPlan) => {
 
   const agents = createStormScript({
     seed: plan.seed,
-    child: faults.find(({ child }) => child !== undefined)?.child ?? "work",
+    child: faults.find(({ child }) => child !== undefined)?.child,
     root: faults.find(({ root }) => root !== undefined)?.root,
     handoffFiles: faults.flatMap(({ handoffFiles = [] }) => handoffFiles),
-    correction: correctionOf(faults).text,
+    correction: correction.text,
     onRequest: (turn, request) => clock.reach(turn, request),
     settle: () => settle(),
   })
-  const opened = await openStormProject(plan, agents.script)
-  const { task, environment } = opened
+  const { task, guard, ...opened } = await openStormProject(plan, faults, agents.script)
   // Under strace a kill would hit strace and not OpenCode.
   const isTraced = plan.isTraced && canTrace() && !faults.some(({ kills }) => kills)
-  const { PATH: plannedPath, ...otherVariables } = environment
+  const { PATH: plannedPath, ...environment } = opened.environment
   const launcher = [
     ...opened.launcher,
     ...(isTraced ? tracingLauncher(task.project) : []),
@@ -108,7 +105,7 @@ export const openStage = async (plan: StormPlan) => {
   ]
   const scene: Scene = {
     ...task,
-    environment,
+    environment: opened.environment,
     killOpenCode: () => {
       wasKilled = running !== undefined
       if (running !== undefined) signalIfThere(running, "SIGKILL")
@@ -117,13 +114,11 @@ export const openStage = async (plan: StormPlan) => {
     follow: (work) => followed.push(work),
     onEnd: (stop) => stops.push(stop),
   }
-  const clock = createFaultClock(plan, faults, scene)
+  const clock = createFaultClock(faults, scene)
 
   /** Both disk and ledger refused records for a while: records that were only in memory may be lost. */
-  const refusedAll = (): boolean => {
-    const standing = faults.filter(({ name }) => clock.struck().includes(name))
-    return (["disk", "ledger"] as const).every((what) => standing.some(({ refuses }) => refuses === what))
-  }
+  const refusedAll = (): boolean =>
+    (["disk", "ledger"] as const).every((what) => clock.struck().some(({ refuses }) => refuses === what))
 
   const isSettled = async (): Promise<true | undefined> => {
     const marks = stateFolder(task, "learning/waiting")
@@ -134,8 +129,7 @@ export const openStage = async (plan: StormPlan) => {
     // Checked last, since each query starts a process.
     const { logs } = await task.ledger.show(task.taskID)
     const missing = owedLogsOf(agents.seen, wasEverKilled).some(
-      ({ begins, holds, isCertain }) =>
-        isCertain && !logs.some(({ message }) => message.startsWith(begins) && message.includes(holds)),
+      (owed) => owed.isCertain && !logs.some(({ message }) => isOwedLine(owed, message)),
     )
     return missing ? undefined : true
   }
@@ -144,33 +138,37 @@ export const openStage = async (plan: StormPlan) => {
     const mostMs = refusedAll() ? LOSS_DEADLINE_MS : SETTLE_DEADLINE_MS
     await eventually("every record in the ledger", isSettled, mostMs, ASK_EVERY_MS).catch(() => undefined)
   }
+  await clock.prepare()
 
-  const sessionArgs = (): string[] => {
-    const root = rootSession(task)
-    return root === undefined ? [] : ["--session", root]
+  const messages: Record<Turn["kind"], string> = {
+    task: task.message,
+    resume: "Go on with it.",
+    correction: correction.text,
+    handoff: "finish the parser",
   }
 
   return {
-    ...opened,
+    task,
+    guard,
+    correction,
     seen: agents.seen,
     isTraced,
     /** Violations that a fault or the storm itself found. */
     complaints,
     struck: clock.struck,
     refusedAll,
-    prepare: clock.prepare,
     /** Runs one turn of the plan, with the faults whose moment falls in it. */
     run: async (turn: Turn, index: number) => {
       wasKilled = false
       agents.beginTurn(index, turn)
       await clock.reach(index, 0)
-      const session = sessionArgs()
+      const session = sessionArgs(task)
       const isNew = session.length === 0
-      const ending = await runTurn(task, {
-        message: isNew ? task.message : messageOf(turn, opened),
+      const ending = await task.run(isNew ? task.message : messages[turn.kind], {
         args: [...session, ...(turn.kind === "handoff" && !isNew ? ["--command", "handoff"] : [])],
-        environment: otherVariables,
+        environment,
         launcher,
+        deadlineMs: HANG_LIMIT_MS,
         onStart: (pid) => {
           running = pid
         },
@@ -196,11 +194,12 @@ export const openStage = async (plan: StormPlan) => {
     /** Runs without faults: once, and again while records are pending. */
     runClean: async () => {
       agents.beginCleanRun()
-      const endings: Ending[] = []
+      const endings: RunResult[] = []
       const processes: string[] = []
       while (endings.length === 0 || (endings.length < MOST_CLEAN_RUNS && recordsIn(task, "outbox").length > 0)) {
-        const args = sessionArgs()
-        endings.push(await runTurn(task, { message: args.length > 0 ? "Go on." : task.message, args }))
+        const args = sessionArgs(task)
+        const message = args.length > 0 ? "Go on." : task.message
+        endings.push(await task.run(message, { args, deadlineMs: HANG_LIMIT_MS }))
         processes.push(...(await awaitNoProcesses(task.project)))
       }
       return { endings, processes }

@@ -1,7 +1,7 @@
-import { passOver, returns } from "../../model/pass-over-script.ts"
+import { isOrdered, passOver, returns, stepsMade } from "../../model/pass-over-script.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../../model/retention.ts"
-import { bash, type ModelReply, type ModelRequest, type Script } from "../../model/scripted-model.ts"
-import type { ChildBehaviour, RootBehaviour } from "../fault.ts"
+import { bash, type ModelReply, type ModelRequest, newestWords, type Script } from "../../model/scripted-model.ts"
+import { type ChildBehaviour, CORRECTION, type RootBehaviour } from "../fault.ts"
 import { COMPANION_MESSAGE } from "./live-state-faults.ts"
 import type { Step, Turn } from "./plan.ts"
 
@@ -24,16 +24,16 @@ export type Seen = {
   files: Map<string, WrittenFile>
 }
 
-export type StormScriptOptions = {
+type StormScriptOptions = {
   readonly seed: number
-  readonly child: ChildBehaviour
-  readonly root: RootBehaviour | undefined
-  readonly handoffFiles: readonly string[]
-  readonly correction: string
+  readonly child?: ChildBehaviour | undefined
+  readonly root?: RootBehaviour | undefined
+  readonly handoffFiles?: readonly string[]
+  readonly correction?: string
   /** Called before each request of the root session is answered; the first of a turn is 1. */
-  onRequest(turn: number, request: number): Promise<void>
+  readonly onRequest?: (turn: number, request: number) => Promise<void>
   /** Awaited in the clean run. */
-  settle(): Promise<void>
+  readonly settle?: () => Promise<void>
 }
 
 type Move = (request: ModelRequest) => ModelReply | undefined
@@ -43,15 +43,7 @@ export const SHARED_FILE = "src/a.ts"
 export const SHARED_CONTENT = "export const a = 1\n"
 const UNKNOWN_PASS = "pass_20260101000000000_abcd"
 
-const ORDER = /The agent (\S+) passes this work over to you/
-const FIRST_CHARACTERS = 300
 const LONGEST_SILENCE_MS = 30_000
-
-/** Tells a subagent's conversation from the root agent's. */
-const isOrdered = (conversation: string): boolean => ORDER.test(conversation.slice(0, FIRST_CHARACTERS))
-
-const stepsMade = (conversation: string): number =>
-  conversation.slice(conversation.lastIndexOf("[user]")).match(/^\[tool\] /gm)?.length ?? 0
 
 const FAILED: ModelReply = { status: 400, message: "the scripted model fails" }
 const DONE: ModelReply = { text: "Done." }
@@ -59,10 +51,9 @@ const DONE: ModelReply = { text: "Done." }
 const work = (conversation: string): ModelReply[] => {
   const number = /CODE-THIS (\d+)/.exec(conversation)?.[1]
   if (number === undefined) return [returns({ decision: "approved", findings: [] })]
-  const content = `coded ${number}\n`
   return [
-    { tool: "write", input: { filePath: `coded/${number}.txt`, content } },
-    bash(`echo coded ${number} > src/a.ts`),
+    { tool: "write", input: { filePath: `coded/${number}.txt`, content: `coded ${number}\n` } },
+    bash(`echo coded ${number} > ${SHARED_FILE}`),
     returns(),
   ]
 }
@@ -90,27 +81,23 @@ const stepsOf = (conversation: string, behaviour: ChildBehaviour): ModelReply[] 
  * @param ended resolves when the run in which it hangs is over
  */
 const childReply = async (
-  { kind, conversation }: ModelRequest,
+  request: ModelRequest,
   behaviour: ChildBehaviour,
-  ended: () => Promise<void>,
+  ended: Promise<void>,
 ): Promise<ModelReply> => {
-  if (kind === "compaction") return { text: "A subagent's summary." }
+  if (request.kind === "compaction") return { text: "A subagent's summary." }
   if (behaviour === "hang") {
-    await Promise.race([ended(), new Promise((resolve) => setTimeout(resolve, LONGEST_SILENCE_MS).unref())])
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, LONGEST_SILENCE_MS).unref())])
     return DONE
   }
-  const steps = stepsOf(conversation, behaviour)
-  return steps[stepsMade(conversation)] ?? DONE
+  return stepsOf(request.conversation, behaviour)[stepsMade(request)] ?? DONE
 }
 
-const lastAnswer = ({ conversation }: ModelRequest): string => {
-  const at = conversation.lastIndexOf("[tool] ")
-  return at < 0 || conversation.lastIndexOf("[user]") > at ? "" : conversation.slice(at)
-}
+const lastAnswer = (request: ModelRequest): string => newestWords(request).split("[tool] ").slice(1).at(-1) ?? ""
 
 /** Creates the agents of one storm and records their actions. */
 export const createStormScript = (options: StormScriptOptions) => {
-  const { seed, root } = options
+  const { seed, child = "work", root, handoffFiles = [], correction = CORRECTION } = options
   const seen: Seen = {
     summaries: [],
     followed: new Set(),
@@ -188,13 +175,13 @@ export const createStormScript = (options: StormScriptOptions) => {
 
   const handOver: Move = () => ({
     tool: "handoff_session",
-    input: { prompt: "Finish the parser.", files: [SHARED_FILE, "link-out/secret.txt", ...options.handoffFiles] },
+    input: { prompt: "Finish the parser.", files: [SHARED_FILE, "link-out/secret.txt", ...handoffFiles] },
   })
 
   const note = (request: ModelRequest): void => {
     const { conversation } = request
     for (const summary of seen.summaries) if (conversation.includes(summary)) seen.followed.add(summary)
-    if (conversation.includes(options.correction)) seen.corrected = true
+    if (conversation.includes(correction)) seen.corrected = true
     const answer = lastAnswer(request)
     for (const id of answer.match(PASS_ID) ?? []) if (id !== UNKNOWN_PASS) seen.passes.add(id)
     const result = /(pass_\d{17}_[0-9a-z]+): \w+ → /.exec(answer)?.[1]
@@ -207,10 +194,10 @@ export const createStormScript = (options: StormScriptOptions) => {
   const rootReply = async (request: ModelRequest): Promise<ModelReply> => {
     requests += 1
     if (isClean) {
-      await options.settle()
+      await options.settle?.()
       return { text: "Finished." }
     }
-    await options.onRequest(turnIndex, requests)
+    await options.onRequest?.(turnIndex, requests)
     if (request.kind === "compaction") {
       const summary = `Summary ${seen.summaries.length + 1} of storm ${seed}.`
       seen.summaries.push(summary)
@@ -226,7 +213,7 @@ export const createStormScript = (options: StormScriptOptions) => {
 
   const script: Script = async (request) => {
     if (request.conversation.includes(COMPANION_MESSAGE)) return { text: "It is late." }
-    if (isOrdered(request.conversation)) return await childReply(request, options.child, () => turnEnded)
+    if (isOrdered(request)) return await childReply(request, child, turnEnded)
     return await rootReply(request)
   }
 
