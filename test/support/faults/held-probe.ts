@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
 import type { Hooks, Plugin } from "@opencode-ai/plugin"
 import { HELD, type Held } from "./held.ts"
 
@@ -83,52 +82,31 @@ const look = async (): Promise<Held> => {
   return { collections, timers: [...timers.values()], children: children(), openFiles: openFiles() }
 }
 
-const isLoaded = (plugin: unknown): plugin is Plugin => typeof plugin === "function"
+Object.assign(globalThis, { [HELD]: trackedFor })
 
-/**
- * Loads the bundle's plugins from HELD_PLUGINS with tracked objects and serves what they hold over HTTP; the address is in
- * HELD_ADDRESS. `/dispose` first calls the dispose hooks, which OpenCode does not do on every version.
- */
-export const HeldProbe: Plugin = async (input) => {
-  Object.assign(globalThis, { [HELD]: trackedFor })
-  const folder = process.env.HELD_PLUGINS ?? ""
-  const hooks: Hooks[] = []
-  for (const file of readdirSync(folder).sort()) {
-    const module: object = await import(join(folder, file))
-    for (const plugin of Object.values(module).filter(isLoaded)) hooks.push(await plugin(input))
-  }
-  loaded.push(...hooks)
+/** Serves what the plugins hold over HTTP, the address is in HELD_ADDRESS; `/dispose` first calls their dispose hooks. */
+const serve = (): void => {
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     // A collection may take longer than ten seconds, Bun's default timeout.
     idleTimeout: 0,
     fetch: async ({ url }) => {
+      // OpenCode does not do so on every version.
       if (new URL(url).pathname === "/dispose") for (const { dispose } of loaded) await dispose?.()
       return Response.json(await look())
     },
   })
   server.unref()
   writeFileSync(process.env.HELD_ADDRESS ?? "", String(server.url))
-  return mergeHooks(hooks)
 }
 
-/** Merges hooks: each hook of the result calls all of that name in turn, as OpenCode would. */
-const mergeHooks = (all: readonly Hooks[]): Hooks => {
-  const merged: Record<string, unknown> = {}
-  for (const name of new Set(all.flatMap((hooks) => Object.keys(hooks)))) {
-    if (name === "tool") continue
-    merged[name] = async (...args: unknown[]): Promise<void> => {
-      for (const hooks of all) {
-        const hook: unknown = Reflect.get(hooks, name)
-        if (typeof hook === "function") await hook.apply(hooks, args)
-      }
-    }
+/** The plugin, whose hooks are known to the probe from then on. */
+export const watched =
+  (plugin: Plugin): Plugin =>
+  async (input) => {
+    const hooks = await plugin(input)
+    if (loaded.length === 0) serve()
+    loaded.push(hooks)
+    return hooks
   }
-  // A getter, so that no tools are created before OpenCode asks for them.
-  Object.defineProperty(merged, "tool", {
-    enumerable: true,
-    get: () => Object.assign({}, ...all.map(({ tool }) => tool ?? {})),
-  })
-  return merged
-}

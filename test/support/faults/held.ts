@@ -1,5 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
-import { join, relative } from "node:path"
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import type { TestProject } from "../opencode/test-project.ts"
 
 /** The global under which the probe offers tracked collections and timers. */
@@ -16,11 +16,6 @@ export type Held = {
   openFiles: string[]
 }
 
-const sourceBelow = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .map((name) => join(folder, name))
-    .filter((path) => path.endsWith(".ts") && statSync(path).isFile())
-
 /** First line of each file: its names shadow the globals of the module. In other processes they are the plain globals. */
 const prelude = (file: string): string =>
   `const { Map, Set, setTimeout, setInterval, clearTimeout, clearInterval } = globalThis[${JSON.stringify(HELD)}]?.(${JSON.stringify(file)}) ?? globalThis\n`
@@ -30,21 +25,27 @@ const prelude = (file: string): string =>
  *
  * @returns requests to an OpenCode in that project about the objects it holds
  */
-export const watchHeld = ({ directory, home }: TestProject) => {
+export const watchHeld = (project: TestProject) => {
+  const { directory, home } = project
   const openCode = join(directory, ".opencode")
   const baton = join(openCode, "baton")
-  for (const path of sourceBelow(baton))
-    writeFileSync(path, `${prelude(relative(baton, path))}${readFileSync(path, "utf8")}`)
+  for (const file of readdirSync(baton, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts")))
+    writeFileSync(join(baton, file), `${prelude(file)}${readFileSync(join(baton, file), "utf8")}`)
   const plugins = join(openCode, "held-plugins")
   renameSync(join(openCode, "plugins"), plugins)
-  mkdirSync(join(openCode, "plugins"))
-  const probe = join(import.meta.dirname, "held-probe.ts")
-  writeFileSync(join(openCode, "plugins", "probe.ts"), `export * from ${JSON.stringify(probe)}\n`)
+  const probe = JSON.stringify(join(import.meta.dirname, "held-probe.ts"))
+  // The probe is loaded before the plugin.
+  for (const name of readdirSync(plugins))
+    project.write(
+      `.opencode/plugins/${name}`,
+      `import { watched } from ${probe}\nimport * as plugin from "../held-plugins/${name}"\n` +
+        "export const Watched = watched(Object.values(plugin)[0])\n",
+    )
   const address = join(home, "held-address")
   const ask = async (path: string): Promise<Held> =>
     (await (await fetch(new URL(path, readFileSync(address, "utf8")))).json()) as Held
   return {
-    environment: { HELD_PLUGINS: plugins, HELD_ADDRESS: address },
+    environment: { HELD_ADDRESS: address },
     look: () => ask("/"),
     dispose: () => ask("/dispose"),
   }

@@ -2,28 +2,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net"
 import { onTestFinished } from "vitest"
 
-export type ProviderProxy = {
-  /** Base URL on loopback. */
-  readonly url: string
-  /** Request bodies as received, oldest first. */
-  readonly bodies: readonly string[]
-  /** Base URL of the scripted model that receives the requests. */
-  target: string
-  /** Changes the model's answer before OpenCode gets it; `isCut` closes the connection after it. */
-  answer: (body: string, answer: string) => { text: string; isCut?: boolean }
-}
-
 /** Starts a proxy between OpenCode and a scripted model; it ends with the test. */
-export const startProviderProxy = async (): Promise<ProviderProxy> => {
-  const bodies: string[] = []
+export const startProviderProxy = async () => {
   const proxy = {
-    bodies,
+    /** Request bodies as received, oldest first. */
+    bodies: [] as string[],
+    /** Base URL of the scripted model that receives the requests. */
     target: "",
+    /** Changes the model's answer before OpenCode gets it; `isCut` closes the connection after it. */
     answer: (_body: string, text: string): { text: string; isCut?: boolean } => ({ text }),
   }
   const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = (await request.toArray()).join("")
-    bodies.push(body)
+    proxy.bodies.push(body)
     const answer = await fetch(`${proxy.target}${request.url ?? ""}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -44,5 +35,9 @@ export const startProviderProxy = async (): Promise<ProviderProxy> => {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return Object.assign(proxy, { url: `http://127.0.0.1:${port}` })
+  /** Base URL on loopback. */
+  const url = `http://127.0.0.1:${port}`
+  return Object.assign(proxy, { url })
 }
+
+export type ProviderProxy = Awaited<ReturnType<typeof startProviderProxy>>

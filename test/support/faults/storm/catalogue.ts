@@ -1,10 +1,261 @@
-import type { Fault } from "../fault.ts"
+import { execFileSync } from "node:child_process"
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
+import type { ErrorCode } from "../../../../.opencode/baton/pass-over/errors.ts"
+import { liveFiles, liveFolder, recordingWriter } from "../../opencode/live-stream.ts"
+import { runOpenCode } from "../../opencode/opencode-run.ts"
+import type { TaskProject } from "../../opencode/task-project.ts"
+import { CORRECTION, type Fault, type Scene, SECRET_TEXT } from "../fault.ts"
 import { FOREIGN_PROG, HANGING_LEDGERS, LEDGER_FAULTS } from "../fault-ledger-table.ts"
+import { findProcessesOf } from "../fault-leftovers.ts"
 import { MACHINE_FAULTS } from "../fault-machine-table.ts"
-import { STORED_FAULTS } from "../fault-stored-table.ts"
+import { DAMAGES, STORED_FAULTS, stateFolder } from "../fault-stored-table.ts"
 import { clientFault, PROJECT_FAULTS } from "../fault-table.ts"
-import { LIVE_STATE_FAULTS } from "./live-state-faults.ts"
-import { PASS_FAULTS, RECORD_FAULTS } from "./work-faults.ts"
+
+/** Message of the project's second OpenCode; the scripted agent answers it with a word. */
+export const COMPANION_MESSAGE = "COMPANION-OF-THE-STORM: what time is it?"
+
+const READ_EVERY_MS = 20
+
+const writerFault = (name: string, argv: (task: TaskProject) => string): Fault => ({
+  name: `the state writer ${name}`,
+  slots: ["writer"],
+  needs: ["liveState"],
+  options: { environment: (task) => ({ BATON_STATE_WRITER: argv(task) }) },
+})
+
+const shell = (script: string) => () => JSON.stringify(["/bin/sh", "-c", script])
+
+/** Sends invalid lines to the embedded writer before the valid ones. */
+const mixedLines = ({ project, binary }: TaskProject): string => {
+  const script = join(project.directory, ".opencode/baton/live-state/state-writer.ts")
+  const writer = `BUN_BE_BUN=1 '${binary.path}' --no-env-file --config=/dev/null run --no-install '${script}' '${project.directory}'`
+  const garbage = 'printf \'no json\\n[1]\\n\\377\\376\\n{"event":"state.patch"}\\n\''
+  return JSON.stringify(["/bin/sh", "-c", `{ ${garbage}; head -c 2000000 /dev/zero; echo; exec cat; } | ${writer}`])
+}
+
+const killWriters = async ({ project }: Scene): Promise<void> => {
+  for (const line of await findProcessesOf(project)) {
+    const pid = Number(line.split(" ")[0])
+    if (/state-writer\.ts|stream\.jsonl/.test(line)) signalIfThere(pid, "SIGKILL")
+  }
+}
+
+const killedWriter = (name: string, options: Pick<Fault, "options">): Fault => ({
+  name: `${name} is killed`,
+  slots: ["writer"],
+  when: "running",
+  needs: ["liveState"],
+  ...options,
+  arrange: async (scene, delayMs) => {
+    await killWriters(scene)
+    const again = new Promise<void>((resolve) => setTimeout(resolve, delayMs)).then(() => killWriters(scene))
+    scene.follow(again)
+  },
+})
+
+const readAllTheTime = (scene: Scene): void => {
+  const { directory } = scene.project
+  const timer = setInterval(() => {
+    for (const name of liveFiles(directory)) {
+      try {
+        JSON.parse(readFileSync(join(liveFolder(directory), name), "utf8"))
+      } catch (error) {
+        // A writer that ends with its project may remove its file.
+        if (error instanceof SyntaxError) scene.complain(`a reader saw half of ${name}: ${error.message}`)
+      }
+    }
+  }, READ_EVERY_MS)
+  scene.onEnd(() => clearInterval(timer))
+}
+
+const allowLiveFolder = (mode: number) => (task: TaskProject) => {
+  mkdirSync(stateFolder(task, "live"), { recursive: true })
+  chmodSync(stateFolder(task, "live"), mode)
+}
+
+const LIVE_STATE_FAULTS: readonly Fault[] = [
+  writerFault("is not there", () => JSON.stringify(["/nonexistent/writer"])),
+  writerFault("exits at once", shell("exit 3")),
+  writerFault("never reads", shell("exec sleep 10")),
+  writerFault("talks on both streams", shell("while read -r line; do echo out; echo err >&2; done")),
+  writerFault("will not end", shell("trap '' TERM HUP INT; cat >/dev/null; sleep 5")),
+  writerFault("gets lines that it cannot use", mixedLines),
+  killedWriter("the state writer", {
+    options: {
+      environment: ({ project }) => ({ BATON_STATE_WRITER: recordingWriter(join(project.home, "stream.jsonl")) }),
+    },
+  }),
+  killedWriter("the embedded state writer", {}),
+  {
+    name: "a reader reads the statefile while it is written",
+    slots: ["reader"],
+    when: "any",
+    needs: ["liveState"],
+    arrange: readAllTheTime,
+  },
+  {
+    name: "the folder of the live state may not be written",
+    slots: ["writer", ".opencode/state"],
+    when: "any",
+    needs: ["liveState"],
+    arrange: allowLiveFolder(0o555),
+    lift: allowLiveFolder(0o755),
+  },
+  {
+    name: "a second OpenCode runs in the project",
+    slots: ["companion"],
+    // Two processes cannot create OpenCode's database at once.
+    when: "running",
+    arrange: ({ binary, project, environment, follow }) => {
+      follow(runOpenCode(COMPANION_MESSAGE, { binary, project, environment: { ...environment } }))
+    },
+  },
+]
+
+/** A fault of a subagent, of the root agent's use of its tools, or of the policy. */
+const passFault = (name: string, fault: Pick<Fault, "child" | "root" | "policy" | "needs">): Fault => ({
+  name,
+  slots: (["child", "root", "policy"] as const).filter((part) => fault[part] !== undefined),
+  needs: ["pass"],
+  ...fault,
+})
+
+/** Breaks a client call that a pass needs. */
+const callFault = (call: string, how: string): Fault => ({ ...clientFault(call, how), needs: ["pass"] })
+
+/** The fault that leads to each error of a pass. */
+const FAULT_OF_ERROR: Record<ErrorCode, Fault> = {
+  E001: passFault("work is passed to an unknown subagent", { root: "unknown subagent" }),
+  E002: passFault("a subagent passes over too deep", { child: "deeper", policy: { defaults: { max_chain_depth: 1 } } }),
+  E003: passFault("a subagent passes over to itself", { child: "cycle" }),
+  E004: passFault("a session has used up its passes", {
+    root: "one more pass",
+    policy: { defaults: { max_passes_per_session: 1 } },
+  }),
+  E010: passFault("a subagent never answers", { child: "hang" }),
+  E011: passFault("a subagent's model fails", { child: "crash" }),
+  E020: callFault("session.get", "answers an error"),
+  E021: passFault("a subagent returns what is no work output", { child: "wrong return" }),
+  E022: passFault("a file changes while a pass holds it", { root: "conflict", needs: ["code"] }),
+  E023: passFault("an unknown pass is applied", { root: "unknown pass", needs: ["code"] }),
+  E024: passFault("a pass is applied twice", { root: "applied twice", needs: ["code"] }),
+  E030: passFault("the policy cannot be used", { policy: '{ "defaults": { "timeout_ms": "soon" } ' }),
+}
+
+const PASS_FAULTS: readonly Fault[] = [
+  ...Object.values(FAULT_OF_ERROR),
+  passFault("a subagent's model fails after it changed files", { child: "crash late" }),
+  passFault("a subagent ends without a return", { child: "prose" }),
+  callFault("session.create", "rejects"),
+  callFault("session.prompt", "answers an error"),
+]
+
+const plantRecord = (task: TaskProject, name: string, content: string | Buffer): void => {
+  mkdirSync(stateFolder(task, "outbox"), { recursive: true })
+  writeFileSync(join(stateFolder(task, "outbox"), `${name}.json`), content)
+}
+
+const outboxFault = (name: string, parked: number, arrange: NonNullable<Fault["arrange"]>): Fault => ({
+  name: `the outbox holds ${name}`,
+  // While the state is broken, no files can be added to it.
+  slots: ["outbox", ".opencode/state"],
+  parked,
+  arrange,
+})
+
+const createdAt = "2026-01-01T00:00:00.000Z"
+const renderEntry = (entry: Record<string, unknown>): string => JSON.stringify({ version: 1, createdAt, entry })
+
+/** Almost the ledger's limit for a description: a handoff does not fit after it. */
+const FULL_DESCRIPTION_CHARACTERS = 129_900
+/** Longer than a lock's holder may be silent. */
+const STALE_LOCK_SECONDS = 600
+
+const OUTBOX_FAULTS: readonly Fault[] = [
+  outboxFault("damaged records", DAMAGES.length, (task) => {
+    for (const [index, { content }] of DAMAGES.entries())
+      plantRecord(task, `000000000000${index}-000000-damaged`, content)
+  }),
+  outboxFault("a record for a task that the ledger does not know", 1, (task) => {
+    const entry = { kind: "log", taskID: "ts-0000000000ff", message: "For nobody." }
+    plantRecord(task, "0000000000001-000000-aaaaaaaa", renderEntry(entry))
+  }),
+  outboxFault("a handoff that finds no room", 1, async (task) => {
+    const specification = "x".repeat(FULL_DESCRIPTION_CHARACTERS)
+    const taskID = await task.ledger.addTask({ title: "Full", specification, definitionOfDone: "none" })
+    const entry = { kind: "handoff", taskID, sessionID: "ses_of_nobody", section: "y".repeat(5_000) }
+    plantRecord(task, "0000000000002-000000-bbbbbbbb", renderEntry(entry))
+  }),
+  outboxFault("the lock of a process that has ended", 0, (task) => {
+    const lock = join(stateFolder(task, "outbox"), "lock")
+    const at = Date.now() / 1000 - STALE_LOCK_SECONDS
+    mkdirSync(stateFolder(task, "outbox"), { recursive: true })
+    writeFileSync(lock, "cut off in the middle")
+    utimesSync(lock, at, at)
+  }),
+]
+
+const handoffFault = (name: string, files: readonly string[], prepare: NonNullable<Fault["prepare"]>): Fault => ({
+  name: `a handoff names ${name}`,
+  slots: ["handoff files"],
+  needs: ["handoff"],
+  handoffFiles: files,
+  prepare,
+})
+
+const HANDOFF_FAULTS: readonly Fault[] = [
+  handoffFault("files outside the project", ["../sibling/secret.txt", "/etc/hostname", "to-sibling"], ({ project }) =>
+    symlinkSync("../sibling/secret.txt", join(project.directory, "to-sibling")),
+  ),
+  handoffFault("secrets", [".env", "id_rsa"], ({ project }) => {
+    project.write(".env", `KEY=${SECRET_TEXT}\n`)
+    project.write("id_rsa", `-----BEGIN OPENSSH PRIVATE KEY-----\n${SECRET_TEXT}\n`)
+  }),
+  handoffFault("what is no text file", ["src", "pipe", "binary.bin", "/dev/zero"], ({ project }) => {
+    execFileSync("mkfifo", [join(project.directory, "pipe")])
+    writeFileSync(join(project.directory, "binary.bin"), Buffer.from([0, 1, 2, 0xff, 0xfe]))
+  }),
+  handoffFault(
+    "too much",
+    ["big.txt", ...Array.from({ length: 30 }, (_, index) => `many/${index}.txt`)],
+    ({ project }) => {
+      project.write("big.txt", "x\n".repeat(1_500_000))
+      for (let index = 0; index < 30; index += 1) project.write(`many/${index}.txt`, "one\n")
+    },
+  ),
+]
+
+const SECRET_CORRECTION = `No, use the key sk-ant-api03-${SECRET_TEXT}${"Ab1".repeat(30)}-AA instead of the old key in the client.`
+
+const correctionFault = (name: string, text: string, isSecret: boolean): Fault => ({
+  name: `a correction ${name}`,
+  slots: ["correction"],
+  needs: ["correction"],
+  correction: { text, isSecret },
+})
+
+/** Faults of the outbox, of a handoff's files and of learnings, and the end of OpenCode itself. */
+const RECORD_FAULTS: readonly Fault[] = [
+  ...OUTBOX_FAULTS,
+  ...HANDOFF_FAULTS,
+  correctionFault("holds a secret", SECRET_CORRECTION, true),
+  correctionFault(
+    "comes in a huge message",
+    `${"This is what the log of the build says today. ".repeat(4_000)}\n\n${CORRECTION}`,
+    false,
+  ),
+  {
+    name: "OpenCode is killed",
+    slots: ["kill"],
+    when: "running",
+    kills: true,
+    arrange: ({ killOpenCode }, delayMs) => {
+      setTimeout(killOpenCode, delayMs)
+    },
+  },
+]
 
 /** All faults of the storm, those of the tables first. A seed's plan depends on their order. */
 export const CATALOGUE: readonly Fault[] = [

@@ -2,7 +2,7 @@ import { isOrdered, passOver, returns, stepsMade } from "../../model/pass-over-s
 import { COMPACTING_PROMPT_TOKENS } from "../../model/retention.ts"
 import { bash, type ModelReply, type ModelRequest, newestWords, type Script } from "../../model/scripted-model.ts"
 import { type ChildBehaviour, CORRECTION, type RootBehaviour } from "../fault.ts"
-import { COMPANION_MESSAGE } from "./live-state-faults.ts"
+import { COMPANION_MESSAGE } from "./catalogue.ts"
 import type { Step, Turn } from "./plan.ts"
 
 /** A file that an agent writes: its old content (undefined: none), and its possible content until the write is confirmed. */
