@@ -6,22 +6,9 @@ import { REPOSITORY } from "./opencode/opencode-binary.ts"
 
 /** `first` and `second` were used to improve the detector; `third` was written after it was frozen. */
 export const LEARNING_SETS = ["first", "second", "third"] as const
-export type LearningSet = (typeof LEARNING_SETS)[number]
+type LearningSet = (typeof LEARNING_SETS)[number]
 
 type Labelled = { text: string; learn: { type: LearningType; sentence: string }[] }
-
-export type Score = {
-  messages: number
-  /** Sentences that should be stored; `stored` counts those that are. */
-  labels: number
-  stored: number
-  precision: number
-  recall: number
-  /** Correctly stored sentences that have the labelled type. */
-  rightType: number
-  wrong: string[]
-  missed: string[]
-}
 
 export const readLearningSet = (name: LearningSet): Labelled[] =>
   readFileSync(join(REPOSITORY, "test", "fixtures", "learning", `${name}.jsonl`), "utf8")
@@ -32,7 +19,7 @@ export const readLearningSet = (name: LearningSet): Labelled[] =>
 /** A stored sentence may have an opener or a filler more or less than the label. */
 const isSame = (stored: string, label: string): boolean => stored.includes(label) || label.includes(stored)
 
-export const scoreLearningSet = (name: LearningSet): Score => {
+export const scoreLearningSet = (name: LearningSet) => {
   const set = readLearningSet(name)
   const [wrong, missed]: [string[], string[]] = [[], []]
   let [right, rightType] = [0, 0]
@@ -51,12 +38,16 @@ export const scoreLearningSet = (name: LearningSet): Score => {
   const stored = right + wrong.length
   return {
     messages: set.length,
+    /** Sentences that should be stored; `stored` counts those that are. */
     labels,
     stored,
     precision: right / stored,
     recall: (labels - missed.length) / labels,
+    /** Correctly stored sentences that have the labelled type. */
     rightType: rightType / right,
     wrong,
     missed,
   }
 }
+
+export type Score = ReturnType<typeof scoreLearningSet>

@@ -2,10 +2,8 @@ import { execFileSync, spawn } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { collectOutput } from "../collect-output.ts"
-
-const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url))
+import { REPOSITORY } from "../opencode/opencode-binary.ts"
 
 /** The parts of a clone that the demo needs, without node_modules and cache. */
 const PARTS = [
@@ -18,23 +16,9 @@ const PARTS = [
   "package-lock.json",
 ]
 
-export type DemoRun = { exitCode: number | null; stdout: string; stderr: string; lines: string[] }
+type DemoRun = { exitCode: number | null; stdout: string; stderr: string; lines: string[] }
 
-export type DemoCheckout = {
-  readonly root: string
-  /** Replaces a fresh clone. */
-  readonly source: string
-  readonly home: string
-  /** TMPDIR of every run. */
-  readonly temporary: string
-  readonly environment: Record<string, string>
-  demo(args: readonly string[], options?: DemoRunOptions): Promise<DemoRun>
-  /** Files that the demo left in its TMPDIR. */
-  leftovers(): string[]
-  remove(): void
-}
-
-export type DemoRunOptions = {
+type DemoRunOptions = {
   environment?: Record<string, string>
   /** Called with the demo's pid at each new output. */
   onOutput?: (stdout: string, pid: number) => void
@@ -50,10 +34,10 @@ const trackedFiles = (): string[] =>
     encoding: "utf8",
   })
     .split("\0")
-    .filter((path) => path !== "")
+    .filter(Boolean)
 
 /** A copy of the repository on a machine with Node and npm only: no Bun, no OpenCode, no prog on PATH. */
-export const createDemoCheckout = (): DemoCheckout => {
+export const createDemoCheckout = () => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "baton-demo-e2e-")))
   const [source, home, temporary] = [join(root, "checkout"), join(root, "home"), join(root, "tmp")]
   for (const folder of [source, home, temporary]) mkdirSync(folder)
@@ -68,13 +52,16 @@ export const createDemoCheckout = (): DemoCheckout => {
   }
   return {
     root,
+    /** Replaces a fresh clone. */
     source,
     home,
+    /** TMPDIR of every run. */
     temporary,
     environment,
+    /** Files that the demo left in its TMPDIR. */
     leftovers: () => readdirSync(temporary).filter((name) => name.startsWith("baton-")),
     remove: () => rmSync(root, { recursive: true, force: true }),
-    demo: (args, options = {}) =>
+    demo: (args: readonly string[], options: DemoRunOptions = {}): Promise<DemoRun> =>
       new Promise((resolve, reject) => {
         const child = spawn(join(source, "scripts", "demo"), args, {
           cwd: root,
@@ -92,3 +79,5 @@ export const createDemoCheckout = (): DemoCheckout => {
       }),
   }
 }
+
+export type DemoCheckout = ReturnType<typeof createDemoCheckout>

@@ -4,27 +4,14 @@ import { CHECKS } from "../../../.opencode/baton/doctor/checks.ts"
 import { createReport, type Report } from "../../../.opencode/baton/doctor/report.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { NEWEST, REPOSITORY } from "../opencode/opencode-binary.ts"
-import { createSmallCheckout, type Outcome, runScript, type SmallCheckout } from "./small-checkout.ts"
-
-/** A healthy project with its own home and PATH, for tests that break it and run doctor. */
-export type Patient = Pick<SmallCheckout, "root" | "project" | "write" | "read" | "install"> & {
-  readonly home: string
-  readonly environment: Record<string, string>
-  readonly delete: (path: string) => void
-  /** Puts a program first on PATH. */
-  readonly program: (name: string, script: string) => void
-  readonly doctor: (...args: string[]) => Outcome
-  /** `doctor --json`, parsed. */
-  readonly examine: (environment?: Record<string, string>) => { exitCode: number | null; report: Report }
-  /** The report of one check, run in this process; it starts only processes of the check itself. */
-  readonly look: (id: string, environment?: Record<string, string>) => Promise<Report>
-}
+import { createSmallCheckout, runScript } from "./small-checkout.ts"
 
 /** Answers like a release and acts as Bun like the real one, without its second of start-up. */
 const openCodeScript = (version: string): string =>
   `[ -n "\${BUN_BE_BUN-}" ] && exec '${NEWEST.path}' "$@"\n[ "$1" = --version ] && echo '${version}'\n`
 
-export const createPatient = (): Patient => {
+/** A healthy project with its own home and PATH, for tests that break it and run doctor. */
+export const createPatient = () => {
   const checkout = createSmallCheckout()
   const { root, project } = checkout
   const home = join(root, "home")
@@ -40,17 +27,15 @@ export const createPatient = (): Patient => {
   const run = (args: readonly string[], extra: Record<string, string> = {}) =>
     runScript([join(REPOSITORY, "scripts", "doctor"), ...args], { cwd: root, env: { ...environment, ...extra } })
   return {
-    root,
-    project,
+    ...checkout,
     home,
     environment,
-    write: checkout.write,
-    read: checkout.read,
-    install: checkout.install,
-    delete: (path) => rmSync(join(project, path), { recursive: true }),
+    delete: (path: string) => rmSync(join(project, path), { recursive: true }),
+    /** Puts a program first on PATH. */
     program,
-    doctor: (...args) => run(args),
-    examine: (extra) => {
+    doctor: (...args: string[]) => run(args),
+    /** `doctor --json`, parsed. */
+    examine: (extra?: Record<string, string>) => {
       const { exitCode, stdout, stderr } = run([project, "--json"], extra)
       try {
         return { exitCode, report: JSON.parse(stdout) as Report }
@@ -58,7 +43,8 @@ export const createPatient = (): Patient => {
         throw new Error(`doctor --json printed no document: ${stdout}${stderr}`, { cause })
       }
     },
-    look: (id, extra = {}) => {
+    /** The report of one check, run in this process; it starts only processes of the check itself. */
+    look: (id: string, extra: Record<string, string> = {}) => {
       const scratch = join(temporary, "scratch")
       mkdirSync(scratch)
       const run = createProcessRunner({ shell: undefined })
@@ -70,6 +56,8 @@ export const createPatient = (): Patient => {
     },
   }
 }
+
+export type Patient = ReturnType<typeof createPatient>
 
 /** Creates a folder for PATH with the usual programs of a shell and no runtime for TypeScript. */
 export const createBarePath = (root: string): string => {

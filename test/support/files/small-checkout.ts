@@ -7,21 +7,6 @@ import { temporaryFolder } from "./temporary-folder.ts"
 
 export type Outcome = { exitCode: number | null; stdout: string; stderr: string }
 
-/** The install script with a few files in place of the real bundle, and a project beside it; they go with the test. */
-export type SmallCheckout = {
-  readonly root: string
-  /** The checkout; files given as relative paths. */
-  readonly source: string
-  readonly project: string
-  readonly ship: (path: string, text: string) => void
-  readonly unship: (path: string) => void
-  readonly write: (path: string, text: string) => void
-  readonly read: (path: string) => string
-  readonly has: (path: string) => boolean
-  /** Runs the checkout's scripts/install with the project and further arguments. */
-  readonly install: (...args: string[]) => Outcome
-}
-
 const PLUGIN =
   'import { createThing } from "../baton/host/thing.ts"\n\nexport const Thing = async () => createThing()\n'
 
@@ -55,8 +40,12 @@ export const runScript = (
   return { exitCode: status, stdout, stderr }
 }
 
-/** @param names of the checkout's folder and of the project's, for example with spaces */
-export const createSmallCheckout = (names = { source: "checkout", project: "project" }): SmallCheckout => {
+/**
+ * The install script with a few files in place of the real bundle, and a project beside it.
+ *
+ * @param names of the checkout's folder and of the project's, for example with spaces
+ */
+export const createSmallCheckout = (names = { source: "checkout", project: "project" }) => {
   const root = temporaryFolder()
   chmodSync(root, 0o755)
   const source = join(root, names.source)
@@ -70,11 +59,15 @@ export const createSmallCheckout = (names = { source: "checkout", project: "proj
     root,
     source,
     project,
-    ship: (path, text) => put(join(source, path), text),
-    unship: (path) => rmSync(join(source, path)),
-    write: (path, text) => put(join(project, path), text),
-    read: (path) => readFileSync(join(project, path), "utf8"),
-    has: (path) => existsSync(join(project, path)),
-    install: (...args) => runScript([join(source, "scripts", "install"), project, ...args], { cwd: root }),
+    /** Changes the checkout; `write`, `read` and `has` are about the project. */
+    ship: (path: string, text: string) => put(join(source, path), text),
+    unship: (path: string) => rmSync(join(source, path)),
+    write: (path: string, text: string) => put(join(project, path), text),
+    read: (path: string) => readFileSync(join(project, path), "utf8"),
+    has: (path: string) => existsSync(join(project, path)),
+    /** Runs the checkout's scripts/install with the project and further arguments. */
+    install: (...args: string[]) => runScript([join(source, "scripts", "install"), project, ...args], { cwd: root }),
   }
 }
+
+export type SmallCheckout = ReturnType<typeof createSmallCheckout>

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/cli.ts"
+import { collectOutput } from "../collect-output.ts"
 import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
 import type { LoopCall } from "./ledger-loop.ts"
 
@@ -33,36 +34,28 @@ export const embeddedProgram = ({ version, path }: OpenCodeBinary): LedgerProgra
   environment: { BATON_LEDGER: "embedded", BATON_RUNTIME: path },
 })
 
-export type ProcessOptions = {
-  /** Also the working folder. It holds `.prog/prog.db` and prog's backups. */
-  readonly home: string
-  readonly environment?: Readonly<Record<string, string>>
-}
-
-/** Runs the program to its end; its environment holds nothing of the machine but the system's PATH. */
+/**
+ * Runs the program to its end; its environment holds nothing of the machine but the system's PATH.
+ *
+ * @param place `home` is also the working folder. It holds `.prog/prog.db` and prog's backups.
+ */
 export const runProgram =
   (
     { command, environment }: Omit<LedgerProgram, "name">,
-    { home, environment: extra = {} }: ProcessOptions,
+    place: { home: string; environment?: Readonly<Record<string, string>> },
   ): RunLedger =>
   (args, { stdin = "" } = {}) =>
     new Promise<LedgerResult>((resolve, reject) => {
-      const env = { PATH: SYSTEM_PATH, TZ: "UTC", ...environment, ...extra, HOME: home }
-      const child = spawn(command, args, { cwd: home, env })
-      const output = { stdout: "", stderr: "" }
-      child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        output.stdout += text
-      })
-      child.stderr.setEncoding("utf8").on("data", (text: string) => {
-        output.stderr += text
-      })
+      const env = { PATH: SYSTEM_PATH, TZ: "UTC", ...environment, ...place.environment, HOME: place.home }
+      const child = spawn(command, args, { cwd: place.home, env })
+      const { stdout, stderr } = collectOutput(child)
       // A program that does not read its input may close the pipe first.
       child.stdin.on("error", () => {})
       child.stdin.end(stdin)
       child.on("error", reject)
       child.on("close", (exitCode, signal) => {
-        if (exitCode === null) reject(new Error(`${command} ended by ${signal}: ${output.stderr}`))
-        else resolve({ exitCode, ...output })
+        if (exitCode === null) reject(new Error(`${command} ended by ${signal}: ${stderr()}`))
+        else resolve({ exitCode, stdout: stdout(), stderr: stderr() })
       })
     })
 

@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs"
 import { delimiter, isAbsolute, join } from "node:path"
-import { type Browser, chromium, type Page } from "playwright-core"
+import { type Browser, chromium } from "playwright-core"
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome"]
 
@@ -20,22 +20,15 @@ export const findChromium = (env: NodeJS.ProcessEnv = process.env): string | und
     (path) => isAbsolute(path) && isProgram(path),
   )
 
-export type OpenedPage = { page: Page; errors: string[] }
-
-export type TestBrowser = {
-  /** A page of a fresh profile. `errors` are its exceptions, refused loads and console errors. */
-  open(url: string, options?: Parameters<Browser["newContext"]>[0]): Promise<OpenedPage>
-  close(): Promise<void>
-}
-
 /** @throws when no Chromium is found */
-export const startBrowser = async (): Promise<TestBrowser> => {
+export const startBrowser = async () => {
   const executablePath = findChromium()
   if (!executablePath) throw new Error("no Chromium: expected one on PATH or in BATON_CHROMIUM")
   // The sandbox fails in containers, and this browser opens only the project's own page.
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })
   return {
-    open: async (url, options = {}) => {
+    /** A page of a fresh profile. `errors` are its exceptions, refused loads and console errors. */
+    open: async (url: string, options: Parameters<Browser["newContext"]>[0] = {}) => {
       const context = await browser.newContext(options)
       const page = await context.newPage()
       const errors: string[] = []
@@ -49,3 +42,5 @@ export const startBrowser = async (): Promise<TestBrowser> => {
     close: () => browser.close(),
   }
 }
+
+export type TestBrowser = Awaited<ReturnType<typeof startBrowser>>

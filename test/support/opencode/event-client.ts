@@ -1,11 +1,11 @@
 import { get, type IncomingMessage, request } from "node:http"
 import { eventually } from "./opencode-server.ts"
 
-export type PageEvent = { id?: string; event?: string; data: string }
+type PageEvent = { id?: string; event?: string; data: string }
 
-export type AgentsEvent = { id: string; keys: string[]; agents: Record<string, unknown>[] }
+type AgentsEvent = { id: string; keys: string[]; agents: Record<string, unknown>[] }
 
-export type EventClient = {
+type EventClient = {
   events: readonly PageEvent[]
   /** Resolves with the last event about agents once it matches. */
   agents(fits: (agents: readonly Record<string, unknown>[]) => boolean): Promise<AgentsEvent>

@@ -8,17 +8,6 @@ import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { eventually } from "./opencode-server.ts"
 import { copyBundle } from "./test-project.ts"
 
-/** `baton observe --web` in its own process. */
-export type ObservedPage = {
-  url: string
-  port: number
-  pid: number
-  stderr(): string
-  /** Resolves with the exit code, null after a signal that it did not catch. */
-  ended: Promise<number | null>
-  kill(signal: NodeJS.Signals): void
-}
-
 type Start = { binary: OpenCodeBinary; cwd: string; args?: readonly string[]; environment: NodeJS.ProcessEnv }
 
 /** Starts it with the launcher of the project's bundle; it ends with the test. */
@@ -31,8 +20,8 @@ export const startBatonObserve = ({ binary, cwd, args = [], environment }: Start
   return endWithTest(child)
 }
 
-/** Resolves when it has printed its address. */
-export const observePage = async (start: Start): Promise<ObservedPage> => {
+/** `baton observe --web` in its own process; resolves when it has printed its address. */
+export const observePage = async (start: Start) => {
   const child = startBatonObserve(start)
   const ended = new Promise<number | null>((resolve) => child.on("exit", resolve))
   const printed = collectOutput(child)
@@ -42,21 +31,14 @@ export const observePage = async (start: Start): Promise<ObservedPage> => {
     port: Number(new URL(url).port),
     pid: child.pid ?? -1,
     stderr: printed.stderr,
+    /** Resolves with the exit code, null after a signal that it did not catch. */
     ended,
-    kill: (signal) => void child.kill(signal),
+    kill: (signal: NodeJS.Signals) => void child.kill(signal),
   }
 }
 
-export type StatefileFolder = {
-  project: string
-  environment: NodeJS.ProcessEnv
-  /** Writes a statefile as the writer does: complete, by rename. */
-  write(name: string, state?: Record<string, unknown>): void
-  remove(name: string): void
-}
-
 /** A project with the bundle and without OpenCode: the test writes its statefiles. */
-export const createStatefileFolder = (): StatefileFolder => {
+export const createStatefileFolder = () => {
   const project = temporaryFolder()
   copyBundle(join(project, ".opencode"), undefined)
   symlinkSync(join(REPOSITORY, "node_modules"), join(project, ".opencode", "node_modules"))
@@ -66,7 +48,8 @@ export const createStatefileFolder = (): StatefileFolder => {
   return {
     project,
     environment: { PATH: process.env.PATH, HOME: project, TMPDIR: project, BATON_LEDGER: "embedded" },
-    write: (name, state = {}) => {
+    /** Writes a statefile as the writer does: complete, by rename. */
+    write: (name: string, state: Record<string, unknown> = {}) => {
       const whole = {
         c2c_session_id: name,
         c2c_alias: null,
@@ -80,6 +63,6 @@ export const createStatefileFolder = (): StatefileFolder => {
       writeFileSync(`${path(name)}.tmp`, JSON.stringify({ event: "state.snapshot", ts, state: whole }))
       renameSync(`${path(name)}.tmp`, path(name))
     },
-    remove: (name) => rmSync(path(name)),
+    remove: (name: string) => rmSync(path(name)),
   }
 }

@@ -31,15 +31,6 @@ export const isExecutable = (path: string): boolean => (lstatSync(path).mode & 0
 export const projectTree = (root: string): Record<string, string> =>
   Object.fromEntries(Object.entries(snapshotTree(root)).filter(([path]) => !path.includes(".opencode/state")))
 
-export type PassProject = {
-  readonly root: string
-  /** Opens the passes as a process of OpenCode does; a second call stands for another process with its own memory. */
-  connect(directory?: string): PassWorktree
-  /** Begins a pass that may change files. */
-  begin(passID: string, options?: { parent?: string; passes?: PassWorktree }): Promise<Begun & { copy: string }>
-  readonly passes: PassWorktree
-}
-
 /** Opens the passes of a project as another process would. */
 export const connectPassWorktree = (root: string, directory = root): PassWorktree =>
   createPassWorktree({
@@ -58,7 +49,7 @@ export const createPassProject = ({
 }: {
   files?: Files
   git?: boolean
-} = {}): PassProject => {
+} = {}) => {
   const root = join(temporaryFolder(), "project")
   mkdirSync(join(root, ".opencode"), { recursive: true })
   writeFiles(root, files)
@@ -68,13 +59,18 @@ export const createPassProject = ({
     gitIn(root, "add", "-A")
     gitIn(root, "commit", "-q", "-m", "start")
   }
+  /** Opens the passes as a process of OpenCode does; a second call stands for another process with its own memory. */
   const connect = (directory = root): PassWorktree => connectPassWorktree(root, directory)
   const passes = connect()
   return {
     root,
     connect,
     passes,
-    begin: async (passID, { parent, passes: other = passes } = {}) => {
+    /** Begins a pass that may change files. */
+    begin: async (
+      passID: string,
+      { parent, passes: other = passes }: { parent?: string; passes?: PassWorktree } = {},
+    ): Promise<Begun & { copy: string }> => {
       const begun = await other.begin(passID, { canModify: true, ...(parent === undefined ? {} : { parent }) })
       if (begun.kind === "refused" || begun.copy === undefined) throw new Error(JSON.stringify(begun))
       const missing = await other.enter(passID)
@@ -83,6 +79,8 @@ export const createPassProject = ({
     },
   }
 }
+
+export type PassProject = ReturnType<typeof createPassProject>
 
 /** The result of a call that must succeed. */
 export const succeed = <T extends { kind: string }>(result: T): Exclude<T, { kind: "refused" }> => {

@@ -5,24 +5,6 @@ import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { eventually } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
 
-/** A program in a terminal that only the test sees. */
-export type TestTerminal = {
-  /** The visible screen as text, or with the colours as escape sequences. */
-  screen(options?: { colours?: boolean }): string
-  /** Types text as a keyboard would; a line break in it is not Enter. */
-  type(text: string): void
-  /** Types a line, waits until the prompt shows it, and presses Enter. */
-  send(line: string): Promise<void>
-  /** Presses a key by its tmux name: Enter, Escape, C-c. */
-  press(key: string): void
-  /** Resolves with the screen once it shows the text. */
-  shows(text: string | RegExp, deadlineMs?: number): Promise<string>
-  /** Presses the key that quits the program, and waits for its end. */
-  quit(key: string): Promise<void>
-  /** Closes the terminal and waits for the program's end; does nothing if it has ended. */
-  stop(): Promise<void>
-}
-
 type Size = { width?: number; height?: number }
 
 const START_DEADLINE_MS = 60_000
@@ -50,7 +32,7 @@ export const startTerminal = (
   argv: readonly [string, ...string[]],
   project: TestProject,
   { width = 140, height = 50 }: Size = {},
-): TestTerminal => {
+) => {
   const socket = join(project.home, `tmux-${++terminals}.sock`)
   const environment = { ...project.environment, TERM: "xterm-256color", LANG: "C.UTF-8" }
   const tmux = (...args: string[]): string =>
@@ -59,9 +41,11 @@ export const startTerminal = (
   tmux("-f", "/dev/null", "new-session", "-d", "-s", "tui", ...size, "-c", project.directory, ...argv)
   const pid = Number(tmux("list-panes", "-t", "tui", "-F", "#{pane_pid}"))
   const ended = () => eventually("the end of the program", () => (isAlive(pid) ? undefined : true), STOP_DEADLINE_MS)
-  const screen: TestTerminal["screen"] = ({ colours = false } = {}) =>
+  /** The visible screen as text, or with the colours as escape sequences. */
+  const screen = ({ colours = false } = {}): string =>
     tmux("capture-pane", "-p", ...(colours ? ["-e"] : []), "-t", "tui")
-  const shows: TestTerminal["shows"] = async (text, deadlineMs = SCREEN_DEADLINE_MS) => {
+  /** Resolves with the screen once it shows the text. */
+  const shows = async (text: string | RegExp, deadlineMs = SCREEN_DEADLINE_MS): Promise<string> => {
     let last = ""
     const look = (): string | undefined => {
       last = screen()
@@ -73,14 +57,17 @@ export const startTerminal = (
       throw new Error(`the screen does not show ${text}:\n${last}`, { cause })
     }
   }
-  const type: TestTerminal["type"] = (text) => void tmux("send-keys", "-t", "tui", "-l", "--", text)
-  const press: TestTerminal["press"] = (key) => void tmux("send-keys", "-t", "tui", key)
+  /** Types text as a keyboard would; a line break in it is not Enter. */
+  const type = (text: string): void => void tmux("send-keys", "-t", "tui", "-l", "--", text)
+  /** Presses a key by its tmux name: Enter, Escape, C-c. */
+  const press = (key: string): void => void tmux("send-keys", "-t", "tui", key)
   return {
     screen,
     shows,
     type,
     press,
-    send: async (line) => {
+    /** Types a line, waits until the prompt shows it, and presses Enter. */
+    send: async (line: string): Promise<void> => {
       for (let tries = 1; ; tries++) {
         type(line)
         try {
@@ -92,11 +79,13 @@ export const startTerminal = (
       }
       press("Enter")
     },
-    quit: async (key) => {
+    /** Presses the key that quits the program, and waits for its end. */
+    quit: async (key: string): Promise<void> => {
       press(key)
       await ended()
     },
-    stop: async () => {
+    /** Closes the terminal and waits for the program's end; does nothing if it has ended. */
+    stop: async (): Promise<void> => {
       if (!isAlive(pid)) return
       tmux("kill-server")
       try {
@@ -107,6 +96,9 @@ export const startTerminal = (
     },
   }
 }
+
+/** A program in a terminal that only the test sees. */
+export type TestTerminal = ReturnType<typeof startTerminal>
 
 /** Starts OpenCode's real TUI and waits until it accepts input. */
 export const startTui = async (
