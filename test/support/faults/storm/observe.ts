@@ -13,21 +13,16 @@ import type { Seen } from "./storm-script.ts"
  *
  * @param wasKilled OpenCode did not end by itself
  */
-export const owedLogsOf = (seen: Seen, wasKilled: boolean): OwedLog[] => [
-  ...seen.summaries.map((summary) => ({
-    what: `the compaction '${summary}'`,
-    begins: "Compaction ",
-    holds: summary,
-    isCertain: !wasKilled || seen.followed.has(summary),
-  })),
-  ...[...seen.results].map((id) => ({ what: `the result of ${id}`, begins: "Pass ", holds: id, isCertain: true })),
-  ...[...seen.handoffs].map((id) => ({
-    what: `the handoff to ${id}`,
-    begins: `Handoff to ${id}`,
-    holds: "",
-    isCertain: true,
-  })),
-]
+export const owedLogsOf = (seen: Seen, wasKilled: boolean): OwedLog[] => {
+  const owe = (what: string, begins: string, holds: string, isCertain = true) => ({ what, begins, holds, isCertain })
+  return [
+    ...seen.summaries.map((summary) =>
+      owe(`the compaction '${summary}'`, "Compaction ", summary, !wasKilled || seen.followed.has(summary)),
+    ),
+    ...[...seen.results].map((id) => owe(`the result of ${id}`, "Pass ", id)),
+    ...[...seen.handoffs].map((id) => owe(`the handoff to ${id}`, `Handoff to ${id}`, "")),
+  ]
+}
 
 const readAudit = (directory: string): string => {
   const folder = join(directory, ".opencode", "pass-over-logs")
@@ -95,7 +90,7 @@ export const readRecords = async ({ task, correction }: Stage) => {
     specification: TASK.specification,
     waiting: recordsIn(task, "outbox"),
     parked: recordsIn(task, "outbox/parked").length,
-    leaks: isTold && !correction.isSecret ? ["a request to the model"] : [],
-    secrets: holders,
+    leak: isTold && !correction.isSecret ? ["what only the baits hold is in a request to the model"] : [],
+    secret: holders.map((where) => `what is not to be learned is in ${where}`),
   }
 }

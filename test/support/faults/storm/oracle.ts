@@ -46,9 +46,8 @@ export type Observation = {
   /** A run that takes this long counts as hanging, in milliseconds. */
   readonly hangLimitMs: number
   readonly owedLogs: readonly OwedLog[]
-  /** The user's correction that must be learned; `secrets` must never be stored. */
+  /** The user's correction that must be learned. */
   readonly owedLearning: string | undefined
-  readonly secrets: readonly string[]
   readonly ledger: {
     readonly logs: readonly string[]
     readonly description: string
@@ -61,14 +60,13 @@ export type Observation = {
   readonly mayLose: boolean
   readonly files: readonly SeenFile[]
   readonly surroundings: Record<"before" | "after", Surroundings>
-  readonly readBaits: readonly string[]
-  readonly foreignAccesses: readonly string[]
-  /** Places with a text that only a reader of the baits can know. */
-  readonly leaks: readonly string[]
   readonly passes: readonly SeenPass[]
-  readonly processes: readonly string[]
-  /** State files with incomplete JSON. */
-  readonly halfFiles: readonly string[]
+  /**
+   * What no run may leave, by kind: accesses outside, places with a text that only a reader of the baits or of a secret can know,
+   * processes, state files with incomplete JSON.
+   */
+  readonly found: Readonly<Record<"outside" | "leak" | "secret" | "left" | "half", readonly string[]>>
+  /** Violations that a fault or the storm itself found. */
   readonly complaints: readonly string[]
 }
 
@@ -145,7 +143,7 @@ const judgeLedger = (seen: Observation): string[] => {
   ]
 }
 
-const judgeFiles = ({ files, surroundings, readBaits, foreignAccesses, leaks }: Observation): string[] => {
+const judgeFiles = ({ files, surroundings }: Observation): string[] => {
   const written = files.map(({ path }) => path)
   const { before, after } = surroundings
   const differing = (part: keyof Surroundings) =>
@@ -162,9 +160,6 @@ const judgeFiles = ({ files, surroundings, readBaits, foreignAccesses, leaks }: 
       when(!isWritten(path), `changed: ${path} was ${was}, is ${is}`),
     ),
     ...differing("beside").map(({ path, was, is }) => `outside: ${path} was ${was}, is ${is}`),
-    ...readBaits.map((path) => `outside: ${path} was read`),
-    ...foreignAccesses.map((access) => `outside: ${access}`),
-    ...leaks.map((where) => `leak: what only the baits hold is in ${where}`),
   ]
 }
 
@@ -185,8 +180,6 @@ export const judge = (seen: Observation): string[] => [
   ...judgeLedger(seen),
   ...judgeFiles(seen),
   ...seen.passes.flatMap(judgePass),
-  ...seen.secrets.map((where) => `secret: what is not to be learned is in ${where}`),
-  ...seen.processes.map((line) => `left: the process ${line}`),
-  ...seen.halfFiles.map((file) => `half: ${file}`),
+  ...Object.entries(seen.found).flatMap(([kind, all]) => all.map((each) => `${kind}: ${each}`)),
   ...seen.complaints,
 ]

@@ -49,7 +49,7 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
   const clean = await stage.runClean()
   const readBaits = canSeeReads ? guard.readBaits() : []
   const struck = stage.struck()
-  const records = await readRecords(stage)
+  const { leak, secret, ...records } = await readRecords(stage)
   return {
     ...records,
     turns,
@@ -64,11 +64,17 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
     mayLose: mayLose(stage),
     files: readFiles(task, seen.files),
     surroundings: { before, after: surveyAround(task.project) },
-    readBaits,
-    foreignAccesses: stage.isTraced ? readForeignAccesses(task.project) : [],
     passes: struck.some(({ losesState }) => losesState) ? [] : readPasses(task, seen.passes),
-    processes: [...leftBehind, ...clean.processes],
-    halfFiles: readHalfFiles(task),
+    found: {
+      outside: [
+        ...readBaits.map((path) => `${path} was read`),
+        ...(stage.isTraced ? readForeignAccesses(task.project) : []),
+      ],
+      leak,
+      secret,
+      left: [...leftBehind, ...clean.processes].map((line) => `the process ${line}`),
+      half: readHalfFiles(task),
+    },
     complaints: stage.complaints,
   }
 }
