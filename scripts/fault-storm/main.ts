@@ -33,19 +33,18 @@ const readArguments = () => {
     if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
     throw new Error(`--${name} takes a whole number from ${least} on, received '${text}'`)
   }
-  const { keep, help } = values
-  return { help, keep, runs: wholeNumber("runs", 1), seed: wholeNumber("seed", 0), atOnce: wholeNumber("at-once", 1) }
-}
-
-const report = (result: StormResult, keep: boolean): void => {
-  const { plan, violations, folder } = result
-  console.log(describeResult(result))
-  for (const violation of violations) console.log(`     ${violation}`)
-  if (violations.length > 0) console.log(`     again: ./scripts/storm --runs 1 --seed ${plan.seed} --keep`)
-  if (violations.length > 0 || keep) console.log(`     kept: ${folder}`)
+  return { ...values, runs: wholeNumber("runs", 1), seed: wholeNumber("seed", 0), atOnce: wholeNumber("at-once", 1) }
 }
 
 const hasFailed = ({ violations }: StormResult): boolean => violations.length > 0
+
+const report = (result: StormResult, keep: boolean): void => {
+  console.log(describeResult(result))
+  for (const violation of result.violations) console.log(`     ${violation}`)
+  if (hasFailed(result)) console.log(`     again: ./scripts/storm --runs 1 --seed ${result.plan.seed} --keep`)
+  if (hasFailed(result) || keep) console.log(`     kept: ${result.folder}`)
+}
+
 const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`
 
 /** A table of all faults that occurred: number of runs, on which end, and how many of them failed. */
@@ -76,7 +75,7 @@ try {
   process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}; see ./scripts/storm --help\n`)
   process.exit(2)
 }
-const { help, keep, ...series } = parsed
+const { help, keep, runs, seed, atOnce } = parsed
 if (help) {
   console.log(USAGE)
   process.exit()
@@ -85,7 +84,9 @@ if (help) {
 const folder = mkdtempSync(join(tmpdir(), "baton-storm-"))
 process.env.TMPDIR = folder
 const results = await runStorms({
-  ...series,
+  runs,
+  seed,
+  atOnce,
   keep: (violations) => keep || violations.length > 0,
   onResult: (result) => report(result, keep),
 })

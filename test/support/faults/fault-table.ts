@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault } from "./fault.ts"
@@ -92,17 +92,10 @@ const CLIENT_FAULTS: readonly CompactionFault[] = [
   clientFault("app.log", "hangs"),
 ]
 
-const foldersOf = (root: string): string[] => [
-  root,
-  ...readdirSync(root, { withFileTypes: true, recursive: true }).flatMap((entry) =>
-    entry.isDirectory() ? [join(entry.parentPath, entry.name)] : [],
-  ),
-]
-
 const allowStateFolder = (mode: number) => (task: TaskProject) => {
   const state = join(task.project.directory, ".opencode", "state")
   mkdirSync(state, { recursive: true })
-  for (const folder of foldersOf(state)) chmodSync(folder, mode)
+  execFileSync("find", [state, "-type", "d", "-exec", "chmod", mode.toString(8), "{}", "+"])
 }
 
 export const RECORDED_DIRECTLY = "the outbox cannot be written: the record goes to the ledger directly"

@@ -3,6 +3,12 @@ import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
 import { runProgram } from "../opencode/opencode-run.ts"
 import type { TestProject } from "../opencode/test-project.ts"
 
+export const TASK = {
+  title: "Teach the parser CRLF",
+  specification: "Lines may end in CRLF.\nKeep LF as it is.",
+  definitionOfDone: "bun test passes on Windows line ends",
+}
+
 type ShownTask = {
   id: string
   title: string
@@ -22,7 +28,7 @@ export const openTestLedger = (project: TestProject, binary: OpenCodeBinary) => 
   }
   return {
     prog,
-    addTask: (task: { title: string; specification: string; definitionOfDone: string }) =>
+    addTask: (task: typeof TASK) =>
       prog("add", task.title, "-p", "demo", "--dod", task.definitionOfDone, "--desc", task.specification),
     show: async (id: string): Promise<ShownTask> => JSON.parse(await prog("show", id, "--json")),
   }

@@ -1,8 +1,9 @@
-import { openTestLedger } from "../ledger/test-ledger.ts"
+import { openTestLedger, TASK } from "../ledger/test-ledger.ts"
 import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
 import { endInstance, startServer } from "../opencode/opencode-server.ts"
 import type { SharedTask } from "../opencode/task-project.ts"
 import { createTestProject, type ProjectOptions } from "../opencode/test-project.ts"
+import { passOver, returns } from "./pass-over-script.ts"
 import { comparableRequest, requestCharacters } from "./request-size.ts"
 import { COMPACTING_STEP } from "./retention.ts"
 import { type ModelRequest, newestWords, type Script, startScriptedModel } from "./scripted-model.ts"
@@ -50,11 +51,6 @@ export const mayAdd = (feature: FeatureName, request: RequestName): boolean =>
 export type RecordedRequest = { text: string; characters: number }
 export type RecordedRequests = Record<RequestName, RecordedRequest>
 
-const TASK = {
-  title: "Teach the parser CRLF",
-  specification: "Lines may end in CRLF.\nKeep LF as it is.",
-  definitionOfDone: "bun test passes on Windows line ends",
-}
 const OBJECTIVE = "REVIEW-THIS please"
 
 /** Follows the newest message, with Baton's tools if they are offered and with OpenCode's own otherwise. */
@@ -66,10 +62,9 @@ const script: Script = (request) => {
   if (last.includes("COMPACT-NOW")) return COMPACTING_STEP
   if (last.includes("Hand this work over"))
     return { tool: "handoff_session", input: { prompt: "Go on with it.", files: ["README.md"] } }
-  if (last.includes(OBJECTIVE) && tools.includes("pass_over_return"))
-    return { tool: "pass_over_return", input: { status: "completed", summary: "All looked at." } }
+  if (last.includes(OBJECTIVE) && tools.includes("pass_over_return")) return returns()
   if (last.includes("DELEGATE") && tools.includes("pass_over"))
-    return { tool: "pass_over", input: { subagent: "general", objective: OBJECTIVE, reason: "review" } }
+    return passOver({ subagent: "general", objective: OBJECTIVE, reason: "review" })
   if (last.includes("DELEGATE"))
     return { tool: "task", input: { description: "Review", prompt: OBJECTIVE, subagent_type: "general" } }
   return { text: "I wrote it with spaces." }
@@ -162,7 +157,7 @@ const learn = async (speaker: Speaker): Promise<Made> => {
   return { "learning-fits": fits("turn"), "learning-other": other("turn") }
 }
 
-const passOver = async (speaker: Speaker): Promise<Made> => {
+const passWork = async (speaker: Speaker): Promise<Made> => {
   const first = await speak(speaker, await createSession(speaker), "Say hello.")
   await speak(speaker, await createSession(speaker), "DELEGATE the review.")
   const child = speaker.model.received("turn").find((request) => newestWords(request).includes(OBJECTIVE))
@@ -191,7 +186,7 @@ export const recordRequests = async (
     }
     place.project.write(".opencode/pass-over.json", "{}\n")
     await place.restart()
-    Object.assign(made, await passOver(place))
+    Object.assign(made, await passWork(place))
     const recorded = REQUEST_NAMES.map((name) => {
       const request = made[name]
       if (!request) throw new Error(`the scenario made no request ${name}`)

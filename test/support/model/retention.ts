@@ -5,10 +5,10 @@ export type Summariser = "faithful" | "careless" | "empty" | "foreign"
 const FACT = /FACT-\d+-[0-9a-f]{6}/g
 const TASK_ID = /\b(?:ts|ep)-[0-9a-f]{6}\b/gi
 
-export const factsIn = (text: string): string[] => [...new Set(text.match(FACT) ?? [])]
+const factsIn = (text: string): string[] => [...new Set(text.match(FACT) ?? [])]
 
 /** A fact that no summariser can guess. The same index gives the same fact. */
-export const factNumber = (index: number): string =>
+const factNumber = (index: number): string =>
   `FACT-${index}-${(((index + 1) * 2_654_435_761) % 0xffffff).toString(16).padStart(6, "0")}`
 
 const SUMMARIES: Record<Exclude<Summariser, "faithful">, string> = {
@@ -40,30 +40,19 @@ export const retentionScript = (compactions: number, summariser: Summariser): Sc
     if (request.kind === "compaction") return { text: summarise(summariser, request) }
     const index = step++
     if (index >= compactions) return { text: "Finished." }
-    const command = `echo ${factNumber(index)}`
-    return {
-      tool: "bash",
-      input: { command, description: "Look something up" },
-      promptTokens: COMPACTING_PROMPT_TOKENS,
-    }
+    return bash(`echo ${factNumber(index)}`, COMPACTING_PROMPT_TOKENS)
   }
 }
 
-export type Retention = {
-  compactions: number
-  /** Facts that the last turn's request still shows. */
-  factsKept: number
-  /** Turns right after a compaction whose request names the task. */
-  turnsKnowingTask: number
-}
-
 /** Computes the outcome from the model's requests. */
-export const measureRetention = (requests: readonly ModelRequest[], taskID: string): Retention => {
+export const measureRetention = (requests: readonly ModelRequest[], taskID: string) => {
   const turns = requests.filter((request) => request.kind === "turn")
   const afterCompaction = turns.slice(1)
   return {
     compactions: requests.filter((request) => request.kind === "compaction").length,
+    /** Facts that the last turn's request still shows. */
     factsKept: factsIn(turns.at(-1)?.conversation ?? "").length,
+    /** Turns right after a compaction whose request names the task. */
     turnsKnowingTask: afterCompaction.filter((turn) => turn.conversation.includes(taskID)).length,
   }
 }

@@ -20,12 +20,16 @@ export type ModelRequest = {
   body: ChatCompletionRequest
 }
 
+type ToolCall = { tool: string; input: Record<string, unknown> }
+
 /** @property reasoning the model's thoughts before the answer, if the provider has such parts */
+type Extras = { promptTokens?: number; reasoning?: string }
+
 export type ModelReply =
-  | { text: string; promptTokens?: number; reasoning?: string }
-  | { tool: string; input: Record<string, unknown>; text?: string; promptTokens?: number; reasoning?: string }
+  | ({ text: string } & Extras)
+  | ({ text?: string } & ToolCall & Extras)
   /** Several in one step, which OpenCode runs in parallel. */
-  | { tools: readonly { tool: string; input: Record<string, unknown> }[] }
+  | { tools: readonly ToolCall[] }
   | { status: number; message: string }
 
 export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>
@@ -87,39 +91,35 @@ export const startScriptedModel = async (
   const counts: Record<RequestKind, number> = { title: 0, compaction: 0, turn: 0 }
   const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent" })
   let toolCalls = 0
+  const toCall = ({ tool, input }: ToolCall) => ({
+    id: `call_${++toolCalls}`,
+    name: tool,
+    arguments: JSON.stringify(input),
+  })
   mock.on({ predicate: () => true }, async (incoming) => {
     const messages: ChatMessage[] = incoming.messages
-    const system = messages
-      .filter((message) => message.role === "system")
-      .map((message) => textOf(message.content))
-      .join("\n")
+    const system = messages.flatMap(({ role, content }) => (role === "system" ? [textOf(content)] : [])).join("\n")
     const conversation = messages
-      .filter((message) => message.role !== "system")
+      .filter(({ role }) => role !== "system")
       .map((message) => {
         const calls = "tool_calls" in message ? JSON.stringify(message.tool_calls) : ""
         return `[${message.role}] ${textOf(message.content)}${calls}`
       })
       .join("\n\n")
-    const kind = kindOf(system, (incoming.tools ?? []).length > 0)
     const tools = (incoming.tools ?? []).map((tool) => tool.function.name)
+    const kind = kindOf(system, tools.length > 0)
     const request = { kind, index: counts[kind]++, messages, system, conversation, tools, body: incoming }
     requests.push(request)
     if (kind === "title") return { content: "A scripted title", usage: usage() }
     const reply = await script(request)
     if ("status" in reply) return { error: { message: reply.message, type: "scripted" }, status: reply.status }
-    const toCall = ({ tool, input }: { tool: string; input: Record<string, unknown> }) => ({
-      id: `call_${++toolCalls}`,
-      name: tool,
-      arguments: JSON.stringify(input),
-    })
     if ("tools" in reply) return { toolCalls: reply.tools.map(toCall), usage: usage(), finishReason: "tool_calls" }
-    const thought = reply.reasoning === undefined ? {} : { reasoning: reply.reasoning }
-    if ("tool" in reply) {
-      const toolCalls = [toCall(reply)]
-      const answer = { ...thought, toolCalls, usage: usage(reply.promptTokens), finishReason: "tool_calls" }
-      return reply.text === undefined ? answer : { ...answer, content: reply.text }
+    const answer = {
+      ...(reply.reasoning === undefined ? {} : { reasoning: reply.reasoning }),
+      ...(reply.text === undefined ? {} : { content: reply.text }),
+      usage: usage(reply.promptTokens),
     }
-    return { ...thought, content: reply.text, usage: usage(reply.promptTokens) }
+    return "tool" in reply ? { ...answer, toolCalls: [toCall(reply)], finishReason: "tool_calls" } : answer
   })
   const url = await mock.start()
   return {

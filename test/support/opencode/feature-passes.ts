@@ -1,13 +1,12 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { onTestFinished, vi } from "vitest"
 import { createServices } from "../../../.opencode/baton/core/services.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
-import { temporaryFolder } from "../files/temporary-folder.ts"
 import { createRecordedLog } from "../recorded-log.ts"
 import { createFakeOpenCode, type FakeAgent, fakeToolContext } from "./fake-opencode.ts"
-import { type Files, gitIn, writeFiles } from "./pass-project.ts"
+import { createRepository, type Files } from "./pass-project.ts"
 
 /** Values of `defaults` that remove all waits from a test. */
 const QUICK = { retry_delay_ms: 1, max_retries: 0 }
@@ -43,14 +42,8 @@ export const openFeaturePasses = ({
   files?: Files
   faults?: (call: string) => string | undefined
 } = {}) => {
-  const root = join(temporaryFolder(), "project")
-  mkdirSync(join(root, ".opencode"), { recursive: true })
-  const policyPath = join(root, ".opencode", "pass-over.json")
-  writeFileSync(policyPath, JSON.stringify({ defaults: { ...QUICK, ...defaults }, subagents }))
-  writeFiles(root, files)
-  gitIn(root, "init", "-q")
-  gitIn(root, "add", "-A")
-  gitIn(root, "commit", "-q", "-m", "start")
+  const policy = JSON.stringify({ defaults: { ...QUICK, ...defaults }, subagents })
+  const root = createRepository({ ".opencode/pass-over.json": policy, ...files })
   const opencode = createFakeOpenCode({ directory: root, agents, ...(faults ? { faults } : {}) })
   const log = createRecordedLog()
   /** Starts the feature as OpenCode does; the sessions stay. */
@@ -67,7 +60,7 @@ export const openFeaturePasses = ({
   const recordOf = (id: string): PassRecord => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8"))
   return {
     root,
-    policyPath,
+    policyPath: join(root, ".opencode", "pass-over.json"),
     opencode,
     log,
     feature,

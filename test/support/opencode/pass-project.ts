@@ -42,14 +42,8 @@ export const connectPassWorktree = (root: string, directory = root): PassWorktre
     lockWaitMs: 200,
   })
 
-/** A git repository with committed files, in a temporary folder. */
-export const createPassProject = ({
-  files = { "a.txt": "one\ntwo\nthree\n", "src/b.txt": "bee\n", "tool.sh": "#!/bin/sh\n", ".gitignore": "ignored/\n" },
-  git = true,
-}: {
-  files?: Files
-  git?: boolean
-} = {}) => {
+/** A project with these files in a temporary folder, by default a git repository in which they are committed. */
+export const createRepository = (files: Files, git = true): string => {
   const root = join(temporaryFolder(), "project")
   mkdirSync(join(root, ".opencode"), { recursive: true })
   writeFiles(root, files)
@@ -59,6 +53,18 @@ export const createPassProject = ({
     gitIn(root, "add", "-A")
     gitIn(root, "commit", "-q", "-m", "start")
   }
+  return root
+}
+
+/** The passes of such a project. */
+export const createPassProject = ({
+  files = { "a.txt": "one\ntwo\nthree\n", "src/b.txt": "bee\n", "tool.sh": "#!/bin/sh\n", ".gitignore": "ignored/\n" },
+  git = true,
+}: {
+  files?: Files
+  git?: boolean
+} = {}) => {
+  const root = createRepository(files, git)
   /** Opens the passes as a process of OpenCode does; a second call stands for another process with its own memory. */
   const connect = (directory = root): PassWorktree => connectPassWorktree(root, directory)
   const passes = connect()

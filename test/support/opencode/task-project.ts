@@ -1,6 +1,6 @@
 import { afterAll, afterEach } from "vitest"
 import { keepFailure, type Subject } from "../keep-failure.ts"
-import { openTestLedger, type TestLedger } from "../ledger/test-ledger.ts"
+import { openTestLedger, TASK, type TestLedger } from "../ledger/test-ledger.ts"
 import { type Script, type ScriptedModel, startScriptedModel } from "../model/scripted-model.ts"
 import { NO_CATALOGUE, type OpenCodeBinary } from "./opencode-binary.ts"
 import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
@@ -8,11 +8,7 @@ import { eventually, type TestServer } from "./opencode-server.ts"
 import { joinServer, sharedServer } from "./shared-server.ts"
 import { createTestProject, type ProjectOptions, type TestProject } from "./test-project.ts"
 
-export const TASK = {
-  title: "Teach the parser CRLF",
-  specification: "Lines may end in CRLF.\nKeep LF as it is.",
-  definitionOfDone: "bun test passes on Windows line ends",
-}
+export { TASK }
 export const BRIEF = "Never touch the lexer; the release is frozen until Friday."
 
 /** A project with one task in its ledger and a scripted model. */

@@ -1,4 +1,4 @@
-import { createRandom } from "../../random.ts"
+import { createRandom } from "../../test-random.ts"
 import type { Fault, Need } from "../fault.ts"
 
 /** One action of the root agent. `code` passes over work that changes files, and applies it. */
