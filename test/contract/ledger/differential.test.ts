@@ -9,21 +9,48 @@ import {
   runProgram,
 } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
-import { readTables } from "../../support/ledger/ledger-rows.ts"
-import { createNormalizer, createTranscript, normalizeTables } from "../../support/ledger/ledger-transcript.ts"
+import { readTables, type SqlRow } from "../../support/ledger/ledger-rows.ts"
 import { NEWEST_OR_ALL } from "../../support/opencode/ends.ts"
 import { NEWEST, OLDEST } from "../../support/opencode/opencode-binary.ts"
 import { readEverything, tellStory } from "./story.ts"
 
 const DIFFERENTIAL_TIMEOUT_MS = 120_000
 
+const ID = /\b(?:ts|ep|lrn|con|lbl)-[0-9a-f]{6}\b/g
+const TIME = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z| [+-]\d{4} [^\s"]+|[+-]\d\d:\d\d)?(?: m=[^\s"]+)?/g
+
+/** Names ids by order of appearance and hides times, so that two runs of the same commands can be compared. */
+const createNormalizer = (home: string) => {
+  const names = new Map<string, string>()
+  const nameOf = (id: string): string => {
+    const name = names.get(id) ?? `${id.slice(0, id.indexOf("-"))}#${names.size + 1}`
+    names.set(id, name)
+    return name
+  }
+  return (text: string): string => text.replaceAll(home, "HOME").replace(ID, nameOf).replace(TIME, "TIME")
+}
+
+/** Runs the story's command lines. @returns their normalised output, and the rows as sorted texts */
 const tell = async (program: LedgerProgram) => {
   const home = temporaryFolder()
-  const withoutIds = createNormalizer()
-  const normalize = (text: string): string => withoutIds(text.replaceAll(home, "HOME"))
-  const { say, steps } = createTranscript(runProgram(program, { home }), normalize)
+  const normalize = createNormalizer(home)
+  const run = runProgram(program, { home })
+  const steps: { line: string; exitCode: number; stdout: string; error: string }[] = []
+  const say = async (...args: readonly string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await run(args)
+    const line = normalize(args.join(" "))
+    // Usage texts differ between the ledgers.
+    steps.push({ line, exitCode, stdout: normalize(stdout), error: normalize(stderr.split("\n")[0] ?? "") })
+    return stdout.trim()
+  }
   await tellStory([say])
-  return { steps, tables: normalizeTables(readTables(databaseOf(home)), normalize) }
+  // No output shows the ids of concepts and labels.
+  const rowText = (row: SqlRow): string => normalize(JSON.stringify(row).replace(/"(con|lbl)-[0-9a-f]{6}"/g, '"$1"'))
+  const tables = Object.entries(readTables(databaseOf(home))).map(([name, rows]) => [
+    name,
+    rows.map(rowText).toSorted(),
+  ])
+  return { steps, tables }
 }
 
 /** prog's own prose about how to work, and how to go on after init, is not the embedded ledger's. */
@@ -59,7 +86,11 @@ const describeDifferences = (real: LedgerProgram): void => {
       async () => {
         const home = temporaryFolder()
         const [mine, theirs] = [embedded(home), runProgram(real, { home, environment: { TZ } })]
-        const tellers = [mine, theirs].map((run) => createTranscript(run, (text) => text).say)
+        const tellers = [mine, theirs].map(
+          (run) =>
+            async (...args: readonly string[]) =>
+              (await run(args)).stdout.trim(),
+        )
         const story = await tellStory(tellers)
         expect([...story.tasks, story.epic, ...story.learnings].join(" ")).toMatch(
           /^(ts-\w{6} ){3}ep-\w{6}( lrn-\w{6}){2}$/,

@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process"
 import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import {
   createProcessRunner,
@@ -10,10 +12,36 @@ import {
 } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { readProcesses } from "../../support/files/process-table.ts"
-import { NEWEST, OLDEST } from "../../support/opencode/opencode-binary.ts"
-import { startShellHost } from "../../support/opencode/process-shell-client.ts"
+import { NEWEST, OLDEST, type OpenCodeBinary, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 type Host = { run: RunProcess; close: () => void }
+
+/** The `$` implementation, running inside a real OpenCode binary; `close` ends that process. */
+const startShellHost = (binary: OpenCodeBinary): Host => {
+  const script = join(REPOSITORY, "test", "fixtures", "process-shell-host.ts")
+  const host = spawn(binary.path, ["--no-env-file", "--config=/dev/null", "run", script], {
+    env: { ...process.env, BUN_BE_BUN: "1" },
+    stdio: ["pipe", "pipe", "inherit"],
+  })
+  const waiting = new Map<number, (outcome: ProcessOutcome) => void>()
+  createInterface({ input: host.stdout }).on("line", (line) => {
+    const { id, outcome } = JSON.parse(line) as { id: number; outcome: ProcessOutcome }
+    waiting.get(id)?.(outcome)
+    waiting.delete(id)
+  })
+  let next = 0
+  return {
+    run: (argv, options) =>
+      new Promise((resolve) => {
+        next += 1
+        waiting.set(next, resolve)
+        // JSON has no undefined, which means a variable to remove.
+        const call = JSON.stringify({ id: next, argv, options }, (_, value: unknown) => value ?? null)
+        host.stdin.write(`${call}\n`)
+      }),
+    close: () => host.kill("SIGKILL"),
+  }
+}
 
 const HOSTS: readonly (readonly [string, () => Host])[] = [
   ["node:child_process", () => ({ run: createProcessRunner({ shell: undefined }), close: () => {} })],

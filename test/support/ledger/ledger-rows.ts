@@ -29,7 +29,7 @@ const TABLES = {
   learning_concepts: "learning_id, concept_id",
 } as const
 
-export type LedgerTables = Record<keyof typeof TABLES, SqlRow[]>
+type LedgerTables = Record<keyof typeof TABLES, SqlRow[]>
 
 export const readTables = (databasePath: string): LedgerTables => {
   const names = Object.keys(TABLES) as (keyof typeof TABLES)[]
