@@ -1,11 +1,11 @@
+import { spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
 import { removeFolder } from "../support/files/remove-folder.ts"
-import { measureSlowness } from "../support/opencode/deadline.ts"
 import { isolatedEnvironment, linkDependencies } from "../support/opencode/isolated-opencode.ts"
-import { BOTH_ENDS, NO_CATALOGUE, REPOSITORY } from "../support/opencode/opencode-binary.ts"
+import { BOTH_ENDS, NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "../support/opencode/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode/opencode-server.ts"
 import type { SharedServer } from "../support/opencode/shared-server.ts"
 
@@ -13,6 +13,18 @@ declare module "vitest" {
   interface ProvidedContext {
     sharedServers: readonly SharedServer[]
   }
+}
+
+/** Duration of `opencode --version` on an idle machine. */
+const QUIET_START_MS = 500
+
+/** Ratio of OpenCode's present start time to that of an idle machine, at least 1; throws if the version differs. */
+const measureSlowness = ({ path, version }: OpenCodeBinary, env: Record<string, string>): number => {
+  const started = performance.now()
+  const { status, stdout, stderr } = spawnSync(path, ["--version"], { encoding: "utf8", env })
+  const tookMs = performance.now() - started
+  if (stdout.trim() === version) return Math.max(1, Math.round((10 * tookMs) / QUIET_START_MS) / 10)
+  throw new Error(`${path} is not OpenCode ${version}: --version exited with ${status} and said '${stdout}' ${stderr}`)
 }
 
 /**

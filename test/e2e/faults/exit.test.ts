@@ -1,10 +1,23 @@
+import { cpSync, existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { HANGING_LEDGERS } from "../../support/faults/fault-ledger-table.ts"
+import type { CompactionFault } from "../../support/faults/fault.ts"
+import { HANGING_LEDGERS, pathWithFakeProg } from "../../support/faults/fault-ledger-table.ts"
 import { findProcessesOf } from "../../support/faults/fault-leftovers.ts"
 import { type Records, readRecords } from "../../support/faults/fault-stored-table.ts"
-import { type TimedRun, timeRun } from "../../support/faults/fault-timing.ts"
-import { closeTaskProjects, endsOf, eventually, NEWEST } from "../../support/index.ts"
+import { breakClientCall } from "../../support/faults/fault-table.ts"
+import {
+  closeTaskProjects,
+  endsOf,
+  eventually,
+  NEWEST,
+  type OpenCodeBinary,
+  openTaskProject,
+  REPOSITORY,
+  retentionScript,
+  type TaskProject,
+} from "../../support/index.ts"
 
 closeTaskProjects()
 
@@ -19,6 +32,53 @@ const DEADLINES_MS = {
 const DISPOSE_MS = 1_000
 /** Delay of a timer on a busy machine. */
 const LATENESS_MS = 1_500
+
+const readHookTimes = ({ project }: TaskProject): Record<string, number> => {
+  const path = join(project.home, "hook-times")
+  const longest: Record<string, number> = {}
+  if (!existsSync(path)) return longest
+  for (const line of readFileSync(path, "utf8").trim().split("\n")) {
+    const { hook, ms }: { hook: string; ms: number } = JSON.parse(line)
+    longest[hook] = Math.max(ms, longest[hook] ?? 0)
+  }
+  return longest
+}
+
+/** Runs OpenCode with one compaction; with the bundle, prog hangs and no call of the client is answered. */
+const timeRun = async (binary: OpenCodeBinary, hangingLedger?: CompactionFault) => {
+  let answeredAt = 0
+  const script = retentionScript(1, "careless")
+  const task = await openTaskProject(
+    binary,
+    async (request) => {
+      const reply = await script(request)
+      answeredAt = performance.now()
+      return reply
+    },
+    { bundle: hangingLedger ? "project" : "none" },
+  )
+  const { project } = task
+  const putPlugin = (file: string, name: string) =>
+    cpSync(join(REPOSITORY, "test/support/faults", file), join(project.directory, ".opencode", "plugins", name))
+  if (hangingLedger) {
+    putPlugin("fault-probe.ts", "compaction-handoff.ts")
+    putPlugin("fault-plugin.ts", "a-fault.ts")
+    await hangingLedger.arrange?.(task, 0)
+    breakClientCall(task, "every call", "hangs")
+  }
+  const environment = hangingLedger ? { PATH: pathWithFakeProg(task), BATON_LEDGER: "real" } : {}
+  const result = await task.run(task.message, { environment })
+  return {
+    result,
+    task,
+    /** From the model's last answer to OpenCode's end. */
+    exitMs: performance.now() - answeredAt,
+    /** The longest call of each hook of the bundle. */
+    hookMs: readHookTimes(task),
+  }
+}
+
+type TimedRun = Awaited<ReturnType<typeof timeRun>>
 
 const CASES = HANGING_LEDGERS.flatMap((fault, index) => endsOf(index).map((binary) => ({ fault, binary })))
 
