@@ -1,17 +1,18 @@
-import { cpSync, existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../model/retention.ts"
 import { bash, type Script } from "../model/scripted-model.ts"
 import { deadline } from "../opencode/deadline.ts"
-import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
+import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
 import { eventually } from "../opencode/opencode-server.ts"
 import { newestSessionID, openTaskProject, TASK, type TaskProject } from "../opencode/task-project.ts"
 import type { ProjectOptions } from "../opencode/test-project.ts"
 import type { CompactionFault, FaultyRunOptions } from "./fault.ts"
 import { awaitNoProcesses } from "./fault-leftovers.ts"
 import { readRecords, recordsIn } from "./fault-stored-table.ts"
+import { addFaultPlugin } from "./fault-table.ts"
 import { surveyAround } from "./storm/guard.ts"
 
 const BOTH_RUNS_DEADLINE_MS = deadline(300_000)
@@ -121,10 +122,7 @@ const runFaults = async (binary: OpenCodeBinary, faults: readonly CompactionFaul
   })
   const task: TaskProject = await openTaskProject(binary, script, options.project)
   const { project } = task
-  cpSync(
-    join(REPOSITORY, "test/support/faults/fault-plugin.ts"),
-    join(project.directory, ".opencode/plugins/a-fault.ts"),
-  )
+  addFaultPlugin(project)
   const before = surveyAround(project)
   await faults[0]?.arrange?.(task, 0)
   const ending = await runToItsEnd(task, options)

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { TaskProject } from "../opencode/task-project.ts"
+import type { TestProject } from "../opencode/test-project.ts"
 import type { CompactionFault } from "./fault.ts"
 
 /** Matches one log line that holds all the parts, in any order: versions of OpenCode order them differently. */
@@ -56,6 +57,10 @@ const PROMPT_FAULTS: readonly CompactionFault[] = [
     record: "ledger",
   },
 ]
+
+/** Adds the plugin that breaks calls to the project's own. */
+export const addFaultPlugin = ({ directory }: TestProject): void =>
+  cpSync(join(import.meta.dirname, "fault-plugin.ts"), join(directory, ".opencode", "plugins", "a-fault.ts"))
 
 /** Breaks one call of the client that all plugins share; see fault-plugin.ts. Several calls may be broken at once. */
 export const breakClientCall = ({ project }: TaskProject, call: string, how: string): void =>

@@ -1,12 +1,10 @@
-import { cpSync } from "node:fs"
-import { join } from "node:path"
 import type { Script } from "../../model/scripted-model.ts"
-import { NEWEST, OLDEST, REPOSITORY } from "../../opencode/opencode-binary.ts"
+import { NEWEST, OLDEST } from "../../opencode/opencode-binary.ts"
 import type { RunResult } from "../../opencode/opencode-run.ts"
 import { CODER } from "../../opencode/pass-over-project.ts"
 import { openTaskProject } from "../../opencode/task-project.ts"
 import type { Fault } from "../fault.ts"
-import { HELD_TO_MODES } from "../fault-table.ts"
+import { addFaultPlugin, HELD_TO_MODES } from "../fault-table.ts"
 import { faultNamed } from "./catalogue.ts"
 import { openGuard } from "./guard.ts"
 import type { StormPlan, Turn } from "./plan.ts"
@@ -37,10 +35,7 @@ export const openStormProject = async (plan: StormPlan, faults: readonly Fault[]
   if (passOver) project.write(".opencode/pass-over.json", renderPolicy(faults))
   for (const name of ["coder", "second"]) project.write(`.opencode/agent/${name}.md`, CODER)
   project.write(SHARED_FILE, SHARED_CONTENT)
-  cpSync(
-    join(REPOSITORY, "test/support/faults/fault-plugin.ts"),
-    join(project.directory, ".opencode/plugins/a-fault.ts"),
-  )
+  addFaultPlugin(project)
   const environment: Record<string, string> = Object.assign(
     {},
     ...faults.map((fault) => fault.options?.environment?.(task)),
