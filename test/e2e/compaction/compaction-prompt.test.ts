@@ -1,5 +1,3 @@
-import { renameSync } from "node:fs"
-import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
@@ -12,14 +10,13 @@ import {
   type ModelReply,
   NEWEST_OR_ALL,
   newestSessionID,
-  newestWords,
-  type OpenCodeBinary,
   occurrences,
   openSharedTask,
   openTaskProject,
   type SharedTask,
   TASK,
 } from "../../support/index.ts"
+import { compactionsOf, compactsOnDemand, lastTurn, runWell, turnsOf, withoutPlugins } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -30,74 +27,10 @@ export const Probe = async ({ directory }) => ({
 })
 `
 
-const CONTRACT_COMMENT = "<!-- baton:handoff -->"
-
-/** A task whose session is compacted once. */
-const openCompactedOnce = (binary: OpenCodeBinary): Promise<SharedTask> => {
-  let step = 0
-  return openSharedTask(binary, ({ kind }) => {
-    if (kind === "compaction") return { text: "A summary." }
-    return step++ < 1 ? COMPACTING_STEP : { text: "Finished." }
-  })
-}
-
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(promised("compaction.C2", "an edit of prompts/handoff.md counts at the next compaction"), async () => {
-    let step = 0
-    const task: SharedTask = await openSharedTask(binary, ({ kind, index }) => {
-      if (kind === "compaction") {
-        task.project.write("prompts/handoff.md", `${CONTRACT_COMMENT}\nEdited after compaction ${index}.\n`)
-        return { text: "A summary." }
-      }
-      return step++ < 2 ? COMPACTING_STEP : { text: "Finished." }
-    })
-    task.project.write("prompts/handoff.md", `${CONTRACT_COMMENT}\nThe first wording.\n`)
-    await task.say(task.message)
-    const [first, second] = task.model.received("compaction")
-    expect(first?.conversation).toContain("The first wording.")
-    expect(second?.conversation).toContain("Edited after compaction 0.")
-    expect(second?.conversation).not.toContain("The first wording.")
-    expect(second?.conversation).not.toContain("baton:handoff -->")
-  })
-
-  test(
-    promised("start.A4", "a project's own prompts/handoff.md is no prompt of Baton's, and one line says so"),
-    async () => {
-      const task = await openCompactedOnce(binary)
-      const mail = "# The handoff to sales\n\nDear {{customer}},\nyour new contact is {{name}}.\n"
-      task.project.write("prompts/handoff.md", mail)
-      await task.say(task.message)
-      await task.logged("compaction recorded")
-      const received = task.model.received("compaction")
-      expect(received).toHaveLength(1)
-      expect(received[0]?.conversation).toContain("# Write the handoff")
-      expect(received[0]?.conversation).not.toContain("{{customer}}")
-      expect(task.project.read("prompts/handoff.md")).toBe(mail)
-      const lines = task.project.batonLog().filter((line) => line.includes("prompts/handoff.md"))
-      expect(lines).toHaveLength(1)
-      expect(lines[0]).toContain("prompts/handoff.md is the project's own (no contract comment): built-in text used")
-      expect(lines[0]).toContain("INFO")
-    },
-  )
-
-  test(
-    promised("start.A4", "beside a project's own file the prompt of .opencode/prompts is used, silently"),
-    async () => {
-      const task = await openCompactedOnce(binary)
-      task.project.write("prompts/handoff.md", "Dear {{customer}},\n")
-      task.project.write(".opencode/prompts/handoff.md", `${CONTRACT_COMMENT}\nThe wording beside it.\n`)
-      await task.say(task.message)
-      await task.logged("compaction recorded")
-      const received = task.model.received("compaction")
-      expect(received[0]?.conversation).toContain("The wording beside it.")
-      expect(received[0]?.conversation).not.toContain("{{customer}}")
-      expect(task.project.batonLog().filter((line) => line.includes("handoff.md"))).toEqual([])
-    },
-  )
-
   test(
     promised(
-      ["compaction.C3", "compaction.C4", "compaction.C5"],
+      ["compaction.C3", "compaction.C4", "compaction.C5", "compaction.C9"],
       "the prompt carries block, prior summary and facts, each once",
     ),
     async () => {
@@ -121,16 +54,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       })
       task.project.write(".opencode/plugins/z-probe.ts", HOOK_PROBE)
       await task.say(task.message)
-      const [first, second] = task.model.received("compaction").map(({ conversation }) => conversation)
-      for (const part of [
-        `Task ${task.taskID}`,
-        TASK.title,
-        TASK.definitionOfDone,
-        TASK.specification,
-        "### How to work",
-      ]) {
-        expect(occurrences(first ?? "", part), part).toBe(1)
-      }
+      const [first = "", second = ""] = compactionsOf(task)
+      const known = [`Task ${task.taskID}`, TASK.title, TASK.definitionOfDone, TASK.specification, "### How to work"]
+      for (const part of known) expect(occurrences(first, part), part).toBe(1)
       for (const fact of [
         /Files changed \(2, newest first\): by-shell\.txt ×1 \(by shell\), src\/parser\.ts ×1/,
         /Files read \(1, newest first\): README\.md ×1/,
@@ -138,22 +64,18 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         /Open todos \(1\): \[pending\] Write the CRLF test/,
         /Git: branch main at [0-9a-f]{12}/,
         /Compactions of this session so far: 0/,
-      ]) {
+      ])
         expect(first).toMatch(fact)
-      }
-      expect(occurrences(second ?? "", "PRIOR-SUMMARY-0 is kept in full.")).toBe(1)
+      expect(occurrences(second, "PRIOR-SUMMARY-0 is kept in full.")).toBe(1)
       expect(second).toContain(BRIEF)
       expect(second).toContain("Compactions of this session so far: 1")
-      const outputs = task.project
-        .read("probe.jsonl")
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-      for (const { prompt, context } of outputs) {
-        expect(context).toHaveLength(1)
+      for (const line of task.project.read("probe.jsonl").trim().split("\n")) {
+        const { prompt, context } = JSON.parse(line)
+        expect(context).toEqual([expect.stringContaining(`Task ${task.taskID}`)])
         expect(prompt).toContain(context[0])
-        expect(context[0]).toContain(`Task ${task.taskID}`)
       }
+      for (const branch of ["session has a task", "compaction prompt replaced", "compaction recorded"])
+        expect(await task.logged(branch)).toMatch(/ses_[A-Za-z0-9]{20,}/)
     },
   )
 
@@ -176,41 +98,31 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     }
     const [task, plain] = [await work("project"), await work("none")]
     // 1.14.41 compacts this twice: it keeps the newest turn beside the first summary, which fills the context again.
-    expect(task.model.received("compaction")).toHaveLength(plain.model.received("compaction").length)
-    const afterwards = task.model.received("turn").at(1)?.conversation ?? ""
+    expect(compactionsOf(task)).toHaveLength(compactionsOf(plain).length)
+    const afterwards = turnsOf(task)[1] ?? ""
     expect(afterwards.length).toBeLessThan(8_000 * 0.1 * 4 + 400)
     expect(afterwards).toMatch(/cut to \d+ of \d+ characters/)
   })
 
-  test(promised("compaction.C3", "a summary from before the bundle was installed is carried over, once"), async () => {
-    const task = await openSharedTask(binary, (request) => {
-      if (request.kind === "compaction")
-        return { text: request.index === 0 ? "THE-SUMMARY-WITHOUT-BATON" : "A summary." }
-      return newestWords(request).includes("COMPACT-NOW") ? COMPACTING_STEP : { text: "Noted." }
-    })
-    const plugins = join(task.project.directory, ".opencode", "plugins")
-    renameSync(plugins, `${plugins}-off`)
-    const id = await task.say("COMPACT-NOW, without Baton")
-    await task.restart()
-    renameSync(`${plugins}-off`, plugins)
-    await task.say(`${task.message}\nCOMPACT-NOW`, id)
-    const second = task.model.received("compaction")[1]?.conversation ?? ""
-    expect(occurrences(second, "THE-SUMMARY-WITHOUT-BATON")).toBe(1)
-    expect(second).toContain(`Task ${task.taskID}`)
-  })
-
   test(
-    promised("compaction.C2", "an unusable handoff.md gives the built-in text and one warning with file and reason"),
+    promised(
+      ["task.B2", "compaction.C3"],
+      "a session from before the bundle was installed is found by its history, and its summary carried over, once",
+    ),
     async () => {
-      const task = await openCompactedOnce(binary)
-      task.project.write("prompts/handoff.md", " \n")
-      await task.say(task.message)
-      await task.logged("compaction recorded")
-      expect(task.model.received("compaction")[0]?.conversation).toContain("# Write the handoff")
-      const warnings = task.project.batonLog().filter((line) => line.includes("handoff prompt unusable"))
-      expect(warnings).toHaveLength(1)
-      expect(warnings[0]).toContain("handoff.md")
-      expect(warnings[0]).toContain("it is empty")
+      const task = await openSharedTask(binary, compactsOnDemand)
+      const id = await withoutPlugins(task, async () => {
+        const session = await task.say(`${task.message}\nCOMPACT-NOW`)
+        await task.restart()
+        return session
+      })
+      expect(task.project.batonLog()).toEqual([])
+      await task.say("COMPACT-NOW", id)
+      const [, second = ""] = compactionsOf(task)
+      expect(occurrences(second, "Summary 1.")).toBe(1)
+      expect(second).toContain(`Task ${task.taskID}`)
+      expect(lastTurn(task)).toContain(`Task: ${task.taskID}`)
+      await task.logged("origin=history")
     },
   )
 })
@@ -231,9 +143,8 @@ describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {
     }
     expect(await task.run(task.message, { onStart })).toMatchObject({ signal: "SIGKILL" })
     steps = 1
-    const resumed = await task.run("go on", { args: ["--session", newestSessionID(task)] })
-    expect(resumed.exitCode, resumed.stderr).toBe(0)
-    const [, , repeated, next] = task.model.received("compaction").map(({ conversation }) => conversation)
+    await runWell(task, "go on", { args: ["--session", newestSessionID(task)] })
+    const [, , repeated, next] = compactionsOf(task)
     expect(repeated).toContain("Summary 1.")
     expect(next).toContain("Summary 3.")
   })

@@ -1,0 +1,96 @@
+import { renameSync } from "node:fs"
+import { join } from "node:path"
+import { expect } from "vitest"
+import {
+  COMPACTING_STEP,
+  MODEL,
+  type ModelReply,
+  newestWords,
+  type RunResult,
+  type Script,
+  type SharedTask,
+  type TaskProject,
+} from "../support/index.ts"
+import { handedOverTo } from "../support/model/handoff-script.ts"
+
+/** An agent that is compacted after each of its first `times` steps, and then stops. */
+export const compactsAfterSteps = (
+  times: number,
+  summarise: (index: number) => ModelReply = () => ({ text: "A summary." }),
+): Script => {
+  let step = 0
+  return ({ kind, index }) => {
+    if (kind === "compaction") return summarise(index)
+    return step++ < times ? COMPACTING_STEP : { text: "Finished." }
+  }
+}
+
+/** An agent that is compacted when the newest message says COMPACT-NOW, and says a word otherwise. */
+export const compactsOnDemand: Script = (request) => {
+  if (request.kind === "compaction") return { text: `Summary ${request.index + 1}.` }
+  const words = newestWords(request)
+  return words.includes("COMPACT-NOW") && !words.includes("[tool]") ? COMPACTING_STEP : { text: "Noted." }
+}
+
+type Asked = Pick<TaskProject, "model">
+
+/** Conversations of the requests for an agent's step, oldest first. */
+export const turnsOf = ({ model }: Asked): string[] => model.received("turn").map(({ conversation }) => conversation)
+
+export const lastTurn = (task: Asked): string => turnsOf(task).at(-1) ?? ""
+
+/** Conversations of the requests for a summary, oldest first. */
+export const compactionsOf = ({ model }: Asked): string[] =>
+  model.received("compaction").map(({ conversation }) => conversation)
+
+/** The log of the project's task in the ledger, as it is now. */
+export const recordsOf = async ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">): Promise<string[]> =>
+  (await ledger.show(taskID)).logs.map(({ message }) => message)
+
+/** `opencode run`, which must succeed. */
+export const runWell = async (task: TaskProject, ...args: Parameters<TaskProject["run"]>): Promise<RunResult> => {
+  const result = await task.run(...args)
+  expect(result.exitCode, result.stderr).toBe(0)
+  return result
+}
+
+export const createSession = async ({ client }: Pick<SharedTask, "client">, parentID?: string): Promise<string> =>
+  (await client.session.create({ body: parentID === undefined ? {} : { parentID } })).data?.id ?? ""
+
+export const forkSession = async ({ client }: Pick<SharedTask, "client">, id: string): Promise<string> =>
+  (await client.session.fork({ path: { id }, body: {} })).data?.id ?? ""
+
+export const messagesOf = async ({ client }: Pick<SharedTask, "client">, id: string) =>
+  (await client.session.messages({ path: { id } })).data ?? []
+
+/** Compacts a session by hand. */
+export const compact = ({ client }: Pick<SharedTask, "client">, id: string) =>
+  client.session.summarize({ path: { id }, body: MODEL })
+
+/** Sends the command /handoff to a session. @returns the new session */
+export const handOver = async (task: Pick<SharedTask, "client" | "model">, id: string, goal = ""): Promise<string> => {
+  await task.client.session.command({ path: { id }, body: { command: "handoff", arguments: goal } })
+  return handedOverTo(task)
+}
+
+/** Does something in a project in which OpenCode finds no plugin. */
+export const withoutPlugins = async <T>(
+  { project }: Pick<TaskProject, "project">,
+  act: () => Promise<T>,
+): Promise<T> => {
+  const plugins = join(project.directory, ".opencode", "plugins")
+  renameSync(plugins, `${plugins}-off`)
+  const result = await act()
+  renameSync(`${plugins}-off`, plugins)
+  return result
+}
+
+/** Expects that the text holds these parts in this order. */
+export const expectInOrder = (text: string, parts: readonly string[]): void => {
+  let from = 0
+  for (const part of parts) {
+    const at = text.indexOf(part, from)
+    expect(at, `'${part}' behind character ${from} of:\n${text}`).toBeGreaterThanOrEqual(0)
+    from = at + part.length
+  }
+}
