@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { accessSync, chmodSync, constants, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { accessSync, constants, cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
@@ -33,48 +33,44 @@ describe("the project's commands", () => {
     expect(read(".ci/run")).toContain("./scripts/test")
   })
 
-  const setUp = (checkout: string, path: string) =>
-    spawnSync("sh", ["-c", ". scripts/support/set-up.sh; install_packages"], {
-      cwd: checkout,
-      encoding: "utf8",
-      env: { PATH: path },
-    })
-
-  /** A checkout with a node and an npm that only say that they were called. */
-  const smallCheckout = (nodeMajor: string) => {
+  /** Installs packages in a checkout with a node and an npm that only say that they were called. */
+  const openCheckout = (nodeMajor: string) => {
     const checkout = temporaryFolder()
     mkdirSync(join(checkout, "bin"))
-    mkdirSync(join(checkout, "scripts", "support"), { recursive: true })
-    cpSync(join(REPOSITORY, "scripts", "support", "set-up.sh"), join(checkout, "scripts", "support", "set-up.sh"))
-    writeFileSync(join(checkout, "package-lock.json"), "{}")
+    cpSync(join(REPOSITORY, "scripts/support/set-up.sh"), join(checkout, "scripts/support/set-up.sh"))
     const fakes = { node: `echo ${nodeMajor}`, npm: 'echo "npm $*" >> npm-calls; mkdir -p node_modules' }
-    for (const [name, script] of Object.entries(fakes)) {
-      writeFileSync(join(checkout, "bin", name), `#!/bin/sh\n${script}\n`)
-      chmodSync(join(checkout, "bin", name), 0o755)
+    for (const [name, script] of Object.entries(fakes))
+      writeFileSync(join(checkout, "bin", name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    return {
+      calls: () => readFileSync(join(checkout, "npm-calls"), "utf8").trim().split("\n").length,
+      install: (lock: string) => {
+        writeFileSync(join(checkout, "package-lock.json"), lock)
+        const { status, stderr } = spawnSync("sh", ["-c", ". scripts/support/set-up.sh; install_packages"], {
+          cwd: checkout,
+          encoding: "utf8",
+          env: { PATH: `${join(checkout, "bin")}:/usr/bin:/bin` },
+        })
+        return { status, stderr }
+      },
     }
-    return { checkout, path: `${join(checkout, "bin")}:/usr/bin:/bin` }
   }
 
   test(
     promised("repo.A2", "packages are installed at the first run, not at the second, and again when the lock changes"),
     () => {
-      const { checkout, path } = smallCheckout("20")
-      const calls = () => readFileSync(join(checkout, "npm-calls"), "utf8").trim().split("\n").length
-      expect(setUp(checkout, path).status).toBe(0)
+      const { install, calls } = openCheckout("20")
+      expect(install("{}").status).toBe(0)
       expect(calls()).toBe(1)
-      const second = setUp(checkout, path)
-      expect([second.status, second.stderr, calls()]).toEqual([0, "", 1])
-      writeFileSync(join(checkout, "package-lock.json"), '{"changed":true}')
-      setUp(checkout, path)
+      expect(install("{}")).toEqual({ status: 0, stderr: "" })
+      expect(calls()).toBe(1)
+      install('{"changed":true}')
       expect(calls()).toBe(2)
     },
   )
 
   test(promised("repo.A2", "a Node that is too old is named with what is needed"), () => {
-    const { checkout, path } = smallCheckout("18")
-    const refused = setUp(checkout, path)
-    expect(refused.status).toBe(1)
-    expect(refused.stderr).toContain("Node 20 or newer is needed")
+    const stderr = expect.stringContaining("Node 20 or newer is needed")
+    expect(openCheckout("18").install("{}")).toEqual({ status: 1, stderr })
   })
 })
 

@@ -7,7 +7,7 @@ import { temporaryFolder } from "../support/files/temporary-folder.ts"
 import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const night = (...args: string[]) => {
-  const script = join(REPOSITORY, "scripts", "support", "night.mjs")
+  const script = join(REPOSITORY, "scripts/support/night.mjs")
   const env = { ...process.env, BATON_SEED: "20261124", BATON_EFFORT: "10" }
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: "utf8", env })
   return { status, stdout, stderr }
@@ -42,12 +42,9 @@ describe("the stamp of the whole check", () => {
   test(promised("repo.A6", "it holds commit, date, seed, and what each project came to"), () => {
     const folder = temporaryFolder()
     const stamp = join(folder, "proof", "night.json")
-    const ends = {
-      "/a/test/unit/x.test.ts": "passed",
-      "/a/test/e2e/x.test.ts": "pending",
-      "/a/test/e2e/y.test.ts": "passed",
-    }
-    const whole = writeReport(join(folder, "test-results.json"), ends)
+    const unit = { "/a/test/unit/x.test.ts": "passed" }
+    const e2e = { "/a/test/e2e/x.test.ts": "pending", "/a/test/e2e/y.test.ts": "passed" }
+    const whole = writeReport(join(folder, "test-results.json"), { ...unit, ...e2e })
     const between = writeReport(join(folder, "matrix-results.json"), { "/a/test/e2e/x.test.ts": "passed" })
     expect(night("write", stamp, "abc1234", whole, between)).toMatchObject({ status: 0, stderr: "" })
     expect(JSON.parse(readFileSync(stamp, "utf8"))).toEqual({
@@ -68,10 +65,8 @@ describe("the stamp of the whole check", () => {
     const stamp = join(folder, "night.json")
     writeFileSync(stamp, "before")
     const report = writeReport(join(folder, "test-results.json"), { "/a/test/unit/x.test.ts": "failed" })
-    expect(night("write", stamp, "abc1234", report)).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining("not green"),
-    })
+    const stderr = expect.stringContaining("not green")
+    expect(night("write", stamp, "abc1234", report)).toMatchObject({ status: 1, stderr })
     expect(readFileSync(stamp, "utf8")).toBe("before")
   })
 })

@@ -21,23 +21,18 @@ const rowsUnder = (heading: string): string[] => {
   return section.split("\n").filter((line) => /^\| (?:`|E\d)/.test(line))
 }
 
-/** What the page says an override may do, found by trying. */
+/** The page's words for what an override may do, found by trying. */
 const overrideMay = (key: PolicyKey): string => {
-  const isRefused = (wide: unknown, narrow: unknown, level: "defaults" | "subagents"): boolean => {
-    const said = { [key]: narrow } as PolicyPart
-    const file = {
-      defaults: level === "defaults" ? said : {},
-      pairs: {},
-      subagents: level === "subagents" ? { b: said } : {},
-    }
-    const override = { [key]: wide } as PolicyPart
-    return resolvePolicy({ file, originator: "a", subagent: "b", override }).kind === "refused"
-  }
   const value = BUILT_IN_POLICY[key]
   const [wide, narrow] =
     typeof value === "number" ? [value, value - 1] : typeof value === "boolean" ? [true, false] : ["continue", "stop"]
-  if (isRefused(wide, narrow, "defaults")) return "only less"
-  return isRefused(wide, narrow, "subagents") ? "no further than pair and subagent" : "free"
+  const isRefused = (level: "defaults" | "subagents"): boolean => {
+    const said: PolicyPart = { [key]: narrow }
+    const file = { defaults: {}, pairs: {}, subagents: {}, [level]: level === "defaults" ? said : { b: said } }
+    return resolvePolicy({ file, originator: "a", subagent: "b", override: { [key]: wide } }).kind === "refused"
+  }
+  if (isRefused("defaults")) return "only less"
+  return isRefused("subagents") ? "no further than pair and subagent" : "free"
 }
 
 describe("the reference of passes", () => {

@@ -1,13 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { DEFAULT_HANDOFF_PROMPT } from "../../.opencode/baton/compaction/context.ts"
 import { extractBrief, parseTask, ROLES, type Role } from "../../.opencode/baton/task/parse.ts"
 import { createPromptFiles, extractProtocol, fillTaskID, type PromptName } from "../../.opencode/baton/task/prompts.ts"
 import { promised } from "../requirements.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..")
 const TASK_ID = "ts-b54507"
 const PLUGIN = ".opencode/plugins/compaction-handoff.ts"
 
@@ -22,7 +21,7 @@ const STATES: Record<Role, string> = {
   planner: "orient → identify gaps → write tasks → verify completeness",
 }
 
-const prompt = (name: string): string => readFileSync(join(ROOT, "prompts", `${name}.md`), "utf8")
+const prompt = (name: string): string => readFileSync(join(REPOSITORY, "prompts", `${name}.md`), "utf8")
 
 const headings = (markdown: string): string[] => markdown.split("\n").filter((line) => line.startsWith("## "))
 
@@ -52,11 +51,6 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
     expect(brokenTerms(role, prompt(role))).toEqual([])
   })
 
-  test("breaks it without the line, and says so", () => {
-    const broken = brokenTerms(role, prompt(role).replace("\nTask: ", "\n> Task: "))
-    expect(broken).toContain("names the task")
-  })
-
   test(promised("compaction.C10", "works through the role's states, in full and in short"), () => {
     const markdown = prompt(role)
     expect(extractProtocol(markdown, { taskID: TASK_ID })).toContain(STATES[role])
@@ -82,11 +76,6 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
     expect(named.length).toBeGreaterThan(10)
     for (const command of named) expect(PROG_COMMANDS).toContain(command)
   })
-
-  test(promised("compaction.C10", "is read whole by the reader of prompts"), () => {
-    const read = createPromptFiles({ root: ROOT }).read(role)
-    expect(read).toEqual({ kind: "text", path: `prompts/${role}.md`, text: prompt(role) })
-  })
 })
 
 describe("prompts/handoff.md", () => {
@@ -111,19 +100,11 @@ describe("prompts/handoff.md", () => {
   test.each([
     ["the file", prompt("handoff")],
     ["the built-in text", DEFAULT_HANDOFF_PROMPT],
-  ])(promised("compaction.C10", "tells a summariser without tools what to keep: %s"), (_which, text) => {
+  ])(promised("compaction.C10", "is short, says that there are no tools, and names no task: %s"), (_which, text) => {
     expect(text.length).toBeLessThan(HANDOFF_MAX_CHARACTERS)
     expect(text).toContain("You have no tools")
-    expect(text).toMatch(/earlier handoff/)
-    expect(text).toMatch(/error messages?/)
-    expect(text).toMatch(/ruled out/)
-    expect(text).toMatch(/unknown/)
     expect(text).toMatch(/already recorded[\s\S]*prog log ID[\s\S]*prog desc[\s\S]*specification left word for word/)
     expect(parseTask(text)).toBeUndefined()
-  })
-
-  test(promised("compaction.C10", "has a built-in text that is the shorter one"), () => {
-    expect(DEFAULT_HANDOFF_PROMPT.length).toBeLessThan(prompt("handoff").length)
   })
 })
 
@@ -132,20 +113,14 @@ test.each<PromptName>(["handoff", "handoff-command"])(
   async (name) => {
     const [comment = "", ...rest] = prompt(name).split("\n")
     expect(comment).toMatch(new RegExp(`^<!-- baton:${name}: .* -->$`))
-    const read = createPromptFiles({ root: ROOT }).read(name)
+    const read = createPromptFiles({ root: REPOSITORY }).read(name)
     expect(read).toEqual({ kind: "text", path: `prompts/${name}.md`, text: rest.join("\n") })
     expect(rest[0]).toMatch(/^# /)
   },
 )
 
 test(promised("compaction.C10", "a prompt with a task line is a role prompt, and every role has one"), () => {
-  const files = readdirSync(join(ROOT, "prompts")).filter((file) => file.endsWith(".md"))
-  const withTaskLine = files
-    .map((file) => file.slice(0, -".md".length))
-    .filter((name) => prompt(name).includes("\nTask:"))
-  expect(withTaskLine.toSorted()).toEqual(ROLES.toSorted())
-})
-
-test(promised("compaction.C10", "the plugin that the prompts name is there"), () => {
-  expect(existsSync(join(ROOT, PLUGIN))).toBe(true)
+  const names = readdirSync(join(REPOSITORY, "prompts")).map((file) => file.replace(/\.md$/, ""))
+  expect(names.filter((name) => prompt(name).includes("\nTask:")).toSorted()).toEqual(ROLES.toSorted())
+  expect(existsSync(join(REPOSITORY, PLUGIN))).toBe(true)
 })

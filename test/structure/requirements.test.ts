@@ -19,28 +19,19 @@ const citedIn = (text: string): string[] =>
 
 test(promised("repo.A4", "every requirement is cited by a test, and every cited one exists"), () => {
   const cited = new Set(testFiles.flatMap(({ text }) => citedIn(text)))
-  const known = new Set<string>(Object.keys(REQUIREMENTS))
-  expect(
-    [...known].filter((id) => !cited.has(id)),
-    "requirements that no test cites",
-  ).toEqual([])
-  expect(
-    [...cited].filter((id) => !known.has(id)),
-    "citations of unknown requirements",
-  ).toEqual([])
+  expect([...cited].toSorted()).toEqual(Object.keys(REQUIREMENTS).toSorted())
 })
 
+/** The test files outside this folder that hold this. */
+const filesWith = (forbidden: RegExp): string[] =>
+  testFiles.filter(({ path, text }) => !path.includes("structure") && forbidden.test(text)).map(({ path }) => path)
+
 test(promised("repo.A4", "no test is focused, put off, or waits for a fixed time"), () => {
-  const forbidden = /\b(?:test|it|describe)\.(?:only|todo|skip)\(|\bsleep\(\d/
-  const offenders = testFiles.filter(({ path, text }) => !path.includes("structure") && forbidden.test(text))
-  expect(offenders.map(({ path }) => path)).toEqual([])
+  expect(filesWith(/\b(?:test|it|describe)\.(?:only|todo|skip)\(|\bsleep\(\d/)).toEqual([])
 })
 
 test("no test whose process is shared mocks a module, which others have loaded", () => {
-  const offenders = testFiles.filter(
-    ({ path, text }) => /^test\/unit\//.test(path) && /\bvi\.(?:do)?[mM]ock\(/.test(text),
-  )
-  expect(offenders.map(({ path }) => path)).toEqual([])
+  expect(filesWith(/\bvi\.(?:do)?[mM]ock\(/).filter((path) => path.startsWith("test/unit/"))).toEqual([])
 })
 
 describe("the results of a run", () => {
@@ -59,11 +50,9 @@ describe("the results of a run", () => {
       status: at === 1 ? status : "passed",
     }))
     const sums = { numPassedTests: ids.length, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 }
+    const results = { ...sums, success: status !== "failed", testResults: [{ assertionResults: tests }] }
     const file = path()
-    writeFileSync(
-      file,
-      JSON.stringify({ ...sums, success: status !== "failed", testResults: [{ assertionResults: tests }] }),
-    )
+    writeFileSync(file, JSON.stringify(results))
     return file
   }
 
@@ -72,21 +61,15 @@ describe("the results of a run", () => {
   })
 
   test(promised("repo.A4", "a whole run fails for a promise whose test was skipped, and names it"), () => {
-    expect(tell(report("skipped"), "--whole")).toMatchObject({
-      status: 1,
-      stderr: expect.stringContaining(ids[1] ?? ""),
-    })
-    expect(tell(report("skipped"))).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining(`${ids.length - 1} of ${ids.length} promises`),
-    })
+    const stderr = expect.stringContaining(ids[1] ?? "")
+    expect(tell(report("skipped"), "--whole")).toMatchObject({ status: 1, stderr })
+    const stdout = expect.stringContaining(`${ids.length - 1} of ${ids.length} promises`)
+    expect(tell(report("skipped"))).toMatchObject({ status: 0, stdout })
   })
 
   test(promised("repo.A2", "a red run and one that was ended fail, and the latter says so"), () => {
     expect(tell(report("failed"), "--whole").status).toBe(1)
-    expect(tell(path())).toMatchObject({
-      status: 1,
-      stderr: expect.stringMatching(/^error: no results: vitest was ended; [^\n]*\n$/),
-    })
+    const stderr = expect.stringMatching(/^error: no results: vitest was ended; [^\n]*\n$/)
+    expect(tell(path())).toMatchObject({ status: 1, stderr })
   })
 })

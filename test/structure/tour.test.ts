@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { ANSWERS, CORRECTION, SAID, startMessage, TASK } from "../../scripts/demonstration/tour/story.ts"
@@ -21,7 +21,7 @@ describe("the page of the tour", () => {
     expect(read("docs/how-it-works.md")).toContain("](tour.md)")
     const shown = [...page.matchAll(/images\/(tour-[\w.-]+)/g)].map(([, name]) => name ?? "")
     expect([...new Set(shown)].sort()).toEqual(pictures.sort())
-    for (const name of shown) expect(existsSync(join(REPOSITORY, "docs/images", name)), name).toBe(true)
+    for (const scheme of ["light", "dark"]) expect(pictures).toContain(`tour-page-${scheme}.png`)
   })
 
   test(promised("tour.B1", "has its user say what the user of the walk says"), () => {
@@ -55,8 +55,4 @@ describe("the pictures of the tour", () => {
       expect(Number(/ width="(\d+)"/.exec(svg)?.[1])).toBeLessThanOrEqual(860)
     },
   )
-
-  test(promised("tour.B1", "the page in the browser is there in light and dark"), () => {
-    for (const scheme of ["light", "dark"]) expect(pictures).toContain(`tour-page-${scheme}.png`)
-  })
 })
