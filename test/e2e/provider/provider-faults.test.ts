@@ -5,7 +5,6 @@ import { type ProviderProxy, startProviderProxy } from "../../support/faults/pro
 import {
   BOTH_ENDS,
   closeTaskProjects,
-  MODEL,
   type ModelReply,
   type OpenCodeBinary,
   openSharedTask,
@@ -13,6 +12,7 @@ import {
   TASK,
 } from "../../support/index.ts"
 import { scriptedConfig } from "../../support/opencode/isolated-opencode.ts"
+import { compact, lastTurn, recordsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -29,7 +29,7 @@ const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: Pro
     binary,
     async ({ kind, index }) => {
       if (kind !== "compaction") return { text: "Noted." }
-      recordsBefore.push((await task.ledger.show(task.taskID)).logs.length)
+      recordsBefore.push((await recordsOf(task)).length)
       return summarise(index)
     },
     proxy ? { config: { provider: scriptedConfig({ modelURL: proxy.url }).provider } } : {},
@@ -39,7 +39,7 @@ const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: Pro
   return {
     task,
     id,
-    compact: () => task.client.session.summarize({ path: { id }, body: MODEL }),
+    compact: () => compact(task, id),
     /** OpenCode has repeated the summary by itself, or repeats it when the user continues. */
     expectOneRecord: async (line: string) => {
       await task.say("go on", id)
@@ -49,9 +49,8 @@ const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: Pro
       const { description } = await task.ledger.show(task.taskID)
       expect(description.startsWith(TASK.specification)).toBe(true)
       expect(description.split("# Handoff after compaction")).toHaveLength(2)
-      const last = task.model.received("turn").at(-1)?.conversation ?? ""
-      expect(last).toContain("(compaction 1 of this session)")
-      expect(last).toContain(TASK.title)
+      expect(lastTurn(task)).toContain("(compaction 1 of this session)")
+      expect(lastTurn(task)).toContain(TASK.title)
     },
   }
 }
@@ -78,12 +77,19 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await session.expectOneRecord("The whole summary.")
   })
 
-  test(promised("compaction.C8", "a provider that wants fewer requests is asked again, for one record"), async () => {
-    const busy = { status: 429, message: "Too many requests." }
-    const session = await openSession(binary, (at) => (at === 0 ? busy : { text: "The whole summary." }))
-    await session.compact()
-    await session.expectOneRecord("The whole summary.")
-  })
+  test.each([
+    [429, "Too many requests."],
+    [400, "No summary today."],
+  ])(
+    promised("compaction.C8", "a provider that answers %i leaves no record, and the repetition exactly one"),
+    async (status, message) => {
+      const session = await openSession(binary, (at) =>
+        at === 0 ? { status, message } : { text: "The whole summary." },
+      )
+      await session.compact()
+      await session.expectOneRecord("The whole summary.")
+    },
+  )
 
   test(promised("compaction.C8", "a summary that the user aborts leaves no record, its repetition one"), async () => {
     const asked = createDeferred<void>()

@@ -18,6 +18,7 @@ import {
   TASK,
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
+import { compact, compactionsOf, lastTurn, runWell, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -44,10 +45,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised("start.A1", "the first request holds the task, and each one after it begins with the same"),
     async () => {
       const task = await openTaskProject(binary, obedient)
-      const result = await task.run(`${bare(task.taskID)}RUN: prog start ${task.taskID}`)
-      expect(result.exitCode, result.stderr).toBe(0)
-      const resumed = await task.run("What is next?", { args: ["--session", newestSessionID(task)] })
-      expect(resumed.exitCode, resumed.stderr).toBe(0)
+      await runWell(task, `${bare(task.taskID)}RUN: prog start ${task.taskID}`)
+      await runWell(task, "What is next?", { args: ["--session", newestSessionID(task)] })
       const turns = task.model.received("turn")
       expect(turns).toHaveLength(3)
       const first = turns[0]?.conversation ?? ""
@@ -67,23 +66,22 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("start.A1", "the protocol of a role comes with its heading, from the start"), async () => {
     const task = await openSharedTask(binary, obedient)
     await task.say(task.message)
-    expect(task.model.received("turn")[0]?.conversation).toContain("### How to work")
+    expect(lastTurn(task)).toContain("### How to work")
   })
 
   test(promised("start.A1", "a bare Task line has no protocol after a compaction either"), async () => {
     const task = await openSharedTask(binary, obedient)
     await task.say(`${bare(task.taskID)}COMPACT-NOW`)
-    const last = task.model.received("turn").at(-1)?.conversation ?? ""
-    expect(last).toContain(`## Task ${task.taskID}`)
-    expect(last).not.toContain("### How to work")
-    expect(task.model.received("compaction")[0]?.conversation).not.toContain("The message above names task")
+    expect(lastTurn(task)).toContain(`## Task ${task.taskID}`)
+    expect(lastTurn(task)).not.toContain("### How to work")
+    expect(compactionsOf(task)[0]).not.toContain("The message above names task")
   })
 
   test(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
     const task = await openSharedTask(binary, obedient, { context: 8_000, output: 1_000 })
     const huge = await task.ledger.addTask({ ...TASK, specification: "The parser must stay fast. ".repeat(1_000) })
     await task.say(bare(huge))
-    const first = task.model.received("turn")[0]?.conversation ?? ""
+    const [first = ""] = turnsOf(task)
     const note = first.slice(first.indexOf("[Baton]"))
     expect(note.length).toBeLessThanOrEqual(8_000 * 0.1 * 4 + 20)
     expect(note).toMatch(/cut to \d+ of \d+ characters/)
@@ -99,12 +97,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       return obedient(request)
     })
     await task.say(`${bare(task.taskID)}DELEGATE`)
-    const turns = task.model.received("turn")
-    expect(turns[0]?.conversation).toContain(TASK.specification)
-    const child = turns.find((request) => request.conversation.startsWith("[user] COUNT-THE-FILES"))
-    expect(child?.conversation).toContain("The session that started you works on task")
-    expect(child?.conversation).toContain(TASK.specification)
-    expect(child?.conversation).not.toContain(`prog done ${task.taskID}`)
+    expect(turnsOf(task)[0]).toContain(TASK.specification)
+    const child = turnsOf(task).find((conversation) => conversation.startsWith("[user] COUNT-THE-FILES"))
+    expect(child).toContain("The session that started you works on task")
+    expect(child).toContain(TASK.specification)
+    expect(child).not.toContain(`prog done ${task.taskID}`)
   })
 
   test(
@@ -138,17 +135,41 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
+    promised("start.A2", "what the first session was asked and left behind outlives a careless compaction of the next"),
+    async () => {
+      const handoff = "The fold in line 12 is proven; the CRLF test comes next."
+      const task = await openSharedTask(binary, ({ kind, index }) => {
+        if (kind !== "compaction") return { text: "Noted." }
+        return { text: index === 0 ? handoff : "Some work was done and it went fine." }
+      })
+      const { say, taskID } = task
+      await compact(task, await say(bare(taskID)))
+      await task.records(1)
+
+      const second = await say(`Task: ${taskID}`)
+      await compact(task, second)
+      await task.records(2)
+      await say("What is next?", second)
+      for (const text of [compactionsOf(task)[1] ?? "", lastTurn(task)])
+        expect([occurrences(text, BRIEF), occurrences(text, handoff)], text).toEqual([1, 1])
+
+      await say(`Task: ${taskID}`)
+      expect(lastTurn(task)).toContain(`by session ${second}`)
+      expect(occurrences(lastTurn(task), BRIEF)).toBe(1)
+    },
+  )
+
+  test(
     promised("start.A3", "an id that the ledger does not know is said once, with the nearest known ones"),
     async () => {
       const task = await openSharedTask(binary, obedient)
       const wrong = task.taskID.replace(/.$/, (digit) => (digit === "7" ? "8" : "7"))
       await task.say(`${bare(wrong)}COMPACT-NOW`)
-      const [first, ...later] = task.model.received("turn").map(({ conversation }) => conversation)
-      expect(occurrences(first ?? "", "has no such task")).toBe(1)
+      const [first = ""] = turnsOf(task)
+      expect(occurrences(first, "has no such task")).toBe(1)
       expect(first).toContain(`${task.taskID} (${TASK.title}, open)`)
-      expect(first).not.toContain(`prog show ${wrong}`)
-      expect(later.at(-1)).toContain(`The ledger has no task ${wrong}`)
-      expect(later.at(-1)).not.toContain(`prog show ${wrong}`)
+      expect(lastTurn(task)).toContain(`The ledger has no task ${wrong}`)
+      for (const text of [first, lastTurn(task)]) expect(text).not.toContain(`prog show ${wrong}`)
     },
   )
 
@@ -158,16 +179,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const task = await openSharedTask(binary, obedient)
       await task.ledger.prog(status === "done" ? "done" : "cancel", task.taskID)
       await task.say(bare(task.taskID))
-      const first = task.model.received("turn")[0]?.conversation ?? ""
-      expect(first).toContain(`The task is ${status} already`)
+      expect(lastTurn(task)).toContain(`The task is ${status} already`)
     },
   )
 
   test(promised("start.A5", "without an answer from the ledger the request says so and goes on"), async () => {
     const task = await openTaskProject(binary, obedient)
-    const result = await task.run(bare(task.taskID), { environment: { BATON_LEDGER: "real" } })
-    expect(result.exitCode, result.stderr).toBe(0)
-    expect(task.model.received("turn")[0]?.conversation).toContain("The ledger did not answer")
+    await runWell(task, bare(task.taskID), { environment: { BATON_LEDGER: "real" } })
+    expect(turnsOf(task)[0]).toContain("The ledger did not answer")
   })
 })
 
@@ -179,16 +198,14 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
       const task = await openTaskProject(NEWEST, obedient)
       const tui = await startTui(NEWEST, task.project)
       const requestWith = (part: string) =>
-        eventually(`a request with ${part}`, () =>
-          task.model.received("turn").find(({ conversation }) => conversation.includes(part)),
-        )
+        eventually(`a request with ${part}`, () => turnsOf(task).find((text) => text.includes(part)))
       try {
         await tui.send(`Task: ${task.taskID}`)
-        expect((await requestWith(`Task: ${task.taskID}`)).conversation).toContain(TASK.specification)
+        expect(await requestWith(`Task: ${task.taskID}`)).toContain(TASK.specification)
         await tui.shows("Noted.")
         await tui.send("Task: ts-0000ab")
         await tui.shows("No task ts-0000ab")
-        expect((await requestWith("Task: ts-0000ab")).conversation).toContain(`${task.taskID} (${TASK.title}, open)`)
+        expect(await requestWith("Task: ts-0000ab")).toContain(`${task.taskID} (${TASK.title}, open)`)
       } finally {
         await tui.stop()
       }
