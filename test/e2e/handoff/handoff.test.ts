@@ -12,10 +12,10 @@ import {
   newestWords,
   openSharedTask,
   openTaskProject,
-  type SharedTask,
   type TaskProject,
 } from "../../support/index.ts"
 import { handedOverTo, handoffScript } from "../../support/model/handoff-script.ts"
+import { expectInOrder, forkSession, handOver, lastTurn, messagesOf, recordsOf, runWell } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -29,15 +29,6 @@ const withFiles = <T extends Pick<TaskProject, "project">>(task: T): T => {
   return task
 }
 
-/** Runs a handoff in the shared server. @returns the new session */
-const handOver = async (task: SharedTask, from: string): Promise<string> => {
-  await task.client.session.command({ path: { id: from }, body: { command: "handoff", arguments: "" } })
-  return handedOverTo(task)
-}
-
-const messagesOf = async ({ client }: SharedTask, id: string) =>
-  (await client.session.messages({ path: { id } })).data ?? []
-
 /** Parameters of a tool in a request to the model. */
 const parametersOf = (request: ModelRequest | undefined, name: string): unknown =>
   request?.body.tools?.find((tool) => tool.function.name === name)?.function.parameters
@@ -45,18 +36,27 @@ const parametersOf = (request: ModelRequest | undefined, name: string): unknown 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(
-      ["handoff.A1", "handoff.A2", "handoff.B1", "handoff.B3", "handoff.B4", "handoff.B5", "handoff.C4", "handoff.E1"],
+      [
+        "handoff.A1",
+        "handoff.A2",
+        "handoff.B1",
+        "handoff.B3",
+        "handoff.B4",
+        "handoff.B5",
+        "handoff.C3",
+        "handoff.C4",
+        "handoff.E1",
+      ],
       "in run, the new session has draft and files before its first turn, and reads the old one",
     ),
     async () => {
       const task = withFiles(await openTaskProject(binary, handoffScript(HANDED_OVER)))
-      const first = await task.run(task.message)
-      expect(first.exitCode, first.stderr).toBe(0)
+      await runWell(task, task.message)
       const from = newestSessionID(task)
-      const args = ["--session", from, "--command", "handoff"]
-      const second = await task.run("Make the tests pass on Windows", { args })
-      expect(second.exitCode, second.stderr).toBe(0)
+      await runWell(task, "Make the tests pass on Windows", { args: ["--session", from, "--command", "handoff"] })
       const to = handedOverTo(task)
+      expect(lastTurn(task)).toContain('- "missing.ts": there is no such file')
+      expect(lastTurn(task)).toContain('- ".env": it may hold secrets')
       const template = task.model
         .received("turn")
         .find(({ conversation }) => conversation.includes("Hand this work over"))
@@ -70,11 +70,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         required: ["prompt"],
       })
 
-      const third = await task.run("READ-THE-OLD-ONE", { args: ["--session", to] })
-      expect(third.exitCode, third.stderr).toBe(0)
+      await runWell(task, "READ-THE-OLD-ONE", { args: ["--session", to] })
       const turn = task.model.received("turn").findLast(({ conversation }) => !conversation.includes('read_session"'))
       const seen = turn?.conversation ?? ""
-      const inOrder = [
+      expectInOrder(seen, [
         `Continuing work from session ${from}. When you lack specific information you can use read_session to get it.`,
         '@src/parser.ts @"src/a file.ts" @README.md',
         "# Worker",
@@ -90,14 +89,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         "00002| second",
         "README.md",
         "READ-THE-OLD-ONE",
-      ]
-      expect(
-        inOrder.map((text) => seen.indexOf(text)).every((at) => at >= 0),
-        seen,
-      ).toBe(true)
-      const places = inOrder.map((text) => seen.lastIndexOf(text))
+      ])
       expect(seen).not.toContain("SECRET")
-      expect(places.slice(9)).toEqual(places.slice(9).toSorted((a, b) => a - b))
       expect(parametersOf(turn, "read_session")).toMatchObject({
         properties: {
           sessionID: { type: "string" },
@@ -108,26 +101,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         required: ["sessionID"],
       })
 
-      const last = task.model.received("turn").at(-1)?.conversation ?? ""
-      expect(last).toContain(`## User\n# Worker\n\nTask: ${task.taskID}`)
-      expect(last).toMatch(/\(End of session - \d+ messages\)/)
+      expect(lastTurn(task)).toContain(`## User\n# Worker\n\nTask: ${task.taskID}`)
+      expect(lastTurn(task)).toMatch(/\(End of session - \d+ messages\)/)
 
-      const { logs } = await task.ledger.show(task.taskID)
-      expect(logs.map(({ message }) => message)).toContain(`Handoff to ${to}: Make the tests pass on Windows`)
+      expect(await recordsOf(task)).toContain(`Handoff to ${to}: Make the tests pass on Windows`)
       const state = join(task.project.directory, ".opencode/state")
       expect(readdirSync(join(state, "handoffs"))).toHaveLength(1)
       expect(readdirSync(join(state, "tasks"))).toContain(`${to}.json`)
-    },
-  )
-
-  test(
-    promised(["handoff.B4", "handoff.C3"], "the answer names what was left out of the files, with the reason"),
-    async () => {
-      const task = withFiles(await openSharedTask(binary, handoffScript(HANDED_OVER)))
-      await handOver(task, await task.say(task.message))
-      const answer = task.model.received("turn").at(-1)?.conversation ?? ""
-      expect(answer).toContain('- \\"missing.ts\\": there is no such file'.replaceAll("\\", ""))
-      expect(answer).toContain('- ".env": it may hold secrets')
     },
   )
 
@@ -163,7 +143,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(users.map(({ parts }) => headers(parts))).toEqual([3])
 
       // A fork copies the files and gets no second set.
-      const fork = (await client.session.fork({ path: { id: resent }, body: {} })).data?.id ?? ""
+      const fork = await forkSession(task, resent)
       await say("Go on.", fork)
       const forked = await messagesOf(task, fork)
       expect(forked.reduce((sum, { parts }) => sum + headers(parts), 0)).toBe(3)
@@ -205,10 +185,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         const part = parts.findLast(({ type }) => type === "tool")
         return part?.type === "tool" && part.state.status === "completed" ? part.state.output : JSON.stringify(part)
       }
-      expect(await read({ sessionID: "ses_000000000000000000000000" })).toBe(
-        "Could not read session ses_000000000000000000000000: there is no session with this id",
+      const unknown = "ses_000000000000000000000000"
+      expect(await read({ sessionID: unknown })).toBe(
+        `Could not read session ${unknown}: there is no session with this id`,
       )
-      expect(await read({ sessionID: "../x" })).toMatch(/^Could not read session \.\.\/x: this is no session id/)
       expect(await read({ sessionID: first })).toMatch(
         /^Could not read session ses_\w+: it is not in this session's chain/,
       )
@@ -217,13 +197,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(any).toContain(
         "## User\nWhat is the word?\n\n## Assistant\nThe secret word is PLATYPUS.\n\n(End of session - 2 messages)",
       )
-      expect(await read({ sessionID: first, any: true, limit: 1 })).toContain(
-        "(Showing 1 most recent messages. Use a higher 'limit'",
-      )
       expect(await read({ sessionID: first, any: true, search: "platypus" })).toContain(
         "> The secret word is PLATYPUS.",
       )
-      expect(await read({ sessionID: first, any: true, search: "/(a+)+$/" })).toContain("may never end")
     },
   )
 })
