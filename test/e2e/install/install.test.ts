@@ -1,20 +1,24 @@
 import { execFileSync } from "node:child_process"
+import { lstatSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { startPackageRegistry } from "../../support/files/package-registry.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
 import {
+  closeTaskProjects,
   endsOf,
-  type OpenCodeBinary,
+  type ModelReply,
+  NEWEST,
+  openTaskProject,
   REPOSITORY,
-  runOpenCode,
-  type ScriptedModel,
   snapshotTree,
-  startScriptedModel,
+  TASK,
+  type TaskProject,
 } from "../../support/index.ts"
-import { createTestProject, type TestProject } from "../../support/opencode/test-project.ts"
+import { compactsAfterSteps, recordsOf, runWell, turnsOf } from "../sessions.ts"
 
-const MESSAGE = "# Worker\n\nTask: ts-0a1b2c\n\nKeep the lexer as it is.\n"
+closeTaskProjects()
 
 /** OpenCode uses ripgrep for searches and would download it if it is missing. */
 const isRipgrepHere = (): boolean => {
@@ -26,69 +30,64 @@ const isRipgrepHere = (): boolean => {
   }
 }
 
-let model: ScriptedModel
-let project: TestProject
-/** The agent's tool calls, one per step, before it ends its turn. */
-let calls: { tool: string; input: Record<string, unknown> }[]
+const install = ({ project }: TaskProject, ...args: string[]) =>
+  runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])
 
-/** Runs the tests of the calling block in a project without the bundle. */
-const openProject = (binary: OpenCodeBinary): void => {
-  beforeEach(async () => {
-    calls = []
-    model = await startScriptedModel(({ kind }) => (kind === "turn" && calls.shift()) || { text: "Noted." })
-    project = createTestProject({ binary, modelURL: model.url, bundle: "none" })
-  })
-  afterEach(async () => {
-    await model.close()
-    await project.remove()
-  })
-}
-
-const install = (...args: string[]) => runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])
-/** The bundle's log lines about a known task. */
-const tasksFound = () =>
-  project
-    .log()
-    .split("\n")
-    .filter((line) => line.includes("session has a task") && line.includes("ts-0a1b2c")).length
-const sources = () =>
+/** The project's files, without git's and the bundle's state. */
+const sources = ({ project }: TaskProject) =>
   Object.entries(snapshotTree(project.directory)).filter(
     ([path]) => !/^(\.git|\.opencode\/state)\b(?!ignore)/.test(path),
   )
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
-  openProject(binary)
+  test(
+    promised(
+      ["install.E1", "install.E2"],
+      "loads the installed bundle, which doctor finds sound, and no trace of it after uninstall",
+    ),
+    async () => {
+      const task = await openTaskProject(binary, () => ({ text: "Noted." }), { bundle: "none" })
+      const tasksFound = () => task.project.batonLog().filter((line) => line.includes("session has a task")).length
+      const before = sources(task)
+      expect(install(task).exitCode).toBe(0)
+      await runWell(task, task.message)
+      expect(tasksFound()).toBe(1)
 
-  test(promised("install.E1", "loads the installed bundle, and no trace of it after uninstall"), async () => {
-    const before = sources()
-    expect(install().exitCode).toBe(0)
-    const withBundle = await runOpenCode(MESSAGE, { binary, project })
-    expect(withBundle.exitCode, withBundle.stderr).toBe(0)
-    expect(tasksFound()).toBe(1)
+      const { directory, environment } = task.project
+      const installed = sources(task)
+      const { exitCode, stdout } = runScript([join(directory, ".opencode/baton/bin/baton"), "doctor", "--json"], {
+        cwd: directory,
+        env: { ...environment, BATON_OPENCODE: binary.path },
+      })
+      const { findings }: { findings: { status: string }[] } = JSON.parse(stdout)
+      expect(findings.filter(({ status }) => status === "broken")).toEqual([])
+      expect(exitCode).toBe(0)
+      expect(sources(task)).toEqual(installed)
 
-    expect(install("--uninstall", "--purge").exitCode).toBe(0)
-    expect(sources()).toEqual(before)
-    const without = await runOpenCode(MESSAGE, { binary, project })
-    expect(without.exitCode, without.stderr).toBe(0)
-    expect(tasksFound()).toBe(1)
-  })
+      expect(install(task, "--uninstall", "--purge").exitCode).toBe(0)
+      expect(sources(task)).toEqual(before)
+      await runWell(task, task.message)
+      expect(tasksFound()).toBe(1)
+    },
+  )
 })
 
 describe.each(endsOf(1))("OpenCode $version", (binary) => {
-  openProject(binary)
-
   test.skipIf(!isRipgrepHere())(
     promised("install.E4", "the agent's searches find the project, not the bundle"),
     async () => {
-      project.write("src/claims.ts", "export const bundleClaim = 1\n")
-      install()
-      calls = [
+      const calls: ModelReply[] = [
         { tool: "grep", input: { pattern: "bundleClaim|claimBundle" } },
         { tool: "glob", input: { pattern: "**/*claim*.ts" } },
-        { tool: "read", input: { filePath: join(project.directory, ".opencode/baton/core/claim.ts") } },
       ]
-      expect((await runOpenCode("Where are claims made?", { binary, project })).exitCode).toBe(0)
-      const [, afterGrep, afterGlob, afterRead] = model.received("turn").map(({ conversation }) => conversation)
+      const script = () => calls.shift() ?? { text: "Noted." }
+      const task = await openTaskProject(binary, script, { bundle: "none" })
+      const path = join(task.project.directory, ".opencode/baton/core/claim.ts")
+      calls.push({ tool: "read", input: { filePath: path } })
+      task.project.write("src/claims.ts", "export const bundleClaim = 1\n")
+      install(task)
+      await runWell(task, "Where are claims made?")
+      const [, afterGrep, afterGlob, afterRead] = turnsOf(task)
       for (const found of [afterGrep, afterGlob]) {
         expect(found).toContain("src/claims.ts")
         expect(found).not.toContain(".opencode/baton")
@@ -98,20 +97,20 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
   )
 })
 
-describe.each(endsOf(2))("OpenCode $version", (binary) => {
-  openProject(binary)
-
-  test(promised("install.E2", "doctor finds the installed project sound after a run"), async () => {
-    install()
-    await runOpenCode(MESSAGE, { binary, project })
-    const before = sources()
-    const { exitCode, stdout } = runScript([join(project.directory, ".opencode/baton/bin/baton"), "doctor", "--json"], {
-      cwd: project.directory,
-      env: { ...project.environment, BATON_OPENCODE: binary.path },
-    })
-    const report = JSON.parse(stdout)
-    const broken = report.findings.filter(({ status }: { status: string }) => status === "broken")
-    expect({ exitCode, broken }).toEqual({ exitCode: 0, broken: [] })
-    expect(sources()).toEqual(before)
-  })
-})
+// The registry serves only packages that npm has installed here: the plugin package of the newest version.
+test(
+  promised("install.E8", "the first start in a project installs what the plugins need, and they serve that very run"),
+  async () => {
+    const registry = await startPackageRegistry()
+    const task = await openTaskProject(NEWEST, compactsAfterSteps(1))
+    const folder = join(task.project.directory, ".opencode")
+    // Leaves the files of `scripts/install`, as before OpenCode's first start.
+    for (const name of ["node_modules", "package.json", "package-lock.json", ".gitignore"])
+      rmSync(join(folder, name), { recursive: true })
+    await runWell(task, task.message, { environment: { npm_config_registry: registry.url } })
+    expect(registry.fetched).toContain("@opencode-ai/plugin")
+    expect(lstatSync(join(folder, "node_modules")).isSymbolicLink()).toBe(false)
+    expect(turnsOf(task)[0]).toContain(TASK.specification)
+    expect(await recordsOf(task)).toEqual(["Compaction 1: A summary."])
+  },
+)

@@ -8,19 +8,18 @@ import {
   bash,
   COMPACTING_PROMPT_TOKENS,
   closeTaskProjects,
-  MODEL,
-  type ModelReply,
-  type ModelRequest,
   type OpenCodeBinary,
   openSharedTask,
   openTaskProject,
   REPOSITORY,
   runOpenCode,
+  type SharedTask,
   TASK,
   type TaskProject,
 } from "../../support/index.ts"
 import { linkDependencies } from "../../support/opencode/isolated-opencode.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
+import { compact, compactionsOf, compactsOnDemand, lastTurn, recordsOf, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -66,11 +65,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const project = { ...task.project, directory, environment }
       const result = await runOpenCode(task.message, { binary, project })
       expect(result.exitCode, result.stderr).toBe(0)
-      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
-      expect(task.model.received("compaction")[0]?.conversation).toContain("The wording of this place.")
-      expect(task.model.received("turn").at(-1)?.conversation).toContain("(compaction 1 of this session)")
-      const { logs } = await task.ledger.show(task.taskID)
-      expect(logs.map(({ message }) => message)).toEqual(["By the agent", "Compaction 1: A summary."])
+      expect(turnsOf(task)[0]).toContain(TASK.specification)
+      expect(compactionsOf(task)[0]).toContain("The wording of this place.")
+      expect(lastTurn(task)).toContain("(compaction 1 of this session)")
+      expect(await recordsOf(task)).toEqual(["By the agent", "Compaction 1: A summary."])
       expect(readdirSync(join(root, ".opencode", "state", "tasks"))).toHaveLength(1)
       if (directory !== root) expect(readdirSync(directory)).toEqual([])
     },
@@ -83,22 +81,31 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         compaction: { auto: false, prune: true },
         agent: { compaction: { prompt: "You are the user's own summariser." } },
       }
-      let step = 0
-      const reply = ({ kind }: ModelRequest): ModelReply => {
-        if (kind === "compaction") return { text: "By hand." }
-        return step++ > 0 ? { text: "Noted." } : bash("true", COMPACTING_PROMPT_TOKENS)
-      }
-      const task = await openSharedTask(binary, reply, { config })
-      const id = await task.say(task.message)
-      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
-      expect(task.model.received("compaction"), "auto is off").toEqual([])
-      await task.client.session.summarize({ path: { id }, body: MODEL })
+      const task = await openSharedTask(binary, compactsOnDemand, { config })
+      const id = await task.say(`${task.message}\nCOMPACT-NOW`)
+      expect(lastTurn(task)).toContain(TASK.specification)
+      expect(compactionsOf(task), "auto is off").toEqual([])
+      await compact(task, id)
       const [request] = task.model.received("compaction")
       expect(request?.system).toContain("You are the user's own summariser.")
       expect(request?.conversation).toContain(`## Task ${task.taskID}`)
-      expect(await task.records(1)).toEqual(["Compaction 1: By hand."])
+      expect(await task.records(1)).toEqual(["Compaction 1: Summary 1."])
       await task.say("What is next?", id)
-      expect(task.model.received("turn").at(-1)?.conversation).toContain("(compaction 1 of this session)")
+      expect(lastTurn(task)).toContain("(compaction 1 of this session)")
+    },
+  )
+
+  test(
+    promised("ledger.D4", "the agent finds prog on its PATH, without Bun, and writes to the observer's ledger"),
+    async () => {
+      let step = 0
+      const task: SharedTask = await openSharedTask(binary, () => {
+        if (step++ > 0) return { text: "Finished." }
+        return bash(`command -v bun || prog show ${task.taskID} && prog log ${task.taskID} 'by the agent'`)
+      })
+      await task.say("There is no task line here.")
+      expect(lastTurn(task)).toContain(TASK.title)
+      expect(await task.records(1)).toEqual(["by the agent"])
     },
   )
 })

@@ -1,13 +1,10 @@
 import { spawn } from "node:child_process"
-import { existsSync, lstatSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
-import { expect, onTestFinished, test } from "vitest"
-import { promised } from "../../requirements.ts"
-import { COMPACTING_STEP, closeTaskProjects, NEWEST, openTaskProject, REPOSITORY, TASK } from "../../support/index.ts"
-
-closeTaskProjects()
+import { onTestFinished } from "vitest"
+import { REPOSITORY } from "../opencode/opencode-binary.ts"
 
 const folderOf = (name: string): string => join(REPOSITORY, "node_modules", name)
 
@@ -34,7 +31,7 @@ const sendArchive = (name: string, response: ServerResponse): void => {
  *
  * @returns its URL, and the names of the packages that were fetched
  */
-const startPackageRegistry = async (): Promise<{ url: string; fetched: readonly string[] }> => {
+export const startPackageRegistry = async (): Promise<{ url: string; fetched: readonly string[] }> => {
   const fetched: string[] = []
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? "").slice(1)
@@ -58,31 +55,3 @@ const startPackageRegistry = async (): Promise<{ url: string; fetched: readonly 
   })
   return { url, fetched }
 }
-
-/** Reduces a project's `.opencode` to the files of `scripts/install`, as before OpenCode's first start. */
-const removePackages = (folder: string): void => {
-  for (const name of ["node_modules", "package.json", "package-lock.json", ".gitignore"])
-    rmSync(join(folder, name), { recursive: true })
-}
-
-// The registry serves only packages that npm has installed here: the plugin package of the newest version.
-test(
-  promised("install.E8", "the first start in a project installs what the plugins need, and they serve that very run"),
-  async () => {
-    const registry = await startPackageRegistry()
-    let step = 0
-    const task = await openTaskProject(NEWEST, ({ kind }) => {
-      if (kind === "compaction") return { text: "A summary." }
-      return step++ === 0 ? COMPACTING_STEP : { text: "Finished." }
-    })
-    const folder = join(task.project.directory, ".opencode")
-    removePackages(folder)
-    const result = await task.run(task.message, { environment: { npm_config_registry: registry.url } })
-    expect(result.exitCode, result.stderr).toBe(0)
-    expect(registry.fetched).toContain("@opencode-ai/plugin")
-    expect(lstatSync(join(folder, "node_modules")).isSymbolicLink()).toBe(false)
-    expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
-    const { logs } = await task.ledger.show(task.taskID)
-    expect(logs.map(({ message }) => message)).toEqual(["Compaction 1: A summary."])
-  },
-)
