@@ -1,4 +1,4 @@
-import { renameSync } from "node:fs"
+import { readFileSync, renameSync } from "node:fs"
 import { join } from "node:path"
 import { expect } from "vitest"
 import {
@@ -12,6 +12,7 @@ import {
   type TaskProject,
 } from "../support/index.ts"
 import { handedOverTo } from "../support/model/handoff-script.ts"
+import { liveFiles, liveFolder } from "../support/opencode/live-stream.ts"
 
 /** An agent that is compacted after each of its first `times` steps, and then stops. */
 export const compactsAfterSteps = (
@@ -30,6 +31,12 @@ export const compactsOnDemand: Script = (request) => {
   if (request.kind === "compaction") return { text: `Summary ${request.index + 1}.` }
   const words = newestWords(request)
   return words.includes("COMPACT-NOW") && !words.includes("[tool]") ? COMPACTING_STEP : { text: "Noted." }
+}
+
+/** An agent that is compacted once in each session, whatever is said. */
+export const compactsOnce: Script = ({ kind, conversation }) => {
+  if (kind === "compaction") return { text: "A summary." }
+  return conversation.includes("What did we do so far?") ? { text: "Finished." } : COMPACTING_STEP
 }
 
 type Asked = Pick<TaskProject, "model">
@@ -71,6 +78,12 @@ export const compact = ({ client }: Pick<SharedTask, "client">, id: string) =>
 export const handOver = async (task: Pick<SharedTask, "client" | "model">, id: string, goal = ""): Promise<string> => {
   await task.client.session.command({ path: { id }, body: { command: "handoff", arguments: goal } })
   return handedOverTo(task)
+}
+
+/** The state in the folder's one statefile; undefined until there is one. */
+export const liveState = (directory: string) => {
+  const [name] = liveFiles(directory)
+  return name === undefined ? undefined : JSON.parse(readFileSync(join(liveFolder(directory), name), "utf8")).state
 }
 
 /** Does something in a project in which OpenCode finds no plugin. */

@@ -2,16 +2,7 @@ import { spawnSync } from "node:child_process"
 import { basename } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import {
-  BOTH_ENDS,
-  COMPACTING_STEP,
-  closeTaskProjects,
-  type ModelReply,
-  NEWEST,
-  openSharedTask,
-  type Script,
-  TASK,
-} from "../../support/index.ts"
+import { BOTH_ENDS, closeTaskProjects, NEWEST, openSharedTask, TASK } from "../../support/index.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
 import { createStatefileFolder, observePage } from "../../support/opencode/observed-page.ts"
 import {
@@ -21,15 +12,9 @@ import {
   refusesMarkup,
   widthsOnPage,
 } from "../../support/opencode/page-probes.js"
+import { compactsOnce, createSession, liveState } from "../sessions.ts"
 
 closeTaskProjects()
-
-/** Runs one command that needs a permission, is compacted after it, and finishes. */
-const asksAndCompacts: Script = ({ kind, conversation }): ModelReply => {
-  if (kind === "compaction") return { text: "A summary." }
-  if (conversation.includes("What did we do so far?")) return { text: "Finished." }
-  return COMPACTING_STEP
-}
 
 // scripts/test warns that these are left out.
 describe.skipIf(!findChromium())("the page in Chromium", () => {
@@ -43,13 +28,13 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
     test(
       promised("live-state.C2", "shows without a reload that an agent starts, asks, is compacted and finishes"),
       async () => {
-        const task = await openSharedTask(binary, asksAndCompacts, { config: { permission: { bash: "ask" } } })
+        const task = await openSharedTask(binary, compactsOnce, { config: { permission: { bash: "ask" } } })
         const { directory, environment } = task.project
         const observed = await observePage({ binary, cwd: directory, environment })
         const { page, errors } = await browser.open(observed.url)
         await page.getByRole("heading", { name: "No agents yet" }).waitFor()
         const loadedAt = await page.evaluate(() => performance.timeOrigin)
-        const id = (await task.client.session.create({ body: {} })).data?.id ?? ""
+        const id = await createSession(task)
         const answered = task.say(task.message, id)
         const name = `opencode-${basename(directory)}`
         const row = page.locator(".row")
@@ -58,7 +43,7 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
         await row.locator(".task", { hasText: task.taskID }).getByText(TASK.title).waitFor()
         expect(await page.title()).toBe("(1) waiting · Baton")
         expect(await row.locator(".wait").textContent()).toContain("bash")
-        const { tui_focus } = JSON.parse(task.project.read(`.opencode/state/live/${name}.json`)).state
+        const { tui_focus } = liveState(directory)
         await task.client.postSessionIdPermissionsPermissionId({
           path: { id, permissionID: tui_focus.details.id },
           body: { response: "always" },
@@ -98,8 +83,7 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
     expect(await page.locator(".options li").textContent()).toBe(hostile)
     expect(await page.locator("main :is(img, script)").count()).toBe(0)
     expect(await page.title()).toBe("(1) waiting · Baton")
-    const refused = await page.evaluate(refusesMarkup)
-    expect(refused, "Trusted Types").toBe(true)
+    expect(await page.evaluate(refusesMarkup), "Trusted Types").toBe(true)
     expect(errors.filter((error) => !error.includes("TrustedHTML"))).toEqual([])
   })
 
@@ -160,22 +144,9 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
       const widths = await page.evaluate(widthsOnPage)
       expect(widths[0]).toBeLessThanOrEqual(widths[1] ?? 0)
       expect(await page.locator("svg[role=img] title").first().textContent()).toMatch(/^The last \d+ min: /)
-      const unnamed = await page.evaluate(countUnnamedButtons)
-      expect(unnamed).toBe(0)
+      expect(await page.evaluate(countUnnamedButtons)).toBe(0)
       const contrasts = await page.evaluate(contrastsOnPage)
       expect(contrasts.filter(({ isEnough }) => !isEnough)).toEqual([])
     },
   )
-
-  test(promised("live-state.C2", "a second page sees what the observer saw before it was opened"), async () => {
-    const { states, page, observed } = await setUp()
-    states.write("one")
-    await page.locator('.row[data-doing="busy"]').waitFor()
-    states.write("one", { extensions: { compactions: 0 }, agent: { is_idle: true, turn_count: 1, last_step: null } })
-    await page.locator('.row[data-doing="idle"]').waitFor()
-    const second = await browser.open(observed.url)
-    await second.page.getByRole("button", { name: "one", exact: true }).click()
-    const seen = await second.page.locator(".more .log").last().locator("li").allTextContents()
-    expect(seen.map((line) => line.replace(/^[\d:]+/, ""))).toEqual(["idle", "turn ended", "busy"])
-  })
 })

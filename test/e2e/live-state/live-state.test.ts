@@ -1,11 +1,14 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
+import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import { isAlive } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
+import { readProcesses } from "../../support/files/process-table.ts"
 import {
   BOTH_ENDS,
   bash,
-  COMPACTING_STEP,
   closeTaskProjects,
   eventually,
   type ModelReply,
@@ -15,6 +18,7 @@ import {
   REPOSITORY,
   type Script,
   type SharedTask,
+  startServer,
   type TaskProject,
 } from "../../support/index.ts"
 import {
@@ -28,6 +32,8 @@ import {
   setLiveState,
   streamedState,
 } from "../../support/opencode/live-stream.ts"
+import { sharedServer } from "../../support/opencode/shared-server.ts"
+import { compactsOnce, createSession, liveState, messagesOf, runWell } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -42,12 +48,22 @@ const once =
 /** The stream of a real run, the same on both ends; see normaliseStream. */
 const GOLDEN_STREAM = join(REPOSITORY, "test/fixtures/live-state-run.jsonl")
 
-/** Compacts once in each run. */
-const compactsOnce: Script = ({ kind, conversation }): ModelReply => {
-  if (kind === "compaction") return { text: "A summary." }
-  if (conversation.includes("What did we do so far?")) return { text: "Finished." }
-  return COMPACTING_STEP
-}
+/** Makes this step when the message says ASK, and says a word otherwise. */
+const asking =
+  (step: ModelReply): Script =>
+  (request) => {
+    const last = newestWords(request)
+    return last.includes("ASK") && !last.includes("[tool]") ? step : { text: "Done." }
+  }
+
+/** Pids of the embedded writers of statefiles in this folder. */
+const writersOf = async (directory: string): Promise<number[]> =>
+  (await readProcesses(process.platform))
+    .filter(({ args }) => args.includes("state-writer.ts") && args.includes(directory))
+    .map(({ pid }) => pid)
+
+/** Listing the writers reads the machine's whole process table. */
+const PROCESSES_EVERY_MS = 250
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
@@ -60,14 +76,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         binary,
         once(compactsOnce, () => liveFiles(task.project.directory).length > 0),
       )
-      const result = await task.run(task.message)
-      expect(result.exitCode, result.stderr).toBe(0)
-      const name = await eventually("the statefile", () => liveFiles(task.project.directory)[0])
-      expect(name).toBe("opencode-project.json")
-      const read = () => JSON.parse(readFileSync(join(liveFolder(task.project.directory), name), "utf8"))
-      await eventually("the end in the statefile", () => (read().state.agent.is_idle === true ? true : undefined))
-      const { event, ts, state } = read()
-      expect(["state.snapshot", "state.patch"]).toContain(event)
+      await runWell(task, task.message)
+      const { directory } = task.project
+      await eventually("the end in the statefile", () => liveState(directory)?.agent.is_idle || undefined)
+      expect(liveFiles(directory)).toEqual(["opencode-project.json"])
+      const { event, ts, state } = JSON.parse(task.project.read(".opencode/state/live/opencode-project.json"))
+      expect(event).toMatch(/^state\.(?:snapshot|patch)$/)
       expect(ts).toMatch(/Z$/)
       expect(state).toMatchObject({
         c2c_session_id: "opencode-project",
@@ -78,10 +92,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         pendingQuestion: null,
         extensions: { task: { id: task.taskID, role: "worker" }, compactions: 1 },
       })
-      expect(readFileSync(join(liveFolder(task.project.directory), "../.gitignore"), "utf8")).toBe("*\n")
-      await eventually("the writer's lock to go", () =>
-        readdirSync(liveFolder(task.project.directory)).every((file) => file.endsWith(".json")) ? true : undefined,
-      )
+      expect(task.project.read(".opencode/state/.gitignore")).toBe("*\n")
+      const isLockGone = () => readdirSync(liveFolder(directory)).every((file) => file.endsWith(".json")) || undefined
+      await eventually("the writer's lock to go", isLockGone)
     },
   )
 
@@ -101,10 +114,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         C2C_MCP_SESSION_ID: "my-session",
         C2C_MCP_AUTO_REGISTER_ALIAS: "my-alias",
       }
-      const result = await task.run(task.message, { environment })
-      expect(result.exitCode, result.stderr).toBe(0)
-      expect(result.stdout).toContain("Finished.")
-      expect(result.stdout + result.stderr).not.toContain("WRITER-SAYS")
+      const { stdout, stderr } = await runWell(task, task.message, { environment })
+      expect(stdout).toContain("Finished.")
+      expect(stdout + stderr).not.toContain("WRITER-SAYS")
       const lines = await eventually("the end in the stream", () => {
         const found = readStream(file)
         return JSON.stringify(found).includes('"session.idle"') ? found : undefined
@@ -124,13 +136,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "in serve, a permission is shown while it waits, and children are not",
     ),
     async () => {
-      const asks: Script = (request) => {
-        const last = newestWords(request)
-        return last.includes("ASK") && !last.includes("[tool]") ? bash("true") : { text: "Done." }
-      }
-      const { client, project, say } = await openSharedTask(binary, asks, { config: { permission: { bash: "ask" } } })
+      const { client, project, say } = await openSharedTask(binary, asking(bash("true")), {
+        config: { permission: { bash: "ask" } },
+      })
       const file = recordStream(project)
-      const root = (await client.session.create({ body: {} })).data?.id ?? ""
+      const root = await createSession({ client })
       const answered = say("ASK", root)
       const waiting = await streamedState(file, '"ty":"permission"')
       const { details } = waiting.tui_focus as { details: { id: string; type: string } }
@@ -140,8 +150,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         body: { response: "once" },
       })
       await answered
-      const child = (await client.session.create({ body: { parentID: root } })).data?.id ?? ""
-      await say("Hello.", child)
+      await say("Hello.", await createSession({ client }, root))
       const done = await streamedState(file, '"is_idle":true')
       expect(done).toMatchObject({
         root_opencode_session_id: root,
@@ -165,8 +174,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     })
     const answers = async (): Promise<string[]> => {
       const id = await task.say(task.message)
-      const messages = (await task.client.session.messages({ path: { id } })).data ?? []
-      const own = messages.filter(({ info }) => info.role === "assistant").flatMap(({ parts }) => parts)
+      const own = (await messagesOf(task, id))
+        .filter(({ info }) => info.role === "assistant")
+        .flatMap(({ parts }) => parts)
       return own.flatMap((part) => (part.type === "text" ? part.text : part.type === "tool" ? part.tool : []))
     }
     setLiveState(task.project, { enabled: false })
@@ -199,4 +209,129 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await off.say(off.message)
     expect([shown(on).length, shown(off)]).toEqual([1, []])
   })
+
+  test(
+    promised(
+      ["live-state.A6", "live-state.D1"],
+      "in serve, a question is shown while it waits, and gone when answered",
+    ),
+    async () => {
+      const options = [
+        { label: "Left", description: "Not right" },
+        { label: "Right", description: "Not left" },
+      ]
+      const questions = [{ question: "Which way?", header: "Way", options }]
+      const script = asking({ tool: "question", input: { questions } })
+      const { client, project, say } = await openSharedTask(binary, script)
+      const file = recordStream(project)
+      const id = await createSession({ client })
+      const answered = say("ASK", id)
+      const { pendingQuestion } = await streamedState(file, '"pendingQuestion":{')
+      const pending = pendingQuestion as { id: string }
+      expect(pending).toEqual({ id: pending.id, text: "Which way?", header: "Way", options: ["Left", "Right"] })
+      const path = `/question/${pending.id}/reply?directory=${encodeURIComponent(project.directory)}`
+      const reply = await fetch(new URL(path, sharedServer(binary).url), {
+        method: "POST",
+        body: JSON.stringify({ answers: [["Left"]] }),
+        headers: { "content-type": "application/json" },
+      })
+      expect(reply.status).toBe(200)
+      await answered
+      const done = await streamedState(file, '"is_idle":true')
+      expect(done).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
+      const snapshots = readStream(file).flatMap((line) =>
+        line.event === "state.snapshot" ? [line.state.pendingQuestion?.id] : [],
+      )
+      expect(snapshots.slice(-2)).toEqual([pending.id, undefined])
+    },
+  )
+
+  test(
+    promised("live-state.A2", "the task that a later message sets is shown while the model thinks about its answer"),
+    async () => {
+      const OTHER = "ts-0ddba11"
+      const thought = [createDeferred<void>(), createDeferred<void>()] as const
+      const { client, project, taskID, message, say } = await openSharedTask(binary, async ({ conversation }) => {
+        if (conversation.includes("Task: ")) await thought[conversation.includes(OTHER) ? 1 : 0].promise
+        return { text: "Done." }
+      })
+      const shown = () => liveState(project.directory)
+      try {
+        await say("Hello.")
+        expect((await eventually("the statefile", shown)).extensions.task).toBeNull()
+        const session = await createSession({ client })
+        for (const [index, task, text] of [[0, taskID, message] as const, [1, OTHER, `Task: ${OTHER}\n`] as const]) {
+          const answered = say(text, session)
+          answered.catch(() => {})
+          await eventually(`the task ${task}`, () => shown().extensions.task?.id === task || undefined)
+          thought[index].resolve()
+          await answered
+        }
+      } finally {
+        for (const each of thought) each.resolve()
+      }
+    },
+  )
+
+  test(
+    promised(
+      ["live-state.A2", "live-state.A5", "live-state.D1", "live-state.D2"],
+      "a server of two directories has one writer and one statefile for each, and kill -9 leaves no process",
+    ),
+    async () => {
+      const done: Script = () => ({ text: "Done." })
+      const [one, two] = [await openTaskProject(binary, done), await openTaskProject(binary, done)]
+      const folders = [one.project.directory, two.project.directory]
+      const server = await startServer(binary, one.project)
+      try {
+        const ids: string[] = []
+        for (const { project, message } of [one, two]) {
+          const client = createOpencodeClient({ baseUrl: server.url, directory: project.directory })
+          const id = await createSession({ client })
+          await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text: message }] } })
+          ids.push(id)
+        }
+        for (const [index, directory] of folders.entries()) {
+          await eventually("the turn's end", () => liveState(directory)?.agent.is_idle || undefined)
+          expect(liveFiles(directory)).toEqual(["opencode-project.json"])
+          expect(liveState(directory)).toMatchObject({
+            root_opencode_session_id: ids[index],
+            opencode_pid: server.pid,
+            agent: { turn_count: 1 },
+            extensions: { task: { id: [one, two][index]?.taskID } },
+          })
+          expect(await writersOf(directory)).toHaveLength(1)
+        }
+        const writers = (await Promise.all(folders.map(writersOf))).flat()
+        process.kill(server.pid, "SIGKILL")
+        await eventually("the writers' end", () => (writers.some(isAlive) ? undefined : true))
+        for (const [index, directory] of folders.entries())
+          expect(liveState(directory)).toMatchObject({ root_opencode_session_id: ids[index] })
+      } finally {
+        await server.stop()
+      }
+    },
+  )
+
+  test(
+    promised(
+      ["live-state.A2", "live-state.D2"],
+      "a directory whose plugins start anew keeps one writer and one statefile",
+    ),
+    async () => {
+      const { project, say, restart } = await openSharedTask(binary, () => ({ text: "Done." }))
+      const writerAfter = async (text: string, others: readonly number[]): Promise<readonly [number, string]> => {
+        const id = await say(text)
+        const writer = async () => (await writersOf(project.directory)).find((pid) => !others.includes(pid))
+        return [await eventually("the writer", writer, 20_000, PROCESSES_EVERY_MS), id]
+      }
+      const [first] = await writerAfter("Hello", [])
+      await restart()
+      const [second, id] = await writerAfter("Hello again", [first])
+      await eventually("the first writer's end", () => (isAlive(first) ? undefined : true))
+      await eventually("the state", () => JSON.stringify(liveState(project.directory)).includes(id) || undefined)
+      expect(await writersOf(project.directory)).toEqual([second])
+      expect(liveFiles(project.directory)).toEqual([`opencode-${basename(project.directory)}.json`])
+    },
+  )
 })
