@@ -73,3 +73,68 @@ describe("the results of a run", () => {
     expect(tell(path())).toMatchObject({ status: 1, stderr })
   })
 })
+
+const night = (...args: string[]) => {
+  const script = join(REPOSITORY, "scripts/support/night.mjs")
+  const env = { ...process.env, BATON_SEED: "20261124", BATON_EFFORT: "10" }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: "utf8", env })
+  return { status, stdout, stderr }
+}
+
+const dayBefore = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+
+/** A report of vitest's in which each file has one test that came to this. */
+const writeReport = (path: string, statuses: Record<string, string>): string => {
+  const testResults = Object.entries(statuses).map(([name, status]) => ({ name, assertionResults: [{ status }] }))
+  const success = !Object.values(statuses).includes("failed")
+  writeFileSync(path, JSON.stringify({ success, testResults }))
+  return path
+}
+
+describe("the stamp of the whole check", () => {
+  test.each([
+    [0, ""],
+    [14, ""],
+    [15, ": older than 14 days"],
+  ])(promised("repo.A6", "after %i days a run says when it was%s"), (days, old) => {
+    const stamp = join(temporaryFolder(), "night.json")
+    writeFileSync(stamp, JSON.stringify({ date: dayBefore(days), commit: "abc1234" }))
+    const said = `the whole check (--all) last ran on ${dayBefore(days)} at abc1234${old}\n`
+    expect(night("tell", stamp)).toEqual({ status: 0, stdout: said, stderr: "" })
+  })
+
+  test(promised("repo.A6", "without one a run says so"), () => {
+    expect(night("tell", join(temporaryFolder(), "night.json")).stdout).toContain("has not run yet")
+  })
+
+  test(promised("repo.A6", "it holds commit, date, seed, and what each project came to"), () => {
+    const folder = temporaryFolder()
+    const stamp = join(folder, "proof", "night.json")
+    const unit = { "/a/test/unit/x.test.ts": "passed" }
+    const e2e = { "/a/test/e2e/x.test.ts": "pending", "/a/test/e2e/y.test.ts": "passed" }
+    const whole = writeReport(join(folder, "test-results.json"), { ...unit, ...e2e })
+    const between = writeReport(join(folder, "matrix-results.json"), { "/a/test/e2e/x.test.ts": "passed" })
+    expect(night("write", stamp, "abc1234", whole, between)).toMatchObject({ status: 0, stderr: "" })
+    expect(JSON.parse(readFileSync(stamp, "utf8"))).toEqual({
+      commit: "abc1234",
+      date: dayBefore(0),
+      seed: 20261124,
+      effort: 10,
+      projects: {
+        unit: { passed: 1, failed: 0, skipped: 0 },
+        e2e: { passed: 1, failed: 0, skipped: 1 },
+        "matrix e2e": { passed: 1, failed: 0, skipped: 0 },
+      },
+    })
+  })
+
+  test(promised("repo.A6", "a red report leaves the one before as it is"), () => {
+    const folder = temporaryFolder()
+    const stamp = join(folder, "night.json")
+    writeFileSync(stamp, "before")
+    const report = writeReport(join(folder, "test-results.json"), { "/a/test/unit/x.test.ts": "failed" })
+    const stderr = expect.stringContaining("not green")
+    expect(night("write", stamp, "abc1234", report)).toMatchObject({ status: 1, stderr })
+    expect(readFileSync(stamp, "utf8")).toBe("before")
+  })
+})
