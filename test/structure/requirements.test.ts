@@ -34,14 +34,17 @@ test("no test whose process is shared mocks a module, which others have loaded",
   expect(filesWith(/\bvi\.(?:do)?[mM]ock\(/).filter((path) => path.startsWith("test/unit/"))).toEqual([])
 })
 
+const runScript = (name: string, ...args: string[]) => {
+  const script = join(REPOSITORY, "scripts/support", name)
+  const env = { ...process.env, BATON_SEED: "20261124", BATON_EFFORT: "10" }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: "utf8", env })
+  return { status, stdout, stderr }
+}
+
 describe("the results of a run", () => {
   const ids = Object.keys(REQUIREMENTS)
   const path = (): string => join(temporaryFolder(), "results.json")
-  const tell = (report: string, ...args: string[]) => {
-    const script = join(REPOSITORY, "scripts", "support", "test-results.mjs")
-    const { status, stdout, stderr } = spawnSync(process.execPath, [script, report, ...args], { encoding: "utf8" })
-    return { status, stdout, stderr }
-  }
+  const tell = (report: string, ...args: string[]) => runScript("test-results.mjs", report, ...args)
   /** A report of one test a promise; that of the second promise came to this. */
   const report = (status: "passed" | "skipped" | "failed"): string => {
     const tests = ids.map((id, at) => ({
@@ -74,12 +77,7 @@ describe("the results of a run", () => {
   })
 })
 
-const night = (...args: string[]) => {
-  const script = join(REPOSITORY, "scripts/support/night.mjs")
-  const env = { ...process.env, BATON_SEED: "20261124", BATON_EFFORT: "10" }
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: "utf8", env })
-  return { status, stdout, stderr }
-}
+const night = (...args: string[]) => runScript("night.mjs", ...args)
 
 const dayBefore = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
