@@ -18,6 +18,7 @@ import { deadline, NEWEST, NEWEST_OR_ALL, REPOSITORY } from "../../support/index
 import { readQuotedCommands, withoutIds } from "../../support/ledger/quoted-commands.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
 import { isTmuxHere } from "../../support/opencode/tui.ts"
+import { expectInOrder } from "../sessions.ts"
 
 /** Half a minute on an idle machine; a walk has many steps, and each is slower on a busy machine. */
 const TOUR_DEADLINE_MS = deadline(600_000)
@@ -116,9 +117,8 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
       "the summary was empty; known by program",
     ])
     const numbers = logged.map(([, number]) => Number(number))
-    expect(numbers.slice(0, numbers.lastIndexOf(1))).toEqual(
-      numbers.slice(0, numbers.lastIndexOf(1)).map((_, at) => at + 1),
-    )
+    const inFirstSession = numbers.slice(0, numbers.lastIndexOf(1))
+    expect(inFirstSession).toEqual(inFirstSession.map((_, at) => at + 1))
     const after = turnsAfterCompactions().slice(0, 3)
     expect(after).toHaveLength(3)
     for (const conversation of after)
@@ -185,12 +185,8 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
       expect(quoted.length).toBeGreaterThan(5)
       for (const { command, lines } of quoted) {
         const output = ran.find(([line]) => line === withoutIds(command))?.[1]
-        expect(output, command).toBeDefined()
-        let from = 0
-        for (const line of lines.map(withoutIds)) {
-          expect(output?.slice(from), command).toContain(line)
-          from = (output?.indexOf(line, from) ?? 0) + line.length
-        }
+        if (output === undefined) throw new Error(`the walk does not run ${command}`)
+        expectInOrder(output, lines.map(withoutIds))
       }
     })
 })
