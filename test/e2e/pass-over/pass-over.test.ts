@@ -1,3 +1,5 @@
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
@@ -10,29 +12,43 @@ import {
 } from "../../support/index.ts"
 import { lastToolAnswer, passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import { goThrough, openPassOverProject, openSharedPasses, sources } from "../../support/opencode/pass-over-project.ts"
+import { runWell, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
 const DONE = { text: "Done." }
 const passID = (text: string): string => /\bpass_\d{17}_[0-9a-z]+/.exec(text)?.[0] ?? ""
 /** A root agent's call about the pass in its last answer. */
-const decide =
-  (tool: string, input: Record<string, unknown> = {}) =>
-  (request: ModelRequest) => ({
-    tool,
-    input: { pass_over_id: passID(request.conversation), ...input },
-  })
+const decide = (tool: string) => (request: ModelRequest) => ({
+  tool,
+  input: { pass_over_id: passID(request.conversation) },
+})
 
 const write = (filePath: string, content: string) => ({ tool: "write", input: { filePath, content } })
-const read = (filePath: string) => ({ tool: "read", input: { filePath } })
 
 /** Changes one file. */
-const CODE = [read("src/a.ts"), write("src/a.ts", "export const a = 2\n")]
+const CODE = [{ tool: "read", input: { filePath: "src/a.ts" } }, write("src/a.ts", "export const a = 2\n")]
 
 /** The project's own files, without OpenCode's and the bundle's. */
 const ownFiles = ({ project }: SharedTask) => {
   const all = Object.entries(snapshotTree(project.directory))
   return Object.fromEntries(all.filter(([path]) => !/^(?:\.opencode|\.git)(?:\/|$)/.test(path)))
+}
+
+/** The requests of subagents that this agent passed work to. */
+const requestsFrom = (agent: string, { model }: SharedTask): ModelRequest[] =>
+  model.received("turn").filter(({ conversation }) => conversation.startsWith(`[user] The agent ${agent}`))
+
+/** The conversations of all requests, one after the other. */
+const said = ({ model }: SharedTask): string => model.requests.map(({ conversation }) => conversation).join("\n\n")
+
+const auditEvents = ({ project }: SharedTask): unknown[] => {
+  const folder = ".opencode/pass-over-logs"
+  const names = readdirSync(join(project.directory, folder), { recursive: true, encoding: "utf8" })
+  const lines = names
+    .filter((name) => name.endsWith(".jsonl"))
+    .flatMap((name) => project.read(join(folder, name)).trim().split("\n"))
+  return lines.map((line) => JSON.parse(line).event)
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
@@ -51,13 +67,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(answer).toContain("audit → completed, decision: changes_requested")
       expect(answer).toContain("error src/a.ts:1: a is never used → remove it")
       expect(answer).toMatch(/Child session: ses_[A-Za-z0-9]{20,}/)
-      const child = task.model
-        .received("turn")
-        .find(({ conversation }) => /^\[user\] The agent build/.test(conversation))
+      const [child] = requestsFrom("build", task)
       expect(child?.conversation).toContain("export const a = 1")
       expect(child?.tools).toContain("pass_over_return")
-      expect(child?.tools).not.toContain("write")
-      expect(child?.tools).not.toContain("bash")
+      for (const tool of ["write", "bash"]) expect(child?.tools).not.toContain(tool)
       const root = task.model.received("turn")[0]
       expect(root?.tools).toContain("pass_over")
       expect(root?.tools).not.toContain("pass_over_return")
@@ -80,12 +93,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const before = ownFiles(task)
       await goThrough(task)
       expect(ownFiles(task)).toEqual(before)
-      const told = task.model.received("turn").map(({ conversation }) => conversation)
-      const answers = told.findLast((text) => text.includes("rejected (")) ?? ""
-      expect(answers).toContain("modified src/a.ts")
-      expect(answers).toContain("added src/b.ts (by a shell command)")
-      expect(answers).toContain("deleted README.md (by a shell command)")
-      expect(answers).toContain("3 of them are held back")
+      const answers = turnsOf(task).findLast((text) => text.includes("rejected ("))
+      for (const part of [
+        "modified src/a.ts",
+        "added src/b.ts (by a shell command)",
+        "deleted README.md (by a shell command)",
+        "3 of them are held back",
+      ])
+        expect(answers).toContain(part)
     },
   )
 
@@ -101,8 +116,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         "CODE-IT": [...CODE, bash("echo made > src/b.ts"), returns(), DONE],
       },
     })
-    const { exitCode, stderr } = await task.run(START)
-    expect(exitCode, stderr).toBe(0)
+    await runWell(task, START)
     const answer = lastToolAnswer(task.model.requests)
     expect(task.project.read("src/a.ts")).toBe("export const a = 2\n")
     expect(task.project.read("src/b.ts")).toBe("made\n")
@@ -131,16 +145,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(promised(["pass-over.B2", "pass-over.C1"], "with auto_apply the changes stay"), async () => {
-    const task = await openSharedPasses(binary, {
-      root: [passOver({ subagent: "coder", objective: "CODE-IT" }), DONE],
-      agents: { "CODE-IT": [...CODE, returns(), DONE] },
-      policy: { pairs: { "build->coder": { auto_apply: true } } },
-    })
-    expect(await goThrough(task)).toContain("They are in the worktree (applied)")
-    expect(task.project.read("src/a.ts")).toBe("export const a = 2\n")
-  })
-
   test(
     promised(
       ["pass-over.C3", "pass-over.G1"],
@@ -165,10 +169,131 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const before = ownFiles(task)
       expect(await goThrough(task)).toContain("coder → completed")
       expect(ownFiles(task)).toEqual(before)
-      const child = task.model
-        .received("turn")
-        .find(({ conversation }) => conversation.startsWith("[user] The agent coder"))
-      expect(child?.tools).not.toContain("bash")
+      expect(requestsFrom("coder", task)[0]?.tools).not.toContain("bash")
+    },
+  )
+
+  test(
+    promised(
+      ["pass-over.D1", "pass-over.B3", "pass-over.F1", "pass-over.G1", "pass-over.E1"],
+      "three delegations are allowed, the fourth, a cycle and a pass to oneself are refused with the chain",
+    ),
+    async () => {
+      const task = await openSharedPasses(binary, {
+        root: [
+          passOver({ subagent: "audti", objective: "UNKNOWN" }),
+          passOver({ subagent: "coder", objective: "LEVEL-ONE" }),
+          DONE,
+        ],
+        agents: {
+          "LEVEL-ONE": [
+            passOver({ subagent: "coder", objective: "SELF" }),
+            passOver({ subagent: "second", objective: "LEVEL-TWO" }),
+            returns(),
+            DONE,
+          ],
+          "LEVEL-TWO": [
+            passOver({ subagent: "coder", objective: "CYCLE" }),
+            passOver({ subagent: "third", objective: "LEVEL-THREE" }),
+            returns(),
+            DONE,
+          ],
+          "LEVEL-THREE": [
+            write("src/three.ts", "3\n"),
+            passOver({ subagent: "fourth", objective: "LEVEL-FOUR" }),
+            returns(),
+            DONE,
+          ],
+        },
+      })
+      expect(await goThrough(task)).toContain("coder → completed")
+      const all = said(task)
+      expect(all).toContain('E001 INVALID_SUBAGENT: There is no subagent "audti"')
+      expect(all).toContain("The nearest names are audit")
+      expect(all).toContain("E003 CYCLE_DETECTED: coder would pass work to itself")
+      expect(all).toContain("E003 CYCLE_DETECTED: coder is at work in this chain and waits for its result")
+      expect(all).toMatch(/E002 CHAIN_DEPTH_EXCEEDED: This would be delegation 4; 3 are allowed/)
+      expect(all).toMatch(/build \(ses_\w+\) → coder \(ses_\w+\) → second \(ses_\w+\) → third \(ses_\w+\) → fourth/)
+      expect(all).toContain("third → completed")
+      expect(all).toContain("added src/three.ts")
+      expect(sources(task.project)).toEqual(["a.ts"])
+    },
+  )
+
+  test(
+    promised(
+      ["pass-over.E2", "pass-over.E3", "pass-over.A5", "pass-over.G1"],
+      "a subagent whose model fails is started again, each attempt a line of the audit; failed for good it is E011",
+    ),
+    async () => {
+      const refusal = { status: 400, message: "model says no" }
+      let failures = 0
+      const task = await openSharedPasses(binary, {
+        root: [
+          passOver({ subagent: "audit", objective: "FAIL-FIRST" }),
+          passOver({ subagent: "audit", objective: "FAIL-ALWAYS" }),
+          DONE,
+        ],
+        agents: {
+          "FAIL-FIRST": [() => (failures++ === 0 ? refusal : returns()), DONE],
+          "FAIL-ALWAYS": [refusal],
+        },
+        policy: { defaults: { retry_delay_ms: 10, max_retries: 1 } },
+      })
+      const answer = await goThrough(task)
+      for (const part of ["audit → failed", "E011 SUBAGENT_CRASHED", "model says no"]) expect(answer).toContain(part)
+      expect(answer).toMatch(/Child session: ses_/)
+      expect(said(task)).toContain("audit → completed")
+      const tried = ["sent", "started", "attempt_failed", "started"]
+      expect(auditEvents(task)).toEqual([...tried, "returned", ...tried, "returned"])
+    },
+  )
+
+  test(promised(["pass-over.A2"], "prose is a partial output, and the third invalid return is E021"), async () => {
+    const task = await openSharedPasses(binary, {
+      root: [
+        passOver({ subagent: "audit", objective: "PROSE" }),
+        passOver({ subagent: "audit", objective: "WRONG" }),
+        DONE,
+      ],
+      agents: {
+        PROSE: [{ text: "I think it is fine, but look at line 3." }],
+        WRONG: [returns({ status: "great" }), returns({ status: "great" }), returns({ status: "great" }), DONE],
+      },
+    })
+    expect(await goThrough(task)).toContain("E021 INVALID_WORK_OUTPUT")
+    const all = said(task)
+    expect(all).toContain("audit → partial")
+    expect(all).toContain("I think it is fine, but look at line 3.")
+    expect(all).toContain("you may try 2 times more")
+  })
+
+  test(
+    promised(
+      ["pass-over.F1", "pass-over.F2", "pass-over.A7"],
+      "a skill is an agent, a user's own scout stays, and a known question is not paid for twice",
+    ),
+    async () => {
+      const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"] })
+      const task = await openSharedPasses(binary, {
+        root: [ask, ask, passOver({ subagent: "scout", objective: "SCOUT-IT" }), DONE],
+        agents: { "CHECK-IT": [returns({ decision: "approved" }), DONE], "SCOUT-IT": [returns(), DONE] },
+        policy: { defaults: { cache: true } },
+      })
+      task.project.write(
+        ".opencode/skill/checker.md",
+        "---\nname: checker\ndescription: checks\nsubagent: true\npermission:\n  edit: deny\n---\nYou are the CHECKER-SKILL.\n",
+      )
+      task.project.write(".opencode/agent/scout.md", "---\ndescription: mine\nmode: subagent\n---\nMY-OWN-SCOUT\n")
+      await goThrough(task)
+      const asked = requestsFrom("build", task)
+      const checks = asked.filter(({ conversation }) => conversation.includes("CHECK-IT"))
+      expect(checks[0]?.system).toContain("CHECKER-SKILL")
+      expect(checks[0]?.tools).not.toContain("write")
+      // One request for the work and one for the closing words; the second question makes none.
+      expect(checks).toHaveLength(2)
+      expect(said(task)).toMatch(/This is the stored result of pass_\d{17}_/)
+      expect(asked.find(({ conversation }) => conversation.includes("SCOUT-IT"))?.system).toContain("MY-OWN-SCOUT")
     },
   )
 })
