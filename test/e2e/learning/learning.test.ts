@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs"
-import { basename, join } from "node:path"
+import { basename } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
@@ -20,6 +19,7 @@ import {
   type TaskProject,
 } from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
+import { compactionsOf, createSession, lastTurn, runWell, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -42,43 +42,34 @@ const script: Script = (request) => {
 
 type Task = Pick<TaskProject, "model" | "ledger" | "project">
 
-const turns = ({ model }: Task) => model.received("turn")
-const conversation = (task: Task): string => turns(task).at(-1)?.conversation ?? ""
-
 type Learning = { id: string; summary: string; detail: string; concepts: string[]; files?: string[]; status: string }
 
 const learnings = async ({ ledger, project }: Task): Promise<Learning[]> =>
   JSON.parse(await ledger.prog("context", "-p", basename(project.directory), "--summary", "--include-stale", "--json"))
 
 /** @param start called until all learnings are stored: unfinished work of a process is done at the next start */
-const stored = (task: Task, isComplete: (all: Learning[]) => boolean, start?: () => Promise<unknown>) =>
-  eventually(
-    "what was learned in the ledger",
-    async () => {
-      const all = await learnings(task)
-      if (isComplete(all)) return all
-      await start?.()
-      return undefined
-    },
-    ...LEDGER_WAIT_MS,
-  )
+const stored = (task: Task, isComplete: (all: Learning[]) => boolean, start?: () => Promise<unknown>) => {
+  const complete = async () => {
+    const all = await learnings(task)
+    if (isComplete(all)) return all
+    await start?.()
+    return undefined
+  }
+  return eventually("what was learned in the ledger", complete, ...LEDGER_WAIT_MS)
+}
 const one = (status: string) => (all: Learning[]) => all.length === 1 && all[0]?.status === status
-const startAnew = ({ restart, say }: SharedTask) => restart().then(() => say("Hello."))
 
 /**
- * The first request with these words, in the session that `act` returns. A hook waits for the learnings for less than a second:
- * on a busy machine the request goes without them, the log says so, and `act` is repeated.
+ * The first request with these words that `act` causes. A hook waits for the learnings for less than a second: on a busy machine
+ * the request goes without them, the log says so, and `act` is repeated.
  */
-const firstRequest = async (
-  task: Task,
-  act: () => Promise<string>,
-  words = "",
-): Promise<Pick<ModelRequest, "conversation" | "tools">> => {
-  const before = turns(task).length
-  const session = await act()
-  const request = turns(task).find(({ index, conversation }) => index >= before && conversation.includes(words))
-  if (!request) throw new Error(`no request of ${session} holds '${words}'`)
-  const said = task.project.batonLog().filter((line) => line.includes(session))
+const firstRequest = async (task: Task, act: () => Promise<unknown>, words = ""): Promise<ModelRequest> => {
+  const [before, linesBefore] = [turnsOf(task).length, task.project.batonLog().length]
+  await act()
+  const requests = task.model.received("turn").slice(before)
+  const request = requests.find(({ conversation }) => conversation.includes(words))
+  if (!request) throw new Error(`no request holds '${words}'`)
+  const said = task.project.batonLog().slice(linesBefore)
   const isLate = said.some((line) => /goes without learnings|ran out of time/.test(line))
   return isLate && !request.conversation.includes(BLOCK) ? firstRequest(task, act, words) : request
 }
@@ -92,37 +83,17 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     async () => {
       const task = await openTaskProject(binary, script)
       const run = async (message: string): Promise<string> => {
-        const { exitCode, stderr } = await task.run(message)
-        expect(exitCode, stderr).toBe(0)
+        await runWell(task, message)
         return newestSessionID(task)
       }
       const first = await run(CORRECTION)
-      expect(conversation(task)).not.toContain(BLOCK)
-      expect(turns(task).at(-1)?.tools).not.toContain("forget")
+      expect(lastTurn(task)).not.toContain(BLOCK)
+      expect(task.model.received("turn").at(-1)?.tools).not.toContain("forget")
       const next = await firstRequest(task, () => run(RELATED))
       expect(next.conversation).toContain(JSON.stringify(CORRECTION))
       expect(next.tools).toEqual(expect.arrayContaining(["forget", "learned"]))
       const [learning] = await stored(task, one("active"), () => run("Hello."))
       expect(learning?.detail).toContain(`${first} msg_`)
-    },
-  )
-
-  test(
-    promised("learning.B1", "a correction whose request the provider refuses is in the first request of the next run"),
-    async () => {
-      let refuses = true
-      const task = await openSharedTask(binary, (request) => {
-        return refuses && request.kind === "turn" ? { status: 401, message: "the key is not valid" } : script(request)
-      })
-      await runOpenCode(CORRECTION, { binary, project: task.project })
-      expect(turns(task).length).toBeGreaterThan(0)
-      refuses = false
-      const next = await firstRequest(task, () => task.say(RELATED))
-      expect(next.conversation).toContain(JSON.stringify(CORRECTION))
-      expect((await stored(task, one("active")))[0]?.summary).toBe(CORRECTION)
-      await startAnew(task)
-      expect(await learnings(task)).toHaveLength(1)
-      expect(existsSync(join(task.project.directory, ".opencode/state/unread"))).toBe(false)
     },
   )
 
@@ -147,26 +118,26 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const begun = await firstRequest(task, async () => (second = await say(RELATED)))
       expect(begun.conversation).toContain(`[${learning?.id}, `)
       await say("Thanks.", second)
-      expect(conversation(task).startsWith(begun.conversation)).toBe(true)
+      expect(lastTurn(task).startsWith(begun.conversation)).toBe(true)
       const after = await firstRequest(task, () => say("COMPACT-NOW", second), "The formatter is being worked on.")
-      const summariser = task.model.received("compaction").at(-1)?.conversation ?? ""
+      const summariser = compactionsOf(task).at(-1)
       expect(summariser).toContain("Thanks.")
       expect(summariser).not.toContain(BLOCK)
       expect(after.conversation.split(BLOCK)).toHaveLength(2)
 
       await say("What time is it?")
-      expect(conversation(task)).not.toContain(BLOCK)
+      expect(lastTurn(task)).not.toContain(BLOCK)
       await elsewhere.say(RELATED)
-      expect(conversation(elsewhere)).not.toContain(BLOCK)
+      expect(lastTurn(elsewhere)).not.toContain(BLOCK)
 
       await firstRequest(task, () => say(`LIST what the user said. ${RELATED}`))
-      const listed = conversation(task)
+      const listed = lastTurn(task)
       expect(listed.slice(listed.lastIndexOf("[tool]"))).toContain(`- correction [${learning?.id}, `)
 
       await firstRequest(task, () => say(`FORGET ${learning?.id} - the ${RELATED}`))
-      expect(conversation(task)).toContain("Forgotten: - correction")
+      expect(lastTurn(task)).toContain("Forgotten: - correction")
       await say(RELATED)
-      expect(conversation(task)).not.toContain(BLOCK)
+      expect(lastTurn(task)).not.toContain(BLOCK)
       expect((await stored(task, one("stale")))[0]?.detail).toMatch(
         /Forgotten: .* by the agent in ses_\w+: the user said so/,
       )
@@ -176,9 +147,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("learning.A1", "a command's template is its author's words, and not the user's"), async () => {
     const task = await openSharedTask(binary, script)
     task.project.write(".opencode/command/rules.md", "Always use the formatter of $ARGUMENTS.\n")
-    const id = (await task.client.session.create({ body: {} })).data?.id ?? ""
+    const id = await createSession(task)
     await task.client.session.command({ path: { id }, body: { command: "rules", arguments: "tabs" } })
-    expect(conversation(task)).toContain("Always use the formatter of")
+    expect(lastTurn(task)).toContain("Always use the formatter of")
     await task.say(CORRECTION, id)
     expect((await stored(task, (all) => all.length > 0)).map(({ summary }) => summary)).toEqual([CORRECTION])
   })
@@ -209,7 +180,7 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
       expect(text).toContain(JSON.stringify(orders[0]).replaceAll("<", "\\u003c").replaceAll(">", "\\u003e"))
       expect(text.split("</baton-learned>")).toHaveLength(2)
       const areBoth = (all: Learning[]) => all.length > 1 && all.some(({ detail }) => detail.includes("Times: 2"))
-      const found = await stored(task, areBoth, () => startAnew(task))
+      const found = await stored(task, areBoth, () => task.restart().then(() => task.say("Hello.")))
       expect(found.map(({ summary }) => summary).toSorted()).toEqual([...orders].toSorted())
     },
   )

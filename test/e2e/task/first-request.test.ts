@@ -63,19 +63,18 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("start.A1", "the protocol of a role comes with its heading, from the start"), async () => {
-    const task = await openSharedTask(binary, obedient)
-    await task.say(task.message)
-    expect(lastTurn(task)).toContain("### How to work")
-  })
-
-  test(promised("start.A1", "a bare Task line has no protocol after a compaction either"), async () => {
-    const task = await openSharedTask(binary, obedient)
-    await task.say(`${bare(task.taskID)}COMPACT-NOW`)
-    expect(lastTurn(task)).toContain(`## Task ${task.taskID}`)
-    expect(lastTurn(task)).not.toContain("### How to work")
-    expect(compactionsOf(task)[0]).not.toContain("The message above names task")
-  })
+  test(
+    promised("start.A1", "the protocol of a role comes with its heading, and else not, nor after a compaction"),
+    async () => {
+      const task = await openSharedTask(binary, obedient)
+      await task.say(task.message)
+      expect(lastTurn(task)).toContain("### How to work")
+      await task.say(`${bare(task.taskID)}COMPACT-NOW`)
+      expect(lastTurn(task)).toContain(`## Task ${task.taskID}`)
+      expect(lastTurn(task)).not.toContain("### How to work")
+      expect(compactionsOf(task)[0]).not.toContain("The message above names task")
+    },
+  )
 
   test(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
     const task = await openSharedTask(binary, obedient, { context: 8_000, output: 1_000 })

@@ -1,19 +1,50 @@
 import { existsSync, readdirSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   BRIEF,
+  COMPACTING_STEP,
   closeTaskProjects,
   eventually,
+  LEDGER_WAIT_MS,
+  newestWords,
   openSharedTask,
   openTaskProject,
+  type Script,
 } from "../../support/index.ts"
+import { passOver, returns } from "../../support/model/pass-over-script.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
-import { compact, compactionsOf, compactsOnDemand, forkSession, lastTurn, recordsOf, runWell } from "../sessions.ts"
+import {
+  compact,
+  compactionsOf,
+  compactsOnDemand,
+  forkSession,
+  handOver,
+  lastTurn,
+  liveState,
+  recordsOf,
+  runWell,
+  turnsOf,
+} from "../sessions.ts"
 
 closeTaskProjects()
+
+const CORRECTION = "No, use tabs instead of spaces in the formatter."
+
+/** An agent that follows the newest message of its session; a reviewer returns at once. */
+const script: Script = (request) => {
+  if (request.kind === "compaction") return { text: "Something was done." }
+  const last = newestWords(request)
+  if (last.includes("[tool]")) return { text: "Done." }
+  if (last.includes("Hand this work over"))
+    return { tool: "handoff_session", input: { prompt: "Go on with it.", files: ["README.md"] } }
+  if (last.includes("REVIEW-THIS")) return returns({ decision: "approved" })
+  if (last.includes("DELEGATE")) return passOver({ subagent: "audit", objective: "REVIEW-THIS please" })
+  if (last.includes("COMPACT-NOW")) return COMPACTING_STEP
+  return { text: "I wrote it with spaces." }
+}
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("task.B2", "a session whose first request was refused knows its task in a new process"), async () => {
@@ -63,15 +94,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("task.B3", "a deleted session leaves no state behind"), async () => {
-    const task = await openSharedTask(binary, compactsOnDemand)
-    const tasksFolder = join(task.project.directory, ".opencode", "state", "tasks")
-    const id = await task.say(task.message)
-    expect(readdirSync(tasksFolder)).toEqual([`${id}.json`])
-    await task.client.session.delete({ path: { id } })
-    await eventually("forgetting", () => (readdirSync(tasksFolder).length === 0 ? true : undefined))
-  })
-
   test(promised("task.B4", "without a task the model receives what it receives without the bundle"), async () => {
     const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
       const task = await openSharedTask(binary, compactsOnDemand, { bundle })
@@ -86,4 +108,56 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const withBundle = await requestsOf("project")
     expect(withBundle).toEqual(await requestsOf("none"))
   })
+
+  test(
+    promised(
+      ["identity.A2", "compaction.C6", "handoff.A2", "pass-over.A1", "live-state.A8", "learning.B2"],
+      "one task is the same in every system: summary, next turn, handoff, subagent, live state, learnings, ledger",
+    ),
+    async () => {
+      const task = await openSharedTask(binary, script)
+      const { taskID, project, ledger, say } = task
+      project.write(".opencode/pass-over.json", "{}\n")
+      const root = await say(task.message)
+      await say(CORRECTION, root)
+
+      await say("DELEGATE the review.", root)
+      const child = turnsOf(task).find((conversation) => conversation.includes("REVIEW-THIS please"))
+      expect(child).toContain(taskID)
+      expect(child).toContain("Teach the parser CRLF")
+      expect(turnsOf(task).join("\n")).toContain("audit → completed, decision: approved")
+
+      await say("COMPACT-NOW", root)
+      expect(compactionsOf(task).at(-1)).toContain(`Task: ${taskID}`)
+      for (const part of ["Something was done.", `Task: ${taskID}`, "worker", BRIEF])
+        expect(lastTurn(task)).toContain(part)
+
+      const handedTo = await handOver(task, root, "finish the parser")
+      await say("Go on.", handedTo)
+      for (const part of [`Continuing work from session ${root}`, "# Worker", `Task: ${taskID}`])
+        expect(lastTurn(task)).toContain(part)
+      const bound = JSON.parse(project.read(`.opencode/state/tasks/${handedTo}.json`))
+      expect(bound).toMatchObject({ taskID, role: "worker" })
+
+      await eventually("the live state of the new session", () => {
+        const state = liveState(project.directory)
+        return state?.root_opencode_session_id === handedTo && state.extensions?.task?.id === taskID ? state : undefined
+      })
+      const correction = async () => {
+        const listed = await ledger.prog("context", "-p", basename(project.directory), "--summary", "--json")
+        const all: { summary: string; detail: string }[] = JSON.parse(listed)
+        return all.find(({ summary }) => summary === CORRECTION)
+      }
+      const learned = await eventually("the learning in the ledger", correction, ...LEDGER_WAIT_MS)
+      expect(learned.detail).toContain(taskID)
+
+      const wholeLog = async () => {
+        const all = await recordsOf(task)
+        const isThere = (part: string) => all.some((message) => message.includes(part))
+        return ["Compaction 1", `Handoff to ${handedTo}`, "audit"].every(isThere) ? all : undefined
+      }
+      const messages = await eventually("the log of the task", wholeLog, ...LEDGER_WAIT_MS)
+      expect(messages.filter((message) => message.startsWith("Compaction 1"))).toHaveLength(1)
+    },
+  )
 })
