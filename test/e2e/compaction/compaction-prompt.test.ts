@@ -36,10 +36,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     async () => {
       const todos = [{ id: "1", content: "Write the CRLF test", status: "pending", priority: "high" }]
       const steps: ((directory: string) => ModelReply)[] = [
-        (directory) => ({
-          tool: "write",
-          input: { filePath: `${directory}/src/parser.ts`, content: "export const x = 1\n" },
-        }),
+        (directory) => ({ tool: "write", input: { filePath: `${directory}/src/parser.ts`, content: "1\n" } }),
         (directory) => ({ tool: "read", input: { filePath: `${directory}/README.md` } }),
         () => ({ tool: "todowrite", input: { todos } }),
         // OpenCode may take the step's first snapshot while the tool already runs; this command runs longer than the snapshot.
