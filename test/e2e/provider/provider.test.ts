@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
 import { type ProviderProxy, startProviderProxy } from "../../support/faults/provider-proxy.ts"
 import {
@@ -7,11 +8,23 @@ import {
   COMPACTING_PROMPT_TOKENS,
   closeTaskProjects,
   type ModelReply,
+  type OpenCodeBinary,
   openSharedTask,
+  type SharedTask,
   TASK,
 } from "../../support/index.ts"
 import { lastToolAnswer, passOver, returns, START } from "../../support/model/pass-over-script.ts"
+import {
+  ADDITIONS,
+  FEATURE_NAMES,
+  mayAdd,
+  REQUEST_NAMES,
+  type RecordedRequests,
+  recordRequests,
+} from "../../support/model/request-scenario.ts"
+import { scriptedConfig } from "../../support/opencode/isolated-opencode.ts"
 import { openSharedPasses } from "../../support/opencode/pass-over-project.ts"
+import { compact, lastTurn, recordsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -131,6 +144,112 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expectSameTools(child)
       // After its first pass a session is offered the tools for results.
       expectSameTools(root.slice(1))
+    },
+  )
+})
+
+type Reply = (at: number) => ModelReply | Promise<ModelReply>
+
+/**
+ * A session on the task that continues after a failed summary.
+ *
+ * @param summarise answers each request for a summary
+ */
+const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: ProviderProxy) => {
+  const recordsBefore: number[] = []
+  const task: SharedTask = await openSharedTask(
+    binary,
+    async ({ kind, index }) => {
+      if (kind !== "compaction") return { text: "Noted." }
+      recordsBefore.push((await recordsOf(task)).length)
+      return summarise(index)
+    },
+    proxy ? { config: { provider: scriptedConfig({ modelURL: proxy.url }).provider } } : {},
+  )
+  if (proxy) proxy.target = task.model.url
+  const id = await task.say(task.message)
+  return {
+    task,
+    id,
+    compact: () => compact(task, id),
+    /** OpenCode has repeated the summary by itself, or repeats it when the user continues. */
+    expectOneRecord: async (line: string) => {
+      await task.say("go on", id)
+      await task.say("What is next?", id)
+      expect(await task.records(1)).toEqual([`Compaction 1: ${line}`])
+      expect(recordsBefore, "records when a summary was asked for").toEqual([0, 0])
+      const { description } = await task.ledger.show(task.taskID)
+      expect(description.startsWith(TASK.specification)).toBe(true)
+      expect(description.split("# Handoff after compaction")).toHaveLength(2)
+      expect(lastTurn(task)).toContain("(compaction 1 of this session)")
+      expect(lastTurn(task)).toContain(TASK.title)
+    },
+  }
+}
+
+/** The first half of a summary's events. */
+const half = (answer: string): string[] => {
+  const events = answer.split("\n\n")
+  return events.slice(0, events.length / 2)
+}
+
+const FAILURE = `data: ${JSON.stringify({ error: { message: "overloaded", type: "server_error" } })}\n\n`
+const HALF = { text: "This half of a summary, and all the rest of it." }
+
+type Spoil = (answer: string) => { text: string; isCut?: boolean }
+
+/** The answer to the first request for a summary, and what becomes of it on its way. */
+const FAULTS: readonly [what: string, first: ModelReply, spoil?: Spoil][] = [
+  ["connection that ends in mid-stream", HALF, (answer) => ({ text: half(answer).join("\n\n"), isCut: true })],
+  ["error in mid-stream", HALF, (answer) => ({ text: [...half(answer), FAILURE].join("\n\n") })],
+  ["demand for fewer requests", { status: 429, message: "Too many requests." }],
+  ["refusal", { status: 400, message: "No summary today." }],
+]
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test.each(FAULTS)(
+    promised("compaction.C8", "the %s leaves no record of a summary, and its repetition exactly one"),
+    async (_what, first, spoil) => {
+      const proxy = await startProviderProxy()
+      const session = await openSession(binary, (at) => (at === 0 ? first : { text: "The whole summary." }), proxy)
+      if (spoil) proxy.answer = (_body, answer) => (answer.includes("This half") ? spoil(answer) : { text: answer })
+      await session.compact()
+      await session.expectOneRecord("The whole summary.")
+    },
+  )
+
+  test(promised("compaction.C8", "a summary that the user aborts leaves no record, its repetition one"), async () => {
+    const asked = createDeferred<void>()
+    const over = createDeferred<ModelReply>()
+    const session = await openSession(binary, (at) => {
+      if (at > 0) return { text: "The whole summary." }
+      asked.resolve()
+      return over.promise
+    })
+    const { client, ledger, taskID } = session.task
+    const compaction = session.compact()
+    await asked.promise
+    await client.session.abort({ path: { id: session.id } })
+    await compaction
+    over.resolve({ text: "Too late." })
+    expect((await ledger.show(taskID)).description).toBe(TASK.specification)
+    await session.expectOneRecord("The whole summary.")
+  })
+})
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  let plain: Promise<RecordedRequests> | undefined
+
+  test.each(FEATURE_NAMES)(
+    promised("tokens.C2", "%s alone leaves requests that do not use it as they are, byte for byte"),
+    async (feature) => {
+      plain ??= recordRequests(binary, [], openSharedTask)
+      const recorded = recordRequests(binary, [feature], openSharedTask)
+      const [without, withFeature] = await Promise.all([plain, recorded])
+      for (const name of REQUEST_NAMES.filter((each) => !mayAdd(feature, each)))
+        expect(withFeature[name].text, name).toBe(without[name].text)
+      const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)
+      expect(used).toEqual(ADDITIONS[feature].adds)
     },
   )
 })
