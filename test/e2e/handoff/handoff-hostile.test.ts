@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process"
 import { symlinkSync } from "node:fs"
 import { join } from "node:path"
 import type { Part } from "@opencode-ai/sdk"
@@ -43,26 +42,10 @@ const HOSTILE: readonly Hostile[] = [
     names: ['"many/20.txt": it is beyond the budget of 20 files', '"many/49.txt"'],
   },
   {
-    name: "more bytes than the budget",
-    text: "@big/0.txt @big/1.txt @big/2.txt @small.txt",
-    arrange: (project) => {
-      for (let index = 0; index < 3; index++) project.write(`big/${index}.txt`, `${"x".repeat(99)}\n`.repeat(1_900))
-      project.write("small.txt", "small\n")
-    },
-    shows: ["00001| xxx", "00001| xxx", "00001| small"],
-    names: ["beyond the budget of 400 KB"],
-  },
-  {
     name: "two spellings of one file",
     text: "@README.md and @./README.md and @link.md",
     arrange: (project) => symlinkSync("README.md", join(project.directory, "link.md")),
     shows: ["00001| # A project under test"],
-  },
-  {
-    name: "a named pipe",
-    text: "@pipe",
-    arrange: ({ directory }) => execFileSync("mkfifo", [join(directory, "pipe")]),
-    names: ["it is no regular file"],
   },
   {
     name: "a name with a line end in it",
@@ -136,18 +119,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       for (const message of [first, second]) {
         expect(message?.info).toMatchObject({ agent: "build", model: { providerID: "scripted", modelID: "model" } })
       }
-    },
-  )
-
-  test(
-    promised(["handoff.E2", "handoff.D1"], "a session that is deleted between draft and send leaves draft and files"),
-    async () => {
-      const gone = await createSession(task)
-      await task.client.session.delete({ path: { id: gone } })
-      const text = `${marker().replace(from, gone)}\n\n@README.md\n\nREAD-THE-OLD-ONE`
-      const message = await say(await createSession(task), text, false)
-      expect(syntheticTexts(message?.parts ?? [])).toHaveLength(2)
-      expect(lastTurn(task)).toContain(`Could not read session ${gone}: there is no session with this id`)
     },
   )
 })
