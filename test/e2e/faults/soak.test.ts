@@ -10,12 +10,15 @@ import {
   eventually,
   type ModelReply,
   NEWEST_OR_ALL,
+  newestWords,
   openTaskProject,
   type Script,
   startServer,
   type TaskProject,
   type TestServer,
 } from "../../support/index.ts"
+import { passOver, returns } from "../../support/model/pass-over-script.ts"
+import { compact, createSession, handOver, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -24,32 +27,27 @@ const DEADLINE_MS = deadline(300_000)
 /** Records are still created and delivered for some seconds. */
 const SETTLE_MS = deadline(30_000)
 
-const REVIEW = { subagent: "audit", objective: "Look at it.", reason: "review" }
 const ORDER = "passes this work over to you"
-const REVIEWED = { status: "completed", decision: "approved", summary: "It is right.", findings: [] }
 const TODO = { content: "The lexer", status: "pending", priority: "high", id: "1" }
 const WORK: readonly ModelReply[] = [
   { tool: "read", input: { filePath: "README.md" } },
   { tool: "todowrite", input: { todos: [TODO] } },
-  { tool: "pass_over", input: REVIEW },
+  passOver({ subagent: "audit", objective: "Look at it." }),
 ]
 const DONE: ModelReply = { text: "Done." }
 
 /** An agent that follows the newest message of its session; a reviewer returns at once. */
 const script: Script = ({ kind, conversation }) => {
   if (kind === "compaction") return { text: "Something was done." }
-  const last = conversation.slice(conversation.lastIndexOf("[user]"))
+  const last = newestWords({ conversation })
   const steps = last.match(/^\[tool\] /gm)?.length ?? 0
-  if (last.includes(ORDER)) return steps === 0 ? { tool: "pass_over_return", input: REVIEWED } : DONE
+  if (last.includes(ORDER)) return steps === 0 ? returns() : DONE
   if (last.includes(BRIEF)) return WORK[steps] ?? DONE
   if (steps > 0) return DONE
   if (last.includes("Hand this work over")) return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
   const read = /Read (ses_\w+)/.exec(last)?.[1]
   return read === undefined ? DONE : { tool: "read_session", input: { sessionID: read } }
 }
-
-const opened = async ({ client }: TestServer): Promise<string> =>
-  (await client.session.create({ body: {} })).data?.id ?? ""
 
 const say = async ({ client }: TestServer, id: string, text: string): Promise<void> => {
   const answer = await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } })
@@ -65,22 +63,16 @@ const remove = async ({ client }: TestServer): Promise<string[]> => {
 }
 
 /** Creates sessions that use every feature, and deletes them all. @returns their ids */
-const liveAndDie = async (server: TestServer, { message, model }: TaskProject): Promise<string[]> => {
-  const { client } = server
-  await say(server, await opened(server), "Say hello.")
+const liveAndDie = async (server: TestServer, task: TaskProject): Promise<string[]> => {
+  await say(server, await createSession(server), "Say hello.")
   const removed = await remove(server)
-  const worker = await opened(server)
-  await say(server, worker, message)
-  const told = model.received("turn").map(({ conversation }) => conversation)
-  expect(told.find((text) => text.includes("audit → completed"))).toBeDefined()
+  const worker = await createSession(server)
+  await say(server, worker, task.message)
+  expect(turnsOf(task).join("\n")).toContain("audit → completed")
   await say(server, worker, "No, use tabs instead of spaces in the formatter.")
-  await client.session.command({ path: { id: worker }, body: { command: "handoff", arguments: "finish" } })
-  const answered = model.received("turn").at(-1)?.conversation ?? ""
-  const next = /stored in the new session (ses_\w+)/.exec(answered)?.[1] ?? ""
+  const next = await handOver({ client: server.client, model: task.model }, worker, "finish")
   await say(server, next, `Read ${worker}.`)
-  const body = { providerID: "scripted", modelID: "model" }
-  for (const id of [worker, next])
-    expect((await client.session.summarize({ path: { id }, body })).error).toBeUndefined()
+  for (const id of [worker, next]) expect((await compact(server, id)).error).toBeUndefined()
   return [...removed, ...(await remove(server))]
 }
 
