@@ -1,23 +1,31 @@
-import { cpSync, existsSync, readFileSync } from "node:fs"
+import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { beforeAll, describe, expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { SEED } from "../../support/effort.ts"
 import type { CompactionFault } from "../../support/faults/fault.ts"
 import { HANGING_LEDGERS, pathWithFakeProg } from "../../support/faults/fault-ledger-table.ts"
 import { findProcessesOf } from "../../support/faults/fault-leftovers.ts"
-import { type Records, readRecords } from "../../support/faults/fault-stored-table.ts"
+import { readRecords, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { breakClientCall } from "../../support/faults/fault-table.ts"
 import {
+  COMPACTING_STEP,
   closeTaskProjects,
+  deadline,
   endsOf,
   eventually,
+  IS_NIGHT,
+  type ModelReply,
   NEWEST,
   type OpenCodeBinary,
   openTaskProject,
   REPOSITORY,
   retentionScript,
+  type Script,
   type TaskProject,
 } from "../../support/index.ts"
+import { testRandom } from "../../support/test-random.ts"
+import { runWell } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -78,40 +86,121 @@ const timeRun = async (binary: OpenCodeBinary, hangingLedger?: CompactionFault) 
   }
 }
 
-type TimedRun = Awaited<ReturnType<typeof timeRun>>
-
 const CASES = HANGING_LEDGERS.flatMap((fault, index) => endsOf(index).map((binary) => ({ fault, binary })))
 
 describe.each(CASES)("OpenCode $binary.version: $fault.name, and the client never answers", ({ fault, binary }) => {
-  let reference: TimedRun
-  let run: TimedRun
-  let records: Records
-  let leftovers: string[]
-  beforeAll(async () => {
-    reference = await timeRun(binary)
-    run = await timeRun(binary, fault)
-    records = await readRecords(run.task)
-    const noneLeft = async () => ((await findProcessesOf(run.task.project)).length === 0 ? true : undefined)
-    await eventually("the end of every process", noneLeft).catch(() => undefined)
-    leftovers = await findProcessesOf(run.task.project)
-  })
+  test(
+    promised(
+      ["faults.F1", "faults.F2"],
+      "no hook outlasts its deadline, the run ends in time, the record waits in the outbox, and no process is left",
+    ),
+    async () => {
+      const reference = await timeRun(binary)
+      const { hookMs, exitMs, result, task } = await timeRun(binary, fault)
+      expect(result.exitCode, result.stderr).toBe(0)
+      expect(Object.keys(hookMs)).toEqual(expect.arrayContaining(Object.keys(DEADLINES_MS)))
+      const late = Object.entries(DEADLINES_MS).filter(([hook, ms]) => (hookMs[hook] ?? 0) > ms + LATENESS_MS)
+      expect(late, JSON.stringify(hookMs)).toEqual([])
+      // Before 1.18 OpenCode does not wait for its plugins.
+      if (binary === NEWEST) expect(hookMs.dispose).toBeLessThan(DISPOSE_MS + LATENESS_MS)
+      else expect(hookMs.dispose).toBeUndefined()
+      expect(exitMs).toBeLessThan(reference.exitMs + DISPOSE_MS + LATENESS_MS)
 
-  test(promised("faults.F2", "no hook takes longer than its deadline"), () => {
-    expect(run.result.exitCode, run.result.stderr).toBe(0)
-    expect(Object.keys(run.hookMs)).toEqual(expect.arrayContaining(Object.keys(DEADLINES_MS)))
-    const late = Object.entries(DEADLINES_MS).filter(([hook, ms]) => (run.hookMs[hook] ?? 0) > ms + LATENESS_MS)
-    expect(late, JSON.stringify(run.hookMs)).toEqual([])
-  })
+      const record = "Compaction 1: Some work was done and it went fine."
+      expect(await readRecords(task)).toEqual({ ledger: [], outbox: [record] })
+      const noneLeft = async () => (await findProcessesOf(task.project)).length === 0 || undefined
+      await eventually("the end of every process", noneLeft).catch(() => undefined)
+      expect(await findProcessesOf(task.project)).toEqual([])
+    },
+    deadline(120_000),
+  )
+})
 
-  test(promised("faults.F2", "the run ends no later than a second after it would have"), () => {
-    // Before 1.18 OpenCode does not wait for its plugins.
-    if (binary === NEWEST) expect(run.hookMs.dispose).toBeLessThan(DISPOSE_MS + LATENESS_MS)
-    else expect(run.hookMs.dispose).toBeUndefined()
-    expect(run.exitMs).toBeLessThan(reference.exitMs + DISPOSE_MS + LATENESS_MS)
-  })
+const KILLS = IS_NIGHT ? 8 : 1
+/** Number of requests from which on a turn has followed a compaction of the run. */
+const FOLLOWING_REQUESTS = 3
+/** Maximum number of requests that are answered before the kill. */
+const MOST_REQUESTS = 5
+/** Approximate time between two requests. */
+const SPREAD_MS = 700
+const RECORD_DEADLINE_MS = 60_000
 
-  test(promised(["faults.F1", "faults.F2"], "the record waits in the outbox, and no process is left behind"), () => {
-    expect(records).toEqual({ ledger: [], outbox: ["Compaction 1: Some work was done and it went fine."] })
-    expect(leftovers).toEqual([])
-  })
+/** Expects that every state file is whole JSON. */
+const expectWholeFiles = (task: TaskProject): void => {
+  const folder = stateFolder(task, "")
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" })
+  for (const name of names.filter((path) => path.endsWith(".json"))) {
+    const text = readFileSync(join(folder, name), "utf8")
+    expect(() => JSON.parse(text), `${name}: ${text}`).not.toThrow()
+  }
+}
+
+const summaryNumber = (text: string): number => Number(/Summary (\d+)\./.exec(text)?.[1])
+
+describe.each(endsOf(SEED))("OpenCode $version", (binary) => {
+  test(
+    promised("faults.F2", "kills lose no compaction that a turn has followed, and double none"),
+    async () => {
+      const random = testRandom()
+      const fewest = (kill: number) => (kill === 0 ? FOLLOWING_REQUESTS : 1)
+      const moments = Array.from({ length: KILLS }, (_, kill) => ({
+        requests: fewest(kill) + Math.floor(random() * (MOST_REQUESTS + 1 - fewest(kill))),
+        delayMs: Math.round(random() * SPREAD_MS),
+      }))
+      /** Compactions followed by a turn: their record was on disk before the request for that turn. */
+      const followed = new Set<number>()
+      let requestsLeft = 0
+      let endRun = (): void => {}
+      let isLast = false
+
+      const script: Script = async ({ kind, index, conversation }): Promise<ModelReply> => {
+        requestsLeft -= 1
+        if (requestsLeft === 0) endRun()
+        if (kind === "compaction") return { text: `Summary ${index + 1}.` }
+        const summary = /\[assistant\] (Summary \d+\.)/.exec(conversation)?.[1]
+        if (summary) followed.add(summaryNumber(summary))
+        if (isLast) {
+          const isEmpty = () => recordsIn(task, "outbox").length === 0 || undefined
+          await eventually("an empty outbox", isEmpty, RECORD_DEADLINE_MS)
+          return { text: "Finished." }
+        }
+        return COMPACTING_STEP
+      }
+      const task: TaskProject = await openTaskProject(binary, script)
+      const sessionArgs = (): string[] => {
+        const folder = stateFolder(task, "tasks")
+        const [file] = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : []
+        return file ? ["--session", file.replace(".json", "")] : []
+      }
+
+      for (const { requests, delayMs } of moments) {
+        requestsLeft = requests
+        const args = sessionArgs()
+        const result = await task.run(args.length > 0 ? "go on" : task.message, {
+          args,
+          onStart: (pid) => {
+            endRun = () => setTimeout(() => process.kill(pid, "SIGKILL"), delayMs)
+          },
+        })
+        expect(result.signal, result.stderr).toBe("SIGKILL")
+        expectWholeFiles(task)
+      }
+      isLast = true
+      await runWell(task, "go on", { args: sessionArgs() })
+
+      const context = `killed after ${JSON.stringify(moments)}; followed: ${[...followed].join(", ")}`
+      const { logs, description } = await task.ledger.show(task.taskID)
+      const records = logs.map(({ message }) => message)
+      const numbers = records.map((record) => record.replace(/:.*/, ""))
+      expect(numbers, context).toEqual(records.map((_, index) => `Compaction ${index + 1}`))
+      const summaries = records.map(summaryNumber)
+      expect(summaries, context).toEqual([...new Set(summaries)].toSorted((a, b) => a - b))
+      const longRuns = moments.filter(({ requests }) => requests >= FOLLOWING_REQUESTS)
+      expect(followed.size, context).toBeGreaterThanOrEqual(longRuns.length)
+      expect(summaries, context).toEqual(expect.arrayContaining([...followed]))
+      expect(description, context).toContain(`Handoff after compaction ${records.length} `)
+      expect(await findProcessesOf(task.project)).toEqual([])
+    },
+    deadline(300_000),
+  )
 })

@@ -1,11 +1,18 @@
 import { describe } from "vitest"
 import { describeFaults } from "../../support/faults/fault-assertions.ts"
+import { FOREIGN_PROG, LEDGER_FAULTS, pathWithFakeProg } from "../../support/faults/fault-ledger-table.ts"
 import { MACHINE_FAULTS } from "../../support/faults/fault-machine-table.ts"
-import { closeTaskProjects, endsOf } from "../../support/index.ts"
+import { closeTaskProjects, endsOf, type TaskProject } from "../../support/index.ts"
 
 closeTaskProjects()
 
-for (const [index, fault] of MACHINE_FAULTS.entries())
+const withLedger = (ledger: string) => (task: TaskProject) => ({ PATH: pathWithFakeProg(task), BATON_LEDGER: ledger })
+
+describe.each(endsOf(0))("OpenCode $version", (binary) => {
+  describeFaults("faults of the ledger", binary, LEDGER_FAULTS, { environment: withLedger("real") })
+})
+
+for (const [index, fault] of [...MACHINE_FAULTS, FOREIGN_PROG].entries())
   describe.each(endsOf(index))("OpenCode $version", (binary) =>
     describeFaults(fault.name, binary, [fault], fault.options),
   )

@@ -1,68 +1,43 @@
-import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { beforeAll, describe, expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { DAMAGES, damageState, stateFolder } from "../../support/faults/fault-stored-table.ts"
+import { DAMAGES, damageState, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { breakClientCall, lineWith } from "../../support/faults/fault-table.ts"
 import {
-  COMPACTING_PROMPT_TOKENS,
   closeTaskProjects,
   deadline,
   endsOf,
-  type ModelReply,
   newestSessionID,
   openTaskProject,
   REPOSITORY,
-  type RunResult,
-  type Script,
 } from "../../support/index.ts"
+import { compactsOnDemand, lastTurn, recordsOf, runWell, withoutPlugins } from "../sessions.ts"
 
 closeTaskProjects()
 
-/** Compacts once in each run, then reports. */
-const oncePerRun: Script = ({ kind, index, conversation }): ModelReply => {
-  if (kind === "compaction") return { text: `Summary ${index + 1}.` }
-  const last = conversation.slice(conversation.lastIndexOf("[user]"))
-  if (!last.includes("COMPACT-NOW") || last.includes("[tool]")) return { text: "Noted." }
-  const input = { command: "true", description: "A step" }
-  return { tool: "bash", input, promptTokens: COMPACTING_PROMPT_TOKENS }
-}
-
-type DamagedRun = { result: RunResult; log: string; lastTurn: string }
+/** Two at a time, one of each folder. */
+const PAIRS = [DAMAGES.slice(0, 2), DAMAGES.slice(2)]
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
-  describe("stored state that cannot be used", () => {
-    const runs: DamagedRun[] = []
-    let records: string[]
-    beforeAll(async () => {
-      const task = await openTaskProject(binary, oncePerRun)
+  test(
+    promised("faults.F1", "stored state that cannot be used is ignored with a reason, and the task is known"),
+    async () => {
+      const task = await openTaskProject(binary, compactsOnDemand)
       await task.run(`${task.message}\nCOMPACT-NOW`)
-      // Two at a time, one of each folder.
-      for (let first = 0; first < DAMAGES.length; first += 2) {
+      for (const pair of PAIRS) {
         const linesBefore = task.project.batonLog().length
-        for (const found of DAMAGES.slice(first, first + 2)) damageState(task, found)
-        const result = await task.run("COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
+        for (const found of pair) damageState(task, found)
+        await runWell(task, "COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
         const log = task.project.batonLog().slice(linesBefore).join("\n")
-        runs.push({ result, log, lastTurn: task.model.received("turn").at(-1)?.conversation ?? "" })
+        for (const { folder, reason } of pair)
+          expect(log).toMatch(lineWith("stored state is unusable and ignored", `state/${folder}/`, reason))
+        expect(lastTurn(task)).toContain(`Task: ${task.taskID}`)
       }
-      records = (await task.ledger.show(task.taskID)).logs.map(({ message }) => message)
-    }, deadline(300_000))
-
-    test.each(DAMAGES)(
-      promised("faults.F1", "$folder $name: ignored with a reason, and the task is known"),
-      (found) => {
-        const index = Math.floor(DAMAGES.indexOf(found) / 2)
-        const run = runs[index]
-        expect(run?.result.exitCode, run?.result.stderr).toBe(0)
-        expect(run?.log).toMatch(
-          lineWith("stored state is unusable and ignored", `state/${found.folder}/`, found.reason),
-        )
-        expect(run?.lastTurn).toMatch(/Task: ts-[0-9a-f]{6}/)
-        expect(records[index + 1]).toBe(`Compaction ${index + 2}: Summary ${index + 2}.`)
-        expect(records).toHaveLength(1 + DAMAGES.length / 2)
-      },
-    )
-  })
+      expect(await recordsOf(task)).toEqual([1, 2, 3].map((number) => `Compaction ${number}: Summary ${number}.`))
+    },
+    deadline(300_000),
+  )
 })
 
 describe.each(endsOf(1))("OpenCode $version", (binary) => {
@@ -72,25 +47,19 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
       "a damaged record in the outbox is parked, and what comes after it is delivered",
     ),
     async () => {
-      const task = await openTaskProject(binary, oncePerRun)
-      const damaged = DAMAGES.map(({ content }, index) => ({
-        name: `000000000000${index}-000000-damaged.json`,
-        content,
-      }))
+      const task = await openTaskProject(binary, compactsOnDemand)
       mkdirSync(stateFolder(task, "outbox"), { recursive: true })
-      for (const { name, content } of damaged) writeFileSync(join(stateFolder(task, "outbox"), name), content)
-      const result = await task.run(`${task.message}\nCOMPACT-NOW`)
-      expect(result.exitCode, result.stderr).toBe(0)
-      expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual([
-        "Compaction 1: Summary 1.",
-      ])
-      const names = damaged.map(({ name }) => name)
-      expect(readdirSync(stateFolder(task, "outbox/parked")).filter((name) => name.endsWith(".json"))).toEqual(names)
-      for (const name of names) {
-        expect(task.project.batonLog().join("\n")).toMatch(
+      const names = DAMAGES.map((_, index) => `000000000000${index}-000000-damaged.json`)
+      for (const [index, { content }] of DAMAGES.entries())
+        writeFileSync(join(stateFolder(task, "outbox"), names[index] ?? ""), content)
+      await runWell(task, `${task.message}\nCOMPACT-NOW`)
+      expect(await recordsOf(task)).toEqual(["Compaction 1: Summary 1."])
+      expect(recordsIn(task, "outbox/parked")).toEqual(names)
+      const log = task.project.batonLog().join("\n")
+      for (const name of names)
+        expect(log).toMatch(
           lineWith("a record cannot be delivered and is parked", name, "no outbox record of version 1"),
         )
-      }
     },
   )
 })
@@ -102,23 +71,20 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
       "zod is missing in two processes in a row: the compaction is recorded once",
     ),
     async () => {
-      const task = await openTaskProject(binary, oncePerRun)
+      const task = await openTaskProject(binary, compactsOnDemand)
       const { directory, home } = task.project
       const packages = join(directory, ".opencode/node_modules")
       renameSync(packages, join(home, "packages"))
       mkdirSync(packages)
-      const first = await task.run(`${task.message}\nCOMPACT-NOW`)
-      const resumed = ["--session", newestSessionID(task)]
-      const second = await task.run("Go on.", { args: resumed })
-      expect([first.exitCode, second.exitCode], second.stderr).toEqual([0, 0])
+      await runWell(task, `${task.message}\nCOMPACT-NOW`)
+      const resumed = { args: ["--session", newestSessionID(task)] }
+      await runWell(task, "Go on.", resumed)
       expect(task.project.batonLog().join("\n")).toMatch(/zod could not be loaded/)
-      expect((await task.ledger.show(task.taskID)).logs).toEqual([])
+      expect(await recordsOf(task)).toEqual([])
       rmSync(packages, { recursive: true })
       renameSync(join(home, "packages"), packages)
-      await task.run("Go on.", { args: resumed })
-      expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual([
-        "Compaction 1: Summary 1.",
-      ])
+      await runWell(task, "Go on.", resumed)
+      expect(await recordsOf(task)).toEqual(["Compaction 1: Summary 1."])
     },
   )
 })
@@ -127,23 +93,18 @@ describe.each(endsOf(2))("OpenCode $version", (binary) => {
   test(
     promised(["faults.F1", "task.B2"], "session.get hangs: a session from before the bundle is found nevertheless"),
     async () => {
-      const task = await openTaskProject(binary, oncePerRun)
+      const task = await openTaskProject(binary, compactsOnDemand)
       const { project } = task
-      const plugins = join(project.directory, ".opencode", "plugins")
-      renameSync(plugins, join(project.home, "no-bundle"))
-      await task.run(task.message)
-      renameSync(join(project.home, "no-bundle"), plugins)
-      cpSync(join(REPOSITORY, "test/support/faults/fault-plugin.ts"), join(plugins, "a-fault.ts"))
+      await withoutPlugins(task, () => task.run(task.message))
+      const plugin = join(project.directory, ".opencode/plugins/a-fault.ts")
+      cpSync(join(REPOSITORY, "test/support/faults/fault-plugin.ts"), plugin)
       breakClientCall(task, "session.get", "hangs")
-      const result = await task.run("COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
-      expect(result.exitCode, result.stderr).toBe(0)
+      await runWell(task, "COMPACT-NOW", { args: ["--session", newestSessionID(task)] })
       expect(project.batonLog().join("\n")).toMatch(
         lineWith("parent of the session is unknown", "session\\.get did not answer within 1000 ms"),
       )
-      expect(task.model.received("turn").at(-1)?.conversation).toContain(`Task: ${task.taskID}`)
-      expect((await task.ledger.show(task.taskID)).logs.map(({ message }) => message)).toEqual([
-        "Compaction 1: Summary 1.",
-      ])
+      expect(lastTurn(task)).toContain(`Task: ${task.taskID}`)
+      expect(await recordsOf(task)).toEqual(["Compaction 1: Summary 1."])
     },
   )
 })
