@@ -23,6 +23,36 @@ install_packages() {
   cp package-lock.json "$stamp"
 }
 
+# Finds the newest OpenCode in the development packages. Gives: opencode.
+find_opencode() {
+  require_node
+  opencode=node_modules/opencode-newest-$(node -p 'process.platform + "-" + process.arch')/bin/opencode
+  # Packages that were put there by hand are taken as they are.
+  if [ -f .cache/packages.stamp ] || [ ! -x "$opencode" ]; then install_packages; fi
+  [ -x "$opencode" ] || fail "OpenCode is not installed: expected $opencode; run npm ci"
+}
+
+# Runs a TypeScript program on the runtime that OpenCode brings.
+run_program() {
+  BUN_BE_BUN=1 "$opencode" --no-env-file --config=/dev/null run "$@"
+}
+
+# Makes a folder for all that a program leaves behind, and removes it at the end, whatever happens.
+use_own_folder() {
+  TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/baton-$1-XXXXXX")
+  export TMPDIR
+  trap 'end_terminals "$TMPDIR"; rm -rf "$TMPDIR"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
+# Ends the terminals that test/support/opencode/tui.ts has left below a folder when its process was ended.
+end_terminals() {
+  for socket in "$1"/*/home/tmux-*.sock; do
+    [ ! -S "$socket" ] || tmux -S "$socket" kill-server 2>/dev/null || :
+  done
+}
+
 # Finds what the demo needs in the development packages, or installs its own smaller set once.
 # Gives: packages (a node_modules folder), opencode (the binary in it).
 install_demo_packages() {
@@ -37,11 +67,4 @@ install_demo_packages() {
   (cd scripts/demo-packages && npm ci --no-audit --no-fund --loglevel=error >&2) || fail "npm ci failed; see its message above"
   opencode=$(node scripts/demo-packages/find.mjs "$packages") ||
     fail "npm has not installed OpenCode for this machine into $packages"
-}
-
-# Ends the terminals that test/support/opencode/tui.ts has left below a folder when its process was ended.
-end_terminals() {
-  for socket in "$1"/*/home/tmux-*.sock; do
-    [ ! -S "$socket" ] || tmux -S "$socket" kill-server 2>/dev/null || :
-  done
 }
