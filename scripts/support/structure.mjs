@@ -1,10 +1,8 @@
-// The bundle's structure, as the structure test checks it: `node scripts/support/structure.mjs` prints it.
+// The bundle's structure, as the structure test checks it.
 import { readdirSync, readFileSync } from "node:fs"
-import { dirname, join, normalize, resolve } from "node:path"
-import { fileURLToPath } from "node:url"
+import { dirname, join, normalize } from "node:path"
 
-const REPOSITORY = join(dirname(fileURLToPath(import.meta.url)), "..", "..")
-const BATON = ".opencode/baton"
+const REPOSITORY = join(import.meta.dirname, "..", "..")
 
 /** Imports that take effect when a file is loaded: neither types alone nor `import()`. */
 const STATIC_IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^"';]*?\sfrom\s+)?"([^"]+)"/gm
@@ -44,30 +42,9 @@ export const reachedFrom = (entries, { dynamic = false } = {}) => {
   return [...reached].sort()
 }
 
-/** @param {readonly number[]} numbers */
-const medianOf = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
-
-/** Files, lines, median and longest of each room. */
-export const rooms = () => {
-  const all = filesIn(BATON)
-  const names = [...new Set(all.map((path) => path.split("/")[2] ?? ""))]
-  return [...names.map((name) => [name, all.filter((path) => path.split("/")[2] === name)]), ["all", all]].map(
-    ([name, files]) => {
-      const lines = files.map(linesOf)
-      const sum = lines.reduce((total, count) => total + count, 0)
-      return { name, files: files.length, lines: sum, median: medianOf(lines), longest: Math.max(...lines) }
-    },
-  )
-}
-
 /** The files that each plugin file reaches by its imports, including those loaded at first use. */
 export const reach = () =>
   filesIn(".opencode/plugins").map((plugin) => ({
     plugin: plugin.replace(".opencode/plugins/", ""),
     files: reachedFrom([plugin], { dynamic: true }).length,
   }))
-
-if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  console.table(rooms())
-  console.table(reach())
-}
