@@ -5,17 +5,26 @@ import { userInfo } from "node:os"
 type Style = { colour?: string | undefined; background?: string | undefined; isBold?: boolean; isFaint?: boolean }
 type Pen = Style & { isReversed?: boolean }
 /** Adjacent characters of one style, and the column of the first. */
-export type Run = { column: number; text: string; style: Style }
+type Run = { column: number; text: string; style: Style }
 
 const TEXT = "#eeeeee"
 const BACKGROUND = "#0a0a0a"
 /** The eight named colours; the bright ones look the same. */
 const NAMED = ["#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#58a6ff", "#c9d1d9"]
 
+/** Most fixed-width fonts are 0.6 em wide and 1.2 em high: a cell, in which box-drawing characters meet. */
+const FONT_SIZE = 13.3
+const COLUMN_WIDTH = 8
+const LINE_HEIGHT = 16
+const BASELINE = 12.5
+const PADDING = 10
+const TITLE_HEIGHT = 34
+const GAP = 20
+const FONT_FAMILY = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace'
+
 const charactersIn = (text: string): number => Array.from(text).length
 
-const hex = (parts: readonly number[]): string =>
-  `#${parts.map((part) => (part & 0xff).toString(16).padStart(2, "0")).join("")}`
+const hex = (parts: readonly number[]): string => `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`
 
 /**
  * Reads the colour after 38 or 48: `2;R;G;B`, or `5;INDEX` with the index of a named colour. Removes its numbers from the list.
@@ -48,7 +57,7 @@ const SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[([0-9;:]*)m`)
  * Parses coloured output, or a screen as `tmux capture-pane -e -p` prints it, into rows: a style continues on the next row. Empty
  * rows at the end are dropped.
  */
-export const parseScreen = (screen: string): Run[][] => {
+const parseScreen = (screen: string): Run[][] => {
   let pen: Pen = {}
   const rows = screen.split("\n").map((line) => {
     let column = 0
@@ -64,86 +73,34 @@ export const parseScreen = (screen: string): Run[][] => {
   return rows.slice(0, rows.findLastIndex((runs) => runs.some(({ text }) => text.trim() !== "")) + 1)
 }
 
-/** Most fixed-width fonts are 0.6 em wide: a column. */
-const FONT_SIZE = 13.3
-const COLUMN_WIDTH = 8
-const LINE_HEIGHT = 18
-const BASELINE = 13
-const PADDING = 10
-const TITLE_HEIGHT = 34
-const GAP = 20
-
-/** Characters that must touch their neighbours: left, top, width and height as shares of their cell. */
-const SHAPES: Readonly<Record<string, readonly [number, number, number, number]>> = {
-  "█": [0, 0, 1, 1],
-  "▀": [0, 0, 1, 0.5],
-  "▄": [0, 0.5, 1, 0.5],
-  "▌": [0, 0, 0.5, 1],
-  "▐": [0.5, 0, 0.5, 1],
-  "┃": [0.375, 0, 0.25, 1],
-  "╹": [0.375, 0, 0.25, 0.5],
-  "╻": [0.375, 0.5, 0.25, 0.5],
-  "│": [0.4375, 0, 0.125, 1],
-  "━": [0, 0.44, 1, 0.12],
-  "─": [0, 0.47, 1, 0.06],
-  "■": [0.125, 0.31, 0.75, 0.38],
-  "⬝": [0.375, 0.5, 0.25, 0.11],
-}
-
 const escapeXml = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
-type Box = { x: number; y: number; width: number; height: number; fill: string }
-
-const renderBox = ({ x, y, width, height, fill }: Box): string =>
-  `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${fill}"/>`
-
-const renderBackground = ({ column, text, style: { background = BACKGROUND } }: Run, y: number): string[] => {
-  const width = charactersIn(text) * COLUMN_WIDTH
-  const box = { x: column * COLUMN_WIDTH, y, width, height: LINE_HEIGHT, fill: background }
-  return background === BACKGROUND ? [] : [renderBox(box)]
+const renderBackground = ({ column, text, style: { background } }: Run, top: number): string => {
+  const place = `x="${column * COLUMN_WIDTH}" y="${top}" width="${charactersIn(text) * COLUMN_WIDTH}"`
+  return background ? `<rect ${place} height="${LINE_HEIGHT}" fill="${background}"/>` : ""
 }
 
-/** Word by word, so that a glyph of odd width moves nothing after it; adjacent equal shapes become one box. */
-const renderText = ({ column, text, style }: Run, rowTop: number): string[] =>
-  [...text.matchAll(/([^\s!-~])\1*|[!-~]+(?: [!-~]+)*/gu)].flatMap((match): string[] => {
-    const [part, first = part] = match
-    const from = column + charactersIn(text.slice(0, match.index))
-    const count = charactersIn(part)
-    const [fill, shape] = [style.colour ?? TEXT, SHAPES[first]]
-    if (shape) {
-      const [left, top, width, share] = shape
-      const height = Math.max(1, Math.round(share * LINE_HEIGHT))
-      const boxAt = (index: number, cells: number): string => {
-        const place = { x: (from + index + left) * COLUMN_WIDTH, y: rowTop + Math.round(top * LINE_HEIGHT) }
-        return renderBox({ ...place, width: cells * COLUMN_WIDTH, height, fill })
-      }
-      return width === 1 ? [boxAt(0, count)] : Array.from({ length: count }, (_, index) => boxAt(index, width))
-    }
-    const stretch = count > 1 ? ` textLength="${count * COLUMN_WIDTH}"` : ""
-    const look = `${style.isBold ? ' font-weight="700"' : ""}${style.isFaint ? ' opacity="0.6"' : ""}`
-    const place = `x="${from * COLUMN_WIDTH}" y="${rowTop + BASELINE}"`
-    return [`<text ${place} fill="${fill}"${look}${stretch}>${escapeXml(part)}</text>`]
-  })
+/** As wide as its cells, whatever the font. */
+const renderText = ({ column, text, style: { colour = TEXT, isBold, isFaint } }: Run, top: number): string => {
+  const shown = text.trim()
+  const x = (column + text.length - text.trimStart().length) * COLUMN_WIDTH
+  const place = `x="${x}" y="${top + BASELINE}" textLength="${charactersIn(shown) * COLUMN_WIDTH}"`
+  const look = `${isBold ? ' font-weight="700"' : ""}${isFaint ? ' opacity="0.6"' : ""}`
+  return shown && `<text ${place} fill="${colour}"${look}>${escapeXml(shown)}</text>`
+}
 
 export type Frame = { caption: string; screen: string }
 
 const renderWindow = (caption: string, rows: readonly Run[][], width: number, height: number): string[] => [
   `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="9" fill="${BACKGROUND}" stroke="#3d444d"/>`,
-  `<path d="M1 ${TITLE_HEIGHT}V10a9 9 0 0 1 9-9h${width - 20}a9 9 0 0 1 9 9v${TITLE_HEIGHT - 10}z" fill="#21262d"/>`,
-  ...["#ff5f57", "#febc2e", "#28c840"].map(
-    (fill, index) => `<circle cx="${20 + index * 18}" cy="${TITLE_HEIGHT / 2}" r="5.5" fill="${fill}"/>`,
-  ),
   `<text x="${width / 2}" y="${TITLE_HEIGHT / 2 + 5}" text-anchor="middle" fill="#c9d1d9">${escapeXml(caption)}</text>`,
-  `<g transform="translate(${PADDING} ${TITLE_HEIGHT + PADDING})" shape-rendering="crispEdges">`,
+  `<g transform="translate(${PADDING} ${TITLE_HEIGHT + PADDING})">`,
   ...[renderBackground, renderText].flatMap((render) =>
-    rows.flatMap((runs, row) => runs.flatMap((run) => render(run, row * LINE_HEIGHT))),
+    rows.flatMap((runs, row) => runs.map((run) => render(run, row * LINE_HEIGHT)).filter(Boolean)),
   ),
   "</g>",
 ]
-
-const FONT_FAMILY =
-  'ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace'
 
 /**
  * Terminal windows one below the other, as SVG: text that can be read and searched, in the terminal's own colours and without an
@@ -168,8 +125,7 @@ export const renderTerminal = (title: string, ...frames: readonly Frame[]): stri
     `<title id="title">${escapeXml(title)}</title>`,
     `<style>text{font-family:${FONT_FAMILY};font-size:${FONT_SIZE}px;white-space:pre}</style>`,
     ...drawn,
-    "</svg>",
-    "",
+    "</svg>\n",
   ].join("\n")
 }
 

@@ -5,15 +5,12 @@ import { renderTerminal } from "../../../scripts/demonstration/terminal-picture.
 import { promised } from "../../requirements.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
-test("a picture has words where their columns are, shapes that meet, backgrounds, and no markup of the screen's", () => {
-  const svg = renderTerminal("A picture", {
-    caption: "A <terminal>",
-    screen: `ab  <b>&\n   ██\u001b[48;2;30;30;30mx`,
-  })
-  expect(svg).toContain('x="0" y="13" fill="#eeeeee" textLength="16">ab<')
-  expect(svg).toContain('x="32" y="13" fill="#eeeeee" textLength="32">&lt;b&gt;&amp;<')
-  expect(svg).toContain('<rect x="24" y="18" width="16" height="18" fill="#eeeeee"/>')
-  expect(svg).toContain('<rect x="40" y="18" width="8" height="18" fill="#1e1e1e"/>')
+test("a picture has texts as wide as their columns, backgrounds, and no markup of the screen's", () => {
+  const screen = "ab  <b>&\n   ██\u001b[48;2;30;30;30mx"
+  const svg = renderTerminal("A picture", { caption: "A <terminal>", screen })
+  expect(svg).toContain('x="0" y="12.5" textLength="64" fill="#eeeeee">ab  &lt;b&gt;&amp;<')
+  expect(svg).toContain('x="24" y="28.5" textLength="16" fill="#eeeeee">██<')
+  expect(svg).toContain('<rect x="40" y="16" width="8" height="16" fill="#1e1e1e"/>')
   expect(svg).toContain("A &lt;terminal&gt;")
 })
 
