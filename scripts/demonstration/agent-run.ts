@@ -1,17 +1,24 @@
-import { readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
 import type { Place } from "./place.ts"
 import { testCount } from "./slug-project.ts"
 
 /** The parts of `opencode run --format json` that the demo shows; for a tool, `text` is its label. */
 export type AgentEvent = { kind: "tool" | "compacted" | "text" | "error"; sessionID: string; text: string }
 
+type ToolState = {
+  status?: string
+  input?: { command?: string; filePath?: string }
+  output?: string
+  metadata?: { output?: string; exit?: number }
+}
+type Line = {
+  type?: string
+  sessionID?: string
+  part?: { text?: string; metadata?: object; tool?: string; state?: ToolState }
+  error?: { name?: string; data?: { message?: string } }
+}
+type Exported = { messages: readonly { info: { summary?: unknown; finish?: string; error?: object } }[] }
+
 const LABEL_CHARACTERS = 44
-
-const field = (value: unknown, ...path: readonly string[]): unknown =>
-  path.reduce<unknown>((found, name) => Reflect.get(Object(found), name), value)
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 const shorten = (text: string): string => {
   const line = text.replace(/\s+/g, " ").trim()
@@ -26,56 +33,42 @@ const shortCommand = (command: string): string =>
       .replaceAll(/(prog [a-z]+) [a-z]{2,}-[0-9a-f]{4,12}\b(?: ('[^']*'|"[^"]*"))?/g, "$1"),
   )
 
-const bashLabel = (state: unknown): string => {
-  const command = shortCommand(textOf(field(state, "input", "command")))
-  const output = textOf(field(state, "metadata", "output") ?? field(state, "output"))
-  const [tests, failed] = [testCount(output, "tests"), testCount(output, "fail")]
+const bashLabel = ({ input, output, metadata }: ToolState): string => {
+  const command = shortCommand(input?.command ?? "")
+  const printed = metadata?.output ?? output ?? ""
+  const [tests, failed] = [testCount(printed, "tests"), testCount(printed, "fail")]
   if (tests !== undefined && failed !== undefined) {
     const outcome = failed === 0 ? `✓ ${tests} pass` : `✗ ${failed} of ${tests} fail`
     return command.includes("node --test")
       ? command.replace("node --test", `node --test ${outcome}`)
       : `${command} ${outcome}`
   }
-  const exit = field(state, "metadata", "exit")
-  return typeof exit === "number" && exit !== 0 ? `${command} ✗ exit ${exit}` : command
+  return metadata?.exit ? `${command} ✗ exit ${metadata.exit}` : command
 }
 
-const toolLabel = (part: unknown): string => {
-  const [tool, state] = [textOf(field(part, "tool")), field(part, "state")]
+const toolLabel = ({ tool = "", state = {} }: NonNullable<Line["part"]>): string => {
   if (tool === "bash") return bashLabel(state)
-  const path = field(state, "input", "filePath")
-  const name = typeof path === "string" ? `${tool} ${path.split("/").at(-1)}` : tool
-  return shorten(field(state, "status") === "error" ? `${name} ✗` : name)
+  const name = [tool, state.input?.filePath?.split("/").at(-1) ?? ""].join(" ")
+  return shorten(state.status === "error" ? `${name} ✗` : name)
 }
 
-const parseLine = (line: string): unknown => {
+const parseLine = (line: string): Line => {
   try {
-    return JSON.parse(line)
+    return (JSON.parse(line) ?? {}) as Line
   } catch {
     // OpenCode also prints lines that are not JSON.
-    return undefined
+    return {}
   }
 }
 
 /** @returns undefined for a line that is no event, or one the demo does not show */
 export const parseAgentEvent = (line: string): AgentEvent | undefined => {
-  const event = parseLine(line)
-  const part = field(event, "part")
-  const sessionID = textOf(field(event, "sessionID"))
-  switch (field(event, "type")) {
-    case "tool_use":
-      return { kind: "tool", sessionID, text: toolLabel(part) }
-    case "text": {
-      const isCompacted = Object.keys(Object(field(part, "metadata"))).some((name) => name.startsWith("compaction"))
-      return { kind: isCompacted ? "compacted" : "text", sessionID, text: textOf(field(part, "text")) }
-    }
-    case "error": {
-      const reason = field(event, "error", "data", "message") ?? field(event, "error", "name")
-      return { kind: "error", sessionID, text: textOf(reason) || line }
-    }
-    default:
-      return undefined
-  }
+  const { type, sessionID = "", part = {}, error } = parseLine(line)
+  if (type === "tool_use") return { kind: "tool", sessionID, text: toolLabel(part) }
+  if (type === "error") return { kind: "error", sessionID, text: error?.data?.message ?? error?.name ?? line }
+  if (type !== "text") return undefined
+  const isCompacted = Object.keys(part.metadata ?? {}).some((name) => name.startsWith("compaction"))
+  return { kind: isCompacted ? "compacted" : "text", sessionID, text: part.text ?? "" }
 }
 
 /** `opencode run` with the message on stdin, as from a user's shell; each step is shown as it happens. `crash` kills it. */
@@ -108,24 +101,18 @@ export const runAgent = async (
 
 export type AgentRun = Awaited<ReturnType<typeof runAgent>>
 
-/** The bundled binary's version is in its package; another binary is asked. */
-export const openCodeVersion = async ({ options: { opencode, runtime }, openCode }: Place): Promise<string> => {
-  if (opencode === runtime)
-    return textOf(field(parseLine(readFileSync(join(dirname(dirname(opencode)), "package.json"), "utf8")), "version"))
-  const { exitCode, stdout, stderr } = await openCode(["--version"])
-  if (exitCode !== 0) throw new Error(`${opencode} --version exited ${exitCode}: ${stderr.trim()}`)
+/** @returns what OpenCode prints @throws when it fails */
+const ask = async ({ openCode }: Place, ...args: string[]): Promise<string> => {
+  const { exitCode, stdout, stderr } = await openCode(args)
+  if (exitCode !== 0) throw new Error(`opencode ${args.join(" ")} exited ${exitCode}: ${stderr.trim()}`)
   return stdout.trim()
 }
 
+export const openCodeVersion = (place: Place): Promise<string> => ask(place, "--version")
+
 /** Counts the session's compactions in OpenCode's own export of it. */
-export const countCompactions = async ({ openCode }: Place, sessionID: string): Promise<number> => {
-  const { exitCode, stdout, stderr } = await openCode(["export", sessionID])
-  const messages = field(parseLine(stdout.slice(stdout.indexOf("{"))), "messages")
-  if (exitCode !== 0 || !Array.isArray(messages))
-    throw new Error(`opencode export exited ${exitCode}: ${stderr.trim()}, printed ${stdout.slice(0, 200)}`)
-  const isFinishedSummary = (message: unknown): boolean => {
-    const info = field(message, "info")
-    return field(info, "summary") === true && field(info, "finish") !== undefined && field(info, "error") === undefined
-  }
-  return messages.filter(isFinishedSummary).length
+export const countCompactions = async (place: Place, sessionID: string): Promise<number> => {
+  const printed = await ask(place, "export", sessionID)
+  const { messages } = JSON.parse(printed.slice(printed.indexOf("{"))) as Exported
+  return messages.filter(({ info }) => info.summary === true && info.finish && !info.error).length
 }

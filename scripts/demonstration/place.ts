@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
@@ -35,31 +36,18 @@ type ChildOptions = {
   /** Kills the child and all of its process group at once, as a crash would. */
   crash?: AbortSignal | undefined
 }
+type Surroundings = { cwd: string; env: Record<string, string>; signal: AbortSignal }
 
 const KILL_AFTER_MS = 2_000
-/** Set for the demo's own process; hidden from OpenCode. */
-const DEMO_VARIABLE = /^(?:BUN_|DEMO_|BATON_|PROG_|FORCE_COLOR$)/
 
 /**
- * Runs a program in its own process group and waits for its end.
+ * Runs a program in its own process group and waits for its end. The signal ends it.
  *
- * @param signal ends it; then this throws the signal's reason
- * @throws the reason why the program could not be started
+ * @throws the signal's reason, or the reason why the program could not be started
  */
-const runChild = (
+const runChild = async (
   [program, ...args]: Argv,
-  {
-    cwd,
-    env,
-    signal,
-    stdin,
-    onLine,
-    crash,
-  }: ChildOptions & {
-    cwd: string
-    env: Record<string, string>
-    signal: AbortSignal
-  },
+  { cwd, env, signal, stdin = "", onLine, crash }: ChildOptions & Surroundings,
 ): Promise<ChildResult> => {
   signal.throwIfAborted()
   const child = spawn(program, args, { cwd, env, detached: true })
@@ -67,7 +55,7 @@ const runChild = (
   if (onLine) createInterface(child.stdout).on("line", onLine)
   // A child that does not read its input closes the pipe early.
   child.stdin.on("error", () => undefined)
-  child.stdin.end(stdin ?? "")
+  child.stdin.end(stdin)
   let timer: ReturnType<typeof setTimeout> | undefined
   const kill = (): void => {
     if (child.pid !== undefined) signalIfThere(-child.pid, "SIGKILL")
@@ -79,23 +67,23 @@ const runChild = (
   const ended = new AbortController()
   signal.addEventListener("abort", stop, { signal: ended.signal })
   crash?.addEventListener("abort", kill, { signal: ended.signal })
-  return new Promise((resolve, reject) => {
-    child.on("error", reject)
-    child.on("close", (exitCode) => {
-      clearTimeout(timer)
-      ended.abort()
-      if (signal.aborted) reject(signal.reason)
-      else resolve({ exitCode, stdout: printed.stdout(), stderr: printed.stderr() })
-    })
-  })
+  try {
+    const [exitCode] = (await once(child, "close")) as [number | null]
+    signal.throwIfAborted()
+    return { exitCode, stdout: printed.stdout(), stderr: printed.stderr() }
+  } finally {
+    clearTimeout(timer)
+    ended.abort()
+  }
 }
 
-const usersEnvironment = (): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined || DEMO_VARIABLE.test(name) ? [] : [[name, value]],
-    ),
-  )
+/** Set for the demo's own process; hidden from OpenCode. */
+const DEMO_VARIABLE = /^(?:BUN_|DEMO_|BATON_|PROG_|FORCE_COLOR$)/
+
+const usersEnvironment = (): Record<string, string> => {
+  const own = Object.entries(process.env).filter(([name]) => !DEMO_VARIABLE.test(name))
+  return Object.fromEntries(own.map(([name, value = ""]) => [name, value]))
+}
 
 /**
  * The folders of one demo. With the user's own model, OpenCode runs in the user's environment for its keys and settings; only the
@@ -143,19 +131,17 @@ export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
 
 export type Place = ReturnType<typeof createPlace>
 
-/** Small enough for several compactions on a small task, large enough for OpenCode's own prompt and tools. */
-const OWN_MODEL_LIMIT = { context: 24_000, output: 4_000 }
-
 /** Lowers the limit of one model; its other settings stay as the user has them. */
 const ownModelConfig = (model: string) => {
-  const slash = model.indexOf("/")
+  const [, provider = "", name = ""] = /^(.*?)\/(.*)$/.exec(model) ?? []
+  // Small enough for several compactions on a small task, large enough for OpenCode's own prompt and tools.
+  const limit = { context: 24_000, output: 4_000 }
   return {
-    $schema: "https://opencode.ai/config.json",
     share: "disabled",
     autoupdate: false,
     // A question would wait forever, since the demo has no user to answer it.
     permission: { edit: "allow", bash: "allow", external_directory: "deny", task: "deny" },
-    provider: { [model.slice(0, slash)]: { models: { [model.slice(slash + 1)]: { limit: OWN_MODEL_LIMIT } } } },
+    provider: { [provider]: { models: { [name]: { limit } } } },
   }
 }
 
