@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
+import { constants } from "node:os"
 import { join } from "node:path"
 import { splitHandoff } from "../../.opencode/baton/ledger/description.ts"
 import { type Script, type ScriptedModel, startScriptedModel } from "../../test/support/model/scripted-model.ts"
@@ -21,7 +22,6 @@ import {
   type Paint,
   renderAgentEnd,
   renderClaims,
-  renderCrash,
   renderEnd,
   renderHeader,
   renderKnowledge,
@@ -35,30 +35,18 @@ import { isCrashPoint, SUMMARIES, scriptedAgent } from "./scripted-agent.ts"
 import { FROZEN_FILE, PROJECT_FILES, pastedMessage, TASK, testCount, workerMessage } from "./slug-project.ts"
 import { findTraces, foldersToSearch } from "./traces.ts"
 
-const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
-
 const write = (text: string): void => {
   process.stdout.write(text)
 }
 const say = (...lines: string[]): void => write(`${lines.join("\n")}\n`)
 
-/** The DEMO_* variables that scripts/demo sets. */
-const readOptions = (environment: Record<string, string | undefined>): DemoOptions => {
-  const required = (name: string): string => {
-    const value = environment[name]
-    if (!value) throw new Error(`expected ${name} to be set: start the demo with ./scripts/demo`)
-    return value
-  }
-  return {
-    repository: required("DEMO_REPOSITORY"),
-    packages: required("DEMO_PACKAGES"),
-    opencode: required("DEMO_OPENCODE"),
-    runtime: required("DEMO_RUNTIME"),
-    ...(environment.DEMO_MODEL ? { model: environment.DEMO_MODEL } : {}),
-    ...(environment.DEMO_KEEP ? { keep: environment.DEMO_KEEP } : {}),
-    withBaton: environment.DEMO_WITHOUT_BATON !== "1",
-  }
-}
+/** From the command line, as scripts/demo has checked it; an option that was not given is an empty variable. */
+const readOptions = ({ DEMO_MODEL, DEMO_KEEP, DEMO_OPENCODE, DEMO_WITHOUT_BATON }: NodeJS.ProcessEnv): DemoOptions => ({
+  opencode: DEMO_OPENCODE || process.execPath,
+  model: DEMO_MODEL || undefined,
+  keep: DEMO_KEEP || undefined,
+  withBaton: !DEMO_WITHOUT_BATON,
+})
 
 const runTest = async ({ run }: Place): Promise<Evidence["test"]> => {
   const { exitCode, stdout } = await run("node", "--test")
@@ -74,7 +62,7 @@ const demonstrate = async (
   paint: Paint,
 ): Promise<boolean> => {
   const startedAt = Date.now()
-  const { options, directory, root } = place
+  const { options, directory, root, repository } = place
   let section = 0
   const head = (title: string, remark = ""): void => {
     const text = `${paint("cyan", String(++section))}  ${paint("bold", title)}`
@@ -85,7 +73,7 @@ const demonstrate = async (
     say(`   ${paint("cyan", "$")} ${command}  ${paint("dim", remark)}`)
   /** The ledger as seen from outside: only through the prog command. */
   const prog = async (...args: string[]): Promise<string> =>
-    (await place.succeed(join(options.repository, ".opencode", "baton", "bin", "prog"), ...args)).trimEnd()
+    (await place.succeed(join(repository, ".opencode", "baton", "bin", "prog"), ...args)).trimEnd()
   const readTask = async (): Promise<LedgerTask> => JSON.parse(await prog("show", taskID, "--json"))
 
   say(...renderHeader(options, await openCodeVersion(place), paint))
@@ -104,7 +92,8 @@ const demonstrate = async (
   let leftBehind: LeftBehind | undefined
   if (crash.aborted && run.exitCode === null) {
     leftBehind = { sessionID: run.sessionID ?? "", ...(await readTask()) }
-    say(renderCrash(taskID, paint))
+    const remark = paint("dim", "in the middle of the work; then, with nothing else:")
+    say(`   ${paint("red", "✗ kill -9")}  ${remark} opencode run "Task: ${taskID}"`)
     const next = await runShown(`Task: ${taskID}\n`)
     run = { ...next, seconds: run.seconds + next.seconds }
   }
@@ -140,7 +129,7 @@ const demonstrate = async (
     test: await runTest(place),
     isFrozenFileUntouched: readFileSync(join(directory, FROZEN_FILE), "utf8") === PROJECT_FILES[FROZEN_FILE],
     status: task.status,
-    traces: model && findTraces(foldersToSearch(options.repository, process.env), root, startedAt),
+    traces: model && findTraces(foldersToSearch(repository, process.env), root, startedAt),
     root,
   }
   const claims = judge(evidence, model !== undefined)
@@ -165,7 +154,7 @@ const runDemo = async (options: DemoOptions, signal: AbortSignal): Promise<boole
     if (isCrashPoint(request)) crash.abort()
     return scriptedAgent(request)
   }
-  const packageOf = createRequire(join(options.packages, "..", "package.json"))
+  const packageOf = createRequire(join(place.packages, "..", "package.json"))
   const model = options.model
     ? undefined
     : await startScriptedModel(crashing, async () => packageOf("@copilotkit/aimock"))
@@ -181,9 +170,9 @@ const runDemo = async (options: DemoOptions, signal: AbortSignal): Promise<boole
 const main = async (): Promise<number> => {
   const stop = new AbortController()
   let interrupted: number | undefined
-  for (const [name, code] of Object.entries(EXIT_CODES)) {
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.once(name, () => {
-      interrupted = code
+      interrupted = 128 + constants.signals[name]
       stop.abort(new Error("interrupted"))
     })
   }

@@ -10,20 +10,13 @@ import { collectOutput } from "../../test/support/collect-output.ts"
 import { isolatedEnvironment, linkDependencies, scriptedConfig } from "../../test/support/opencode/isolated-opencode.ts"
 import { PROJECT_FILES } from "./slug-project.ts"
 
-/** Options from scripts/demo, after it has checked the command line and found or installed the packages. */
 export type DemoOptions = {
-  /** The demo's checkout. */
-  repository: string
-  /** The node_modules folder with OpenCode, the plugin package and the mock server. */
-  packages: string
   /** The OpenCode that runs the agent. */
   opencode: string
-  /** The OpenCode that acts as Bun for the ledger. */
-  runtime: string
   /** PROVIDER/MODEL of the user's own, instead of the scripted model. */
-  model?: string
+  model: string | undefined
   /** Absolute path of an empty or missing folder in which the project is kept. */
-  keep?: string
+  keep: string | undefined
   withBaton: boolean
 }
 
@@ -90,13 +83,14 @@ const usersEnvironment = (): Record<string, string> => {
  * ledger stays in the demo's folder.
  */
 export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
-  const { keep, opencode, repository, runtime } = options
+  const { keep, opencode } = options
+  const repository = join(import.meta.dirname, "..", "..")
   const isOurs = !keep || !existsSync(keep)
   if (keep) mkdirSync(keep, { recursive: true })
-  const root = realpathSync(keep ?? mkdtempSync(join(tmpdir(), "baton-demo-")))
+  const root = realpathSync(keep || mkdtempSync(join(tmpdir(), "baton-demo-")))
   const [directory, home] = [join(root, "project"), join(root, "home")]
   for (const folder of [directory, home]) mkdirSync(folder, { recursive: true })
-  const isolated = { ...isolatedEnvironment({ home, directory }), BATON_RUNTIME: runtime }
+  const isolated = { ...isolatedEnvironment({ home, directory }), BATON_RUNTIME: process.execPath }
   const ledger = isolated.PROG_DB
   const shared = { PWD: directory, BATON_LEDGER: "embedded", PROG_DB: ledger }
   const environment: Record<string, string> = options.model ? { ...usersEnvironment(), ...shared } : { ...isolated }
@@ -106,6 +100,9 @@ export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
   const run = (...argv: Argv) => runChild(argv, { cwd: directory, env: isolated, signal })
   return {
     options,
+    repository,
+    /** The node_modules folder with the OpenCode that runs this program, the plugin package and the mock server. */
+    packages: join(process.execPath, "..", "..", ".."),
     /** Everything the demo writes is below this folder, including the project. */
     root,
     directory,
@@ -164,10 +161,10 @@ const commitAll = async (succeed: Place["succeed"]): Promise<void> => {
  * @param modelURL the scripted model's, or undefined for the user's own model
  */
 export const prepareProject = async (
-  { options, directory, home, succeed }: Place,
+  { options, repository, packages, directory, home, succeed }: Place,
   modelURL: string | undefined,
 ): Promise<void> => {
-  const { model, opencode, packages, repository, runtime } = options
+  const { model, opencode } = options
   const config = model ? ownModelConfig(model) : modelURL ? scriptedConfig({ modelURL }) : {}
   const files = { ...PROJECT_FILES, "opencode.json": `${JSON.stringify(config, null, 2)}\n` }
   for (const [path, text] of Object.entries(files)) writeFileSync(join(directory, path), text)
@@ -176,6 +173,6 @@ export const prepareProject = async (
   const manifest = readFileSync(join(packages, "@opencode-ai", "plugin", "package.json"), "utf8")
   const { version }: { version: string } = JSON.parse(manifest)
   // Another version of OpenCode would replace the linked packages; it installs its own.
-  if (opencode === runtime) linkDependencies(join(directory, ".opencode"), version, packages)
+  if (opencode === process.execPath) linkDependencies(join(directory, ".opencode"), version, packages)
   if (!model) linkDependencies(join(home, ".config", "opencode"), version, packages)
 }

@@ -88,15 +88,10 @@ export const createProgress = (write: (text: string) => void, paint: Paint, desc
   return { show, end }
 }
 
-export const renderCrash = (taskID: string, paint: Paint): string => {
-  const remark = paint("dim", "in the middle of the work; then, with nothing else:")
-  return `${INDENT}${paint("red", "✗ kill -9")}  ${remark} opencode run "Task: ${taskID}"`
+export const renderAgentEnd = ({ seconds, lastText, error }: AgentRun, paint: Paint): string[] => {
+  const end = `${paint("dim", `the agent, after ${seconds.toFixed(1)} s:`)} ${oneLine(lastText).slice(0, 76)}`
+  return [end, paint("red", oneLine(error))].filter(Boolean).map((line) => INDENT + line)
 }
-
-export const renderAgentEnd = ({ seconds, lastText, error }: AgentRun, paint: Paint): string[] => [
-  `${INDENT}${paint("dim", `the agent, after ${seconds.toFixed(1)} s:`)} ${oneLine(lastText).slice(0, 76)}`,
-  ...(error === "" ? [] : [INDENT + paint("red", oneLine(error))]),
-]
 
 const COLUMNS = [
   ["task ID", "task"],
@@ -115,8 +110,9 @@ export const renderKnowledge = (told: readonly FirstRequest[], kinds: readonly s
   const row = (moment: string, cells: readonly string[]): string =>
     `${INDENT}${moment.padEnd(36)}${cells.join("   ")}`.trimEnd()
   const cell = (title: string, holds: boolean): string => {
-    const left = Math.floor((title.length - 1) / 2)
-    return " ".repeat(left) + (holds ? paint("green", "✓") : paint("red", "✗")) + " ".repeat(title.length - 1 - left)
+    const [mark, style] = holds ? (["✓", "green"] as const) : (["✗", "red"] as const)
+    const centred = mark.padStart((title.length + 1) / 2).padEnd(title.length)
+    return centred.replace(mark, paint(style, mark))
   }
   const left = [...kinds]
   const moment = (after: FirstRequest["after"], index: number): string => {
@@ -213,8 +209,8 @@ export const renderClaims = (claims: readonly Claim[], paint: Paint): string[] =
     return `${INDENT}${holds ? paint("green", "✓") : paint("red", "✗")}  ${holds ? text : paint("red", text)}`
   })
 
-export type DemoEnd = {
-  place: Pick<Place, "options" | "root" | "ledger">
+type DemoEnd = {
+  place: Pick<Place, "options" | "repository" | "root" | "ledger">
   taskID: string
   passed: boolean
   /** The session was removed from the user's list; undefined if there was none to remove. */
@@ -223,7 +219,7 @@ export type DemoEnd = {
 
 /** The demo's outcome, and the files that are kept. */
 export const renderEnd = ({ place, taskID, passed, isForgotten = false }: DemoEnd, paint: Paint): string[] => {
-  const { options, root, ledger } = place
+  const { options, repository, root, ledger } = place
   const held = options.model ? "What Baton promises holds; what is marked · was up to the model." : "Every claim holds."
   const failed = options.withBaton
     ? "A claim does not hold: see ✗ above."
@@ -231,8 +227,8 @@ export const renderEnd = ({ place, taskID, passed, isForgotten = false }: DemoEn
   const session = isForgotten
     ? "its session is out of your list again"
     : 'its session "Baton demo" is still in your list'
-  const settings = `BATON_LEDGER=embedded PROG_DB='${ledger}' BATON_RUNTIME='${options.runtime}'`
-  const prog = join(options.repository, ".opencode", "baton", "bin", "prog")
+  const settings = `BATON_LEDGER=embedded PROG_DB='${ledger}' BATON_RUNTIME='${process.execPath}'`
+  const prog = join(repository, ".opencode", "baton", "bin", "prog")
   return [
     paint("bold", passed ? paint("green", held) : paint("red", failed)),
     ...(options.model ? [`Your OpenCode keeps its own log of this run; ${session}.`] : []),
