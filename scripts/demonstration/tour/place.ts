@@ -161,7 +161,7 @@ export const converseByRun = (place: TourPlace): Conversation => {
 }
 
 /** `baton observe --web`, as a user runs it beside the work; `stop` ends it like Ctrl-C and returns its exit code. */
-export type WebObserver = { url: string; stop(): Promise<number | null> }
+type WebObserver = { url: string; stop(): Promise<number | null> }
 
 export const startWebObserver = async ({ project }: Pick<TourPlace, "project">): Promise<WebObserver> => {
   const { directory, environment } = project

@@ -54,7 +54,7 @@ const SPLIT_MENDED = 'text.replace(/\\r$/, "").split('
 export const FINAL_PARSER = PARSER.replace(FIRST, WITH_TABS.replace(SPLIT, SPLIT_MENDED))
 export const RELEASE_NOTE = { path: "CHANGES.md", text: "# Changes\n\n- The parser reads files from Windows.\n" }
 /** A file that a subagent writes without being asked. */
-export const UNWANTED = { path: "NOTES.md", text: "# Notes\n\nLine ends are a long story.\n" }
+const UNWANTED = { path: "NOTES.md", text: "# Notes\n\nLine ends are a long story.\n" }
 
 export const BRIEF = `Never touch ${FROZEN_FILE}; it is frozen until Friday.`
 export const startMessage = (taskID: string): string => `Task: ${taskID}\n${BRIEF}`
@@ -98,7 +98,7 @@ const REVIEWED = {
     { severity: "error", path: "src/parser.js", line: 5, message: FINDING, fix: "cut it off before the split" },
   ],
 }
-export const MEND = {
+const MEND = {
   subagent: "general",
   objective: "Cut a lone CR off the end of the text in src/parser.js",
   reason: "fix",
@@ -123,14 +123,14 @@ const write = ({ path, text }: { path: string; text: string }): Step => ({
   tool: "write",
   input: { filePath: path, content: text },
 })
-export const RUN_TESTS: Step = { tool: "bash", input: { command: "node --test", description: "Run the tests" } }
-export const WRITE_NOTE = write(RELEASE_NOTE)
+const RUN_TESTS: Step = { tool: "bash", input: { command: "node --test", description: "Run the tests" } }
+const WRITE_NOTE = write(RELEASE_NOTE)
 
 /** An agent's reaction to a message: its calls, one after the other, and its final answer. */
 export type Scene = { hears: string; steps: readonly Step[]; says: string }
 
 /** The first match counts, so messages that may quote earlier ones come first. */
-export const SCENES: readonly Scene[] = [
+const SCENES: readonly Scene[] = [
   { hears: SAID.other, steps: [], says: ANSWERS.other },
   { hears: "Hand this work over", steps: [{ tool: "handoff_session", input: HANDOFF }], says: ANSWERS.handed },
   { hears: SAID.review, steps: [{ tool: "pass_over", input: REVIEW }], says: ANSWERS.reviewed },
@@ -139,7 +139,7 @@ export const SCENES: readonly Scene[] = [
   { hears: BRIEF, steps: [read("src/parser.js"), edit(FIRST, WITH_SPACES)], says: ANSWERS.start },
 ]
 
-export const SUBAGENT_SCENES: readonly Scene[] = [
+const SUBAGENT_SCENES: readonly Scene[] = [
   { hears: REVIEW.objective, steps: [read("src/parser.js"), { tool: "pass_over_return", input: REVIEWED }], says: "" },
   {
     hears: MEND.objective,
@@ -154,7 +154,7 @@ export const SUBAGENT_SCENES: readonly Scene[] = [
 ]
 
 /** Applies the parser of the newest pass and rejects the rest. */
-export const takeParser = (passID: string): Scene => ({
+const takeParser = (passID: string): Scene => ({
   hears: SAID.take,
   steps: [
     { tool: "pass_over_apply", input: { pass_over_id: passID, artifacts: ["src/parser.js"] } },

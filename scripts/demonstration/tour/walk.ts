@@ -16,7 +16,7 @@ import {
 } from "./place.ts"
 import { ANSWERS, CORRECTION, createTourAgent, POLICY, RELEASE_NOTE, SAID, startMessage, TASK } from "./story.ts"
 
-export type TourOptions = {
+type TourOptions = {
   binary: OpenCodeBinary
   /** The user works in OpenCode's TUI; otherwise by `opencode run` alone. */
   inTui: boolean
