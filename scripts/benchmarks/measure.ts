@@ -2,21 +2,18 @@ import type { Figure, Unit } from "./results.ts"
 
 const rounded = (value: number): number => Number(value.toPrecision(4))
 
-/** @throws when the value is missing or not finite */
-const at = (values: readonly number[], index: number): number => {
-  const value = values[index]
-  if (value !== undefined && Number.isFinite(value)) return value
-  throw new Error(`expected a finite number at ${index} of ${values.length} values, received ${value}`)
+/** @throws when there is no value, or one that is not finite */
+const sorted = (values: readonly number[]): number[] => {
+  if (values.length > 0 && values.every(Number.isFinite)) return values.toSorted((a, b) => a - b)
+  throw new Error(`expected finite numbers, received [${values.join(" ")}]`)
 }
 
-const sorted = (values: readonly number[]): number[] =>
-  values.map((_, index) => at(values, index)).sort((a, b) => a - b)
+const at = (values: readonly number[], index: number): number => values.at(index) ?? Number.NaN
 
 /** @throws when `values` is empty or holds a value that is not finite */
 export const median = (values: readonly number[]): number => {
   const ordered = sorted(values)
-  const middle = ordered.length >> 1
-  return ordered.length % 2 === 1 ? at(ordered, middle) : (at(ordered, middle - 1) + at(ordered, middle)) / 2
+  return (at(ordered, (ordered.length - 1) >> 1) + at(ordered, ordered.length >> 1)) / 2
 }
 
 /** Order statistics that bound the median with a confidence of 95 %, without assumptions about the distribution. */
@@ -35,9 +32,10 @@ const boundsOf = (ordered: readonly number[]): { low?: number; high?: number } =
 /** A figure from its raw values, to four significant digits; its median is promised to stay under `below`. */
 export const toFigure = (id: string, what: string, unit: Unit, values: readonly number[], below?: number) => {
   const ordered = sorted(values)
-  const [n, promise] = [ordered.length, below === undefined ? {} : { below }]
-  const spread = { median: rounded(median(ordered)), min: rounded(at(ordered, 0)), max: rounded(at(ordered, n - 1)) }
-  return { id, what, unit, ...promise, n, ...spread, ...boundsOf(ordered) } satisfies Omit<Figure, "version">
+  const promise = below === undefined ? {} : { below }
+  const spread = { median: rounded(median(ordered)), min: rounded(at(ordered, 0)), max: rounded(at(ordered, -1)) }
+  const figure = { id, what, unit, ...promise, n: ordered.length, ...spread, ...boundsOf(ordered) }
+  return figure satisfies Omit<Figure, "version">
 }
 
 /**
@@ -67,14 +65,4 @@ export const interleave = async <Name extends string>(
   const values = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>
   for (let round = 0; round < rounds; round++) for (const name of names) values[name].push(await subjects[name](round))
   return values
-}
-
-/** Processes items two at a time, for work that is not timed. @returns the results in the items' order */
-export const inPairs = async <Item, Outcome>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Outcome>,
-): Promise<Outcome[]> => {
-  const outcomes: Outcome[] = []
-  for (let at = 0; at < items.length; at += 2) outcomes.push(...(await Promise.all(items.slice(at, at + 2).map(work))))
-  return outcomes
 }

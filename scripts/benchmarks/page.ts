@@ -131,14 +131,8 @@ export const sayPeers = (rows: readonly Rows["peers"][]): string =>
 const tableOf = <Kind extends keyof Rows>(kind: Kind, measured: Measurement): string[] => {
   const rows = measured[kind] as Rows[Kind][] | undefined
   const { head, cells } = TABLES[kind]
-  return rows
-    ? [
-        table(
-          head,
-          rows.map((row) => cells(row, rows)).filter(({ length }) => length > 0),
-        ),
-      ]
-    : []
+  const all = rows?.map((row) => cells(row, rows)).filter(({ length }) => length > 0)
+  return all ? [table(head, all)] : []
 }
 
 export const tablesOf = (measured: Measurement): string[] => [

@@ -63,26 +63,15 @@ export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
     withTask: () => timed("withTask", withBundle, taskHello),
   }
   const whole = await interleave(subjects, rounds)
-  const ratio = (id: string, what: string, base: number[], other: number[], below = START_RATIO): void =>
-    figure(`start.${id}`, what, "×", pairRatios(base, other), below)
+  const ratios = (id: string, what: string, withLine: string, times: typeof asked): void => {
+    const [noTask, task] = [pairRatios(times.without, times.with), pairRatios(times.withoutTask, times.withTask)]
+    figure(`start.${id}ratio`, `${what}, no task`, "×", noTask, START_RATIO)
+    figure(`start.${id}task-ratio`, `${what}, ${withLine}`, "×", task, TASK_START_RATIO)
+  }
   figure("start.without", "`opencode run`, without the bundle", "ms", whole.without)
   figure("start.with", "`opencode run`, with the bundle", "ms", whole.with)
-  ratio("ratio", "with ÷ without, no task", whole.without, whole.with)
-  ratio(
-    "task-ratio",
-    "with ÷ without, message with a `Task:` line",
-    whole.withoutTask,
-    whole.withTask,
-    TASK_START_RATIO,
-  )
-  ratio("asked-ratio", "until the model is asked, no task", asked.without, asked.with)
-  ratio(
-    "asked-task-ratio",
-    "until the model is asked, `Task:` line",
-    asked.withoutTask,
-    asked.withTask,
-    TASK_START_RATIO,
-  )
+  ratios("", "with ÷ without", "message with a `Task:` line", whole)
+  ratios("asked-", "until the model is asked", "`Task:` line", asked)
 }
 
 type Argv = readonly [string, ...string[]]

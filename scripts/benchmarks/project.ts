@@ -2,7 +2,6 @@ import { execFile } from "node:child_process"
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { z } from "zod"
 import { openTestLedger } from "../../test/support/ledger/test-ledger.ts"
 import { type Script, startScriptedModel } from "../../test/support/model/scripted-model.ts"
 import type { OpenCodeBinary } from "../../test/support/opencode/opencode-binary.ts"
@@ -108,14 +107,13 @@ export const useProbe = ({ project }: Pick<BenchProject, "project">) => {
   return { plugins, environment: { BATON_BENCH_PLUGINS: plugins, BATON_BENCH_NOTES: file }, notes }
 }
 
-const NUMBERS = z.record(z.string(), z.array(z.number()))
-const run = promisify(execFile)
-
 /** Lists of numbers by name, printed as JSON by a program of `inside/`; an unknown name gives an empty list. */
 export const readNumbers = (printed: string): ((name: string) => number[]) => {
-  const numbers = NUMBERS.parse(JSON.parse(printed))
+  const numbers = JSON.parse(printed) as Record<string, number[]>
   return (name) => numbers[name] ?? []
 }
+
+const run = promisify(execFile)
 
 /**
  * Runs a script of `inside/` in a fresh process of OpenCode's runtime.

@@ -7,7 +7,6 @@ import {
 import { COMPACTING_PROMPT_TOKENS, measureRetention, retentionScript } from "../../test/support/model/retention.ts"
 import type { ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
 import { runOpenCode } from "../../test/support/opencode/opencode-run.ts"
-import { inPairs } from "./measure.ts"
 import { BRIEF, openProject, TASK, useProbe, workerMessage } from "./project.ts"
 import type { Benchmark, Context, Rows } from "./results.ts"
 
@@ -76,11 +75,11 @@ export const measureBeginnings: Benchmark = async (context) => {
 
 /** Measures the facts left after many compactions, for plain OpenCode and with Baton. */
 export const measureRetentionTable: Benchmark = async (context) => {
-  const counts = context.quick ? [1] : COMPACTIONS
-  const cases = (["faithful", "careless"] as const).flatMap((summariser) =>
-    counts.flatMap((compactions) => BUNDLE_NAMES.map((bundle): Case => ({ bundle, summariser, compactions }))),
-  )
-  for (const each of await inPairs(cases, (one) => runCase(context, one))) context.row("retention", each)
+  for (const summariser of ["faithful", "careless"] as const)
+    for (const compactions of context.quick ? [1] : COMPACTIONS) {
+      const cases = BUNDLE_NAMES.map((bundle) => runCase(context, { bundle, summariser, compactions }))
+      for (const row of await Promise.all(cases)) context.row("retention", row)
+    }
 }
 
 const SUBJECTS: readonly (readonly [FeatureName | "bundle", readonly FeatureName[]])[] = [
@@ -90,17 +89,15 @@ const SUBJECTS: readonly (readonly [FeatureName | "bundle", readonly FeatureName
 
 /** Measures the characters that each feature, and all together, add to each kind of request. */
 export const measureTokens: Benchmark = async ({ binary, quick, row }) => {
-  const subjects = quick ? SUBJECTS.slice(0, 1) : SUBJECTS
-  const features = [[], ...subjects.map(([, names]) => names)]
-  const [plain, ...recorded] = await inPairs(features, (names) => recordRequests(binary, names))
-  if (!plain) throw new Error("plain OpenCode was not recorded")
+  const plain = await recordRequests(binary, [])
+  const recorded: [name: string, requests: typeof plain][] = []
+  for (const [name, names] of quick ? SUBJECTS.slice(0, 1) : SUBJECTS)
+    recorded.push([name, await recordRequests(binary, names)])
   for (const request of REQUEST_NAMES) {
     const { text, characters } = plain[request]
-    const changed = subjects.flatMap(([name], index) => {
-      const other = recorded[index]?.[request]
-      return other && other.text !== text ? [[name, other.characters - characters] as const] : []
-    })
-    row("additions", { version: binary.version, request, plain: characters, added: Object.fromEntries(changed) })
+    const changed = recorded.filter(([, requests]) => requests[request].text !== text)
+    const added = Object.fromEntries(changed.map(([name, other]) => [name, other[request].characters - characters]))
+    row("additions", { version: binary.version, request, plain: characters, added })
   }
 }
 

@@ -150,15 +150,15 @@ const measureSession = async (context: Context, compactions: number): Promise<vo
   }
   const hookMs = withBundle.hookMs()
   const added = ms.map((own, round) => own - (plainMs[round] ?? 0))
-  const tenth = (count: number): number => Math.max(1, Math.floor(count / 10))
+  const tenths = <T>(all: readonly T[]) => {
+    const count = Math.max(1, Math.floor(all.length / 10))
+    return { first: all.slice(0, count), last: all.slice(-count) }
+  }
   const ratio = (id: string, what: string, values: readonly number[], below?: number): void => {
-    const count = tenth(values.length)
+    const { first, last } = tenths(values)
     // The difference may be negative on a busy machine.
-    const ratios = pairRatios(
-      values.slice(0, count).map((value) => Math.max(value, 1)),
-      values.slice(-count),
-    )
-    figure(`soak.${id}`, `${what}, last ÷ first tenth`, "×", ratios, below)
+    const base = first.map((value) => Math.max(value, 1))
+    figure(`soak.${id}`, `${what}, last ÷ first tenth`, "×", pairRatios(base, last), below)
   }
   figure("soak.compactions", "one session, its compactions", "", [compactions])
   figure("soak.messages", "one session, its messages", "", [sessions[0].stored.count()])
@@ -169,7 +169,7 @@ const measureSession = async (context: Context, compactions: number): Promise<vo
   ratio("added-ratio", "what the bundle adds", added, RATIO)
   ratio("turn-ratio", "a turn with its compaction", ms)
   ratio("plain-ratio", "the same in plain OpenCode", plainMs)
-  const [first, last] = [looks.slice(0, tenth(looks.length)), looks.slice(-tenth(looks.length))]
+  const { first, last } = tenths(looks)
   const firstAt = median(first.map(({ at }) => at))
   for (const [key, what, unit, below] of QUANTITIES) {
     const begun = median(first.map(({ look }) => look[key]))
