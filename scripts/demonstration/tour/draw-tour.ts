@@ -1,4 +1,3 @@
-/** draw-tour.ts FOLDER: draws the pictures of docs/tour.md and docs/handoff.md, from one walk. */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { NEWEST } from "../../../test/support/opencode/opencode-binary.ts"
@@ -7,13 +6,16 @@ import { type CommandSeen, TERMINAL } from "./place.ts"
 import { SAID } from "./story.ts"
 import { takeTour } from "./walk.ts"
 
-const [folder = ""] = process.argv.slice(2)
-const photographer = join(import.meta.dirname, "photograph.mjs")
+/** draw-tour.ts FOLDER: draws the pictures of docs/tour.md and docs/handoff.md, from one walk. */
+const [folder] = process.argv.slice(2)
+if (!folder) throw new Error("expected FOLDER; start it with ./scripts/picture tour")
+
+const photographer = join(import.meta.dirname, "..", "photograph.mjs")
 const { commands, sights, observed } = await takeTour({
   binary: NEWEST,
   inTui: true,
   hasTerminal: true,
-  browse: async (url) => String(execFileSync("node", [photographer, url, join(folder, "tour-page")])),
+  browse: async (url) => String(execFileSync("node", [photographer, "tour", url, join(folder, "tour-page")])),
 })
 
 /** Cuts ids and reasons that run over the picture's edge. */
@@ -21,10 +23,10 @@ const cutLine = (line: string): string =>
   line.length > TERMINAL.width ? `${line.slice(0, TERMINAL.width - 1)}…` : line
 
 const drawCommands = (name: string, ...seen: readonly CommandSeen[]): void => {
-  const cut = seen.map(({ command, output }) => ({
-    command,
-    output: output.trimEnd().split("\n").map(cutLine).join("\n"),
-  }))
+  const cut = seen.map(({ command, output }) => {
+    const lines = output.trimEnd().split("\n").map(cutLine)
+    return { command, output: lines.join("\n") }
+  })
   writePicture(join(folder, name), renderCommands(...cut))
 }
 
