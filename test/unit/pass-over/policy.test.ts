@@ -191,7 +191,7 @@ describe("the policy file", () => {
     }
     expect(parsePolicy(z, JSON.stringify(example))).toEqual({
       kind: "policy",
-      isAbsent: false,
+      isMissing: false,
       file: { ...example, subagents: {}, audit: { enabled: true, retention_days: 90 } },
     })
     expect(parsePolicy(z, "\uFEFF{}")).toMatchObject({ file: { defaults: {}, pairs: {}, subagents: {} } })
@@ -235,9 +235,9 @@ describe("the policy file", () => {
     promised("pass-over.C2", "is read anew each time, and its absence is told from a file that cannot be read"),
     async () => {
       const { root, path } = project()
-      expect(await readPolicy(root)).toEqual({ ...parsePolicy(z, "{}"), isAbsent: true })
+      expect(await readPolicy(root)).toEqual({ ...parsePolicy(z, "{}"), isMissing: true })
       writeFileSync(path, '{"defaults":{"max_chain_depth":1}}')
-      expect(await readPolicy(root)).toMatchObject({ isAbsent: false, file: { defaults: { max_chain_depth: 1 } } })
+      expect(await readPolicy(root)).toMatchObject({ isMissing: false, file: { defaults: { max_chain_depth: 1 } } })
       writeFileSync(path, "{")
       expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
     },
