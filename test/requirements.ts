@@ -199,6 +199,10 @@ export const REQUIREMENTS = {
     "Baton is measured beside its peers in one run on the same work, and the page says in words where a peer is better.",
   "soak.B3": "Along 500 compactions and 20,000 messages of one session, memory, handles, times and files stay flat.",
   "soak.B4": "What a session makes the bundle hold, in memory and for itself on disk, goes with the session.",
+  "sessions.A1":
+    "A session that ends without a compaction leaves in the ledger what it changed and what failed; a crash is logged.",
+  "sessions.A2":
+    "Several sessions on one task keep a handoff each in its description, three at most, and the log names the session.",
   "soak.B5": "A feature that is disposed of leaves no child, no timer and no open descriptor.",
   "tokens.C2":
     "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",

@@ -1,4 +1,4 @@
-import { splitHandoff } from "../../.opencode/baton/ledger/description.ts"
+import { splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
 import type { ModelRequest } from "../../test/support/model/scripted-model.ts"
 import { CONSTRAINT, TASK } from "./slug-project.ts"
 
@@ -69,7 +69,7 @@ export const linesBelow = (conversation: string, heading: string): string[] => {
 
 /** Names of these parts that a request lacks or tells differently from the ledger. */
 export const untoldIn = (conversation: string, { sessionID, description, logs }: LeftBehind): string[] => {
-  const { handoff = "" } = splitHandoff(description)
+  const [handoff = ""] = splitHandoffs(description).handoffs
   const [, text = "no handoff"] = handoff.split("\n").filter((line) => line !== "")
   const below = (part: keyof typeof STANDING): string[] => linesBelow(conversation, STANDING[part])
   const [written = "", ...told] = below("last handoff")

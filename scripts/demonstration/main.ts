@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { constants } from "node:os"
 import { join } from "node:path"
-import { splitHandoff } from "../../.opencode/baton/ledger/description.ts"
+import { splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
 import { type Script, type ScriptedModel, startScriptedModel } from "../../test/support/model/scripted-model.ts"
 import { countCompactions, openCodeVersion, runAgent } from "./agent-run.ts"
 import {
@@ -111,7 +111,7 @@ const demonstrate = async (
 
   const task = await readTask()
   const recorded = recordedCompactions(task)
-  const { specification } = splitHandoff(task.description)
+  const { specification } = splitHandoffs(task.description)
   head("What an observer sees")
   sayCommand(`prog show ${taskID} --json`, "its compactions, UTC")
   say(...renderTimeline(recorded, paint))

@@ -50,9 +50,9 @@ export const lastTurn = (task: Asked): string => turnsOf(task).at(-1) ?? ""
 export const compactionsOf = ({ model }: Asked): string[] =>
   model.received("compaction").map(({ conversation }) => conversation)
 
-/** The log of the project's task in the ledger, as it is now. */
-export const recordsOf = async ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">): Promise<string[]> =>
-  (await ledger.show(taskID)).logs.map(({ message }) => message)
+/** Messages of the log of the project's task as it is now, each without its session. */
+export const recordsOf = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">): Promise<string[]> =>
+  ledger.messages(taskID)
 
 /** `opencode run`, which must succeed. */
 export const runWell = async (task: TaskProject, ...args: Parameters<TaskProject["run"]>): Promise<RunResult> => {

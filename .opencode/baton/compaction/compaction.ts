@@ -4,6 +4,7 @@ import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { latestCompaction, showsPreviousSummary } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
+import { parseHandoffTitle } from "../ledger/description.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
@@ -128,6 +129,13 @@ export type Compaction = Recorder & {
   forget(sessionID: string): void
 }
 
+/** The handoffs that other sessions wrote since this one has the task; older ones were in its first request. */
+const handoffsBeside = ({ sessionID, boundAt }: SessionTask, handoffs: readonly string[]): readonly string[] =>
+  handoffs.filter((section) => {
+    const title = parseHandoffTitle(section)
+    return title !== undefined && title.sessionID !== sessionID && title.at > boundAt
+  })
+
 export const createCompaction = (deps: CompactionDeps): Compaction => {
   const { tasks, sessionStates, outbox, seen, sessions, log, now } = deps
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
@@ -215,6 +223,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           instructions,
           identity: found.identity,
           facts: found.facts,
+          otherHandoffs: handoffsBeside(binding, found.handoffs),
           ...(priorSummary === undefined ? {} : { priorSummary }),
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
           budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),

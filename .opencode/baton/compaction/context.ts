@@ -1,7 +1,7 @@
 import { readGitState } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
-import { splitHandoff } from "../ledger/description.ts"
+import { splitHandoffs } from "../ledger/description.ts"
 import type { Ledger, LedgerTask, TaskRead } from "../ledger/ledger.ts"
 import type { Facts } from "../task/activity.ts"
 import { builtInProtocol, extractProtocol, type PromptFiles } from "../task/prompts.ts"
@@ -64,8 +64,8 @@ export type ContextDeps = {
 export type CompactionContext = {
   identity: TaskIdentity
   facts: Facts
-  /** The handoff section that stands in the task's description. */
-  handoff?: string
+  /** The handoffs in the task's description, the newest first. */
+  handoffs: readonly string[]
   /** Loaded by this process before the compaction, so that no other process can have recorded it. */
   wasPrefetched?: true
 }
@@ -119,8 +119,8 @@ const readGit = async (deps: ContextDeps, sessionID: string): Promise<Facts["git
 /** A session's task as ledger and prompts have it. */
 export type KnownTask = {
   identity: TaskIdentity
-  /** The handoff section that stands in the task's description. */
-  handoff?: string
+  /** The handoffs in the task's description, the newest first. */
+  handoffs: readonly string[]
   logs: LedgerTask["logs"]
   /** Why the ledger could not be asked. */
   failure?: string
@@ -136,12 +136,22 @@ export const readKnownTask = async (
   const protocol = readProtocol(deps, binding)
   const { taskID, role, brief, origin } = binding
   const known = { taskID, role, brief, protocol, isChild: origin === "parent" }
-  if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, logs: [] }
-  if (read.kind === "unavailable") return { identity: known, logs: [], failure: read.reason }
+  if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, handoffs: [], logs: [] }
+  if (read.kind === "unavailable") return { identity: known, handoffs: [], logs: [], failure: read.reason }
   const { title, status, definitionOfDone, description, logs } = read.task
-  const { specification, handoff } = splitHandoff(description)
+  const { specification, handoffs } = splitHandoffs(description)
   const ledger = { title, status, ...(definitionOfDone === undefined ? {} : { definitionOfDone }), specification }
-  return { identity: { ...known, ledger }, logs, ...(handoff === undefined ? {} : { handoff }) }
+  return { identity: { ...known, ledger }, logs, handoffs }
+}
+
+/** Reads todos and git, and adds them to a session's activity. */
+export const loadFacts = async (
+  deps: ContextDeps,
+  sessionID: string,
+  { count, activity }: SessionState,
+): Promise<Facts> => {
+  const [todos, git] = await Promise.all([readTodos(deps, sessionID), readGit(deps, sessionID)])
+  return { compactions: count, activity, todos, ...(git ? { git } : {}) }
 }
 
 /** Reads ledger, protocol, todos and git side by side. */
@@ -150,17 +160,11 @@ export const loadContext = async (
   binding: SessionTask,
   sessionState: SessionState,
 ): Promise<CompactionContext> => {
-  const [{ identity, handoff }, todos, git] = await Promise.all([
+  const [{ identity, handoffs }, facts] = await Promise.all([
     readKnownTask(deps, binding),
-    readTodos(deps, binding.sessionID),
-    readGit(deps, binding.sessionID),
+    loadFacts(deps, binding.sessionID, sessionState),
   ])
-  const { count, activity } = sessionState
-  return {
-    identity,
-    facts: { compactions: count, activity, todos, ...(git ? { git } : {}) },
-    ...(handoff === undefined ? {} : { handoff }),
-  }
+  return { identity, facts, handoffs }
 }
 
 /** Reads prompts/handoff.md, or gives the built-in text and logs the file and the reason. */

@@ -1,6 +1,7 @@
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
+import { createKeyedQueue } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { createModelContext } from "../host/sessions.ts"
@@ -8,6 +9,7 @@ import { createJsonStore } from "../host/state.ts"
 import { createTui } from "../host/tui.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createOpenings } from "./openings.ts"
+import { createProgress } from "./progress.ts"
 import { createSessionStates, sessionStateSchema } from "./session-state.ts"
 import { createTurns, type Turns } from "./turns.ts"
 
@@ -33,10 +35,19 @@ export const createCompactionFeature = (
     log,
     now: () => new Date(),
   }
-  const openings = createOpenings({ ...shared, modelContext: createModelContext(client), tui: createTui(client) })
+  const queue = createKeyedQueue()
+  const progress = createProgress({ ...shared, queue })
+  const openings = createOpenings({
+    ...shared,
+    modelContext: createModelContext(client),
+    tui: createTui(client),
+    recover: progress.recover,
+  })
   const { userArrived, ...turns } = createTurns({
     ...shared,
     openings,
+    progress,
+    queue,
     loadCompaction: async (seen) => {
       const { createCompaction } = await import("./compaction.ts")
       return createCompaction({ ...shared, seen })
@@ -51,7 +62,7 @@ export const createCompactionFeature = (
       return undefined
     },
     stop: async () => {
-      turns.stop()
+      await turns.stop()
       await shared.sessionStates.saveAll()
     },
   }

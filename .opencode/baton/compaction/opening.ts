@@ -1,13 +1,16 @@
 import type { GitState } from "../host/git.ts"
+import type { HandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
-import { type HandoffTitle, type TaskIdentity, taskInLedger, taskPieces } from "./texts.ts"
+import { otherHandoffPiece, shownTime, type TaskIdentity, taskInLedger, taskPieces } from "./texts.ts"
 
 /** The last handoff of the task, by another session. */
 export type EarlierHandoff = {
   title: HandoffTitle
   /** The handoff without its title. */
   text: string
+  /** Handoffs of further sessions, the newest first. */
+  others: readonly string[]
   /** The user's first message in that session, where its record is still there. */
   brief?: string
   git?: {
@@ -81,9 +84,6 @@ const leadText = (input: OpeningInput): string => {
     : `${about} ${binding}`
 }
 
-/** Date and time to the minute, with the zone. */
-const shownTime = (time: string): string => `${time.slice(0, 16).replace("T", " ")} UTC`
-
 const handoffText = ({ title, text }: EarlierHandoff): string =>
   [
     "## The last handoff",
@@ -128,6 +128,7 @@ const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Section[] => 
       maxShare: 0.2,
       source: `session ${earlier.title.sessionID}`,
     },
+    ...earlier.others.map((section) => otherHandoffPiece(section, identity.taskID)),
     log,
   ]
 }

@@ -5,6 +5,7 @@ import type { RunProcess } from "../host/process.ts"
 import type { ModelName } from "../host/sessions.ts"
 import type { JsonStore } from "../host/state.ts"
 import type { Tui } from "../host/tui.ts"
+import { newestOfEach, parseHandoffTitle } from "../ledger/description.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { parseGitFact } from "../task/activity.ts"
@@ -14,7 +15,7 @@ import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type ContextDeps, type KnownTask, readKnownTask } from "./context.ts"
 import { type EarlierHandoff, type OpeningInput, openingProblem, renderOpening } from "./opening.ts"
 import type { Opening, SessionStates } from "./session-state.ts"
-import { parseHandoffTitle } from "./texts.ts"
+import { handoffBody } from "./texts.ts"
 
 type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log"> & {
   run: RunProcess
@@ -24,6 +25,8 @@ type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log"> & {
   bindings: Pick<JsonStore<SessionTask>, "read">
   tasks: Pick<TaskRegistry, "addToBrief">
   modelContext: (model: ModelName) => Promise<number | undefined>
+  /** Records the work of sessions whose process ended before it was recorded. */
+  recover: () => Promise<void>
   tui: Pick<Tui, "showToast">
 }
 
@@ -54,7 +57,7 @@ type Reading = { taskID: string; material: Promise<Material>; contextTokens: Pro
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, tui, run, root, log } = deps
+  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, tui, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
 
@@ -73,8 +76,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     { sessionID, taskID }: SessionTask,
     written: readonly string[],
   ): Promise<EarlierHandoff | undefined> => {
-    const atOf = (section: string): string => parseHandoffTitle(section)?.at ?? ""
-    const handoff = written.toSorted((a, b) => (atOf(a) < atOf(b) ? -1 : 1)).at(-1)
+    const [handoff, ...others] = newestOfEach(written)
     const title = handoff === undefined ? undefined : parseHandoffTitle(handoff)
     // A session's own handoff is in its conversation.
     if (handoff === undefined || !title || title.sessionID === sessionID) return undefined
@@ -86,7 +88,8 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     ])
     return {
       title,
-      text: handoff.slice(handoff.indexOf("\n") + 1).trim(),
+      text: handoffBody(handoff),
+      others: others.filter((other) => parseHandoffTitle(other)?.sessionID !== sessionID),
       ...(other?.taskID === taskID ? { brief: other.brief } : {}),
       ...(then && now ? { git: { then, now, ...(commitsSince === undefined ? {} : { commitsSince }) } } : {}),
     }
@@ -96,13 +99,13 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     (await sessionStates.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
   const read = async (binding: SessionTask): Promise<Material> => {
+    await recover()
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = (await outbox.pending(binding.taskID)) ?? []
     const inOutbox = waiting.flatMap((entry) => (entry.kind === "handoff" ? [entry.section] : []))
     const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
-    const inLedger = known.handoff === undefined ? [] : [known.handoff]
-    const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...inLedger, ...inOutbox])
+    const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...known.handoffs, ...inOutbox])
     return { known, ...(nearest ? { nearest } : {}), ...(earlier ? { earlier } : {}) }
   }
 
@@ -127,6 +130,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   const lateMaterial = ({ taskID, role, origin }: SessionTask): Material => ({
     known: {
       identity: { taskID, role, brief: "", protocol: "", isChild: origin === "parent" },
+      handoffs: [],
       logs: [],
       failure: `not within ${REQUEST_DEADLINE_MS} ms`,
     },

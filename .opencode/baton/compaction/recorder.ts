@@ -1,6 +1,7 @@
 import type { Log } from "../host/log.ts"
 import { type CompletedCompaction, summaryLine } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
+import { type HandoffTitle, parseHandoffTitle } from "../ledger/description.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import type { Facts } from "../task/activity.ts"
 import type { SessionTask } from "../task/registry.ts"
@@ -16,7 +17,7 @@ import {
   withRecorded,
   withResumeNote,
 } from "./session-state.ts"
-import { parseHandoffTitle, renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
+import { renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
 
 /** `delivered` resolves when the record reached the ledger or was left to the outbox. */
 type Recorded = { note: string; delivered: Promise<void> }
@@ -41,12 +42,17 @@ const NOTHING_TO_DELIVER = Promise.resolve()
 
 const counted = (count: number, one: string, several: string): string => `${count} ${count === 1 ? one : several}`
 
-const logMessage = (number: number, { summary }: CompletedCompaction, { activity }: Facts): string => {
-  if (summary !== "") return `Compaction ${number}: ${summaryLine(summary)}`
+const logMessage = (
+  { number, sessionID }: Pick<HandoffTitle, "number" | "sessionID">,
+  { summary }: CompletedCompaction,
+  { activity }: Facts,
+): string => {
+  const session = `(session ${sessionID})`
+  if (summary !== "") return `Compaction ${number}: ${summaryLine(summary)} ${session}`
   const changed = activity.files.filter((file) => file.changes > 0).length
   const files = counted(changed, "file changed", "files changed")
   const failures = counted(activity.failures.length, "failing command", "failing commands")
-  return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures}`
+  return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures} ${session}`
 }
 
 export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, now }: RecorderDeps): Recorder => {
@@ -63,7 +69,7 @@ export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, n
   ): Promise<SessionState> => {
     const newest = sections
       .flatMap((section) => parseHandoffTitle(section) ?? [])
-      .findLast((title) => title.sessionID === sessionID)
+      .findLast((title) => title.sessionID === sessionID && title.number > 0)
     if (!newest || sessionState.recorded.includes(newest.summaryID)) return sessionState
     log.info("the count of compactions is taken from the newest handoff", { taskID, ...newest })
     return sessionStates.update(sessionID, (current) => ({
@@ -96,9 +102,8 @@ export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, n
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = await outbox.pending(taskID)
     const gathered = await gather(binding, stored)
-    const inLedger = gathered.handoff === undefined ? [] : [gathered.handoff]
     const inOutbox = waiting?.flatMap((entry) => (entry.kind === "handoff" ? entry.section : [])) ?? []
-    const sessionState = await recoverCount(binding, stored, [...inLedger, ...inOutbox])
+    const sessionState = await recoverCount(binding, stored, [...gathered.handoffs, ...inOutbox])
     const isRecorded = sessionState.recorded.includes(compaction.summaryID) || (await isForkedCopy(binding, compaction))
     const number = isRecorded ? sessionState.count : sessionState.count + 1
     const { identity } = gathered
@@ -127,7 +132,7 @@ export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, n
     // Another process may have recorded it, and ledger or outbox cannot be asked now.
     const mayExist = (identity.ledger === undefined || waiting === undefined) && !gathered.wasPrefetched
     const add = wasInterrupted || mayExist ? outbox.addIfMissing : outbox.add
-    await add({ kind: "log", taskID, message: logMessage(number, compaction, facts) })
+    await add({ kind: "log", taskID, message: logMessage({ number, sessionID }, compaction, facts) })
     await add({
       kind: "handoff",
       taskID,

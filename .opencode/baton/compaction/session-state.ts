@@ -80,8 +80,13 @@ export type SessionStates = {
   load(sessionID: string): Promise<SessionState>
   /** Changes the state in memory and marks it for `save`. */
   update(sessionID: string, change: (sessionState: SessionState) => SessionState): Promise<SessionState>
-  /** Writes what changed. @returns whether the disk has the newest state */
-  save(sessionID: string): Promise<boolean>
+  /**
+   * Writes what changed.
+   *
+   * @param options `isDurable: false`: without a flush, and done before OpenCode 1.2.15 ends a run that has become idle
+   * @returns whether the disk has the newest state
+   */
+  save(sessionID: string, options?: { isDurable?: boolean }): Promise<boolean>
   /** Writes all changes that the disk takes. */
   saveAll(): Promise<void>
   forget(sessionID: string): Promise<void>
@@ -101,15 +106,15 @@ export const createSessionStates = (
     recent.set(sessionID, loading)
     return loading
   }
-  const write = async (sessionID: string): Promise<boolean> => {
+  const write = async (sessionID: string, options?: { isDurable?: boolean }): Promise<boolean> => {
     const sessionState = unsaved.get(sessionID)
     if (!sessionState) return true
-    const written = await store.write(sessionID, await sessionState)
+    const written = await store.write(sessionID, await sessionState, options)
     if (written && unsaved.get(sessionID) === sessionState) unsaved.delete(sessionID)
     return written
   }
   /** One write at a time: of two at once the older state might be the last to be renamed into place. */
-  const save = (sessionID: string): Promise<boolean> => writing.add(sessionID, () => write(sessionID))
+  const save: SessionStates["save"] = (sessionID, options) => writing.add(sessionID, () => write(sessionID, options))
   return {
     load,
     update: (sessionID, change) => {
@@ -120,7 +125,7 @@ export const createSessionStates = (
     },
     save,
     saveAll: async () => {
-      await Promise.all([...unsaved.keys()].map(save))
+      await Promise.all([...unsaved.keys()].map((sessionID) => save(sessionID)))
     },
     forget: async (sessionID) => {
       recent.delete(sessionID)

@@ -1,4 +1,5 @@
 import type { CompletedCompaction } from "../host/messages.ts"
+import { type HandoffTitle, parseHandoffTitle } from "../ledger/description.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import type { Role } from "../task/parse.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
@@ -110,26 +111,6 @@ export const taskPieces = (identity: TaskIdentity, { isBriefShown = false } = {}
   ]
 }
 
-/** The compaction of a handoff section, from its title. */
-export type HandoffTitle = {
-  /** The session's compactions so far, this one included. */
-  readonly number: number
-  readonly sessionID: string
-  /** Id of the message that holds the summary. */
-  readonly summaryID: string
-  /** Time of writing: ISO 8601, UTC. */
-  readonly at: string
-}
-
-const TITLE = /^# Handoff after compaction (\d+) \(session (\w+), summary (\w+), ([0-9T:.-]+Z)\)/
-
-/** Reads the title of a section; undefined for text without one. */
-export const parseHandoffTitle = (section: string): HandoffTitle | undefined => {
-  const [, number, sessionID, summaryID, at] = TITLE.exec(section) ?? []
-  if (number === undefined || sessionID === undefined || summaryID === undefined || at === undefined) return undefined
-  return { number: Number(number), sessionID, summaryID, at }
-}
-
 /**
  * Renders the section that `prog show` shows of a compaction.
  *
@@ -138,7 +119,7 @@ export const parseHandoffTitle = (section: string): HandoffTitle | undefined => 
 export const renderHandoffSection = (
   { number, sessionID }: Pick<HandoffTitle, "number" | "sessionID">,
   at: Date,
-  { summaryID, summary }: CompletedCompaction,
+  { summaryID, summary }: Pick<CompletedCompaction, "summaryID" | "summary">,
   facts: Facts,
   earlier: string | undefined,
 ): string => {
@@ -148,11 +129,27 @@ export const renderHandoffSection = (
   return [title, "The summary of this compaction was empty.", renderFacts(facts), stands].join("\n\n")
 }
 
+/**
+ * Renders the section of a session without a compaction.
+ *
+ * @param crashedSince the turn in which the session's process ended, ISO 8601
+ */
+export const renderProgressSection = (sessionID: string, at: Date, facts: Facts, crashedSince?: string): string =>
+  [
+    `# Work in progress (session ${sessionID}, ${at.toISOString()})`,
+    crashedSince === undefined
+      ? "The session has not been compacted so far."
+      : `The session ended without a word in the turn of ${crashedSince}.`,
+    renderFacts(facts),
+  ].join("\n\n")
+
 type CompactionPromptInput = {
   /** prompts/handoff.md or the built-in text. */
   instructions: string
   identity: TaskIdentity
   facts: Facts
+  /** Handoffs that other sessions wrote while this one worked on the task. */
+  otherHandoffs: readonly string[]
   /** The summary to carry over, unless the conversation still shows it. */
   priorSummary?: string
   /** Additions of other plugins in output.context, which a replaced prompt would drop. */
@@ -169,9 +166,25 @@ const factsPiece = (facts: Facts): Section => ({
   source: "git and the session's own messages",
 })
 
-/** Task block and facts within the budget; the same text goes to the prompt and to output.context. */
-const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, budget: Budget): string =>
-  fitSections([...taskPieces(identity), factsPiece(facts)], budget)
+/** Date and time to the minute, with the zone. */
+export const shownTime = (time: string): string => `${time.slice(0, 16).replace("T", " ")} UTC`
+
+/** A handoff without its title. */
+export const handoffBody = (section: string): string => section.slice(section.indexOf("\n") + 1).trim()
+
+/** The handoff of another session that works on the task at the same time. */
+export const otherHandoffPiece = (section: string, taskID: string): Section => {
+  const title = parseHandoffTitle(section)
+  const writer = title ? `session ${title.sessionID}, ${shownTime(title.at)}` : "another session"
+  const text = `### Another agent's handoff (${writer})\nThat agent works on the same task. Its work is not yours: keep of it what yours depends on, as another agent's.\n\n${handoffBody(section)}`
+  return { name: `handoff of ${writer}`, text, priority: 5.5, maxShare: 0.15, source: `prog show ${taskID}` }
+}
+
+/** Task block, other agents' handoffs and facts within the budget; the same text goes to the prompt and to output.context. */
+const renderTaskAndFacts = ({ identity, otherHandoffs, facts, budget }: CompactionPromptInput): string => {
+  const others = otherHandoffs.map((section) => otherHandoffPiece(section, identity.taskID))
+  return fitSections([...taskPieces(identity), ...others, factsPiece(facts)], budget)
+}
 
 /**
  * The whole text that replaces OpenCode's compaction prompt.
@@ -180,7 +193,7 @@ const renderTaskAndFacts = (identity: TaskIdentity, facts: Facts, budget: Budget
  * forget.
  */
 export const renderCompactionPrompt = (input: CompactionPromptInput): { prompt: string; block: string } => {
-  const block = renderTaskAndFacts(input.identity, input.facts, input.budget)
+  const block = renderTaskAndFacts(input)
   const prior = input.priorSummary?.trim()
   const parts = [
     input.instructions.trim(),

@@ -1,5 +1,5 @@
 import type { Event } from "@opencode-ai/sdk"
-import { createKeyedQueue, createLruMap, type LruMap, lazy, withDeadline } from "../host/async.ts"
+import { type createKeyedQueue, createLruMap, type LruMap, lazy, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { appendNote, enableTool, isSummaryRequest, latestCompaction, noteTextOf } from "../host/messages.ts"
@@ -10,6 +10,7 @@ import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"
 import type { CompactionContext } from "./context.ts"
 import type { Openings } from "./openings.ts"
+import type { Progress } from "./progress.ts"
 import type { SessionStates } from "./session-state.ts"
 
 /** Tool calls come in bursts: the state is written once after each burst. */
@@ -29,10 +30,12 @@ type ActivityTracker = {
 const createActivityTracker = ({
   tasks,
   sessionStates,
+  progress,
   root,
 }: {
   tasks: Pick<TaskRegistry, "cached" | "find">
   sessionStates: SessionStates
+  progress: Pick<Progress, "changed">
   root: string
 }): ActivityTracker => {
   const saving = new Map<string, ReturnType<typeof setTimeout>>()
@@ -41,7 +44,7 @@ const createActivityTracker = ({
     if (saving.has(sessionID)) return
     const timer = setTimeout(() => {
       saving.delete(sessionID)
-      void sessionStates.save(sessionID)
+      void sessionStates.save(sessionID, { isDurable: false })
     }, SAVE_DELAY_MS)
     timer.unref()
     saving.set(sessionID, timer)
@@ -49,7 +52,9 @@ const createActivityTracker = ({
 
   const update = async (sessionID: string, change: (activity: Activity) => Activity): Promise<void> => {
     // The search for a resumed session's task may still be running.
-    if (!tasks.cached(sessionID) && !(await tasks.find(sessionID))) return
+    const binding = tasks.cached(sessionID) ?? (await tasks.find(sessionID))
+    if (!binding) return
+    progress.changed(binding)
     void sessionStates.update(sessionID, (sessionState) => ({
       ...sessionState,
       activity: change(sessionState.activity),
@@ -87,6 +92,9 @@ type TurnsDeps = {
   tasks: TaskRegistry
   sessionStates: SessionStates
   openings: Openings
+  progress: Progress
+  /** Work in progress by session, which a deleted session's state has to outlast. */
+  queue: ReturnType<typeof createKeyedQueue>
   /** Loads the code for compactions, at the first one. */
   loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
   /** The worktree's top folder, or the project's where there is no git. */
@@ -112,15 +120,14 @@ export type Turns = {
   /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
   addNote(messages: StoredMessage[]): Promise<Change | undefined>
   observe(event: Event): void
-  stop(): void
+  stop(): Promise<void>
 }
 
-export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, root, log }: TurnsDeps): Turns => {
+export const createTurns = (deps: TurnsDeps): Turns => {
+  const { tasks, sessionStates, openings, progress, queue, loadCompaction, root, log } = deps
   const seen = createLruMap<SeenSession>()
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
-  const activity = createActivityTracker({ tasks, sessionStates, root })
-  /** Work in progress, which a deleted session's state has to outlast. */
-  const work = createKeyedQueue()
+  const activity = createActivityTracker({ tasks, sessionStates, progress, root })
   const compaction = lazy(() => loadCompaction(seen))
 
   const inBackground = (sessionID: string, begun: Promise<void>): void => {
@@ -129,8 +136,9 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
 
   const forget = async (sessionID: string): Promise<void> => {
     // A record in progress would store the session again after it was forgotten.
-    await work.idle(sessionID)
+    await queue.idle(sessionID)
     activity.forget(sessionID)
+    progress.forget(sessionID)
     seen.delete(sessionID)
     openings.forget(sessionID)
     ;(await compaction.current)?.forget(sessionID)
@@ -141,6 +149,7 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
 
   const beginOpening = async (sessionID: string, model: ModelName): Promise<void> => {
     const binding = tasks.cached(sessionID) ?? (await tasks.find(sessionID))
+    if (binding) await progress.recover()
     if (binding) await openings.begin(binding, model)
   }
 
@@ -174,7 +183,7 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
       see(sessionID, { isSummaryExpected: false })
       inBackground(
         sessionID,
-        work.add(sessionID, () => beginOpening(sessionID, model)),
+        queue.add(sessionID, () => beginOpening(sessionID, model)),
       )
     },
 
@@ -202,7 +211,7 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
       const binding = await tasks.find(sessionID)
       if (!binding) return undefined
       const record = async () => (await compaction()).record(binding, completed)
-      const { note, delivered } = await work.add(sessionID, record)
+      const { note, delivered } = await queue.add(sessionID, record)
       // OpenCode may exit right after the next turn without telling its plugins (1.2.15), and observers look now; but the note
       // must not be late for its request.
       await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
@@ -228,11 +237,12 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
         case "session.compacted": {
           const { sessionID } = event.properties
           const record = async () => (await compaction()).recordNewest(sessionID)
-          inBackground(sessionID, work.add(sessionID, record))
+          inBackground(sessionID, queue.add(sessionID, record))
           return
         }
         case "session.idle":
-          void sessionStates.save(event.properties.sessionID)
+          void sessionStates.save(event.properties.sessionID, { isDurable: false })
+          progress.idle(event.properties.sessionID)
           return
         case "session.deleted":
           inBackground(event.properties.info.id, forget(event.properties.info.id))
@@ -242,6 +252,9 @@ export const createTurns = ({ tasks, sessionStates, openings, loadCompaction, ro
       }
     },
 
-    stop: () => activity.stop(),
+    stop: async () => {
+      activity.stop()
+      await progress.stop()
+    },
   }
 }

@@ -143,8 +143,8 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
 export type JsonStore<T> = {
   /** The newest value; undefined if there is none or it cannot be read (which is logged). */
   read(key: string): Promise<T | undefined>
-  /** Keeps the value in memory if it cannot be written. @returns whether it is on disk */
-  write(key: string, value: T): Promise<boolean>
+  /** Keeps the value in memory if it cannot be written. @param options see `StateFolder.write` @returns whether it is on disk */
+  write(key: string, value: T, options?: { isDurable?: boolean }): Promise<boolean>
   remove(key: string): Promise<void>
   /** The keys on disk and in memory, sorted. */
   keys(): Promise<string[]>
@@ -200,7 +200,7 @@ export const createJsonStore = <T>(deps: {
       if (!isFileName(key)) return undefined
       return unsaved.get(key) ?? (await readFromDisk(key))
     },
-    write: async (key, value) => {
+    write: async (key, value, options) => {
       if (!isFileName(key)) return false
       // The file may be readable again, but this process must not replace it: its content is not part of `value`.
       if (unreadable.has(key)) {
@@ -210,7 +210,7 @@ export const createJsonStore = <T>(deps: {
       const path = pathOf(key)
       try {
         if (unusable.delete(key)) await rename(path, asidePathOf(key)).catch(() => undefined)
-        await state.write(path, `${JSON.stringify(value)}\n`)
+        await state.write(path, `${JSON.stringify(value)}\n`, options)
         unsaved.delete(key)
         return true
       } catch (error) {

@@ -48,13 +48,15 @@ export const truncateBytes = (taskID: string, text: string, maxBytes: number): F
 }
 
 /**
- * A task's description is its specification followed by one handoff section between two marks, each on a line of its own. The
- * first mark has a digest of the section, which distinguishes a section that Baton wrote from an edited or quoted one.
+ * A task's description is its specification followed by handoff sections, one for each of the last sessions that worked on it,
+ * the newest first. Each is between two marks on lines of their own. The first mark has a digest of the section, which
+ * distinguishes a section that Baton wrote from an edited or quoted one.
  *
  *     the specification
  *
  *     <!-- baton:handoff 0123456789ab, replaced at each compaction -->
- *     the handoff
+ *     # Handoff after compaction 2 (session ses_…, summary msg_…, 2026-01-01T00:00:00.000Z)
+ *     …
  *     <!-- /baton:handoff -->
  */
 const SECTION =
@@ -74,23 +76,58 @@ const renderSection = (section: string): string => {
   return `<!-- baton:handoff ${digest(body)}, replaced at each compaction -->\n${body}\n${CLOSE}`
 }
 
+/** The writer of a handoff section, from its title. */
+export type HandoffTitle = {
+  /** The session's compactions so far, this one included; 0 for work in progress before the first. */
+  readonly number: number
+  readonly sessionID: string
+  /** Id of the message that holds the summary; empty before the first compaction. */
+  readonly summaryID: string
+  /** Time of writing: ISO 8601, UTC. */
+  readonly at: string
+}
+
+const HANDOFF_TITLE = /^# Handoff after compaction (\d+) \(session (\w+), summary (\w+), ([0-9T:.-]+Z)\)/
+const PROGRESS_TITLE = /^# Work in progress \(session (\w+), ([0-9T:.-]+Z)\)/
+
+/** Reads the title of a section; undefined for text without one. */
+export const parseHandoffTitle = (section: string): HandoffTitle | undefined => {
+  const [, session, time] = PROGRESS_TITLE.exec(section) ?? []
+  if (session !== undefined && time !== undefined) return { number: 0, sessionID: session, summaryID: "", at: time }
+  const [, number, sessionID, summaryID, at] = HANDOFF_TITLE.exec(section) ?? []
+  if (number === undefined || sessionID === undefined || summaryID === undefined || at === undefined) return undefined
+  return { number: Number(number), sessionID, summaryID, at }
+}
+
 type SplitDescription = {
   /** Everything but Baton's sections, byte for byte, including text after them. */
   readonly specification: string
-  /** The handoff without its marks. */
-  readonly handoff?: string
+  /** The handoffs without their marks, one for each session, the newest first. */
+  readonly handoffs: readonly string[]
+}
+
+const sessionOf = (section: string): string => parseHandoffTitle(section)?.sessionID ?? ""
+const timeOf = (section: string): string => parseHandoffTitle(section)?.at ?? ""
+
+/** Sorts by the time in the title and keeps each session's newest; of two without a time the later in the list counts. */
+export const newestOfEach = (sections: readonly string[]): readonly string[] => {
+  const sorted = sections
+    .toReversed()
+    .toSorted((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(a) > timeOf(b) ? -1 : 1))
+  return sorted.filter((section, at) => sorted.findIndex((other) => sessionOf(other) === sessionOf(section)) === at)
 }
 
 /**
- * Removes the handoff section from a description.
+ * Separates the handoff sections from the rest of a description.
  *
- * Baton wrote the last section, edited or not, and all unedited ones before it; several come from writers that raced. Any
- * other text with a mark (half a pair, a mark inside a line or quoted without a digest) is the user's and stays.
+ * Baton wrote the last section, edited or not, those with a title right before it, and all unedited ones; several of one
+ * session come from writers that raced. Any other text with a mark (half a pair, a mark inside a line or quoted without a
+ * digest) is the user's and stays.
  */
-export const splitHandoff = (description: string): SplitDescription => splitBehind(description, 0)
+export const splitHandoffs = (description: string): SplitDescription => splitBehind(description, 0)
 
 /**
- * Like `splitHandoff`, but looks for sections only from this character on. It needs the whole description: a mark counts only
+ * Like `splitHandoffs`, but looks for sections only from this character on. It needs the whole description: a mark counts only
  * at the beginning of a line, and a cut would create such a beginning.
  */
 const splitBehind = (description: string, start: number): SplitDescription => {
@@ -98,17 +135,27 @@ const splitBehind = (description: string, start: number): SplitDescription => {
   pattern.lastIndex = start
   const found = [...description.matchAll(pattern)].map((match) => {
     const body = toHandoffBody(match[2] ?? "")
-    return { start: match.index, end: match.index + match[0].length, body, unedited: digest(body) === match[1] }
+    return { start: match.index, end: match.index + match[0].length, body, isOurs: digest(body) === match[1] }
   })
-  const last = found.at(-1)
-  if (!last) return { specification: description }
+  for (let at = found.length - 1, end = description.length; at >= 0; at--) {
+    const section = found[at]
+    if (!section) break
+    const isLast = at === found.length - 1
+    if (!isLast && (description.slice(section.end, end).trim() !== "" || sessionOf(section.body) === "")) break
+    section.isOurs = true
+    end = section.start
+  }
+  const ours = found.filter(({ isOurs }) => isOurs)
   const kept: string[] = []
   let from = 0
-  for (const section of found.filter((candidate) => candidate.unedited || candidate === last)) {
+  for (const section of ours) {
     kept.push(description.slice(from, section.start))
     from = section.end
   }
-  return { specification: [...kept, description.slice(from)].join(""), handoff: last.body }
+  return {
+    specification: [...kept, description.slice(from)].join(""),
+    handoffs: newestOfEach(ours.map(({ body }) => body)),
+  }
 }
 
 const comparable = (text: string): string => text.replaceAll("\r\n", "\n").trim()
@@ -124,21 +171,42 @@ const restore = (current: string, original: string): string => {
   return `${original}\n\n${OVERWRITTEN_BY}\n${current}`
 }
 
+/** Sessions whose handoff a description keeps. */
+const MAX_HANDOFFS = 3
+
+type MergedDescription = {
+  readonly description: string
+  /** Handoffs that have no place in the description any more, the newest first. */
+  readonly dropped: readonly string[]
+}
+
 /**
- * Replaces the handoff in a description. Merging the same handoff again changes nothing.
+ * Puts a session's handoff into a description, in place of its earlier one. Merging the same handoff again changes nothing.
  *
  * @param description the current text in the ledger
  * @param section the handoff, Markdown
- * @param original the specification (as `splitHandoff` gives it) when the session first read the task, if known
+ * @param options `original`: the specification (as `splitHandoffs` gives it) when the session first read the task, if known;
+ *   `maxBytes`: of the whole description; the handoffs of other sessions take at most half of what the specification leaves
  */
-export const mergeHandoff = (description: string, section: string, original = ""): string => {
+export const mergeHandoff = (
+  description: string,
+  section: string,
+  { original = "", maxBytes = Number.POSITIVE_INFINITY }: { original?: string | undefined; maxBytes?: number } = {},
+): MergedDescription => {
   // The known specification is not searched for marks: it may quote some.
-  const specification = description.startsWith(original)
-    ? splitBehind(description, original.length).specification
-    : restore(splitHandoff(description).specification, original)
-  return specification === "" ? renderSection(section) : `${specification}\n\n${renderSection(section)}`
+  const split = description.startsWith(original)
+    ? splitBehind(description, original.length)
+    : splitHandoffs(description)
+  const specification = description.startsWith(original) ? split.specification : restore(split.specification, original)
+  const own = toHandoffBody(section)
+  const others = split.handoffs.filter((other) => sessionOf(other) !== sessionOf(own))
+  let room = (maxBytes - Buffer.byteLength(specification)) / 2
+  const fitting = others.filter((other) => {
+    room -= Buffer.byteLength(renderSection(other)) + 2
+    return room >= 0
+  })
+  const kept = newestOfEach([own, ...fitting]).slice(0, MAX_HANDOFFS)
+  const all = newestOfEach([own, ...others])
+  const parts = [...(specification === "" ? [] : [specification]), ...kept.map(renderSection)]
+  return { description: parts.join("\n\n"), dropped: all.filter((one) => !kept.includes(one)) }
 }
-
-/** Bytes that a merged description needs in addition to the handoff. */
-export const handoffOverhead = (description: string, original = ""): number =>
-  Buffer.byteLength(mergeHandoff(description, "", original))

@@ -1,7 +1,7 @@
 import { createLruMap } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import type { LearningLedger } from "./client.ts"
-import { handoffOverhead, mergeHandoff, TextTooLongError, toHandoffBody } from "./description.ts"
+import { mergeHandoff, TextTooLongError, textLimit, toHandoffBody } from "./description.ts"
 import { type LearningEntry, type LearningStep, planSteps, type RetireEntry } from "./learnings.ts"
 import type { Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
 import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, queueKey } from "./outbox-store.ts"
@@ -56,6 +56,9 @@ const takeStep = (ledger: LearningLedger, step: LearningStep): Promise<LedgerWri
   }
 }
 
+/** Of a whole description. */
+const maxBytes = textLimit(process.platform)
+
 /**
  * Delivers a record at most once: the ledger is first searched for the result of an earlier attempt. Handoffs and learnings
  * are merged, which can be repeated.
@@ -90,16 +93,26 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     return delivery
   }
 
+  /** Handoffs that the description has no place for go to the log, once. */
   const deliverHandoff = async (
     { taskID, section, specification }: EntryOf<"handoff">,
-    { description }: LedgerTask,
+    { description, logs }: LedgerTask,
     save: SaveAttempt,
   ): Promise<Delivery> => {
-    const room = handoffOverhead(description, specification)
-    const merged = mergeHandoff(description, await ledger.shorten(taskID, toHandoffBody(section), room), specification)
-    if (merged === description) return { kind: "delivered" }
-    await save({ at: new Date(now()).toISOString(), by: self })
-    return fromWrite(await ledger.replaceDescription(taskID, merged), taskID)
+    const body = toHandoffBody(section)
+    const merge = (text: string) => mergeHandoff(description, text, { original: specification, maxBytes })
+    const room = Buffer.byteLength(merge(body).description) - Buffer.byteLength(body)
+    const merged = merge(await ledger.shorten(taskID, body, Math.max(0, room)))
+    if (merged.description !== description || merged.dropped.length > 0)
+      await save({ at: new Date(now()).toISOString(), by: self })
+    for (const dropped of merged.dropped.toReversed()) {
+      const text = await ledger.shorten(taskID, `Moved here from the description:\n\n${dropped}`)
+      if (logs.some(({ message }) => message === text)) continue
+      const delivery = fromWrite(await ledger.appendLog(taskID, text), taskID)
+      if (delivery.kind !== "delivered") return delivery
+    }
+    if (merged.description === description) return { kind: "delivered" }
+    return fromWrite(await ledger.replaceDescription(taskID, merged.description), taskID)
   }
 
   const deliverLearning = async (entry: LearningEntry | RetireEntry, save: SaveAttempt): Promise<Delivery> => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { createProcessRunner, type RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createLedger } from "../../../.opencode/baton/ledger/client.ts"
-import { splitHandoff } from "../../../.opencode/baton/ledger/description.ts"
+import { splitHandoffs } from "../../../.opencode/baton/ledger/description.ts"
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
@@ -91,7 +91,10 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
       const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
       if (read.kind !== "found") throw new Error(`expected the task, received ${JSON.stringify(read)}`)
       expect(read.task.logs.map(({ message }) => message)).toEqual(["Compaction 1: done", "Compaction 2: done"])
-      expect(splitHandoff(read.task.description)).toEqual({ specification: "Build it.", handoff: "## Next\n- go on" })
+      expect(splitHandoffs(read.task.description)).toEqual({
+        specification: "Build it.",
+        handoffs: ["## Next\n- go on"],
+      })
       expect(await outbox.status()).toMatchObject({
         waiting: 0,
         parked: [{ reason: "the ledger has no task ts-ffffff" }],

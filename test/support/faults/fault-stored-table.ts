@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { withoutSession } from "../ledger/test-ledger.ts"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { Fault } from "./fault.ts"
 
@@ -21,8 +22,8 @@ export const readRecords = async (task: TaskProject): Promise<Records> => {
     .sort()
     .map((name) => JSON.parse(readFileSync(join(stateFolder(task, "outbox"), name), "utf8")).entry)
   return {
-    ledger: (await task.ledger.show(task.taskID)).logs.map(({ message }) => message),
-    outbox: waiting.flatMap(({ message }) => (message === undefined ? [] : [message])),
+    ledger: await task.ledger.messages(task.taskID),
+    outbox: waiting.flatMap(({ message }) => (message === undefined ? [] : [withoutSession(message)])),
   }
 }
 

@@ -17,6 +17,9 @@ type ShownTask = {
   logs: { message: string; created_at: string }[]
 }
 
+/** A log message without the session that a compaction's ends with. */
+export const withoutSession = (message: string): string => message.replace(/ \(session ses_\w+\)$/, "")
+
 /** Opens the project's ledger through the bundle's launcher. */
 export const openTestLedger = (project: TestProject, binary: OpenCodeBinary) => {
   const launcher = join(REPOSITORY, ".opencode", "baton", "bin", "prog")
@@ -26,11 +29,15 @@ export const openTestLedger = (project: TestProject, binary: OpenCodeBinary) => 
     if (result.exitCode !== 0) throw new Error(`prog ${args.join(" ")} exited ${result.exitCode}: ${result.stderr}`)
     return result.stdout.trim()
   }
+  const show = async (id: string): Promise<ShownTask> => JSON.parse(await prog("show", id, "--json"))
   return {
     prog,
     addTask: (task: typeof TASK) =>
       prog("add", task.title, "-p", "demo", "--dod", task.definitionOfDone, "--desc", task.specification),
-    show: async (id: string): Promise<ShownTask> => JSON.parse(await prog("show", id, "--json")),
+    show,
+    /** Messages of a task's log, each without its session. */
+    messages: async (id: string): Promise<string[]> =>
+      (await show(id)).logs.map(({ message }) => withoutSession(message)),
   }
 }
 

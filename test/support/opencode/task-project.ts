@@ -152,8 +152,8 @@ export const openSharedTask = async (
     restart: () => server.stop(),
     records: (count, id = task.taskID) => {
       const enough = async () => {
-        const { logs } = await task.ledger.show(id)
-        return logs.length < count ? undefined : logs.map(({ message }) => message)
+        const messages = await task.ledger.messages(id)
+        return messages.length < count ? undefined : messages
       }
       return eventually(`record ${count} of ${id}`, enough, ...LEDGER_WAIT_MS)
     },

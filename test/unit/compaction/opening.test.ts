@@ -42,6 +42,7 @@ describe("the text of the first request", () => {
       earlier: {
         title: { number: 1, sessionID: "ses_2", summaryID: "msg_1", at: "2026-01-01T00:00:00.000Z" },
         text: long,
+        others: [],
         brief: `${long}!`,
       },
       budget: createBudget(20_000),
@@ -97,6 +98,7 @@ const setUp = (
     remove: async () => {},
   })
   const openings = createOpenings({
+    recover: async () => {},
     ledger: {
       readTask: async (id) => {
         asked.push(id)

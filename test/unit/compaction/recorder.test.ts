@@ -57,7 +57,7 @@ const setUp = (disk = new Map<string, SessionState>(), known: Known = {}) => {
       return {
         identity: known.isSilent ? identity : { ...identity, ledger },
         facts: { compactions: count, activity: EMPTY_ACTIVITY, todos: [] },
-        ...(known.handoff === undefined ? {} : { handoff: known.handoff }),
+        handoffs: known.handoff === undefined ? [] : [known.handoff],
         ...(known.wasPrefetched ? { wasPrefetched: true } : {}),
       }
     },
@@ -67,7 +67,8 @@ const setUp = (disk = new Map<string, SessionState>(), known: Known = {}) => {
   return { recorder, added, again, disk, sessionStates }
 }
 
-const messages = (entries: OutboxEntry[]) => entries.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))
+const messages = (entries: OutboxEntry[]) =>
+  entries.flatMap((entry) => (entry.kind === "log" ? [entry.message.replace(" (session ses_1)", "")] : []))
 const handoffs = (entries: OutboxEntry[]) => entries.filter((entry) => entry.kind === "handoff")
 const newestHandoff = (entries: OutboxEntry[]) => handoffs(entries).at(-1)?.section ?? ""
 

@@ -80,6 +80,7 @@ describe("the compaction prompt", () => {
       instructions: "INSTRUCTIONS",
       identity: KNOWN,
       facts: FACTS,
+      otherHandoffs: [],
       otherContext: [],
       budget,
       ...extra,

@@ -6,7 +6,7 @@ import {
   type SessionState,
 } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
-import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import { createDeferred, createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
@@ -40,6 +40,8 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
       find: async ({ taskID, role }) => ({ taskID, role, text: "The task.", isComplete: true }),
       forget: () => {},
     },
+    progress: { changed: () => {}, idle: () => {}, recover: async () => {}, forget: () => {}, stop: async () => {} },
+    queue: createKeyedQueue(),
     loadCompaction: async (seen) =>
       createCompaction({
         tasks,
@@ -76,7 +78,7 @@ test(
     turns.toolUsed(sessionID, { tool: "edit", args: { filePath: "/project/src/a.ts" }, metadata: {} })
     history.resolve()
     await search
-    turns.stop()
+    await turns.stop()
     expect((await sessionStates.load(sessionID)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
   },
 )

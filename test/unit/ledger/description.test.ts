@@ -1,8 +1,23 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { mergeHandoff, splitHandoff, toArgument, truncateBytes } from "../../../.opencode/baton/ledger/description.ts"
+import {
+  mergeHandoff as merge,
+  splitHandoffs,
+  toArgument,
+  truncateBytes,
+} from "../../../.opencode/baton/ledger/description.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
+
+/** A description with this section, as a single session writes it. */
+const mergeHandoff = (description: string, section: string, original?: string): string =>
+  merge(description, section, { original }).description
+
+const splitHandoff = (description: string) => {
+  const { specification, handoffs } = splitHandoffs(description)
+  const [handoff] = handoffs
+  return handoff === undefined ? { specification } : { specification, handoff }
+}
 
 const MARKS = [
   "<!-- baton:handoff 0123456789ab, replaced at each compaction -->",

@@ -4,7 +4,7 @@ import fc from "fast-check"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state.ts"
-import { splitHandoff } from "../../../.opencode/baton/ledger/description.ts"
+import { splitHandoffs } from "../../../.opencode/baton/ledger/description.ts"
 import { createOutbox, type Outbox, type OutboxDeps, type OutboxEntry } from "../../../.opencode/baton/ledger/outbox.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
@@ -309,7 +309,7 @@ describe("the outbox", () => {
     expect(files()).toHaveLength(left)
     await outbox.flush(5000)
     expect(task().messages).toEqual(["saved", "direct"])
-    expect(splitHandoff(task().description).handoff).toBe("direct")
+    expect(splitHandoffs(task().description).handoffs).toEqual(["direct"])
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
@@ -401,7 +401,7 @@ describe("the outbox", () => {
     const { open, task, calls } = setUp()
     task().description = "Build it."
     await deliver(open(), ...["first", "second", "second"].map((section) => handoff(section, "Build it.")))
-    expect(splitHandoff(task().description)).toEqual({ specification: "Build it.", handoff: "second" })
+    expect(splitHandoffs(task().description)).toEqual({ specification: "Build it.", handoffs: ["second"] })
     expect(calls.filter((call) => call.startsWith("desc"))).toHaveLength(2)
   })
 

@@ -36,7 +36,7 @@ const seenTurn = {
 } as const
 const ledger = {
   logs: [`Compaction 1: ${SUMMARY}`],
-  description: `${SPECIFICATION}\n\n# Handoff after compaction 1\n`,
+  description: `${SPECIFICATION}\n\n# Handoff after compaction 1 (session ses_1, summary msg_1, 2026-01-01T00:00:00.000Z)\n`,
   learnings: [CORRECTION],
 }
 const surroundings = {
@@ -90,7 +90,7 @@ const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
   ],
   ["a doubled record", ledgerWith({ logs: [...ledger.logs, `Compaction 2: ${SUMMARY}`] }), /^doubled: the compaction/],
   ["a lost specification", ledgerWith({ description: "# Handoff after compaction 1" }), /^changed: the specification/],
-  ["two handoffs", ledgerWith({ description: ledger.description.repeat(2) }), /^doubled: .* 2 handoffs/],
+  ["two handoffs of a session", ledgerWith({ description: ledger.description.repeat(2) }), /^doubled: .* two handoffs/],
   ["a lost learning", ledgerWith({ learnings: [] }), /^lost: what the user said/],
   ["a doubled learning", ledgerWith({ learnings: [CORRECTION, CORRECTION] }), /^doubled: the learning/],
   ["a record that waits for ever", { waiting: ["1-a.json"] }, /^waiting: 1 record/],

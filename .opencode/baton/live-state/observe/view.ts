@@ -2,13 +2,13 @@ import { SILENT } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
-import { splitHandoff } from "../../ledger/description.ts"
+import { splitHandoffs } from "../../ledger/description.ts"
 import type { LedgerTask } from "../../ledger/ledger.ts"
 import { isObject } from "../protocol.ts"
 import type { FoundState } from "./state-files.ts"
 
 const toNews = ({ title, status, logs, description }: LedgerTask): TaskNews => {
-  const { handoff } = splitHandoff(description)
+  const [handoff] = splitHandoffs(description).handoffs
   const heading = handoff === undefined ? undefined : renderHandoffHeading(handoff)
   return { title, status, log: logs, ...(heading === undefined ? {} : { handoff: heading }) }
 }

@@ -131,11 +131,14 @@ const judgeLogs = ({ owedLogs, ledger, mayLose }: Observation): string[] =>
 const judgeLedger = (seen: Observation): string[] => {
   const { ledger, specification, owedLearning, waiting, parked, mayLose } = seen
   const learned = ledger.learnings.filter((text) => text === owedLearning).length
-  const sections = ledger.description.match(/# Handoff after compaction \d+/g)?.length ?? 0
+  const sections = [
+    ...ledger.description.matchAll(/^# (?:Handoff after compaction \d+|Work in progress) \((session \w+)/gm),
+  ]
+  const sessions = new Set(sections.map(([, session]) => session))
   return [
     ...judgeLogs(seen),
     ...when(!ledger.description.startsWith(specification), "changed: the specification is not what it was"),
-    ...when(sections > 1, `doubled: the description holds ${sections} handoffs`),
+    ...when(sections.length > sessions.size, `doubled: the description holds two handoffs of one session`),
     ...when(owedLearning !== undefined && learned === 0 && !mayLose, "lost: what the user said was not learned"),
     ...when(learned > 1, `doubled: the learning is there ${learned} times`),
     ...when(waiting.length > 0, `waiting: ${waiting.length} records are still in the outbox: ${waiting.join(" ")}`),

@@ -1,0 +1,232 @@
+import { hostname } from "node:os"
+import type { ZodType } from "zod"
+import { type createKeyedQueue, createLruMap } from "../host/async.ts"
+import { describeError } from "../host/log.ts"
+import { isAlive } from "../host/process.ts"
+import type { Zod } from "../host/schema.ts"
+import { createJsonStore, type JsonStore, removeTemporary, type StateFolder } from "../host/state.ts"
+import type { Outbox, OutboxEntry } from "../ledger/outbox-store.ts"
+import { type Facts, renderFacts } from "../task/activity.ts"
+import type { SessionTask } from "../task/registry.ts"
+import { type ContextDeps, loadFacts } from "./context.ts"
+import type { SessionState, SessionStates } from "./session-state.ts"
+import { renderHandoffSection, renderProgressSection } from "./texts.ts"
+
+/**
+ * Work of a session that is not recorded yet. The file is there from a turn's first tool use until the turn is over and all
+ * is recorded, so that the next process finds what this one did not come to record.
+ */
+type OpenWork = {
+  version: 1
+  sessionID: string
+  host: string
+  pid: number
+  /** Time of the turn's first tool use, ISO 8601. */
+  since: string
+  /** The turn was over; otherwise the process ended in the middle of it. */
+  isIdle: boolean
+}
+
+const FOLDER = "working"
+
+const openWorkSchema = (z: Zod): ZodType<OpenWork> =>
+  z.object({
+    version: z.literal(1),
+    sessionID: z.string(),
+    host: z.string(),
+    pid: z.number(),
+    since: z.string(),
+    isIdle: z.boolean(),
+  })
+
+/** A crash loses at most what happened in this time. */
+export const RECORD_EVERY_MS = 60_000
+
+/** Records in the ledger what the program knows of a session's work, so that a crash without a compaction leaves it. */
+export type Progress = {
+  /** A tool was used or a file changed in a session with a task. */
+  changed(binding: SessionTask): void
+  /** The turn is over. */
+  idle(sessionID: string): void
+  /** Records what sessions left whose process ended in the middle of a turn. */
+  recover(): Promise<void>
+  forget(sessionID: string): void
+  /** Records what is not recorded yet. */
+  stop(): Promise<void>
+}
+
+type ProgressDeps = ContextDeps & {
+  state: StateFolder
+  sessionStates: Pick<SessionStates, "load">
+  bindings: Pick<JsonStore<SessionTask>, "read">
+  outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "status">
+  /** One after the other with a session's compactions: an older state must not replace a newer handoff. */
+  queue: ReturnType<typeof createKeyedQueue>
+  now: () => Date
+}
+
+const hasSomething = ({ activity, todos }: Facts): boolean =>
+  activity.failures.length > 0 || todos.length > 0 || activity.files.some(({ changes }) => changes > 0)
+
+export const createProgress = (deps: ProgressDeps): Progress => {
+  const { state, sessionStates, bindings, outbox, queue, log, now } = deps
+  const store = createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
+  const open = new Map<string, OpenWork>()
+  /** Sessions with changes that are not recorded, and the timer of their next record. */
+  const unrecorded = new Map<string, { binding: SessionTask; timer: NodeJS.Timeout }>()
+  const recording = new Map<string, Promise<void>>()
+  /** Facts as last recorded, by session. */
+  const recorded = createLruMap<{ facts: string; at: number }>()
+
+  const pathOf = (sessionID: string): string => state.path(FOLDER, `${sessionID}.json`)
+
+  /** Done when it returns: OpenCode 1.2.15 ends `opencode run` right after `session.idle`. */
+  const write = (work: OpenWork): void => {
+    open.set(work.sessionID, work)
+    state
+      .write(pathOf(work.sessionID), `${JSON.stringify(work)}\n`, { isDurable: false })
+      .catch((error: unknown) =>
+        log.warn("work in progress is not marked", { sessionID: work.sessionID, error: describeError(error) }),
+      )
+  }
+
+  const close = (sessionID: string): void => {
+    if (open.delete(sessionID)) removeTemporary(pathOf(sessionID))
+  }
+
+  const sectionOf = (
+    { sessionID }: SessionTask,
+    { count, recorded: summaries, lastHandoff }: SessionState,
+    facts: Facts,
+    at: Date,
+    crashedSince?: string,
+  ): string => {
+    const summaryID = summaries.at(-1)
+    if (count === 0 || summaryID === undefined) return renderProgressSection(sessionID, at, facts, crashedSince)
+    const summary = lastHandoff?.summaryID === summaryID ? lastHandoff.text : ""
+    const section = renderHandoffSection(
+      { number: count, sessionID },
+      at,
+      { summaryID, summary },
+      facts,
+      lastHandoff?.text,
+    )
+    return crashedSince === undefined
+      ? section
+      : `${section}\n- The session ended without a word in the turn of ${crashedSince}`
+  }
+
+  const record = async (binding: SessionTask, crashedSince?: string): Promise<void> => {
+    const { sessionID, taskID } = binding
+    const sessionState = await sessionStates.load(sessionID)
+    const facts = await loadFacts(deps, sessionID, sessionState)
+    const text = renderFacts(facts)
+    if (!hasSomething(facts) || recorded.get(sessionID)?.facts === text) return
+    const waiting = await outbox.pending(taskID)
+    // While the ledger cannot be reached, or does not know the task, one record of a session is enough.
+    const { parked } = await outbox.status()
+    const isOwn = (entry: OutboxEntry | undefined): boolean =>
+      entry?.kind === "handoff" && entry.sessionID === sessionID
+    if (!waiting || waiting.some(isOwn) || parked.some(({ entry }) => isOwn(entry))) return
+    recorded.set(sessionID, { facts: text, at: performance.now() })
+    const at = crashedSince === undefined ? now() : new Date(crashedSince)
+    const { specification } = sessionState
+    await outbox.add({
+      kind: "handoff",
+      taskID,
+      sessionID,
+      section: sectionOf(binding, sessionState, facts, at, crashedSince),
+      ...(specification?.taskID === taskID ? { specification: specification.text } : {}),
+    })
+    log.debug("work in progress is recorded", { sessionID, taskID })
+  }
+
+  const closeIfRecorded = (sessionID: string): void => {
+    if (open.get(sessionID)?.isIdle && !unrecorded.has(sessionID) && !recording.has(sessionID)) close(sessionID)
+  }
+
+  const recordNow = (sessionID: string): Promise<void> => {
+    const change = unrecorded.get(sessionID)
+    if (!change) return recording.get(sessionID) ?? Promise.resolve()
+    clearTimeout(change.timer)
+    unrecorded.delete(sessionID)
+    const work = queue
+      .add(sessionID, () => record(change.binding))
+      .catch((error: unknown) =>
+        log.warn("work in progress is not recorded", { sessionID, error: describeError(error) }),
+      )
+      .then(() => {
+        if (recording.get(sessionID) === work) recording.delete(sessionID)
+        closeIfRecorded(sessionID)
+      })
+    recording.set(sessionID, work)
+    return work
+  }
+
+  const recoverOne = async ({ sessionID, since, isIdle }: OpenWork): Promise<void> => {
+    const binding = await bindings.read(sessionID)
+    if (binding) {
+      const { taskID } = binding
+      await record(binding, isIdle ? undefined : since)
+      if (!isIdle) {
+        log.warn("a session ended without a word", { sessionID, taskID, since })
+        const message = `Session ${sessionID} ended without a word in the turn of ${since}`
+        await outbox.addIfMissing({ kind: "log", taskID, message })
+      }
+    }
+    await store.remove(sessionID)
+  }
+
+  let recovering: Promise<void> | undefined
+  const recoverAll = async (): Promise<void> => {
+    for (const sessionID of await store.keys()) {
+      const work = await store.read(sessionID)
+      if (work?.host === hostname() && !isAlive(work.pid)) await recoverOne(work)
+    }
+  }
+
+  return {
+    changed: (binding) => {
+      const { sessionID } = binding
+      // A subagent's work is its parent's.
+      if (binding.origin === "parent") return
+      if (open.get(sessionID)?.isIdle !== false)
+        write({
+          version: 1,
+          sessionID,
+          host: hostname(),
+          pid: process.pid,
+          since: now().toISOString(),
+          isIdle: false,
+        })
+      if (unrecorded.has(sessionID)) return
+      const timer = setTimeout(() => void recordNow(sessionID), RECORD_EVERY_MS)
+      timer.unref()
+      unrecorded.set(sessionID, { binding, timer })
+    },
+    // OpenCode reports the end of a turn more than once.
+    idle: (sessionID) => {
+      const work = open.get(sessionID)
+      if (work?.isIdle === false) write({ ...work, isIdle: true })
+      const last = recorded.get(sessionID)
+      if (!last || performance.now() - last.at >= RECORD_EVERY_MS) void recordNow(sessionID)
+      closeIfRecorded(sessionID)
+    },
+    recover: () => {
+      recovering ??= recoverAll().finally(() => {
+        recovering = undefined
+      })
+      return recovering
+    },
+    forget: (sessionID) => {
+      close(sessionID)
+      clearTimeout(unrecorded.get(sessionID)?.timer)
+      unrecorded.delete(sessionID)
+      recorded.delete(sessionID)
+    },
+    stop: async () => {
+      for (const work of open.values()) if (!work.isIdle) write({ ...work, isIdle: true })
+      await Promise.all([...unrecorded.keys(), ...recording.keys()].map(recordNow))
+    },
+  }
+}
