@@ -203,6 +203,8 @@ export const REQUIREMENTS = {
     "A session that ends without a compaction leaves in the ledger what it changed and what failed; a crash is logged.",
   "sessions.A2":
     "Several sessions on one task keep a handoff each in its description, three at most, and the log names the session.",
+  "outbox.A1":
+    "baton outbox lists what waits or is parked, and why; it delivers records again, or to another task, once and in order.",
   "soak.B5": "A feature that is disposed of leaves no child, no timer and no open descriptor.",
   "tokens.C2":
     "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",

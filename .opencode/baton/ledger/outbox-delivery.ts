@@ -4,7 +4,7 @@ import type { LearningLedger } from "./client.ts"
 import { mergeHandoff, TextTooLongError, textLimit, toHandoffBody } from "./description.ts"
 import { type LearningEntry, type LearningStep, planSteps, type RetireEntry } from "./learnings.ts"
 import type { Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
-import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, queueKey } from "./outbox-store.ts"
+import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, PUT_BACK, queueKey } from "./outbox-store.ts"
 
 type Delivery =
   | { readonly kind: "delivered" }
@@ -71,7 +71,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
 
   /** Milliseconds to wait, since a program started by a killed process may still write. */
   const orphanDelay = (attempt: OutboxAttempt | undefined): number => {
-    if (!attempt || attempt.by === self) return 0
+    if (!attempt || attempt.by === self || attempt.by === PUT_BACK) return 0
     const key = `${attempt.by} ${attempt.at}`
     const seen = firstSeen.get(key) ?? now()
     firstSeen.set(key, seen)

@@ -1,5 +1,6 @@
-import { readdir, readFile, rename, rm } from "node:fs/promises"
-import { describeError, errorCode, isNotFound } from "../host/log.ts"
+import { lstat, readdir, readFile, rename, rm } from "node:fs/promises"
+import { basename } from "node:path"
+import { describeError, isNotFound } from "../host/log.ts"
 import { loadZod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import type { LearningEntry, RetireEntry } from "./learnings.ts"
@@ -27,11 +28,18 @@ export const queueKey = (entry: { readonly taskID: string } | { readonly project
 export const logFields = (entry: OutboxEntry): { kind: OutboxEntry["kind"]; taskID?: string; project?: string } =>
   "taskID" in entry ? { kind: entry.kind, taskID: entry.taskID } : { kind: entry.kind, project: entry.project }
 
+/** "log of ts-b54507", "learning of demo" */
+export const describeEntry = (entry: OutboxEntry): string =>
+  `${entry.kind} of ${"taskID" in entry ? entry.taskID : entry.project}`
+
+/** A record's id for people: the name of its file without the ending. */
+export const recordID = (file: string): string => basename(file, RECORD_ENDING)
+
 export type ParkedEntry = {
-  /** Absolute path of the parked file; moved back into the outbox folder, it is tried again. */
+  /** Absolute path of the parked file. */
   readonly file: string
   /** Absent if the file could not be parsed. */
-  readonly entry?: OutboxEntry
+  readonly record?: OutboxRecord
   readonly reason: string
   /** ISO 8601. */
   readonly since: string
@@ -72,6 +80,9 @@ export type OutboxAttempt = {
   /** Number of the task's log entries with the same text just before; for log entries alone. */
   readonly equalBefore?: number | undefined
 }
+
+/** `by` of a record that a person put back: no program may be writing it, and the ledger may have it. */
+export const PUT_BACK = "baton outbox"
 
 /** An entry on disk. `attempt` is written before the ledger is called, so it survives a crash during the call. */
 export type OutboxRecord = {
@@ -184,6 +195,8 @@ export type OutboxStore = {
   /** Moves a record aside unchanged, with the reason. @param since ISO 8601 @throws when the disk refuses */
   park(name: string, reason: string, since: string): Promise<void>
   listParked(): Promise<ParkedEntry[]>
+  /** Puts a parked record into its place in the order again. For the holder of the lock. @throws when the disk refuses */
+  putBack(name: string, record: OutboxRecord): Promise<void>
 }
 
 /** Undefined if the folder does not exist. */
@@ -198,14 +211,29 @@ const listRecords = async (folder: string): Promise<string[] | undefined> => {
 
 const inOrder = (names: Iterable<string>): string[] => [...names].sort((a, b) => (a < b ? -1 : 1))
 
-const readReason = async (path: string): Promise<{ reason: string; since: string }> => {
+type ReadText = { readonly kind: "text"; readonly text: string } | Exclude<ReadRecord, { readonly kind: "record" }>
+
+/** Reads a regular file: a link could lead to any file of the machine, and a pipe would never end. */
+const readText = async (path: string): Promise<ReadText> => {
   try {
-    const [since = "", ...reason] = (await readFile(path, "utf8")).trim().split("\n")
-    return { reason: reason.join("\n"), since }
+    if (!(await lstat(path)).isFile()) return { kind: "malformed", reason: "it is not a regular file" }
+    return { kind: "text", text: await readFile(path, "utf8") }
   } catch (error) {
-    if (isNotFound(error)) return { reason: "unknown: the note beside the file is missing", since: "" }
-    throw error
+    return isNotFound(error) ? { kind: "gone" } : { kind: "unreadable", reason: describeError(error) }
   }
+}
+
+/** @throws when zod cannot be loaded */
+const readParked = async (file: string): Promise<ParkedEntry> => {
+  const [read, note] = await Promise.all([readText(file), readText(`${file}${REASON}`)])
+  const parsed = read.kind === "text" ? await parseRecord(read.text) : read
+  const record = parsed.kind === "record" ? { record: parsed.record } : {}
+  if (note.kind === "text") {
+    const [since = "", ...reason] = note.text.trim().split("\n")
+    return { file, ...record, reason: reason.join("\n"), since }
+  }
+  const reason = "reason" in parsed ? parsed.reason : "unknown: the note beside the file is missing"
+  return { file, ...record, reason, since: "" }
 }
 
 export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): OutboxStore => {
@@ -285,17 +313,10 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     read: async (name) => {
       const known = own.get(name)
       if (known && !known.isSaved) return { kind: "record", record: known.record }
-      let text: string
-      try {
-        text = await readFile(waiting(name), "utf8")
-      } catch (error) {
-        // The folder may be unavailable: then the record in memory is used.
-        if (known) return { kind: "record", record: known.record }
-        if (isNotFound(error)) return { kind: "gone" }
-        if (errorCode(error) === "EISDIR") return { kind: "malformed", reason: "it is a folder" }
-        return { kind: "unreadable", reason: describeError(error) }
-      }
-      return await parseRecord(text)
+      const read = await readText(waiting(name))
+      if (read.kind === "text") return await parseRecord(read.text)
+      // The folder may be unavailable: then the record in memory is used.
+      return known ? { kind: "record", record: known.record } : read
     },
     write,
     hold: (name, record) => remember(name, record, false),
@@ -317,15 +338,14 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
       await rename(waiting(name), parked(name))
       own.delete(name)
     },
-    listParked: async () =>
-      await Promise.all(
-        inOrder((await listRecords(parked())) ?? []).map(async (name) => {
-          const file = parked(name)
-          const note = await readReason(`${file}${REASON}`)
-          const text = await readFile(file, "utf8").catch(() => "")
-          const parsed = await parseRecord(text)
-          return { file, ...note, ...(parsed.kind === "record" ? { entry: parsed.record.entry } : {}) }
-        }),
-      ),
+    listParked: async () => {
+      const names = inOrder((await listRecords(parked())) ?? [])
+      return await Promise.all(names.map((name) => readParked(parked(name))))
+    },
+    putBack: async (name, record) => {
+      await state.write(parked(name), renderRecord(record))
+      await rename(parked(name), waiting(name))
+      await rm(parked(`${name}${REASON}`), { force: true })
+    },
   }
 }

@@ -210,7 +210,7 @@ describe("the outbox", () => {
       expect(parked).toEqual([
         {
           file: expect.stringContaining(join(outboxFolder, "parked")),
-          entry: entry("nowhere", "ts-ffffff"),
+          record: { version: 1, createdAt: expect.any(String), entry: entry("nowhere", "ts-ffffff") },
           reason: "the ledger has no task ts-ffffff",
           since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
         },
@@ -241,7 +241,7 @@ describe("the outbox", () => {
     expect(task().messages).toEqual(["good"])
     const [parked] = (await outbox.status()).parked
     expect(parked).toMatchObject({ reason: expect.stringContaining("no outbox record of version 1") })
-    expect(parked).not.toHaveProperty("entry")
+    expect(parked).not.toHaveProperty("record")
     expect(readFileSync(parked?.file ?? "", "utf8")).toBe(text)
   })
 

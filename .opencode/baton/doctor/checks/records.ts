@@ -6,7 +6,13 @@ import type { ProcessOutcome } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
-import { createOutboxStore, type OutboxStore, type ParkedEntry, queueKey } from "../../ledger/outbox-store.ts"
+import {
+  createOutboxStore,
+  describeEntry,
+  type OutboxStore,
+  type ParkedEntry,
+  recordID,
+} from "../../ledger/outbox-store.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** Finds the project's ledger program in the same way as the plugins. */
@@ -152,10 +158,14 @@ export const databaseCheck: Check = {
 
 const MOST_SHOWN = 5
 
-const describeParked = ({ file, entry, reason, since }: ParkedEntry, outbox: string): Observation => {
-  const what = entry === undefined ? "a record" : `a ${entry.kind} of ${queueKey(entry)}`
+const OUTBOX = ".opencode/baton/bin/baton outbox"
+
+const describeParked = ({ file, record, reason, since }: ParkedEntry): Observation => {
+  const what = record === undefined ? "a record" : `a ${describeEntry(record.entry)}`
   const message = `${what} could not be delivered and is parked${since === "" ? "" : ` since ${since}`}: ${reason}`
-  return warning(message, `Mend the cause and move ${file} to ${outbox} to have it tried again, or delete it.`)
+  const id = recordID(file)
+  const other = record && "taskID" in record.entry ? `, or ${OUTBOX} retarget ID ${id} to bring it to another task` : ""
+  return warning(message, `Mend the cause and run ${OUTBOX} retry ${id}${other}; or delete ${file}.`)
 }
 
 /** Parsing a record needs zod, which a fresh project does not have; the notes beside the records can still be read. */
@@ -167,9 +177,9 @@ const listParked = async (files: OutboxStore, outbox: string): Promise<readonly 
     const why = error instanceof Error ? error.message : String(error)
     return [warning(`there are parked records, which cannot be read: ${why}`, `Read ${outbox}/parked/*.reason.`)]
   }
-  const shown = parked.slice(0, MOST_SHOWN).map((entry) => describeParked(entry, outbox))
+  const shown = parked.slice(0, MOST_SHOWN).map(describeParked)
   const rest = parked.length - shown.length
-  return rest > 0 ? [...shown, warning(`${rest} more records are parked`, `Look into ${outbox}/parked.`)] : shown
+  return rest > 0 ? [...shown, warning(`${rest} more records are parked`, `${OUTBOX} lists them.`)] : shown
 }
 
 export const outboxCheck: Check = {
@@ -180,7 +190,7 @@ export const outboxCheck: Check = {
     const outbox = state.path("outbox")
     const files = createOutboxStore(state)
     const { length: waiting } = await files.list()
-    const fix = "They are delivered when OpenCode next works on a task here and the ledger answers; see its findings."
+    const fix = `Run ${OUTBOX} retry, which delivers them or says why not; OpenCode does it when it next works on a task here.`
     return [
       waiting === 0
         ? ok("no record waits to be delivered")

@@ -1,0 +1,320 @@
+/**
+ * `baton outbox`. Exits with 0 when all was listed or delivered, with 1 when a record was not, with 2 for a wrong command line.
+ */
+
+import { statSync } from "node:fs"
+import { basename, resolve } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { parseArgs, stripVTControlCharacters } from "node:util"
+import { runCommand } from "../host/cli.ts"
+import { createFileLock } from "../host/file-lock.ts"
+import { describeError, type Log, SILENT, truncate } from "../host/log.ts"
+import { createProcessRunner } from "../host/process.ts"
+import { nearestProject } from "../host/project.ts"
+import { createStateFolder } from "../host/state.ts"
+import { createLedger } from "./client.ts"
+import { createOutbox } from "./outbox.ts"
+import {
+  createOutboxStore,
+  describeEntry,
+  type OutboxEntry,
+  type OutboxRecord,
+  type ParkedEntry,
+  PUT_BACK,
+  queueKey,
+  recordID,
+} from "./outbox-store.ts"
+import { checkHasTask, chooseParked, renewRecords, type Target, taskOf } from "./parked.ts"
+
+type Request = { readonly root: string; readonly json: boolean } & (
+  | { readonly action: "list" }
+  | { readonly action: "retry"; readonly names: readonly string[] }
+  | { readonly action: "retarget"; readonly names: readonly string[]; readonly taskID: string }
+)
+
+const TASK_ID = /^[a-z]{2,}-[0-9a-f]{4,12}$/
+
+/** Parses `[list | retry [RECORD …] | retarget ID [RECORD …]] [DIR] [--json]`. @throws Error in words for the user */
+const parse = (args: readonly string[], here: string): Request => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { json: { type: "boolean", default: false } },
+  })
+  const last = positionals.at(-1)
+  const isFolder = last !== undefined && statSync(resolve(here, last), { throwIfNoEntry: false })?.isDirectory()
+  const root = isFolder ? resolve(here, last) : nearestProject(here)
+  const [action = "list", ...names] = isFolder ? positionals.slice(0, -1) : positionals
+  const common = { root, json: values.json }
+  switch (action) {
+    case "list":
+      if (names.length > 0) throw new Error(`expected a project folder, received '${names.join(" ")}'`)
+      return { ...common, action }
+    case "retry":
+      return { ...common, action, names }
+    case "retarget": {
+      const [taskID, ...records] = names.map((name) => name.toLowerCase())
+      if (taskID === undefined) throw new Error("retarget needs the id of the task that gets the records")
+      if (!TASK_ID.test(taskID)) throw new Error(`expected the id of a task such as ts-b54507, received '${taskID}'`)
+      return { ...common, action, taskID, names: records }
+    }
+    default:
+      throw new Error(`expected list, retry, retarget or a folder, received '${action}'`)
+  }
+}
+
+/** A record as `--json` prints it. Times are ISO 8601. */
+type Reported = {
+  readonly id: string
+  readonly state: "waiting" | "parked" | "delivered"
+  /** Why it waits or is parked. */
+  readonly reason?: string
+  readonly parkedAt?: string
+  /** Absent with the two below if the file holds no record. */
+  readonly createdAt?: string
+  readonly entry?: OutboxEntry
+  /** Begin of the last write of it to the ledger. */
+  readonly attemptedAt?: string
+}
+
+const report = (file: string, state: Reported["state"], reason?: string, record?: OutboxRecord): Reported => ({
+  id: recordID(file),
+  state,
+  ...(reason === undefined ? {} : { reason }),
+  ...(record && { createdAt: record.createdAt, entry: record.entry }),
+  ...(record?.attempt && record.attempt.by !== PUT_BACK && { attemptedAt: record.attempt.at }),
+})
+
+const LINE_CHARACTERS = 300
+
+/** One line of a text, without characters that a terminal would act on. */
+const plain = (text: string): string =>
+  truncate(
+    stripVTControlCharacters(text)
+      .replaceAll(/[\p{C}\s]+/gu, " ")
+      .trim(),
+    LINE_CHARACTERS,
+  )
+
+const textOf = (entry: OutboxEntry): string => {
+  switch (entry.kind) {
+    case "log":
+      return entry.message
+    case "handoff":
+      return entry.section
+    case "learning":
+      return entry.summary
+    case "retire":
+      return entry.reason
+  }
+}
+
+const firstLine = (entry: OutboxEntry): string => textOf(entry).trim().split("\n")[0] ?? ""
+
+const minute = (at: string): string => at.slice(0, 16).replace("T", " ")
+
+const renderListed = ({ id, state, reason = "", parkedAt, createdAt, entry, attemptedAt }: Reported): string => {
+  const record = entry && createdAt ? [minute(createdAt), describeEntry(entry), firstLine(entry)] : []
+  const since = parkedAt ? ` since ${minute(parkedAt)}` : ""
+  const tried = attemptedAt ? ` (last attempt ${minute(attemptedAt)})` : ""
+  return [[id, ...record].map(plain).join("  "), `  ${state}${since}${tried}: ${plain(reason)}`].join("\n")
+}
+
+const renderOutcome = ({ id, state, reason, entry }: Reported): string => {
+  const record = entry ? [describeEntry(entry), firstLine(entry)] : []
+  return [state.padEnd(9), ...[id, ...record, ...(reason === undefined ? [] : [reason])].map(plain)].join("  ")
+}
+
+const NEXT = `
+Deliver parked records again: baton outbox retry. To another task: baton outbox retarget ID`
+
+const FAILED_EXIT_CODE = 1
+const READ_DEADLINE_MS = 10_000
+const DELIVERY_DEADLINE_MS = 60_000
+const LOCK_DEADLINE_MS = 10_000
+const LOCK_POLL_MS = 50
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : describeError(error))
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const openOutbox = (root: string) => {
+  const state = createStateFolder(root)
+  const ledger = createLedger({ run: createProcessRunner({ shell: undefined }), directory: root, log: SILENT, state })
+  return { state, ledger, store: createOutboxStore(state) }
+}
+type Place = ReturnType<typeof openOutbox>
+
+const readTask = (ledger: Place["ledger"], id: string) => ledger.readTask(id, { deadlineMs: READ_DEADLINE_MS })
+
+/** The reason why an entry would not reach the ledger now; undefined if it would be tried. */
+const findObstacle = async ({ ledger }: Place, entry: OutboxEntry): Promise<string | undefined> => {
+  if (!("taskID" in entry)) {
+    const read = await ledger.readLearnings(entry.project, { deadlineMs: READ_DEADLINE_MS })
+    return read.kind === "found" ? undefined : read.reason
+  }
+  const read = await readTask(ledger, entry.taskID)
+  if (read.kind === "unknown") return `the ledger has no task ${entry.taskID}`
+  return read.kind === "found" ? undefined : read.reason
+}
+
+const listWaiting = async (place: Place): Promise<Reported[]> => {
+  const obstacles = new Map<string, string>()
+  const found: Reported[] = []
+  for (const name of await place.store.list()) {
+    const read = await place.store.read(name)
+    if (read.kind === "gone") continue
+    if (read.kind !== "record") {
+      found.push(report(name, "waiting", read.reason))
+      continue
+    }
+    const { entry } = read.record
+    const queue = queueKey(entry)
+    const obstacle =
+      obstacles.get(queue) ?? (await findObstacle(place, entry)) ?? "it was not delivered yet; the ledger answers"
+    obstacles.set(queue, obstacle)
+    found.push(report(name, "waiting", obstacle, read.record))
+  }
+  return found
+}
+
+const reportParked = ({ file, reason, since, record }: ParkedEntry): Reported => ({
+  ...report(file, "parked", reason, record),
+  ...(since === "" ? {} : { parkedAt: since }),
+})
+
+const list = async (place: Place, json: boolean): Promise<number> => {
+  const all = [...(await listWaiting(place)), ...(await place.store.listParked()).map(reportParked)]
+  const hint = all.some(({ state }) => state === "parked") ? [NEXT] : []
+  if (json) print(JSON.stringify(all, null, 2))
+  else print(all.length === 0 ? "No records" : [...all.map(renderListed), ...hint].join("\n"))
+  return 0
+}
+
+/** @throws Error when another process keeps the lock */
+const withLock = async <T>({ store }: Place, work: () => Promise<T>): Promise<T> => {
+  const lock = createFileLock({ path: store.lockPath })
+  const endsAt = performance.now() + LOCK_DEADLINE_MS
+  let held = await lock.tryAcquire()
+  while (!held) {
+    if (performance.now() > endsAt) throw new Error("another process is delivering records; try again when it is done")
+    await setTimeout(LOCK_POLL_MS)
+    held = await lock.tryAcquire()
+  }
+  try {
+    return await work()
+  } finally {
+    await held.release()
+  }
+}
+
+/** @throws Error unless the ledger has the task */
+const readTarget = async ({ ledger }: Place, id: string): Promise<Target> => {
+  const read = await readTask(ledger, id)
+  if (read.kind === "found") return { id, description: read.task.description }
+  throw new Error(read.kind === "unknown" ? `the ledger has no task ${id}; prog list shows its tasks` : read.reason)
+}
+
+/** The records to bring to another task; without names those of the one task that the ledger does not know. */
+const chooseForTask = async (place: Place, names: readonly string[]): Promise<readonly ParkedEntry[]> => {
+  const parked = await place.store.listParked()
+  if (names.length > 0) {
+    const chosen = chooseParked(parked, names)
+    for (const one of chosen) checkHasTask(one)
+    return chosen
+  }
+  const tasks = [...new Set(parked.flatMap(({ record }) => (record && taskOf(record.entry)) ?? []))]
+  const unknown: string[] = []
+  for (const id of tasks) if ((await readTask(place.ledger, id)).kind === "unknown") unknown.push(id)
+  if (unknown.length === 0) throw new Error("no record of a task that the ledger does not know is parked")
+  if (unknown.length > 1)
+    throw new Error(`records of ${unknown.join(" and ")} are parked: say which you mean, by its id`)
+  return chooseParked(parked, unknown)
+}
+
+type Restorable = { readonly name: string; readonly record: OutboxRecord }
+const NO_TASK: Target = { id: "", description: "" }
+
+/**
+ * Puts records back into the outbox, in their order.
+ *
+ * @param other the task they go to, if it is another one
+ * @returns why those that stay are still parked, by name
+ */
+const putBack = async (place: Place, chosen: readonly ParkedEntry[], other?: Target): Promise<Map<string, string>> => {
+  const obstacles = new Map<string, string>()
+  const put = async (group: readonly Restorable[], findTarget: () => Promise<Target>): Promise<void> => {
+    try {
+      for (const { name, record } of renewRecords(group, await findTarget())) await place.store.putBack(name, record)
+    } catch (error) {
+      for (const { name } of group) obstacles.set(name, reasonOf(error))
+    }
+  }
+  const all = chosen.flatMap(({ file, record }) => (record ? [{ name: basename(file), record }] : []))
+  if (other) await put(all, async () => other)
+  const own = other ? [] : all
+  for (const id of new Set(own.map(({ record }) => taskOf(record.entry)))) {
+    const group = own.filter(({ record }) => taskOf(record.entry) === id)
+    await put(group, async () => (id === undefined ? NO_TASK : await readTarget(place, id)))
+  }
+  return obstacles
+}
+
+/** Delivers all that waits. @returns why a record still waits, if one does */
+const deliver = async ({ ledger, state }: Place): Promise<(name: string) => string> => {
+  const reasons = new Map<string, string>()
+  const note: Log["warn"] = (_message, { name, reason } = {}) => {
+    if (typeof name === "string" && typeof reason === "string") reasons.set(name, reason)
+  }
+  const outbox = createOutbox({ ledger, state, log: { ...SILENT, info: note, warn: note } })
+  await outbox.flush(DELIVERY_DEADLINE_MS)
+  const { lastFailure = `it was not its turn within ${DELIVERY_DEADLINE_MS / 1000} s` } = await outbox.status()
+  outbox.stop()
+  return (name) => reasons.get(name) ?? lastFailure
+}
+
+type Sending = Exclude<Request, { action: "list" }>
+
+const send = async (place: Place, request: Sending): Promise<readonly Reported[]> => {
+  const { store } = place
+  const { action, names } = request
+  const other = action === "retarget" ? await readTarget(place, request.taskID) : undefined
+  const prepare = async () => {
+    const chosen = other ? await chooseForTask(place, names) : chooseParked(await store.listParked(), names)
+    const obstacles = await putBack(place, chosen, other)
+    const left = new Map(chosen.map(({ file, record }) => [basename(file), record]))
+    const sent = new Map<string, OutboxRecord | undefined>()
+    for (const name of await store.list()) {
+      const read = await store.read(name)
+      const isMeant = left.has(name) || (action === "retry" && names.length === 0)
+      if (isMeant) sent.set(name, read.kind === "record" ? read.record : undefined)
+    }
+    return { obstacles, sent: new Map([...left, ...sent]) }
+  }
+  const hasParked = (await store.listParked()).length > 0
+  const { obstacles, sent } = hasParked ? await withLock(place, prepare) : await prepare()
+  const whyWaiting = await deliver(place)
+  const waiting = new Set(await store.list())
+  const parked = new Map((await store.listParked()).map((one) => [basename(one.file), one]))
+  return [...sent].map(([name, record]) => {
+    if (waiting.has(name)) return report(name, "waiting", whyWaiting(name), record)
+    const still = parked.get(name)
+    if (still) return { ...reportParked(still), reason: obstacles.get(name) ?? still.reason }
+    return report(name, "delivered", undefined, record)
+  })
+}
+
+const run = async (request: Request): Promise<number> => {
+  const place = openOutbox(request.root)
+  try {
+    if (request.action === "list") return await list(place, request.json)
+    const outcome = await send(place, request)
+    if (request.json) print(JSON.stringify(outcome, null, 2))
+    else print(outcome.length === 0 ? "No records" : outcome.map(renderOutcome).join("\n"))
+    return outcome.every(({ state }) => state === "delivered") ? 0 : FAILED_EXIT_CODE
+  } catch (error) {
+    process.stderr.write(`outbox: ${reasonOf(error)}\n`)
+    return FAILED_EXIT_CODE
+  }
+}
+
+await runCommand({ name: "outbox", parse, run })
