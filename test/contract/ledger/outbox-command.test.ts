@@ -1,0 +1,296 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
+import { shareBundle } from "../../support/files/bundle-project.ts"
+import { endWithTest } from "../../support/files/end-with-test.ts"
+import { SYSTEM_PATH } from "../../support/ledger/ledger-process.ts"
+import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
+import { BOTH_ENDS, NEWEST } from "../../support/opencode/opencode-binary.ts"
+import { eventually } from "../../support/opencode/opencode-server.ts"
+import { testRandom } from "../../support/test-random.ts"
+
+const found = findRealProg()
+if (found.kind === "missing") registerMissingRealProg("baton outbox on the real prog", found.reason)
+
+const LEDGERS = [
+  ...BOTH_ENDS.map((binary) => ({ name: `embedded ledger of OpenCode ${binary.version}`, binary, prog: "" })),
+  ...(found.kind === "found" ? [{ name: "real prog", binary: NEWEST, prog: found.program.command }] : []),
+]
+
+const UNKNOWN = "ts-ffffff"
+const AT = "2026-01-01T10:20:30.000Z"
+const createProject = shareBundle()
+
+const log = (message: string, taskID = UNKNOWN) => ({ kind: "log", taskID, message })
+const handoff = (text: string, taskID = UNKNOWN) => ({
+  kind: "handoff",
+  taskID,
+  sessionID: "ses_A",
+  section: `# Handoff after compaction 1 (session ses_A, summary msg_1, ${AT})\n\n${text}`,
+})
+
+/** State and id of each line. */
+const outcomes = (stdout: string) =>
+  stdout
+    .trim()
+    .split("\n")
+    .map((line) => line.split(/\s+/).slice(0, 2))
+
+describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => {
+  const setUp = () => {
+    const project = createProject()
+    const programs = join(project, "programs")
+    mkdirSync(programs)
+    if (real) symlinkSync(real, join(programs, "prog"))
+    const env = {
+      PATH: `${programs}:${SYSTEM_PATH}`,
+      HOME: project,
+      TMPDIR: project,
+      BATON_OPENCODE: binary.path,
+      BATON_RUNTIME: binary.path,
+      BATON_LEDGER: real ? "real" : "embedded",
+    }
+    const program = (name: string) => join(project, ".opencode/baton/bin", name)
+    const outbox = (args: readonly string[], extra: Record<string, string> = {}) => {
+      const options = { cwd: project, encoding: "utf8", env: { ...env, ...extra }, timeout: 50_000 } as const
+      const { status, stdout, stderr } = spawnSync(program("baton"), ["outbox", ...args], options)
+      return { status, stdout, stderr }
+    }
+    const prog = (...args: string[]): string =>
+      execFileSync(program("prog"), args, { cwd: project, encoding: "utf8", env }).trim()
+    const show = (id: string) => {
+      const task = JSON.parse(prog("show", id, "--json"))
+      return { ...task, messages: task.logs.map(({ message }: { message: string }) => message) }
+    }
+    const addTask = (title: string) => prog("add", title, "-p", "demo", "--desc", "Build it.")
+    const folder = join(project, ".opencode/state/outbox")
+    const parkedFolder = join(folder, "parked")
+    mkdirSync(parkedFolder, { recursive: true })
+    if (real) prog("init")
+    let count = 0
+    const leave = (where: string, entry: object): string => {
+      const id = `1767262830000-${String(count++).padStart(6, "0")}-1a2b3c4d`
+      writeFileSync(join(where, `${id}.json`), JSON.stringify({ version: 1, createdAt: AT, entry }))
+      return id
+    }
+    const park = (entry: { taskID: string }): string => {
+      const id = leave(parkedFolder, entry)
+      writeFileSync(
+        join(parkedFolder, `${id}.json.reason`),
+        `2026-01-02T03:04:06.000Z\nthe ledger has no task ${entry.taskID}\n`,
+      )
+      return id
+    }
+    const start = (...args: string[]) =>
+      endWithTest(spawn(program("baton"), ["outbox", ...args], { cwd: project, env, stdio: "ignore" }))
+    return {
+      project,
+      folder,
+      parkedFolder,
+      outbox,
+      start,
+      prog,
+      show,
+      addTask,
+      park,
+      wait: (entry: object) => leave(folder, entry),
+    }
+  }
+
+  test(promised("outbox.A1", "lists what waits and what is parked, with the reasons, and changes nothing"), () => {
+    const { folder, parkedFolder, outbox, addTask, park, wait } = setUp()
+    expect(outbox([])).toEqual({ status: 0, stdout: "No records\n", stderr: "" })
+    const task = addTask("A task")
+    const parked = park(log("Compaction 1: done\nand more"))
+    const waiting = [wait(log("\u001b[31mRed\u001b[0m\u0007 text", task)), wait(log("Lost", "ts-eeeeee"))]
+    const before = [readdirSync(folder), readdirSync(parkedFolder)]
+    const listed = outbox(["list"])
+    expect(listed.stdout.split("\n")).toEqual([
+      `${waiting[0]}  2026-01-01 10:20  log of ${task}  Red text`,
+      "  waiting: it was not delivered yet; the ledger answers",
+      `${waiting[1]}  2026-01-01 10:20  log of ts-eeeeee  Lost`,
+      "  waiting: the ledger has no task ts-eeeeee",
+      `${parked}  2026-01-01 10:20  log of ${UNKNOWN}  Compaction 1: done`,
+      `  parked since 2026-01-02 03:04: the ledger has no task ${UNKNOWN}`,
+      "",
+      "Deliver parked records again: baton outbox retry. To another task: baton outbox retarget ID",
+      "",
+    ])
+    expect([readdirSync(folder), readdirSync(parkedFolder)]).toEqual(before)
+    expect(JSON.parse(outbox(["--json"]).stdout).at(-1)).toEqual({
+      id: parked,
+      state: "parked",
+      reason: `the ledger has no task ${UNKNOWN}`,
+      parkedAt: "2026-01-02T03:04:06.000Z",
+      createdAt: AT,
+      entry: log("Compaction 1: done\nand more"),
+    })
+  })
+
+  test(promised("outbox.A1", "a retry delivers in order what can be delivered, and says why the rest cannot"), () => {
+    const { outbox, show, addTask, park, wait } = setUp()
+    const task = addTask("A task")
+    const [one, lost, two] = [park(log("one", task)), park(log("lost")), park(handoff("Go on.", task))]
+    const three = wait(log("three", task))
+    const tried = outbox(["retry"])
+    expect(tried.status).toBe(1)
+    expect(outcomes(tried.stdout)).toEqual([
+      ["delivered", one],
+      ["parked", lost],
+      ["delivered", two],
+      ["delivered", three],
+    ])
+    expect(tried.stdout).toContain(`lost  the ledger has no task ${UNKNOWN}; prog list shows its tasks`)
+    expect(show(task).messages).toEqual(["one", "three"])
+    expect(show(task).description).toContain("Go on.")
+    expect(outbox(["retry", lost]).status).toBe(1)
+    expect(outbox(["retry", task]).stderr).toBe(`outbox: no record with the id or the task '${task}' is parked\n`)
+  })
+
+  test(promised("outbox.A1", "brings the records of a task to another one, none twice"), () => {
+    const { outbox, prog, show, addTask, park } = setUp()
+    const [task, other] = [addTask("A task"), addTask("Another")]
+    prog("log", task, "written by hand")
+    const ids = [
+      log("one"),
+      log("written by hand"),
+      log("same"),
+      log("same"),
+      { ...handoff("Go on."), specification: "Not this." },
+    ].map(park)
+    const kept = park(log("not meant", "ts-eeeeee"))
+    expect(outbox(["retarget", task]).stderr).toBe(
+      `outbox: records of ${UNKNOWN} and ts-eeeeee are parked: say which you mean, by its id\n`,
+    )
+    expect(outbox(["retarget", "ts-dddddd", UNKNOWN])).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: "outbox: the ledger has no task ts-dddddd; prog list shows its tasks\n",
+    })
+    const moved = outbox(["retarget", task.toUpperCase(), UNKNOWN.toUpperCase()])
+    expect(moved, moved.stderr).toMatchObject({ status: 0 })
+    expect(outcomes(moved.stdout)).toEqual(ids.map((id) => ["delivered", id]))
+    expect(show(task).messages).toEqual(["written by hand", "one", "same", "same"])
+    expect(show(task).description).toMatch(/^Build it\.\n\n<!-- baton:handoff [\s\S]*Go on\./)
+    expect(JSON.parse(outbox(["--json"]).stdout)).toMatchObject([{ id: kept, state: "parked" }])
+    expect(outbox(["retarget", other, kept.toUpperCase()]).status).toBe(0)
+    expect(show(other).messages).toEqual(["not meant"])
+  })
+
+  test(promised("outbox.A1", "two at once bring each record to one task, once"), async () => {
+    const { outbox, start, show, addTask, park } = setUp()
+    const tasks = [addTask("A task"), addTask("Another")]
+    const messages = ["one", "two", "three", "four"]
+    for (const message of messages) park(log(message))
+    await Promise.all([...tasks, ...tasks].map((task) => once(start("retarget", task), "exit")))
+    // One may have found all delivered by another.
+    expect(outbox([])).toMatchObject({ stdout: "No records\n" })
+    expect(tasks.flatMap((task) => show(task).messages)).toEqual(messages)
+  })
+
+  test(promised("outbox.A1", "a kill -9 in the middle neither loses nor doubles a record"), async () => {
+    const { outbox, start, show, addTask, park } = setUp()
+    const task = addTask("A task")
+    const messages = ["one", "two", "three", "four", "five", "six"]
+    for (const message of messages) park(log(message))
+    const random = testRandom()
+    for (let kill = 0; kill < runs(2); kill++) {
+      const child = start("retarget", task)
+      const timer = setTimeout(() => child.kill("SIGKILL"), 200 + random() * 1_000)
+      await once(child, "exit")
+      clearTimeout(timer)
+    }
+    outbox(["retarget", task, UNKNOWN])
+    // Records wait while a program that the killed process started may still be writing.
+    await eventually("an empty outbox", () => outbox(["retry"]).status === 0 || undefined, 40_000, 500)
+    expect(show(task).messages).toEqual(messages)
+  })
+
+  test(promised("outbox.A1", "leaves what is no record as it is, and ends"), () => {
+    const { project, parkedFolder, folder, outbox, show, addTask, park } = setUp()
+    const task = addTask("A task")
+    const secret = join(project, "secret.json")
+    writeFileSync(secret, JSON.stringify({ version: 1, createdAt: AT, entry: log("secret", task) }))
+    writeFileSync(join(parkedFolder, "binary.json"), Buffer.from([0, 255, 27, 91, 50, 74, 10, 0]))
+    writeFileSync(join(parkedFolder, "version.json"), JSON.stringify({ version: 2, createdAt: AT, entry: log("x") }))
+    mkdirSync(join(parkedFolder, "folder.json"))
+    mkdirSync(join(parkedFolder, "binary.json.reason"))
+    symlinkSync(secret, join(parkedFolder, "link.json"))
+    execFileSync("mkfifo", [join(parkedFolder, "pipe.json"), join(folder, "0000000000000-000000-pipe.json")])
+    symlinkSync(secret, join(folder, "0000000000001-000000-link.json"))
+    const id = park(log("good", task))
+    const listed = outbox([])
+    expect(listed.status).toBe(0)
+    for (const [name, reason] of [
+      ["binary", "parked: no outbox record of version 1"],
+      ["version", "parked: no outbox record of version 1"],
+      ["folder", "parked: it is not a regular file"],
+      ["link", "parked: it is not a regular file"],
+      ["pipe", "parked: it is not a regular file"],
+      ["0000000000000-000000-pipe", "waiting: it is not a regular file"],
+    ])
+      expect(listed.stdout).toContain(`${name}\n  ${reason}`)
+    expect(listed.stdout).not.toMatch(/secret|[^\P{Cc}\n]/u)
+
+    expect(outbox(["retarget", task, "link"]).stderr).toBe(
+      "outbox: link is no record that can be read, and stays parked\n",
+    )
+    const tried = outbox(["retry"])
+    expect(tried.status).toBe(1)
+    expect(tried.stdout).toContain(`delivered  ${id}`)
+    expect(show(task).messages).toEqual(["good"])
+    expect(
+      readdirSync(parkedFolder)
+        .filter((name) => name.endsWith(".json"))
+        .sort(),
+    ).toEqual([
+      "0000000000000-000000-pipe.json",
+      "0000000000001-000000-link.json",
+      "binary.json",
+      "folder.json",
+      "link.json",
+      "pipe.json",
+      "version.json",
+    ])
+    expect(readFileSync(join(parkedFolder, "binary.json"))).toEqual(Buffer.from([0, 255, 27, 91, 50, 74, 10, 0]))
+  })
+
+  test(promised("outbox.A1", "keeps every record when the ledger does not answer, and says so"), () => {
+    const { outbox, show, addTask, park, wait } = setUp()
+    const task = addTask("A task")
+    const ids = [park(log("one", task)), wait(log("two", task))]
+    const without = { BATON_LEDGER: "real", PATH: SYSTEM_PATH }
+    const reason = "BATON_LEDGER asks for the real prog and PATH has none"
+    expect(outbox([], without).stdout).toContain(`\n  waiting: ${reason}\n`)
+    expect(outbox(["retry"], without)).toMatchObject({
+      status: 1,
+      stdout: `parked     ${ids[0]}  log of ${task}  one  ${reason}\nwaiting    ${ids[1]}  log of ${task}  two  ${reason}\n`,
+    })
+    expect(outbox(["retarget", task], without)).toMatchObject({ status: 1, stderr: `outbox: ${reason}\n` })
+    expect(outbox(["retry"])).toMatchObject({ status: 0 })
+    expect(show(task).messages).toEqual(["one", "two"])
+  })
+
+  test(promised("outbox.A1", "says what it expected of a wrong command line"), () => {
+    const { project, outbox } = setUp()
+    const refused = (...args: string[]) => {
+      const { status, stderr } = outbox(args)
+      expect(status, stderr).toBe(2)
+      return stderr
+    }
+    expect(refused("drop")).toContain("outbox: expected list, retry, retarget or a folder, received 'drop'")
+    expect(refused("list", "a", "b")).toContain("expected a project folder, received 'a b'")
+    expect(refused("retarget")).toContain("retarget needs the id of the task")
+    expect(refused("retarget", "the-task")).toContain(
+      "expected the id of a task such as ts-b54507, received 'the-task'",
+    )
+    expect(refused("--nonsense")).toMatch(/--nonsense.*\nTry: baton outbox --help\n$/s)
+    expect(outbox(["--help"]).stdout).toMatch(/^Usage: baton outbox/)
+    expect(outbox(["retry", project])).toMatchObject({ status: 0, stdout: "No records\n" })
+    expect(outbox(["."])).toMatchObject({ status: 0, stdout: "No records\n" })
+  })
+})
