@@ -231,6 +231,20 @@ test.each(importHarms)(
   },
 )
 
+test(promised("outbox.A1", "waiting and parked records are found with the commands that deliver them"), async () => {
+  patient.write(".opencode/state/outbox/1767323045000-000001-b.json", RECORD)
+  patient.write(".opencode/state/outbox/parked/1767323045000-000000-a.json", RECORD)
+  patient.write(".opencode/state/outbox/parked/none.json", "text")
+  const { findings } = await patient.look("outbox")
+  expect(findings.map(({ fix }) => fix)).toEqual([
+    expect.stringMatching(/^Run \.opencode\/baton\/bin\/baton outbox retry,/),
+    expect.stringMatching(
+      /baton outbox retry 1767323045000-000000-a, or .* outbox retarget ID 1767323045000-000000-a /,
+    ),
+    expect.stringMatching(/baton outbox retry none; or delete .*none\.json/),
+  ])
+})
+
 test(promised("install.E2", "a file the user changed is told and is no fault"), () => {
   patient.write("prompts/handoff.md", "My own handoff.\n")
   const { exitCode, report } = patient.examine()
