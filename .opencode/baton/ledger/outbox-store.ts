@@ -345,7 +345,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     putBack: async (name, record) => {
       await state.write(parked(name), renderRecord(record))
       await rename(parked(name), waiting(name))
-      await rm(parked(`${name}${REASON}`), { force: true })
+      await rm(parked(`${name}${REASON}`), { force: true, recursive: true })
     },
   }
 }
