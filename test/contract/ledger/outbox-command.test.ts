@@ -195,12 +195,12 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
   test(promised("outbox.A1", "a kill -9 in the middle neither loses nor doubles a record"), async () => {
     const { outbox, start, show, addTask, park } = setUp()
     const task = addTask("A task")
-    const messages = ["one", "two", "three", "four", "five", "six"]
+    const messages = Array.from({ length: 12 }, (_, at) => `record ${at}`)
     for (const message of messages) park(log(message))
     const random = testRandom()
     for (let kill = 0; kill < runs(2); kill++) {
       const child = start("retarget", task)
-      const timer = setTimeout(() => child.kill("SIGKILL"), 200 + random() * 1_000)
+      const timer = setTimeout(() => child.kill("SIGKILL"), 100 + random() * 700)
       await once(child, "exit")
       clearTimeout(timer)
     }
