@@ -127,7 +127,7 @@ export const createProgress = (deps: ProgressDeps): Progress => {
     const { parked } = await outbox.status()
     const isOwn = (entry: OutboxEntry | undefined): boolean =>
       entry?.kind === "handoff" && entry.sessionID === sessionID
-    if (!waiting || waiting.some(isOwn) || parked.some(({ entry }) => isOwn(entry))) return
+    if (!waiting || waiting.some(isOwn) || parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return
     recorded.set(sessionID, { facts: text, at: performance.now() })
     const at = crashedSince === undefined ? now() : new Date(crashedSince)
     const { specification } = sessionState

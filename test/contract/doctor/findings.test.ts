@@ -232,8 +232,8 @@ test.each(importHarms)(
 )
 
 test(promised("outbox.A1", "waiting and parked records are found with the commands that deliver them"), async () => {
-  patient.write(".opencode/state/outbox/1767323045000-000001-b.json", RECORD)
-  patient.write(".opencode/state/outbox/parked/1767323045000-000000-a.json", RECORD)
+  patient.write(".opencode/state/outbox/1767323045000-000001-b.json", WAITING)
+  patient.write(".opencode/state/outbox/parked/1767323045000-000000-a.json", WAITING)
   patient.write(".opencode/state/outbox/parked/none.json", "text")
   const { findings } = await patient.look("outbox")
   expect(findings.map(({ fix }) => fix)).toEqual([

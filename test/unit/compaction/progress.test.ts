@@ -68,7 +68,14 @@ const setUp = () => {
       waiting = entries
     },
     park: (entry: OutboxEntry) => {
-      parked = [{ file: "/parked.json", entry, reason: "the ledger has no such task", since: "" }]
+      parked = [
+        {
+          file: "/parked.json",
+          record: { version: 1, createdAt: "", entry },
+          reason: "the ledger has no such task",
+          since: "",
+        },
+      ]
     },
     file,
     mark: () => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined),
