@@ -42,7 +42,7 @@ const outcomes = (stdout: string) =>
 
 describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => {
   const setUp = () => {
-    const project = createProject()
+    const { project } = createProject(binary)
     const programs = join(project, "programs")
     mkdirSync(programs)
     if (real) symlinkSync(real, join(programs, "prog"))
