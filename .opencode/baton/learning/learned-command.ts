@@ -41,7 +41,7 @@ const ACTIONS: ReadonlySet<string> = new Set(["list", "show", "forget", "export"
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** Parses `[list | show ID | forget ID | export] [DIR] [OPTIONS]`. @throws Error for anything else, in words for the user */
-const readArguments = (args: readonly string[]): Request => {
+const readArguments = (args: readonly string[], here: string): Request => {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -54,7 +54,8 @@ const readArguments = (args: readonly string[]): Request => {
   const { json, all, reason } = values
   const [first = "list", ...others] = positionals
   // A folder alone means `list`.
-  const [action, ...rest] = ACTIONS.has(first) || !isFolder(first) ? [first, ...others] : ["list", ...positionals]
+  const [action, ...rest] =
+    ACTIONS.has(first) || !isFolder(resolve(here, first)) ? [first, ...others] : ["list", ...positionals]
   const checked = (words: readonly string[]): string | undefined => {
     if (words.length > 1) throw new Error(`expected one project folder, received ${words.length}`)
     return words[0]
@@ -238,4 +239,4 @@ const run = async (request: Request & { here: string }): Promise<number> => {
   return 0
 }
 
-await runCommand({ name: "learned", parse: (args, here) => ({ ...readArguments(args), here }), run })
+await runCommand({ name: "learned", parse: (args, here) => ({ ...readArguments(args, here), here }), run })
