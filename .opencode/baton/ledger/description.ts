@@ -109,12 +109,22 @@ type SplitDescription = {
 const sessionOf = (section: string): string => parseHandoffTitle(section)?.sessionID ?? ""
 const timeOf = (section: string): string => parseHandoffTitle(section)?.at ?? ""
 
-/** Sorts by the time in the title and keeps each session's newest; of two without a time the later in the list counts. */
+/** Of two handoffs of one session the one of the later compaction is newer, whatever the clock was then. */
+const isNewer = (section: string, other: string): boolean => {
+  const [own, others] = [parseHandoffTitle(section), parseHandoffTitle(other)]
+  if (!own || !others || own.number === others.number) return timeOf(section) >= timeOf(other)
+  return own.number > others.number
+}
+
+/** Each session's newest handoff, sorted by time, the newest first; of two that are equally old the later in the list counts. */
 export const newestOfEach = (sections: readonly string[]): readonly string[] => {
-  const sorted = sections
-    .toReversed()
-    .toSorted((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(a) > timeOf(b) ? -1 : 1))
-  return sorted.filter((section, at) => sorted.findIndex((other) => sessionOf(other) === sessionOf(section)) === at)
+  const newest = new Map<string, string>()
+  for (const section of sections) {
+    const session = sessionOf(section)
+    const known = newest.get(session)
+    if (known === undefined || isNewer(section, known)) newest.set(session, section)
+  }
+  return [...newest.values()].sort((a, b) => (timeOf(a) > timeOf(b) ? -1 : timeOf(a) < timeOf(b) ? 1 : 0))
 }
 
 /**
@@ -181,7 +191,8 @@ type MergedDescription = {
 }
 
 /**
- * Puts a session's handoff into a description, in place of its earlier one. Merging the same handoff again changes nothing.
+ * Puts a session's handoff into a description, in place of its earlier one. Merging the same handoff again, or one that is
+ * older than the session's there, changes nothing.
  *
  * @param description the current text in the ledger
  * @param section the handoff, Markdown
@@ -198,15 +209,17 @@ export const mergeHandoff = (
     ? splitBehind(description, original.length)
     : splitHandoffs(description)
   const specification = description.startsWith(original) ? split.specification : restore(split.specification, original)
-  const own = toHandoffBody(section)
-  const others = split.handoffs.filter((other) => sessionOf(other) !== sessionOf(own))
+  const given = toHandoffBody(section)
+  const isOwn = (handoff: string): boolean => sessionOf(handoff) === sessionOf(given)
+  const own = newestOfEach([...split.handoffs.filter(isOwn), given])
+  const others = split.handoffs.filter((handoff) => !isOwn(handoff))
   let room = (maxBytes - Buffer.byteLength(specification)) / 2
   const fitting = others.filter((other) => {
     room -= Buffer.byteLength(renderSection(other)) + 2
     return room >= 0
   })
-  const kept = newestOfEach([own, ...fitting]).slice(0, MAX_HANDOFFS)
-  const all = newestOfEach([own, ...others])
+  const kept = newestOfEach([...own, ...fitting]).slice(0, MAX_HANDOFFS)
+  const all = newestOfEach([...own, ...others])
   const parts = [...(specification === "" ? [] : [specification]), ...kept.map(renderSection)]
   return { description: parts.join("\n\n"), dropped: all.filter((one) => !kept.includes(one)) }
 }

@@ -29,7 +29,8 @@ export type DeliveryDeps = {
 export type KnownLogs = Map<string, string[]>
 
 type EntryOf<Kind extends OutboxEntry["kind"]> = Extract<OutboxEntry, { kind: Kind }>
-type SaveAttempt = (attempt: OutboxAttempt) => Promise<void>
+/** @returns whether an earlier process may have delivered the record, since the disk lets no attempt be noted */
+type SaveAttempt = (attempt: OutboxAttempt) => Promise<boolean>
 
 const countEqual = (texts: readonly string[], text: string): number => texts.filter((one) => one === text).length
 
@@ -87,7 +88,8 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     const text = await ledger.shorten(taskID, message)
     const equalBefore = countEqual(logs, text)
     if (attempt && equalBefore > (attempt.equalBefore ?? 0)) return { kind: "delivered" }
-    await save({ at: new Date(now()).toISOString(), by: self, equalBefore })
+    const mayExist = await save({ at: new Date(now()).toISOString(), by: self, equalBefore })
+    if (mayExist && equalBefore > 0) return { kind: "delivered" }
     const delivery = fromWrite(await ledger.appendLog(taskID, text), taskID)
     if (delivery.kind === "delivered") logs.push(text)
     return delivery

@@ -29,6 +29,18 @@ describe("the handoffs of several sessions", () => {
     expect(late).toEqual({ description, dropped: [handoffOf("a", 1)] })
   })
 
+  test(
+    promised("sessions.A2", "stay when an older one of their session is delivered late, whatever the clock was"),
+    () => {
+      const title = "(session ses_a, summary msg_1, 2026-01-01T09:00:00.000Z)"
+      const old = `# Handoff after compaction 1 ${title}\n\nOld.`
+      const description = merge("Spec", handoffOf("a", 2))
+      expect(mergeHandoff(description, old)).toEqual({ description, dropped: [] })
+      const progress = "# Work in progress (session ses_a, 2026-01-01T09:00:00.000Z)\n\nLess."
+      expect(mergeHandoff(description, progress)).toEqual({ description, dropped: [] })
+    },
+  )
+
   test(promised("sessions.A2", "give way when the description has no room for them"), () => {
     const others = merge("Spec", handoffOf("a", 1, "x".repeat(400)), handoffOf("b", 2))
     const { description, dropped } = mergeHandoff(others, handoffOf("c", 3), { maxBytes: 900 })

@@ -331,6 +331,22 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
+  test(promised("ledger.D2", "writes a record once that no process can remove, since the disk refuses"), async () => {
+    const { open, disk, leave, files, outboxFolder, task } = setUp()
+    await leave([entry("one")])
+    const [name = ""] = files()
+    const path = join(outboxFolder, name)
+    const text = readFileSync(path, "utf8")
+    disk.full = true
+    for (const message of ["two", "three"]) {
+      const outbox = open()
+      await deliver(outbox, entry(message))
+      outbox.stop()
+      writeFileSync(path, text)
+    }
+    expect(task().messages).toEqual(["one", "two", "three"])
+  })
+
   test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
     const { open, script, disk, log, task } = setUp()
     const { reached, release, letOthersPass } = holdLedger(script)
