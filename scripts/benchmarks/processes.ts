@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { AUDIT_FOLDER, type AuditEntry, auditEntry } from "../../.opencode/baton/pass-over/audit/log.ts"
 import { createPassID } from "../../.opencode/baton/pass-over/store/record.ts"
@@ -36,6 +36,9 @@ export const measureLoad: Benchmark = async ({ binary, quick, figure }) => {
   figure("load.zod", "zod, loaded when stored data is first read", "ms", fresh.zod)
 }
 
+/** `bare`: in a project that has no `.opencode` at all, for which OpenCode has less to do. */
+type Way = "bare" | "without" | "with" | "withoutTask" | "withTask"
+
 /** Measures an `opencode run` with one turn, with and without the bundle, and its part before the model request. */
 export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 40
@@ -44,26 +47,29 @@ export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
     if (kind === "turn") askedAt ??= performance.now()
     return { text: "Hello." }
   }
-  const asked = { without: [] as number[], with: [] as number[], withoutTask: [] as number[], withTask: [] as number[] }
-  const timed = async (name: keyof typeof asked, { run }: BenchProject, message: string): Promise<number> => {
+  const asked = { bare: [], without: [], with: [], withoutTask: [], withTask: [] } as Record<Way, number[]>
+  const timed = async (name: Way, { run }: BenchProject, message: string): Promise<number> => {
     askedAt = undefined
     const startedAt = performance.now()
     const { durationMs } = await run(message)
     asked[name].push((askedAt ?? Number.NaN) - startedAt)
     return durationMs
   }
+  await using bare = await openProject(binary, answer, { bundle: "none" })
+  rmSync(join(bare.project.directory, ".opencode"), { recursive: true })
   await using without = await openProject(binary, answer, { bundle: "none" })
   await using withBundle = await openProject(binary, answer)
   const taskHello = workerMessage(await openTestLedger(withBundle.project, binary).addTask(TASK), HELLO)
-  for (const { run } of [without, withBundle]) await run(taskHello)
+  for (const { run } of [bare, without, withBundle]) await run(taskHello)
   const subjects = {
+    bare: () => timed("bare", bare, HELLO),
     without: () => timed("without", without, HELLO),
     with: () => timed("with", withBundle, HELLO),
     withoutTask: () => timed("withoutTask", without, taskHello),
     withTask: () => timed("withTask", withBundle, taskHello),
   }
   const whole = await interleave(subjects, rounds)
-  const ratios = (id: string, what: string, withLine: string, times: typeof asked): void => {
+  const ratios = (id: string, what: string, withLine: string, times: Record<Way, number[]>): void => {
     const [noTask, task] = [pairRatios(times.without, times.with), pairRatios(times.withoutTask, times.withTask)]
     figure(`start.${id}ratio`, `${what}, no task`, "×", noTask, START_RATIO)
     figure(`start.${id}task-ratio`, `${what}, ${withLine}`, "×", task, TASK_START_RATIO)
@@ -72,6 +78,8 @@ export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
   figure("start.with", "`opencode run`, with the bundle", "ms", whole.with)
   ratios("", "with ÷ without", "message with a `Task:` line", whole)
   ratios("asked-", "until the model is asked", "`Task:` line", asked)
+  const folder = pairRatios(asked.bare, asked.without)
+  figure("start.folder-ratio", "the same without the bundle, a project with `.opencode` ÷ one without", "×", folder)
 }
 
 type Argv = readonly [string, ...string[]]
