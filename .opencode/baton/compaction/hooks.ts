@@ -5,12 +5,15 @@ import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import { bundleRoot } from "../host/project.ts"
 
-/** Part of every task line: a cheap test that never misses one (docs/adr/0003). */
-const TASK_MARK = "Task:"
+/** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
+export const mayNameTask = (text: string): boolean => text.includes("Task:") || /\b(?:ts|ep)-[0-9a-f]{4}/i.test(text)
+
 const MAX_NEW_SESSIONS = 1_000
 
 /** For the hook that OpenCode waits for before it asks for a summary. */
 const COMPACTING_DEADLINE_MS = 3_000
+/** A natural spelling of a task is looked up in the ledger before the request. */
+const MESSAGE_DEADLINE_MS = 3_000
 const MESSAGES_DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
 
@@ -70,8 +73,8 @@ export const createCompactionHooks = (core: Core): Hooks => {
     }
   }
   return {
-    "chat.message": hook("chat.message", SHORT_DEADLINE_MS, async ({ sessionID }, { message, parts }) => {
-      if (parts.some((part) => part.type === "text" && part.text.includes(TASK_MARK))) taskless.delete(sessionID)
+    "chat.message": hook("chat.message", MESSAGE_DEADLINE_MS, async ({ sessionID }, { message, parts }) => {
+      if (parts.some((part) => part.type === "text" && mayNameTask(part.text))) taskless.delete(sessionID)
       if (!taskless.has(sessionID)) return (await load()).userMessage(message, parts)
       log.debug("session has no task: nothing to do", { sessionID })
       return undefined

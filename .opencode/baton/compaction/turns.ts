@@ -5,7 +5,7 @@ import { describeError, type Log } from "../host/log.ts"
 import { appendNote, enableTool, isSummaryRequest, latestCompaction, noteTextOf } from "../host/messages.ts"
 import type { ModelName, StoredMessage } from "../host/sessions.ts"
 import { type Activity, afterSnapshot, afterToolUse, type ToolUse } from "../task/activity.ts"
-import { collectUserText, parseTask } from "../task/parse.ts"
+import { collectUserText, namesTask } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"
 import type { CompactionContext } from "./context.ts"
@@ -159,7 +159,7 @@ export const createTurns = (deps: TurnsDeps): Turns => {
    */
   const findAnchor = (messages: readonly StoredMessage[], { taskID }: SessionTask): StoredMessage | undefined => {
     const users = messages.filter(({ info }) => info.role === "user")
-    return users.find(({ parts }) => parseTask(collectUserText(parts))?.taskID === taskID) ?? users[0]
+    return users.find(({ parts }) => namesTask(collectUserText(parts), taskID)) ?? users[0]
   }
 
   const addOpening = async (sessionID: string, messages: StoredMessage[]): Promise<Change | undefined> => {

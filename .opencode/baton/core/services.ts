@@ -62,7 +62,7 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
     sessions,
     run: createProcessRunner({ shell: undefined }),
     bindings,
-    tasks: createTaskRegistry({ store: bindings, sessions, log, now }),
+    tasks: createTaskRegistry({ store: bindings, sessions, lookUp: (id) => ledger.readTask(id), log, now }),
     prompts: createPromptFiles({ root: projectRoot }),
     ledger,
     outbox,

@@ -136,6 +136,11 @@ export type ParsedTask = {
   readonly hasRoleHeading: boolean
 }
 
+const statedRole = (text: string): Omit<ParsedTask, "taskID"> => {
+  const role = parseRole(text)
+  return { role: role ?? DEFAULT_ROLE, hasRoleHeading: role !== undefined }
+}
+
 /**
  * Reads task and role from a user's text. The contract with the prompts: docs/prompts.md.
  *
@@ -144,10 +149,75 @@ export type ParsedTask = {
  */
 export const parseTask = (text: string): ParsedTask | undefined => {
   const taskID = parseTaskID(text)
-  if (taskID === undefined) return undefined
-  const role = parseRole(text)
-  return { taskID, role: role ?? DEFAULT_ROLE, hasRoleHeading: role !== undefined }
+  return taskID === undefined ? undefined : { taskID, ...statedRole(text) }
 }
+
+// Natural spellings: a line of the user's that is nothing but the naming of a task, as `Work on ts-b54507`. A program writes
+// the exact form; a natural one counts only if the ledger knows the id, since ids stand in pasted text, too.
+
+/** Longer lines are no naming. Wrapped prose has longer lines but for its last. */
+const MAX_NAMING_CHARACTERS = 80
+const WRAPPED_CHARACTERS = 40
+
+/** prog's own prefixes only, so that no word is an id. Without `u`, for the sake of look-alikes (see TASK_LINE). */
+const PROG_ID = "(?<id>(?:ts|ep)-[0-9a-f]{4,12})"
+
+const LABEL = "(?:(?:your|the) )?(?:task|epic)(?: id)?(?: is |(?<sign> ?[:\uFF1A=]) ?| )"
+/** Verbs of work that goes on in this session: `review`, `show` or `close` name a task and do not take it up. */
+const REQUEST =
+  "(?:(?:ok|now|next),? )?(?:(?<asks>(?:can|could) you )?(?:please )?|let['\u2019]s )" +
+  "(?:work on|(?:start|begin|continue|resume)(?: (?:with|on|work on|working on))?|keep working on|(?:go|carry) on with|pick up|take|implement|do|fix) " +
+  "(?:(?:the )?(?:task|epic) )?"
+const NAMING = new RegExp(`^(?:${LABEL}|${REQUEST})${PROG_ID}(?:,? (?:please|now|next))?(?<end>[.!:?]?)$`, "i")
+const BARE_ID = new RegExp(`^${PROG_ID}[.!]?$`, "i")
+
+/** Removes emphasis, code marks and double blanks. */
+const plain = (line: string): string =>
+  line
+    .replace(/[*`]+/g, "")
+    .replace(/[^\S\r\n]+/g, " ")
+    .trimEnd()
+
+/** @returns the canonical id if the line is nothing but the naming of a task; an indent marks a quotation */
+const parseNaming = (line: string, above: string): string | undefined => {
+  if (line.length > MAX_NAMING_CHARACTERS) return undefined
+  const { id, sign, asks, end } = NAMING.exec(plain(line))?.groups ?? {}
+  if (id === undefined || (end === "?" && asks === undefined)) return undefined
+  const isWrapped = above.length >= WRAPPED_CHARACTERS && /[\p{L}\p{N},]$/u.test(above)
+  if (isWrapped && sign === undefined && /^\p{Ll}/u.test(line)) return undefined
+  return canonicalTaskID(id)
+}
+
+export type NaturalTask = ParsedTask & {
+  /** The whole message is an id, which may be the answer to a question. */
+  readonly isBare: boolean
+}
+
+/**
+ * Finds the task that a user's text names in a natural spelling: a line outside code fences and quotations that is nothing but
+ * the naming, or a text that is an id and nothing else. Lines that name different tasks name none. Linear in the text's length.
+ *
+ * @param text user-authored text, as `collectUserText` gives it
+ * @returns undefined when none is named; otherwise one that counts only if the ledger knows it
+ */
+export const parseNaturalTask = (text: string): NaturalTask | undefined => {
+  const named = new Set<string>()
+  let [fence, above] = ["", ""]
+  for (const line of userLines(text)) {
+    const taskID = fence === "" ? parseNaming(trimLineEnd(line), above) : undefined
+    if (taskID !== undefined) named.add(taskID)
+    fence = fenceAfter(line, fence)
+    above = line.trim()
+  }
+  const bareID = BARE_ID.exec(plain(trimLineEnd(text.replace(OPENING, ""))).trim())?.groups?.id
+  const [taskID = bareID && canonicalTaskID(bareID), another] = named
+  if (taskID === undefined || another !== undefined) return undefined
+  return { taskID, ...statedRole(text), isBare: bareID !== undefined }
+}
+
+/** Tells whether a user's text names this task, in any spelling. */
+export const namesTask = (text: string, taskID: string): boolean =>
+  (parseTask(text) ?? parseNaturalTask(text))?.taskID === taskID
 
 /** The last line of a role prompt; the user's additions follow it. */
 const BRIEF_MARKER = /^<!--[ \t]*baton:brief[ \t]*-->$/

@@ -4,7 +4,16 @@ import { describeError, type Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
-import { collectUserText, extractBrief, type ParsedTask, parseTask, ROLES, type Role } from "./parse.ts"
+import {
+  collectUserText,
+  extractBrief,
+  type NaturalTask,
+  type ParsedTask,
+  parseNaturalTask,
+  parseTask,
+  ROLES,
+  type Role,
+} from "./parse.ts"
 
 type BindingOrigin = "message" | "parent" | "history"
 
@@ -54,12 +63,19 @@ type HistorySearch =
 
 type Read = { task: ParsedTask; text: string } | undefined
 
-const newestTask = (messages: readonly StoredMessage[]): Read => {
+/** @param isKnown asks the ledger for the id of a natural spelling */
+const newestTask = async (
+  messages: readonly StoredMessage[],
+  isKnown: (taskID: string) => Promise<boolean>,
+): Promise<Read> => {
   for (const message of messages.toReversed()) {
     if (message.info.role !== "user") continue
     const text = collectUserText(message.parts)
     const task = parseTask(text)
     if (task) return { task, text }
+    const natural = parseNaturalTask(text)
+    // An id alone may have answered a question about the task that is named further back.
+    if (natural && !natural.isBare && (await isKnown(natural.taskID))) return { task: natural, text }
   }
   return undefined
 }
@@ -74,7 +90,8 @@ const oldestUserText = (messages: readonly StoredMessage[]): string | undefined 
 }
 
 /**
- * Finds a session's newest `Task:` line in its stored messages, page by page from the newest back, until `isOver()`.
+ * Finds the newest line that names a session's task in its stored messages, page by page from the newest back, until
+ * `isOver()`.
  *
  * For a session that started without the bundle. Never reads the whole history at once.
  */
@@ -82,13 +99,14 @@ const searchHistory = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
   isOver: () => boolean,
+  isKnown: (taskID: string) => Promise<boolean>,
 ): Promise<HistorySearch> => {
   let isComplete = false
   let firstText: string | undefined
   for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
     if (answer.kind === "failed") return answer
     const { messages, isOldest } = answer.value
-    const found = newestTask(messages)
+    const found = await newestTask(messages, isKnown)
     if (found) return { kind: "found", ...found }
     firstText = oldestUserText(messages) ?? firstText
     isComplete = isOldest
@@ -98,7 +116,10 @@ const searchHistory = async (
 
 /** Keeps the task of each session. No call throws. */
 export type TaskRegistry = {
-  /** Handles a user's message; `text` is the user's own text. Resolves when the binding is stored. */
+  /**
+   * Handles a user's message; `text` is the user's own text. Resolves when the binding is stored. A natural spelling is looked
+   * up in the ledger first.
+   */
   userMessage(sessionID: string, text: string): Promise<void>
   /** Adds the user's request from an earlier session on the same task to the brief, unless it is there. */
   addToBrief(sessionID: string, taskID: string, text: string): Promise<void>
@@ -110,9 +131,16 @@ export type TaskRegistry = {
   forget(sessionID: string): Promise<void>
 }
 
+type LookUp =
+  | { readonly kind: "found" | "unknown" }
+  /** The ledger did not answer in time. */
+  | { readonly kind: "unavailable"; readonly reason: string }
+
 type TaskRegistryDeps = {
   store: Pick<JsonStore<SessionTask>, "read" | "write" | "remove">
   sessions: Pick<Sessions, "messages" | "parent">
+  /** Looks an id up in the ledger, within a deadline. Asked only for natural spellings. */
+  lookUp: (taskID: string) => Promise<LookUp>
   log: Log
   now: () => Date
   /** Milliseconds that a search of the history may take. */
@@ -144,7 +172,7 @@ type Found =
   | { readonly kind: "nothing"; readonly isCertain: boolean }
 
 export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
-  const { store, sessions, log, now, searchDeadlineMs = SEARCH_DEADLINE_MS } = deps
+  const { store, sessions, lookUp, log, now, searchDeadlineMs = SEARCH_DEADLINE_MS } = deps
   const remembered = createLruMap<Entry>()
 
   const entryOf = (sessionID: string): Entry => {
@@ -200,9 +228,31 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return { parentID: answer.value ?? null, isCertain: true }
   }
 
+  /** Tells whether a natural spelling counts. */
+  const isKnown = async (sessionID: string, taskID: string): Promise<boolean> => {
+    // A subagent's messages are an agent's words.
+    if ((await parentOf(sessionID)).parentID !== null) return false
+    const answer = await lookUp(taskID)
+    if (answer.kind === "unknown")
+      log.info("the ledger does not know the task that a message names: not bound", { sessionID, taskID })
+    if (answer.kind === "unavailable")
+      log.warn("the ledger cannot tell whether it knows the task that a message names: not bound", {
+        sessionID,
+        taskID,
+        reason: answer.reason,
+      })
+    return answer.kind === "found"
+  }
+
   const findInHistory = async (sessionID: string): Promise<Found> => {
     const over = now().getTime() + searchDeadlineMs
-    const search = await searchHistory(sessions, sessionID, () => now().getTime() >= over)
+    const asked = new Map<string, Promise<boolean>>()
+    const askOnce = (taskID: string): Promise<boolean> => {
+      const answer = asked.get(taskID) ?? isKnown(sessionID, taskID)
+      asked.set(taskID, answer)
+      return answer
+    }
+    const search = await searchHistory(sessions, sessionID, () => now().getTime() >= over, askOnce)
     if (search.kind === "found") return { kind: "task", task: search.task, text: search.text, origin: "history" }
     if (search.kind === "failed") {
       log.warn("task not found: the history cannot be read", { sessionID, reason: search.reason })
@@ -253,7 +303,12 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     const { brief } = entryOf(sessionID)
     if (brief !== undefined) return brief
     let pages = 0
-    const page = await searchHistory(sessions, sessionID, () => pages++ > 0)
+    const page = await searchHistory(
+      sessions,
+      sessionID,
+      () => pages++ > 0,
+      async () => false,
+    )
     return page.kind === "nothing" ? (page.firstText ?? "") : page.kind === "found" ? page.text : ""
   }
 
@@ -285,11 +340,24 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return session.searching
   }
 
+  const confirm = async (sessionID: string, natural: NaturalTask): Promise<ParsedTask | undefined> => {
+    const { taskID, isBare } = natural
+    const before = entryOf(sessionID).binding ?? (await store.read(sessionID))
+    if (before?.taskID === taskID) return natural
+    // An id alone may answer a question about the task at hand.
+    if (isBare && before && (await lookUp(before.taskID)).kind !== "unknown") return undefined
+    if (!(await isKnown(sessionID, taskID))) return undefined
+    const after = entryOf(sessionID).binding
+    const isOutdated = after?.origin === "message" && after.taskID !== before?.taskID
+    return isOutdated ? undefined : natural
+  }
+
   return {
     userMessage: async (sessionID, text) => {
       const session = entryOf(sessionID)
       if (typeof session.parentID === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
-      const task = parseTask(text)
+      const natural = parseNaturalTask(text)
+      const task = parseTask(text) ?? (natural && (await confirm(sessionID, natural)))
       if (!task) {
         // In the background: a search may read a long history, and the user's message must not wait for it.
         void find(sessionID)

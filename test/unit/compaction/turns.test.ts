@@ -29,7 +29,8 @@ type OnDisk = { binding?: SessionTask; sessionState?: SessionState }
 const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessionState }: OnDisk) => {
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
-  const tasks = createTaskRegistry({ store: onDisk(binding), sessions, log, now })
+  const lookUp = async () => ({ kind: "unknown" as const })
+  const tasks = createTaskRegistry({ store: onDisk(binding), sessions, lookUp, log, now })
   const sessionStates = createSessionStates(onDisk(sessionState))
   const root = "/project"
   const turns = createTurns({

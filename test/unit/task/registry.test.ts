@@ -36,6 +36,8 @@ type Options = {
   /** Other answers of OpenCode's. */
   change?: (sessions: Sessions) => Partial<Sessions>
   store?: ReturnType<typeof createMemoryStore>
+  /** The ledger's answer for an id; by default it knows all. */
+  lookUp?: Parameters<typeof createTaskRegistry>[0]["lookUp"]
 }
 
 const setUp = (options: Options = {}) => {
@@ -46,8 +48,9 @@ const setUp = (options: Options = {}) => {
   const sessions = createFakeSessions(stored, { cursors })
   const answers = { ...sessions, ...options.change?.(sessions) }
   const log = createRecordedLog()
-  const create = () => createTaskRegistry({ store, sessions: answers, log, now, searchDeadlineMs: 1_000 })
-  return { store, calls: sessions.calls, entries: log.lines, create, tasks: create() }
+  const lookUp = vi.fn(options.lookUp ?? (async () => ({ kind: "found" as const })))
+  const create = () => createTaskRegistry({ store, sessions: answers, lookUp, log, now, searchDeadlineMs: 1_000 })
+  return { store, calls: sessions.calls, entries: log.lines, lookUp, create, tasks: create() }
 }
 
 describe("the task registry", () => {
@@ -221,4 +224,85 @@ describe("the task registry", () => {
     expect(tasks.cached("ses_1")?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
     expect((await store.read("ses_1"))?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
   })
+
+  test(promised("task.C1", "a natural spelling binds if the ledger knows the id, and re-binds"), async () => {
+    const { tasks, lookUp } = setUp()
+    await tasks.userMessage("ses_1", "# Planner\nWork on ts-b54507\nMind the lexer.")
+    expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
+    await tasks.userMessage("ses_1", "Continue with ts-b54507")
+    expect(lookUp).toHaveBeenCalledTimes(1)
+    await tasks.userMessage("ses_1", "Now work on ts-0aa111")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
+  })
+
+  test.each([
+    ["does not know the id", { kind: "unknown" } as const],
+    ["cannot be asked", { kind: "unavailable", reason: "not within 2000 ms" } as const],
+  ])(
+    promised("task.C1", "a natural spelling does not bind where the ledger %s, and the log says so"),
+    async (_, answer) => {
+      const { tasks, store, entries } = setUp({ lookUp: async () => answer })
+      await tasks.userMessage("ses_1", "Work on ts-b54507")
+      expect(await tasks.find("ses_1")).toBeUndefined()
+      expect(store.values.size).toBe(0)
+      expect(entries.map(({ message }) => message).join()).toContain("that a message names: not bound")
+      await tasks.userMessage("ses_1", "Task: ts-b54507")
+      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+    },
+  )
+
+  test(promised("task.C1", "the exact line is not looked up, and wins over a natural one beside it"), async () => {
+    const { tasks, lookUp } = setUp()
+    await tasks.userMessage("ses_1", "Work on ts-0aa111\nTask: ts-b54507")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+    expect(lookUp).not.toHaveBeenCalled()
+  })
+
+  test(
+    promised("task.C1", "an id alone leaves the task at hand, unless the ledger does not know that one"),
+    async () => {
+      const unknown: string[] = []
+      const lookUp = async (id: string) => ({ kind: unknown.includes(id) ? ("unknown" as const) : ("found" as const) })
+      const { tasks } = setUp({ lookUp })
+      await tasks.userMessage("ses_1", "ts-b54507")
+      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+      await tasks.userMessage("ses_1", "ts-0aa111")
+      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+      unknown.push("ts-b54507")
+      await tasks.userMessage("ses_1", "ts-0aa111")
+      expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
+    },
+  )
+
+  test(promised("task.C1", "the words of an agent to its subagent bind only by the exact line"), async () => {
+    const { tasks } = setUp({ parents: { ses_child: "ses_parent" } })
+    await tasks.userMessage("ses_child", "Work on ts-b54507")
+    expect(await tasks.find("ses_child")).toBeUndefined()
+    await tasks.userMessage("ses_child", "Task: ts-b54507")
+    expect(tasks.cached("ses_child")?.taskID).toBe("ts-b54507")
+  })
+
+  test(promised("task.C1", "a message that came while the ledger was asked is newer"), async () => {
+    const answer = createDeferred<{ kind: "found" }>()
+    const { tasks, store } = setUp({ lookUp: () => answer.promise })
+    const first = tasks.userMessage("ses_1", "Work on ts-0aa111")
+    await tasks.userMessage("ses_1", "Task: ts-b54507")
+    answer.resolve({ kind: "found" })
+    await first
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+    expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+  })
+
+  test(
+    promised("task.C1", "the history is searched for natural spellings, each unknown id looked up once"),
+    async () => {
+      const lookUp = async (id: string) => ({ kind: id === "ts-b54507" ? ("found" as const) : ("unknown" as const) })
+      const history = ["Work on ts-b54507", "Work on ts-0000ab", "ts-b54508", "Task ts-0000ab"].map((text) =>
+        said(text),
+      )
+      const set = setUp({ history: { ses_1: history }, lookUp })
+      expect(await set.tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
+      expect(set.lookUp.mock.calls).toEqual([["ts-0000ab"], ["ts-b54507"]])
+    },
+  )
 })

@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import {
+  BOTH_ENDS,
+  BRIEF,
+  closeTaskProjects,
+  endsOf,
+  openSharedTask,
+  openTaskProject,
+  TASK,
+} from "../../support/index.ts"
+import { comparableRequests } from "../../support/model/request-size.ts"
+
+closeTaskProjects()
+
+const noted = () => ({ text: "Noted." })
+
+/** Messages in which a person names the task. */
+const SPELLINGS: readonly ((id: string) => string)[] = [
+  (id) => `task: ${id}`,
+  (id) => `Task ${id}`,
+  (id) => `**Task:** ${id}`,
+  (id) => `TASK: ${id.toUpperCase()}\n${BRIEF}`,
+  (id) => `Work on ${id}`,
+  (id) => `Please work on task ${id}.\n\n${BRIEF}`,
+  (id) => `${BRIEF}\ncontinue with ${id}`,
+  (id) => `Can you continue \`${id}\`, please?`,
+  (id) => `Your task is ${id}.`,
+  (id) => id,
+]
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(promised("task.C1", "a task that is named as a person would name it is in the first request"), async () => {
+    const task = await openSharedTask(binary, noted)
+    for (const spelling of SPELLINGS) {
+      const message = spelling(task.taskID)
+      await task.say(message)
+      const request = task.model.received("turn").at(-1)?.conversation
+      expect(request, message).toContain(`The message above names task ${task.taskID}`)
+      expect(request, message).toContain(TASK.specification)
+    }
+  })
+
+  test(
+    promised("task.C1", "an id that the ledger does not know, or one in a sentence, leaves the requests as they are"),
+    async () => {
+      const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
+        const task = await openSharedTask(binary, noted, { bundle })
+        await task.say("Work on ts-0000ab\nBe quick.")
+        await task.say(`What is left to do before ${task.taskID} is done? I would rather work on ${task.taskID} later.`)
+        await task.say(`Sum this up:\n\n> Work on ${task.taskID}\n\n\`\`\`\ntask: ${task.taskID}\n\`\`\``)
+        if (bundle === "project") await task.logged("the ledger does not know the task that a message names")
+        return comparableRequests(task.model, task.project)
+      }
+      expect(await requestsOf("project")).toEqual(await requestsOf("none"))
+    },
+  )
+})
+
+describe.each(endsOf(0))("OpenCode $version", (binary) => {
+  test(
+    promised("task.C1", "opencode run takes it as an argument, and a resumed session changes its task so"),
+    async () => {
+      const task = await openTaskProject(binary, noted)
+      const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
+      const result = await task.run("", { args: [`Work on ${task.taskID}`] })
+      expect(result.exitCode, result.stderr).toBe(0)
+      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
+      await task.run(`now continue with ${other}`, { args: ["--continue"] })
+      expect(task.model.received("turn")[1]?.conversation).toContain("Tabs count as eight columns.")
+      expect(task.project.batonLog().join("\n")).toContain("session changed its task")
+    },
+  )
+})

@@ -1,0 +1,143 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { mayNameTask } from "../../../.opencode/baton/compaction/hooks.ts"
+import { namesTask, parseNaturalTask, parseTask } from "../../../.opencode/baton/task/parse.ts"
+import { promised } from "../../requirements.ts"
+import { LEARNING_SETS, readLearningSet } from "../../support/learning-sets.ts"
+
+const NAMED: readonly string[] = [
+  "task: ts-b54507",
+  "Task ts-b54507",
+  "**Task:** ts-b54507",
+  "**Task**: ts-b54507",
+  "**Task: ts-b54507**",
+  "TASK: TS-B54507",
+  "TASK:ts-b54507",
+  "Task : ts-b54507",
+  "Task\uFF1Ats-b54507",
+  "task=ts-b54507",
+  "Task: `ts-b54507`",
+  "task id: ts-b54507",
+  "Your task is ts-b54507.",
+  "Epic ts-b54507",
+  "Work on ts-b54507",
+  "work on ts-b54507.",
+  '"Work on ts-b54507"',
+  "Work on task `ts-b54507`:",
+  "Please work on ts-b54507!",
+  "Work on ts-b54507, please.",
+  "Can you work on ts-b54507?",
+  "Could you please continue with ts-b54507?",
+  "Let's start with ts-b54507",
+  "Now continue ts-b54507 \t",
+  "Next, pick up the task ts-b54507",
+  "Resume ts-b54507",
+  "keep working on ts-b54507 now",
+  "do ts-b54507",
+  "ts-b54507",
+  "  `TS-B54507`.\n",
+  "Work on ts-b54507\nNever touch the lexer.",
+  "Fix the lexer first\nwork on ts-b54507",
+  "The lexer was fixed in the last release, as was the parser.\nwork on ts-b54507",
+  "the lexer was fixed in the last release, and so was the parser\ntask: ts-b54507",
+  "Work on ts-b54507\r\nTask ts-b54507",
+  "# Worker\n\nWork on ts-b54507\n",
+  "> Work on ts-aaaa11\n\nWork on ts-b54507",
+  "```\nwork on ts-aaaa11\n```\nWork on ts-b54507",
+]
+
+const UNNAMED: readonly (readonly [why: string, text: string])[] = [
+  ["a sentence", "Work on ts-b54507 and tell me when it is done."],
+  ["a question", "Work on ts-b54507?"],
+  ["a question about the task", "Task ts-b54507?"],
+  ["a title behind it", "task: ts-b54507 fix the parser"],
+  ["another verb", "Review ts-b54507"],
+  ["a command", "prog show ts-b54507"],
+  ["a denial", "Do not work on ts-b54507"],
+  ["a quotation", "> Task ts-b54507"],
+  ["a quotation in quotes on a later line", 'He said:\n"Work on ts-b54507"'],
+  ["an indented line", "See:\n    task: ts-b54507"],
+  ["an item of a list", "- Task ts-b54507"],
+  ["an item of a list with a star", "See:\n* Task ts-b54507"],
+  ["a row of a table", "| Task | ts-b54507 |"],
+  ["a heading", "## Task ts-b54507"],
+  ["a fence", "```\nWork on ts-b54507\n```"],
+  ["a fence around an id alone", "```\nts-b54507\n```"],
+  ["a fence that never ends", "~~~\ntask: ts-b54507"],
+  ["two tasks", "Task ts-b54507\nTask ts-0aa111"],
+  ["an id among other lines", "Which of these is blocked?\nts-b54507"],
+  ["two ids", "ts-b54507\nts-0aa111"],
+  ["an id with a question mark", "ts-b54507?"],
+  ["a prefix that is not prog's", "Work on ab-12cd34"],
+  ["more than an id", "Work on ts-b54507_old"],
+  ["a file", "Work on ts-b54507.md"],
+  ["a 13th hex digit", "Work on ts-0123456789abc"],
+  ["look-alike letters", "ta\u017fk: ts-b54507"],
+  ["a look-alike id", "Work on t\u017f-b54507"],
+  ["no id", "Work on the lexer"],
+  ["the end of wrapped prose", "The release is frozen until Friday, so I would rather have you\nwork on ts-b54507"],
+]
+
+describe("a natural spelling", () => {
+  test.each(NAMED)(promised("task.C1", "names a task: %j"), (text) => {
+    expect(parseNaturalTask(text)?.taskID).toBe("ts-b54507")
+  })
+
+  test.each(UNNAMED)(promised("task.C1", "names none in %s"), (_why, text) => {
+    expect(parseNaturalTask(text)).toBeUndefined()
+  })
+
+  test(promised("task.C1", "takes the role of a heading, and tells an id alone from a line that names it"), () => {
+    const planner = { taskID: "ep-82985b", role: "planner", hasRoleHeading: true, isBare: false }
+    expect(parseNaturalTask("# Planner\n\nEpic ep-82985b")).toEqual(planner)
+    expect(parseNaturalTask("ts-b54507")).toMatchObject({ role: "worker", hasRoleHeading: false, isBare: true })
+  })
+
+  test(promised("task.C1", "gives way to the exact line"), () => {
+    expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-0aa111")).toBe(true)
+    expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-b54507")).toBe(false)
+    expect(namesTask("Work on ts-b54507", "ts-b54507")).toBe(true)
+  })
+
+  test(promised("task.C1", "of no form escapes the look at a message"), () => {
+    const line = fc
+      .tuple(fc.constantFrom(...NAMED), fc.constantFrom("ts-", "TS-", "ep-"), fc.stringMatching(/^[0-9a-fA-F]{4,12}$/))
+      .map(([form, prefix, hex]) => form.replace(/ts-b54507/gi, prefix + hex))
+    fc.assert(
+      fc.property(fc.constantFrom("", "\uFEFF", '"', "a\r\n"), line, (before, form) => {
+        fc.pre(parseNaturalTask(before + form) !== undefined)
+        expect(mayNameTask(before + form)).toBe(true)
+      }),
+    )
+  })
+
+  test.each([
+    ["blanks", `Task${" ".repeat(1_048_576)}x`],
+    ["stars", `Task ${"*".repeat(1_048_576)}x`],
+    ["lines that name it", "Work on ts-b54507\n".repeat(60_000)],
+  ])(promised("task.C1", "is looked for in a megabyte of %s in one pass"), (_what, text) => {
+    expect(parseNaturalTask(`${text}\nWork on ts-b54507`)?.taskID).toBe("ts-b54507")
+  })
+})
+
+/** A message with the id of a known task added in a sentence. One word and an id, as in "Continue ts-b54507", are a naming. */
+const WITH_ID: readonly ((text: string) => string)[] = [
+  (text) => text,
+  (text) => (text.includes(" ") ? `${text} ts-b54507` : text),
+  (text) => `${text} (ts-b54507)`,
+  (text) => `${text} This is about ts-b54507.`,
+  (text) => `As in ts-b54507: ${text}`,
+  (text) => `${text}\nSee ts-b54507 for more.`,
+]
+
+test.each(LEARNING_SETS)(
+  promised("task.C1", "no labelled message of the %s set names a task, with an id in it or not"),
+  (set) => {
+    const texts = readLearningSet(set)
+      .map(({ text }) => text)
+      .filter((text) => parseTask(text) === undefined)
+    expect(texts.length).toBeGreaterThan(200)
+    const named = texts.flatMap((text) => WITH_ID.map((add) => add(text))).filter((text) => parseNaturalTask(text))
+    expect(named).toEqual([])
+  },
+)
