@@ -209,7 +209,7 @@ export const parseNaturalTask = (text: string): NaturalTask | undefined => {
     fence = fenceAfter(line, fence)
     above = line.trim()
   }
-  const bareID = BARE_ID.exec(plain(trimLineEnd(text.replace(OPENING, ""))).trim())?.groups?.id
+  const bareID = BARE_ID.exec(plain(trimLineEnd(text.replace(OPENING, "").trim())))?.groups?.id
   const [taskID = bareID && canonicalTaskID(bareID), another] = named
   if (taskID === undefined || another !== undefined) return undefined
   return { taskID, ...statedRole(text), isBare: bareID !== undefined }
