@@ -124,6 +124,8 @@ export type KnownTask = {
   logs: LedgerTask["logs"]
   /** Why the ledger could not be asked. */
   failure?: string
+  /** The path at which the ledger's database should be. */
+  missingDatabase?: string
 }
 
 /** Reads ledger and protocol. */
@@ -137,7 +139,10 @@ export const readKnownTask = async (
   const { taskID, role, brief, origin } = binding
   const known = { taskID, role, brief, protocol, isChild: origin === "parent" }
   if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, handoffs: [], logs: [] }
-  if (read.kind === "unavailable") return { identity: known, handoffs: [], logs: [], failure: read.reason }
+  if (read.kind === "unavailable") {
+    const { reason: failure, missingDatabase } = read
+    return { identity: known, handoffs: [], logs: [], failure, ...(missingDatabase ? { missingDatabase } : {}) }
+  }
   const { title, status, definitionOfDone, description, logs } = read.task
   const { specification, handoffs } = splitHandoffs(description)
   const ledger = { title, status, ...(definitionOfDone === undefined ? {} : { definitionOfDone }), specification }

@@ -27,6 +27,8 @@ export type OpeningInput = {
   identity: TaskIdentity
   /** Why the ledger could not be asked. */
   failure?: string
+  /** The path at which the ledger's database should be. */
+  missingDatabase?: string
   /** Ids in the ledger that are most like an unknown one; absent when they could not be listed. */
   nearest?: readonly TaskSummary[]
   logs: LedgerTask["logs"]
@@ -48,9 +50,18 @@ const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
   return nearest.length === 0 ? " It has no tasks at all." : ` Nearest there: ${nearest.map(shownTask).join("; ")}.`
 }
 
-/** Reports an unknown or finished task; undefined for one to work on, or when the ledger could not be asked. */
-export const openingProblem = ({ identity, nearest }: OpeningInput): OpeningProblem | undefined => {
+/** Makes a new ledger only where a person wants one: the tasks are in the old one. */
+const RESTORE = "Restore a backup of it, or set PROG_DB to where it is; `prog init` makes a new, empty one."
+
+/** Reports an unknown or finished task, or a missing database; undefined for a task to work on, or without an answer. */
+export const openingProblem = ({ identity, nearest, missingDatabase }: OpeningInput): OpeningProblem | undefined => {
   const { taskID, ledger } = identity
+  if (missingDatabase !== undefined)
+    return {
+      key: "missing",
+      title: "The ledger's database is missing",
+      message: `There is no ledger at ${missingDatabase}. ${RESTORE}`,
+    }
   if (ledger === "unknown")
     return {
       key: "unknown",
@@ -65,13 +76,18 @@ const childLead = ({ taskID }: TaskIdentity): string =>
   `[Baton] The session that started you works on task ${taskID}. The task is context for you: the message above is your brief, and all that is asked of you.`
 
 const leadText = (input: OpeningInput): string => {
-  const { identity, failure, nearest, earlier } = input
+  const { identity, failure, missingDatabase, nearest, earlier } = input
   const { taskID, ledger, isChild } = identity
   if (isChild) return childLead(identity)
   if (ledger === "unknown")
     return [
       `[Baton] The message above names task ${taskID}, and the ledger has no such task: there is no specification to work by.${nearestText(nearest)}`,
       "Tell the user so first and ask which task is meant. Do not guess one.",
+    ].join("\n")
+  if (missingDatabase !== undefined)
+    return [
+      `[Baton] The message above names task ${taskID}. The ledger's database is missing: there is no ledger at ${missingDatabase}. So the task is unknown, and there is no specification to work by.`,
+      `Tell the user so first, and what to do: ${RESTORE} Do none of it yourself. Then go on only as far as the message itself says what to do; what is recorded meanwhile waits for the ledger.`,
     ].join("\n")
   if (ledger === undefined)
     return `[Baton] The message above names task ${taskID}. The ledger did not answer (${failure ?? "no reason known"}), so go on with what the message says; \`prog show ${taskID}\` in the shell may work later.`

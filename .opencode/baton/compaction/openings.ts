@@ -166,13 +166,14 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       else if (before) return before
       const material = read ?? lateMaterial(binding)
       const { nearest, earlier } = material
-      const { identity, logs, failure } = material.known
+      const { identity, logs, failure, missingDatabase } = material.known
       const input: OpeningInput = {
         identity: { ...identity, brief: beside },
         logs,
         ...(nearest ? { nearest } : {}),
         budget: createBudget(contextTokens),
         ...(failure === undefined ? {} : { failure }),
+        ...(missingDatabase === undefined ? {} : { missingDatabase }),
         ...(earlier ? { earlier } : {}),
       }
       const isComplete = typeof identity.ledger === "object"

@@ -1,4 +1,4 @@
-import { access } from "node:fs/promises"
+import { access, readdir } from "node:fs/promises"
 import { describeError, type Log } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
 import { bundleRoot as ownBundleRoot } from "../host/project.ts"
@@ -14,7 +14,7 @@ import {
   parseTaskJson,
   parseTaskList,
 } from "./ledger.ts"
-import { createLedgerLocator, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
+import { createLedgerLocator, databasePath, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
 
 type Turn<T> =
   | { readonly kind: "ran"; readonly value: T }
@@ -116,7 +116,7 @@ export type LearningLedger = {
 
 type LedgerAnswer =
   | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  | { readonly kind: "unavailable"; readonly reason: string }
+  | { readonly kind: "unavailable"; readonly reason: string; readonly missingDatabase?: string }
 
 type LearningCallDeps = {
   readonly read: (args: readonly string[], options: CallOptions | undefined) => Promise<LedgerAnswer>
@@ -177,6 +177,10 @@ const ownRuntime = (): LedgerLocatorDeps["runtime"] => ({
 
 const isUnknownTask = (stderr: string): boolean => /item not found:|FOREIGN KEY constraint failed/.test(stderr)
 
+/** The embedded ledger's refusal, and prog's for the file without tables that it has just made. */
+const isMissingLedger = (stderr: string): boolean =>
+  /^Error: (?:failed to open database .*: no ledger is there|migration failed: .*no such table: items)/m.test(stderr)
+
 const complaint = (stderr: string): string =>
   (/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "").slice(0, 300)
 
@@ -212,9 +216,12 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       maxOutputBytes,
     })
     switch (outcome.kind) {
-      case "exited":
+      case "exited": {
         queue.close()
-        return outcome
+        if (outcome.exitCode === 0 || !isMissingLedger(outcome.stderr)) return outcome
+        const missingDatabase = databasePath(env)
+        return { kind: "unavailable", reason: `its database is missing at ${missingDatabase}`, missingDatabase }
+      }
       case "timed-out": {
         const what = `prog ${args[0]} did not end within ${deadlineMs} ms`
         return deadlineMs < HUNG_AFTER_MS ? { kind: "unavailable", reason: what } : hung(what)
@@ -234,6 +241,9 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       reason: `prog hung before and is left alone for another ${Math.ceil(turn.forMs / 1000)} s`,
     }
   }
+
+  /** Sessions of this project have tasks of a ledger, so that one was there. */
+  const hasTasks = async (): Promise<boolean> => (await readdir(state.path("tasks")).catch(() => [])).length > 0
 
   const write = async (args: readonly string[], deadlineMs = WRITE_DEADLINE_MS): Promise<LedgerWrite> => {
     const answer = await call(args, deadlineMs, MAX_OUTPUT_BYTES)
@@ -265,7 +275,12 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
 
   return {
     ...createLearningCalls({
-      read: (args, { deadlineMs = READ_DEADLINE_MS } = {}) => call(args, deadlineMs, MAX_OUTPUT_BYTES),
+      read: async (args, { deadlineMs = READ_DEADLINE_MS } = {}) => {
+        const answer = await call(args, deadlineMs, MAX_OUTPUT_BYTES)
+        if (answer.kind === "exited" || answer.missingDatabase === undefined || (await hasTasks())) return answer
+        // No ledger yet: the first learning makes it.
+        return { kind: "exited", exitCode: 0, stdout: "[]", stderr: "" }
+      },
       write: (args) => write(args),
     }),
     shorten,

@@ -22,8 +22,16 @@ export type TaskSummary = { readonly id: string; readonly title: string; readonl
 export type TaskRead =
   | { readonly kind: "found"; readonly task: LedgerTask }
   | { readonly kind: "unknown" }
-  /** `answered`: the program ran, but printed an error or no task. */
-  | { readonly kind: "unavailable"; readonly reason: string; readonly answered?: boolean }
+  /**
+   * `answered`: the program ran, but printed an error or no task. `missingDatabase`: the path at which there is no ledger; a
+   * later call finds one that was put there.
+   */
+  | {
+      readonly kind: "unavailable"
+      readonly reason: string
+      readonly answered?: boolean
+      readonly missingDatabase?: string
+    }
 
 export type LedgerWrite =
   | { readonly kind: "written" }

@@ -1,4 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises"
+import { homedir } from "node:os"
 import { join } from "node:path"
 import { describeError, type Log } from "../host/log.ts"
 import { type Argv, findExecutables } from "../host/process.ts"
@@ -30,6 +31,10 @@ export type LedgerLocatorDeps = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly runtime: { readonly execPath: string; readonly isBun: boolean; readonly platform: NodeJS.Platform }
 }
+
+/** The ledger's database, for prog and the embedded ledger alike. */
+export const databasePath = (env: LedgerLocatorDeps["env"], home = env.HOME || homedir()): string =>
+  env.PROG_DB || join(home, ".prog", "prog.db")
 
 /** The second line of bin/prog, in every copy of it. */
 const LAUNCHER_MARK = "\n# baton-ledger-launcher\n"

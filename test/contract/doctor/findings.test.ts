@@ -5,6 +5,7 @@ import type { Report } from "../../../.opencode/baton/doctor/report.ts"
 import { promised } from "../../requirements.ts"
 import { createPatient, type Patient } from "../../support/files/doctor-patient.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
+import { BINDING } from "../../support/task-binding.ts"
 
 let patient: Patient
 
@@ -186,6 +187,23 @@ harm("a database of a newer prog", "warning", "database", /own\.db has schema ve
 })
 harm("a database without tables", "warning", "database", /holds no ledger/, () =>
   outside(join(patient.home, ".prog/prog.db"), ""),
+)
+harm(
+  "a database that is gone, where a session has a task",
+  "broken",
+  "database",
+  /is missing: .*task: 1, .*wait: 0/,
+  () => patient.write(".opencode/state/tasks/ses_1.json", JSON.stringify(BINDING)),
+)
+harm(
+  "a database without tables, where a record waits",
+  "broken",
+  "database",
+  /is missing: .*task: 0, .*wait: 1/,
+  () => {
+    patient.write(".opencode/state/outbox/1767323045000-000000-a.json", RECORD)
+    outside(join(patient.home, ".prog/prog.db"), database(2))
+  },
 )
 
 const ENTRY = { kind: "log", taskID: "ts-0a1b2c", message: "Compaction 1" }

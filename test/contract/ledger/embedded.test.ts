@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs"
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/cli.ts"
@@ -181,7 +181,7 @@ describe.each(BOTH_ENDS)("an existing database, on OpenCode $version", (binary) 
 test(promised("ledger.D3", "a file that is no database, and a path that cannot be made, are refused"), async () => {
   const home = temporaryFolder()
   const run = runProgram(embeddedProgram(NEWEST), { home, environment: { PROG_DB: "/dev/null/x/prog.db" } })
-  expect(await createLedgerDriver(run).fails("list")).toMatch(
+  expect(await createLedgerDriver(run).fails("init")).toMatch(
     /^Error: failed to open database .*: failed to create directory: /,
   )
   const broken = homeWith(VERSION_1)
@@ -191,6 +191,25 @@ test(promised("ledger.D3", "a file that is no database, and a path that cannot b
   expect(await ledger.fails("list")).toMatch(/^Error: failed to open database .*: file is not a database \(26\)$/)
   expect(await ledger.ok("prime")).toContain("(No database connection - run 'prog init' if needed: ")
 })
+
+test(
+  promised("task.C2", "a missing database is made by init, add and learn alone, and so is one without tables"),
+  async () => {
+    const home = temporaryFolder()
+    const ledger = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
+    const commands = ["list", "show ts-0000aa", "log ts-0000aa m", "desc ts-0000aa t", "context -p demo --summary"]
+    const refused = `Error: failed to open database ${databaseOf(home)}: no ledger is there. `
+    for (const command of commands) expect(await ledger.fails(...command.split(" "))).toContain(refused)
+    expect(existsSync(dirname(databaseOf(home)))).toBe(false)
+    expect(await ledger.ok("learn", "S", "-p", "demo", "-c", "a")).toMatch(/^lrn-/)
+    const empty = homeWith([])
+    writeFileSync(databaseOf(empty), "")
+    const other = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home: empty }))
+    expect(await other.fails("list")).toContain("no ledger is there")
+    expect(await other.task("T")).toMatch(/^ts-/)
+    expect(await other.ok("list")).toContain("T")
+  },
+)
 
 const real = findRealProg()
 

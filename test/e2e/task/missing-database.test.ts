@@ -21,9 +21,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       renameSync(path, `${path}.away`)
       await task.run(`Task: ${task.taskID}`)
       const [first, second] = task.model.received("turn").slice(-2)
-      expect(first?.conversation).toContain(`The ledger's database is missing: there is no file ${path}`)
+      expect(first?.conversation).toContain(`The ledger's database is missing: there is no ledger at ${path}`)
       expect(first?.conversation).not.toContain(TASK.specification)
-      expect(second?.conversation, "the agent's own prog").toContain(`no database at ${path}`)
+      expect(second?.conversation, "the agent's own prog").toContain(
+        `failed to open database ${path}: no ledger is there`,
+      )
       expect(existsSync(path)).toBe(false)
       renameSync(`${path}.away`, path)
       await task.run("Go on.", { args: ["--continue"] })

@@ -11,8 +11,8 @@ const timestamp = createClock(Date.now)
 
 const answer = async ({ database, args, stdin }: LoopCall): Promise<void> => {
   let opened: LedgerStore | undefined
-  const openStore = (): LedgerStore => {
-    opened = openSqliteStore(database)
+  const openStore = (mode?: "create"): LedgerStore => {
+    opened = openSqliteStore(database, mode)
     return opened
   }
   const context = createCommandContext({ openStore, readStdin: () => stdin, nowMs: Date.now, timestamp })

@@ -173,6 +173,21 @@ describe("the first request of a session", () => {
     expect(await ask()).toContain("CRLF counts.")
   })
 
+  test(promised("task.C2", "a missing database is said until it is back, and to the user once"), async () => {
+    const missingDatabase = "/home/me/.prog/prog.db"
+    const missing = { kind: "unavailable", reason: "its database is missing", missingDatabase } as const
+    const { openings, ask, toasts } = setUp([missing, missing, { kind: "found", task: TASK }])
+    for (let message = 0; message < 2; message++) {
+      await openings.begin(BINDING, MODEL)
+      const text = await ask()
+      expect(text).toContain(`The ledger's database is missing: there is no ledger at ${missingDatabase}.`)
+      expect(text).toContain("`prog init` makes a new, empty one")
+    }
+    expect(toasts).toEqual(["The ledger's database is missing"])
+    await openings.begin(BINDING, MODEL)
+    expect(await ask()).toContain("CRLF counts.")
+  })
+
   test(promised("start.A3", "the user is told of an unknown task once, and not by a child session"), async () => {
     const { openings, ask, toasts } = setUp([{ kind: "unknown" }, { kind: "unknown" }, { kind: "unknown" }])
     await ask()

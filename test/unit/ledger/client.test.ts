@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../../.opencode/baton/host/process.ts"
@@ -142,6 +142,37 @@ describe("writing", () => {
     const { ledger, calls } = setUp(exited(""), { maxTextBytes: 300 })
     expect(await ledger.replaceDescription("ts-000001", "x".repeat(301))).toMatchObject({ kind: "refused" })
     expect(calls).toEqual([])
+  })
+})
+
+describe("a missing database", () => {
+  const PATH_OF_IT = "/home/me/ledger.db"
+  const refusals = [
+    ["embedded", `Error: failed to open database ${PATH_OF_IT}: no ledger is there. Restore it\n`],
+    ["real", "Error: migration failed: migration to v3 failed: SQL logic error: no such table: items (1)\nUsage:\n"],
+  ] as const
+  const refusing = (stderr: string) => {
+    const opened = setUp(exited("", 1, stderr))
+    const env = { PATH: dirname(opened.path), PROG_DB: PATH_OF_IT }
+    return { ...opened, ledger: setUp(exited("", 1, stderr), { env, state: opened.state }).ledger }
+  }
+
+  test.each(refusals)(
+    promised("task.C2", "is no unknown task and no refusal, in the words of the %s ledger"),
+    async (_, stderr) => {
+      const { ledger } = refusing(stderr)
+      const unavailable = { kind: "unavailable", reason: `its database is missing at ${PATH_OF_IT}` }
+      expect(await ledger.readTask("ts-000001")).toEqual({ ...unavailable, missingDatabase: PATH_OF_IT })
+      expect(await ledger.appendLog("ts-000001", "m")).toMatchObject(unavailable)
+      expect(await ledger.listTasks()).toBeUndefined()
+    },
+  )
+
+  test(promised("task.C2", "may be made by a learning only where no session has a task"), async () => {
+    const { ledger, state } = refusing(refusals[0][1])
+    expect(await ledger.readLearnings("p")).toEqual({ kind: "found", learnings: [] })
+    await state.write(state.path("tasks", "ses_1.json"), "{}")
+    expect(await ledger.readLearnings("p")).toMatchObject({ kind: "unavailable" })
   })
 })
 

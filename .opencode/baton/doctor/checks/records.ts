@@ -1,11 +1,12 @@
 import { constants, existsSync } from "node:fs"
-import { access, open, stat } from "node:fs/promises"
+import { access, open, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, SILENT } from "../../host/log.ts"
 import type { ProcessOutcome } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
+import { databasePath } from "../../ledger/locate.ts"
 import {
   createOutboxStore,
   describeEntry,
@@ -13,6 +14,7 @@ import {
   type ParkedEntry,
   recordID,
 } from "../../ledger/outbox-store.ts"
+import { createSessionTasks } from "../../task/registry.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** Finds the project's ledger program in the same way as the plugins. */
@@ -130,20 +132,53 @@ export const judgeHeader = (path: string, header: Header, unsettled: boolean): O
   return ok(`${path}, schema version ${version}; the next command brings it to ${SCHEMA_VERSION}`)
 }
 
+/** prog that runs before `prog init` leaves a file with other tables and version 2. */
+const isWithoutLedger = async (path: string, header: Header): Promise<boolean> =>
+  header.kind === "empty" ||
+  (header.kind === "sqlite" &&
+    header.version < SCHEMA_VERSION &&
+    !(await readFile(path, "latin1")).includes("CREATE TABLE items"))
+
+const RESTORE = "Restore a backup of it, or set PROG_DB to where it is. For a new, empty one run: prog init"
+
+/** A ledger was there if sessions have tasks from it, or records wait for it. */
+const judgeLost = async (path: string, { root }: Context): Promise<Observation | undefined> => {
+  const state = createStateFolder(root)
+  const [{ length: tasks }, { length: records }] = await Promise.all([
+    createSessionTasks({ state, log: SILENT }).keys(),
+    createOutboxStore(state).list(),
+  ])
+  if (tasks + records === 0) return undefined
+  const used = `sessions with a task: ${tasks}, records that wait: ${records}`
+  return broken(
+    `the ledger's database is missing: there is none at ${path}, and this project used it (${used})`,
+    RESTORE,
+  )
+}
+
 const judgeAbsent = async (path: string, subject: Context): Promise<Observation> => {
+  const lost = await judgeLost(path, subject)
+  if (lost) return lost
   const { program } = await locateLedger(subject)
-  if (program.kind === "embedded") return ok(`${path} is made by the first command of the embedded ledger`)
+  if (program.kind === "embedded") return ok(`${path} is made by the first prog add of the embedded ledger`)
   return warning(`there is no database at ${path}`, "Run: prog init")
+}
+
+const judgeFile = async (path: string, subject: Context): Promise<Observation> => {
+  const header = await readHeader(path)
+  const unsettled = (await sizeOf(`${path}-wal`)) > 0
+  if (unsettled || !(await isWithoutLedger(path, header))) return judgeHeader(path, header, unsettled)
+  return (await judgeLost(path, subject)) ?? judgeHeader(path, { kind: "empty" }, false)
 }
 
 const checkRecords = async (subject: Context): Promise<Observation> => {
   const { environment, home } = subject
-  const path = environment.PROG_DB || join(home, ".prog", "prog.db")
+  const path = databasePath(environment, home)
   const fix = `Make it a file that you can read and write, or set PROG_DB to another one.`
   try {
     await access(path, constants.R_OK | constants.W_OK)
     if (!(await stat(path)).isFile()) return broken(`${path} is not a file`, fix)
-    return judgeHeader(path, await readHeader(path), (await sizeOf(`${path}-wal`)) > 0)
+    return await judgeFile(path, subject)
   } catch (error) {
     if (errorCode(error) === "ENOENT") return await judgeAbsent(path, subject)
     return broken(`${path} cannot be used: ${errorCode(error) ?? describeError(error)}`, fix)

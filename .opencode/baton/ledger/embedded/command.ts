@@ -4,7 +4,8 @@ import { type LedgerStore, StoreError } from "./store.ts"
 
 /** The environment of a command. The store opens at its first use, after the arguments are checked. */
 export type CommandContext = {
-  store(): LedgerStore
+  /** @param mode "create" makes a database that is missing; without it the command is refused then */
+  store(mode?: "create"): LedgerStore
   /** Now, in the stored form of format.ts; each call gives a later time. */
   timestamp(): string
   /** Milliseconds since 1970, for ages. */
@@ -74,7 +75,7 @@ export const lines = (texts: readonly string[]): string => texts.map((text) => `
 
 type ContextDeps = {
   /** Opens the store; called once, by the first command that needs it. */
-  readonly openStore: () => LedgerStore
+  readonly openStore: (mode?: "create") => LedgerStore
   readonly readStdin: () => string
   /** Milliseconds since 1970. */
   readonly nowMs: () => number
@@ -98,9 +99,9 @@ const randomHex = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 /** Reports a store that cannot be opened without the step that first needed it. */
-const openOrRefuse = (openStore: () => LedgerStore): LedgerStore => {
+const openOrRefuse = ({ openStore }: ContextDeps, mode: "create" | undefined): LedgerStore => {
   try {
-    return openStore()
+    return openStore(mode)
   } catch (error) {
     if (error instanceof StoreError) throw new CommandError("store", error.message, error)
     throw error
@@ -110,8 +111,8 @@ const openOrRefuse = (openStore: () => LedgerStore): LedgerStore => {
 export const createCommandContext = (deps: ContextDeps): CommandContext => {
   let store: LedgerStore | undefined
   return {
-    store: () => {
-      store ??= openOrRefuse(deps.openStore)
+    store: (mode) => {
+      store ??= openOrRefuse(deps, mode)
       return store
     },
     timestamp: deps.timestamp,

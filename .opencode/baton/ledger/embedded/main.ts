@@ -28,8 +28,8 @@ const homeFolder = (): string => process.env.HOME || process.getBuiltinModule("n
 
 let opened: LedgerStore | undefined
 const context = createCommandContext({
-  openStore: () => {
-    opened = openSqliteStore(process.env.PROG_DB || `${homeFolder()}/.prog/prog.db`)
+  openStore: (mode) => {
+    opened = openSqliteStore(process.env.PROG_DB || `${homeFolder()}/.prog/prog.db`, mode)
     return opened
   },
   readStdin: () => process.getBuiltinModule("node:fs").readFileSync(STDIN, "utf8"),

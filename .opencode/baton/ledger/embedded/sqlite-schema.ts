@@ -1,5 +1,6 @@
 /** prog's schema, version 3, as in `sqlite_master` of a database that prog v0.17 created. */
 import type { Database } from "bun:sqlite"
+import { missingLedger } from "./store.ts"
 
 const SCHEMA_VERSION = 3
 
@@ -115,13 +116,19 @@ const readNumber = (database: Database, query: string): number => {
 const hasDefinitionOfDone = (database: Database): boolean =>
   readNumber(database, "SELECT COUNT(*) FROM pragma_table_info('items') WHERE name = 'definition_of_done'") > 0
 
+const hasItems = (database: Database): boolean =>
+  readNumber(database, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'items'") > 0
+
 /**
  * Creates missing tables and upgrades an older database (version 1 or 2, or the incomplete one that prog leaves if it runs
  * before `init`) to version 3. A newer version stays unchanged. Safe for several processes at once.
+ *
+ * @throws StoreError for a database without a ledger, unless `mode` is "create"
  */
-export const ensureSchema = (database: Database): void => {
+export const ensureSchema = (database: Database, mode: "create" | undefined): void => {
   const isCurrent = (): boolean => readNumber(database, "PRAGMA user_version") >= SCHEMA_VERSION
   if (isCurrent()) return
+  if (mode !== "create" && !hasItems(database)) throw missingLedger()
   database
     .transaction(() => {
       if (isCurrent()) return

@@ -12,6 +12,7 @@ import {
   type LearningStore,
   type LedgerStore,
   type LogStore,
+  missingLedger,
   type ProjectStore,
   StoreError,
   storeError,
@@ -248,11 +249,11 @@ const createSqliteLearnings = (connection: Connection): LearningStore => ({
 const BUSY_TIMEOUT_MS = 5000
 
 /** Sets the timeout before WAL: switching to WAL needs exclusive access to the file, and fails at once without a timeout. */
-const prepare = (database: Database): void => {
+const prepare = (database: Database, mode: "create" | undefined): void => {
   database.run("PRAGMA foreign_keys = ON")
   database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   database.run("PRAGMA journal_mode = WAL")
-  ensureSchema(database)
+  ensureSchema(database, mode)
 }
 
 const BUSY = 5
@@ -271,22 +272,24 @@ const makeFolderOf = (path: string): void => {
   }
 }
 
-/** Creates the folder only if the file cannot be opened: usually it exists. */
-const openFile = (path: string): Database => {
-  const open = (): Database => translateFailure(() => new Database(path, { create: true, readwrite: true }))
+/** Looks at the folder only if the file cannot be opened: usually it exists. */
+const openFile = (path: string, mode: "create" | undefined): Database => {
+  const open = (): Database =>
+    translateFailure(() => new Database(path, { create: mode === "create", readwrite: true }))
   try {
     return open()
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== CANNOT_OPEN) throw error
-    makeFolderOf(path)
+    if (mode === "create") makeFolderOf(path)
+    else if (!process.getBuiltinModule("node:fs").existsSync(path)) throw missingLedger()
     return open()
   }
 }
 
-const openDatabase = (path: string): Database => {
+const openDatabase = (path: string, mode: "create" | undefined): Database => {
   try {
-    const database = openFile(path)
-    translateFailure(() => prepare(database))
+    const database = openFile(path, mode)
+    translateFailure(() => prepare(database, mode))
     return database
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
@@ -309,13 +312,14 @@ const writeTransaction = <T>(database: Database, work: () => T): T => {
 }
 
 /**
- * Opens prog's database, and creates the file, its folder and the tables if they are missing. Works on Bun only.
+ * Opens prog's database. Works on Bun only.
  *
  * @param path of the file; its folder is created with mode 0755
- * @throws StoreError when the file cannot be opened or is not a database
+ * @param mode "create" makes the file, its folder and the tables if they are missing
+ * @throws StoreError when the file cannot be opened, is not a database or holds no ledger
  */
-export const openSqliteStore = (path: string): LedgerStore => {
-  const database = openDatabase(path)
+export const openSqliteStore = (path: string, mode?: "create"): LedgerStore => {
+  const database = openDatabase(path, mode)
   const connection = createConnection(database)
   return {
     items: createSqliteItems(connection),

@@ -34,6 +34,15 @@ export const storeError = (detail: string, code: number, cause?: unknown): Store
   return new StoreError(`${message} (${code})${busy}`, code, cause)
 }
 
+const CANNOT_OPEN = 14
+
+/** Only `init`, `add` and `learn` make a ledger: an empty one in the place of a lost one would look as if all was well. */
+export const missingLedger = (): StoreError =>
+  new StoreError(
+    "no ledger is there. Restore it from a backup, set PROG_DB to where it is, or make a new one with 'prog init'",
+    CANNOT_OPEN,
+  )
+
 /**
  * The rows of a ledger, and below the interface that stores them. Times are texts in prog's own form (format.ts). The
  * implementation throws `StoreError` with the message of prog's own driver, and keeps prog's foreign and unique keys.

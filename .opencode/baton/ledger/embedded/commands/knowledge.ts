@@ -206,7 +206,7 @@ const learn: Command = {
     if (project === "") throw refuse("project is required (-p)")
     if (names.length === 0) throw refuse("at least one concept is required (-c)")
     const detail = readDetail(flags.text("detail"), context)
-    return context.store().write(() => {
+    return context.store("create").write(() => {
       const [id, at, task] = [context.newId("lrn"), context.timestamp(), currentTask(context, project)]
       const row = {
         id,

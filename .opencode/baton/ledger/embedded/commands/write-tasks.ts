@@ -18,11 +18,11 @@ const DEFAULT_PRIORITY = 2
 const init: Command = {
   name: "init",
   operands: "",
-  summary: "Create the database; other commands do it as well when it is missing",
+  summary: "Create the database; add and learn do it as well when it is missing",
   arguments: anyArguments,
   flags: [],
   run: (_invocation, context) => {
-    const store = context.store()
+    const store = context.store("create")
     store.write(() => {
       const names = new Set(store.items.all().map((item) => item.project))
       for (const name of names) if (name !== "") store.projects.ensure(name, context.timestamp())
@@ -53,7 +53,7 @@ const add: Command = {
     const [parent, blocked, dod] = [flags.text("parent"), flags.text("blocks"), flags.text("dod")]
     if (flags.has("draft") && isEpic) throw refuse("an epic cannot be a draft: its status comes from its children")
     if (flags.has("draft") && parent !== "") throw refuse(DRAFT_IN_EPIC)
-    return context.store().write(() => {
+    return context.store("create").write(() => {
       const { items, projects } = context.store()
       const [id, at] = [context.newId(isEpic ? "ep" : "ts"), context.timestamp()]
       withErrorPrefix("failed to ensure project", () => projects.ensure(project, at))
