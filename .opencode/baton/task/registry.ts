@@ -356,8 +356,9 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     userMessage: async (sessionID, text) => {
       const session = entryOf(sessionID)
       if (typeof session.parentID === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
-      const natural = parseNaturalTask(text)
-      const task = parseTask(text) ?? (natural && (await confirm(sessionID, natural)))
+      const exact = parseTask(text)
+      const natural = exact ? undefined : parseNaturalTask(text)
+      const task = exact ?? (natural && (await confirm(sessionID, natural)))
       if (!task) {
         // In the background: a search may read a long history, and the user's message must not wait for it.
         void find(sessionID)

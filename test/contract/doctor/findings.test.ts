@@ -201,7 +201,7 @@ harm(
   "database",
   /is missing: .*task: 0, .*wait: 1/,
   () => {
-    patient.write(".opencode/state/outbox/1767323045000-000000-a.json", RECORD)
+    patient.write(".opencode/state/outbox/1767323045000-000000-a.json", WAITING)
     outside(join(patient.home, ".prog/prog.db"), database(2))
   },
 )

@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync } from "node:fs"
+import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createProcessRunner, type RunProcess } from "../../../.opencode/baton/host/process.ts"
@@ -45,7 +45,8 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     })
     const prog = createLedgerDriver(runProgram(program, { home }))
     await prog.ok("init")
-    return { ledger, state, log, id: await prog.task("Title", "--desc", "Build it.") }
+    const id = await prog.task("Title", "--desc", "Build it.")
+    return { ledger, state, log, id, database: env.PROG_DB }
   }
 
   test(promised("ledger.D1", "reads back exactly what it wrote, whatever it was"), async () => {
@@ -76,6 +77,20 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     expect(await ledger.readTask("ts-ffffff", options)).toEqual({ kind: "unknown" })
     expect(await ledger.appendLog("ts-ffffff", "m", options)).toEqual({ kind: "unknown" })
     expect(await ledger.replaceDescription("ts-ffffff", "d", options)).toEqual({ kind: "unknown" })
+  })
+
+  test(promised("task.C2", "says of a missing database that it is missing, until it is back"), async () => {
+    const { ledger, id, database } = await setUp()
+    const options = { deadlineMs: DEADLINE_MS }
+    cpSync(database, `${database}.backup`)
+    for (const ending of ["", "-wal", "-shm"]) rmSync(`${database}${ending}`, { force: true })
+    for (let call = 0; call < 2; call++) {
+      const missing = { kind: "unavailable", reason: expect.stringContaining("its database is missing at ") }
+      expect(await ledger.readTask(id, options)).toMatchObject({ ...missing, missingDatabase: expect.any(String) })
+      expect(await ledger.appendLog(id, "m", options)).toMatchObject(missing)
+    }
+    cpSync(`${database}.backup`, database)
+    expect(await ledger.readTask(id, options)).toMatchObject({ kind: "found" })
   })
 
   test(

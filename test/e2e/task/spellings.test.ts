@@ -5,11 +5,13 @@ import {
   BRIEF,
   closeTaskProjects,
   endsOf,
+  NEWEST,
   openSharedTask,
   openTaskProject,
   TASK,
 } from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
+import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 
 closeTaskProjects()
 
@@ -55,6 +57,34 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(await requestsOf("project")).toEqual(await requestsOf("none"))
     },
   )
+})
+
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
+  test(promised("task.C1", "an id alone answers the question which task is meant, and no other question"), async () => {
+    const task = await openSharedTask(binary, noted)
+    const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
+    const id = await task.say("Task: ts-0000ab")
+    await task.say(task.taskID, id)
+    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
+    await task.say(other, id)
+    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
+    expect(task.model.received("turn").at(-1)?.conversation).not.toContain("Tabs count")
+  })
+})
+
+// scripts/test warns that this is left out.
+describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
+  test(promised("task.C1", "a task that is named as a person would name it is in the first request"), async () => {
+    const task = await openTaskProject(NEWEST, noted)
+    const tui = await startTui(NEWEST, task.project)
+    try {
+      await tui.send(`Please work on ${task.taskID}.`)
+      await tui.shows("Noted.")
+      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
+    } finally {
+      await tui.stop()
+    }
+  })
 })
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
