@@ -99,7 +99,7 @@ const searchHistory = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
   isOver: () => boolean,
-  isKnown: (taskID: string) => Promise<boolean>,
+  isKnown = async (_taskID: string): Promise<boolean> => false,
 ): Promise<HistorySearch> => {
   let isComplete = false
   let firstText: string | undefined
@@ -230,8 +230,11 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
 
   /** Tells whether a natural spelling counts. */
   const isKnown = async (sessionID: string, taskID: string): Promise<boolean> => {
-    // A subagent's messages are an agent's words.
-    if ((await parentOf(sessionID)).parentID !== null) return false
+    const { parentID, isCertain } = await parentOf(sessionID)
+    if (parentID !== null || !isCertain) {
+      log.debug("a natural spelling binds no subagent: its messages are an agent's words", { sessionID, taskID })
+      return false
+    }
     const answer = await lookUp(taskID)
     if (answer.kind === "unknown")
       log.info("the ledger does not know the task that a message names: not bound", { sessionID, taskID })
@@ -246,13 +249,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
 
   const findInHistory = async (sessionID: string): Promise<Found> => {
     const over = now().getTime() + searchDeadlineMs
-    const asked = new Map<string, Promise<boolean>>()
-    const askOnce = (taskID: string): Promise<boolean> => {
-      const answer = asked.get(taskID) ?? isKnown(sessionID, taskID)
-      asked.set(taskID, answer)
-      return answer
-    }
-    const search = await searchHistory(sessions, sessionID, () => now().getTime() >= over, askOnce)
+    const isOver = () => now().getTime() >= over
+    const search = await searchHistory(sessions, sessionID, isOver, (taskID) => isKnown(sessionID, taskID))
     if (search.kind === "found") return { kind: "task", task: search.task, text: search.text, origin: "history" }
     if (search.kind === "failed") {
       log.warn("task not found: the history cannot be read", { sessionID, reason: search.reason })
@@ -303,12 +301,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     const { brief } = entryOf(sessionID)
     if (brief !== undefined) return brief
     let pages = 0
-    const page = await searchHistory(
-      sessions,
-      sessionID,
-      () => pages++ > 0,
-      async () => false,
-    )
+    const page = await searchHistory(sessions, sessionID, () => pages++ > 0)
     return page.kind === "nothing" ? (page.firstText ?? "") : page.kind === "found" ? page.text : ""
   }
 
@@ -344,8 +337,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     const { taskID, isBare } = natural
     const before = entryOf(sessionID).binding ?? (await store.read(sessionID))
     if (before?.taskID === taskID) return natural
-    // An id alone may answer a question about the task at hand.
-    if (isBare && before && (await lookUp(before.taskID)).kind !== "unknown") return undefined
+    if (isBare && before && (await lookUp(before.taskID)).kind !== "unknown") {
+      log.debug("an id alone may answer a question: the session keeps its task", { sessionID, taskID: before.taskID })
+      return undefined
+    }
     if (!(await isKnown(sessionID, taskID))) return undefined
     const after = entryOf(sessionID).binding
     const isOutdated = after?.origin === "message" && after.taskID !== before?.taskID

@@ -137,6 +137,7 @@ test.each(LEARNING_SETS)(
       .map(({ text }) => text)
       .filter((text) => parseTask(text) === undefined)
     expect(texts.length).toBeGreaterThan(200)
+    expect(texts.filter(mayNameTask).length, "for these the feature is loaded").toBeLessThanOrEqual(1)
     const named = texts.flatMap((text) => WITH_ID.map((add) => add(text))).filter((text) => parseNaturalTask(text))
     expect(named).toEqual([])
   },
