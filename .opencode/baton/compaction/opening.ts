@@ -50,7 +50,7 @@ const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
   return nearest.length === 0 ? " It has no tasks at all." : ` Nearest there: ${nearest.map(shownTask).join("; ")}.`
 }
 
-/** Makes a new ledger only where a person wants one: the tasks are in the old one. */
+/** Offers a new ledger last, since the tasks are in the old one. */
 const RESTORE = "Restore a backup of it, or set PROG_DB to where it is; `prog init` makes a new, empty one."
 
 /** Reports an unknown or finished task, or a missing database; undefined for a task to work on, or without an answer. */

@@ -336,7 +336,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const confirm = async (sessionID: string, natural: NaturalTask): Promise<ParsedTask | undefined> => {
     const { taskID, isBare } = natural
     const before = entryOf(sessionID).binding ?? (await store.read(sessionID))
-    if (before?.taskID === taskID) return natural
+    if (before?.taskID === taskID && before.origin !== "parent") return natural
     if (isBare && before && (await lookUp(before.taskID)).kind !== "unknown") {
       log.debug("an id alone may answer a question: the session keeps its task", { sessionID, taskID: before.taskID })
       return undefined
