@@ -1,6 +1,7 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Message, Part, Todo, UserMessage } from "@opencode-ai/sdk"
 import { withDeadline } from "./async.ts"
+import type { PermissionRule } from "./child-sessions.ts"
 import { describeError } from "./log.ts"
 
 /** `missing`: OpenCode answered that it does not exist. */
@@ -77,10 +78,12 @@ export type Sessions = {
   /** The newest `limit` messages (or the newest before `cursor`), oldest first. */
   messages(sessionID: string, limit: number, cursor?: string): Promise<Result<MessagePage>>
   info(sessionID: string): Promise<Result<SessionInfo>>
-  /** Creates a root session. @returns its id */
-  create(title: string): Promise<Result<string>>
+  /** Creates a root session. @param permission rules of the session's own @returns its id */
+  create(title: string, permission?: readonly PermissionRule[]): Promise<Result<string>>
   /** Stores a user's message without starting a model. Plugins see it like any other. */
-  store(sessionID: string, text: string, target: AgentAndModel | undefined): Promise<Result<undefined>>
+  store(sessionID: string, text: string, target: Partial<AgentAndModel> | undefined): Promise<Result<undefined>>
+  /** Sends a user's message and does not wait for its turn. OpenCode answers before it has looked at agent and model. */
+  start(sessionID: string, text: string, target: Partial<AgentAndModel> | undefined): Promise<Result<undefined>>
   /** The parent's id, or undefined for a root session. */
   parent(sessionID: string): Promise<Result<string | undefined>>
   todos(sessionID: string): Promise<Result<Todo[]>>
@@ -129,12 +132,15 @@ export const createSessions = (
         () => client.session.get({ path: { id: sessionID } }),
         (data) => (isSessionInfo(data) ? { kind: "ok", value: data } : unexpectedShape("session.get", data)),
       ),
-    create: (title) =>
-      call(
+    create: (title, permission = []) => {
+      // OpenCode takes `permission` on all supported versions; the SDK's types do not have it.
+      const body = { title, ...(permission.length === 0 ? {} : { permission: [...permission] }) }
+      return call(
         "session.create",
-        () => client.session.create({ body: { title } }),
+        () => client.session.create({ body }),
         (data) => (isSessionInfo(data) ? { kind: "ok", value: data.id } : unexpectedShape("session.create", data)),
-      ),
+      )
+    },
     store: (sessionID, text, target) =>
       call(
         "session.prompt",
@@ -142,6 +148,16 @@ export const createSessions = (
           client.session.prompt({
             path: { id: sessionID },
             body: { ...target, noReply: true, parts: [{ type: "text", text }] },
+          }),
+        () => ({ kind: "ok", value: undefined }),
+      ),
+    start: (sessionID, text, target) =>
+      call(
+        "session.promptAsync",
+        () =>
+          client.session.promptAsync({
+            path: { id: sessionID },
+            body: { ...target, parts: [{ type: "text", text }] },
           }),
         () => ({ kind: "ok", value: undefined }),
       ),
@@ -233,28 +249,44 @@ export type ModelName = UserMessage["model"]
 /** OpenCode itself waits this long before it makes a request. */
 const CONFIG_DEADLINE_MS = 2_500
 
-const contextIn = (data: unknown, { providerID, modelID }: ModelName): number | undefined => {
-  const providers = isRecord(data) && Array.isArray(data.providers) ? data.providers : []
-  const provider: unknown = providers.find((each) => isRecord(each) && each.id === providerID)
-  const models = isRecord(provider) && isRecord(provider.models) ? provider.models : {}
-  const model = models[modelID]
-  const context = isRecord(model) && isRecord(model.limit) ? model.limit.context : undefined
-  return typeof context === "number" && context > 0 ? context : undefined
+/** Limits in tokens; undefined where OpenCode does not know them. */
+export type ModelInfo = ModelName & {
+  readonly context?: number | undefined
+  readonly input?: number | undefined
+  readonly output?: number | undefined
 }
+
+const positive = (value: unknown): number | undefined => (typeof value === "number" && value > 0 ? value : undefined)
+
+const modelsIn = (data: Record<string, unknown>): ModelInfo[] => {
+  const providers = Array.isArray(data.providers) ? data.providers.filter(isRecord) : []
+  return providers.flatMap(({ id, models }) =>
+    Object.entries(isRecord(models) ? models : {}).map(([modelID, model]) => {
+      const limit = isRecord(model) && isRecord(model.limit) ? model.limit : {}
+      const [context, input, output] = [limit.context, limit.input, limit.output].map(positive)
+      return { providerID: String(id), modelID, context, input, output }
+    }),
+  )
+}
+
+/** Lists the models that can be used. OpenCode loads them for each request anyway, so this adds little time. */
+export const readModels = (client: Pick<PluginInput["client"], "config">): Promise<Result<ModelInfo[]>> =>
+  createClientCall(CONFIG_DEADLINE_MS)(
+    "config.providers",
+    () => client.config.providers(),
+    (data) => (isRecord(data) ? { kind: "ok", value: modelsIn(data) } : unexpectedShape("config.providers", data)),
+  )
+
+export const isSameModel = (one: ModelName, other: ModelName): boolean =>
+  one.providerID === other.providerID && one.modelID === other.modelID
 
 /**
  * The context size of a model in tokens, for a request whose parameters are not known yet; undefined if OpenCode does not
- * know it. OpenCode loads the models for each request anyway, so this adds little time.
+ * know it.
  */
-export const createModelContext = (client: Pick<PluginInput["client"], "config">) => {
-  const call = createClientCall(CONFIG_DEADLINE_MS)
-  return async (model: ModelName): Promise<number | undefined> => {
-    const answer = await call(
-      "config.providers",
-      () => client.config.providers(),
-      (data) =>
-        isRecord(data) ? { kind: "ok", value: contextIn(data, model) } : unexpectedShape("config.providers", data),
-    )
-    return answer.kind === "ok" ? answer.value : undefined
+export const createModelContext =
+  (client: Pick<PluginInput["client"], "config">) =>
+  async (model: ModelName): Promise<number | undefined> => {
+    const answer = await readModels(client)
+    return answer.kind === "ok" ? answer.value.find((each) => isSameModel(each, model))?.context : undefined
   }
-}

@@ -5,13 +5,20 @@ export type FakeSession = { info?: Partial<SessionInfo>; messages?: StoredMessag
 /**
  * OpenCode's sessions in memory. Without cursors they answer as 1.2.15 does: only the newest messages, and no older ones.
  *
- * @param sessions by id; `create` and `store` add to them
+ * @param sessions by id; `create`, `store` and `start` add to them
  */
 export const createFakeSessions = (
   sessions: Map<string, FakeSession>,
   { cursors = true }: { cursors?: boolean } = {},
 ): Sessions & { calls: { limit: number; cursor?: string }[] } => {
   const calls: { limit: number; cursor?: string }[] = []
+  const send: Sessions["store"] = async (sessionID, text) => {
+    const part = { id: "prt_1", sessionID, messageID: "msg_1", type: "text" as const, text }
+    const model = { providerID: "p", modelID: "m" }
+    const info = { id: "msg_1", sessionID, role: "user" as const, time: { created: 1 }, agent: "build", model }
+    sessions.get(sessionID)?.messages?.push({ info, parts: [part] })
+    return { kind: "ok", value: undefined }
+  }
   const missing: Result<never> = { kind: "failed", reason: "session.get failed: not found", missing: true }
   return {
     calls,
@@ -41,12 +48,7 @@ export const createFakeSessions = (
       sessions.set(id, { info: { title }, messages: [] })
       return { kind: "ok", value: id }
     },
-    store: async (sessionID, text) => {
-      const part = { id: "prt_1", sessionID, messageID: "msg_1", type: "text" as const, text }
-      const model = { providerID: "p", modelID: "m" }
-      const info = { id: "msg_1", sessionID, role: "user" as const, time: { created: 1 }, agent: "build", model }
-      sessions.get(sessionID)?.messages?.push({ info, parts: [part] })
-      return { kind: "ok", value: undefined }
-    },
+    store: send,
+    start: send,
   }
 }
