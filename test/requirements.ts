@@ -73,6 +73,12 @@ export const REQUIREMENTS = {
   "handoff.E1": "The whole way works on both OpenCode versions in run and serve, and in the real TUI.",
   "handoff.E2": "Hostile files, texts and sessions cost nobody a handoff.",
   "handoff.E3": "The documentation shows the TUI, and doctor knows the feature.",
+  "handoff.F1":
+    "A draft has what to review first, then definition of done, specification and the user's words, and nothing of Baton's own.",
+  "handoff.F2":
+    "handoff_session with start begins the new session's work at once where it can run, never more than five in a row.",
+  "handoff.F3":
+    "autoHandoff asks the agent of a task session once to hand over; without it nothing is loaded or added.",
 
   "live-state.A1": "Every line of the stream is protocol version 1 as the document has it, and tells nothing private.",
   "live-state.A2":

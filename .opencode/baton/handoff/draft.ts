@@ -1,62 +1,25 @@
 import type { GitState } from "../host/git.ts"
 import { truncate } from "../host/log.ts"
-import { isSummary } from "../host/messages.ts"
-import { messagePages, type Sessions } from "../host/sessions.ts"
-import { type Activity, activityOf, type Facts, renderFacts, type Step, stepsOf } from "../task/activity.ts"
-import { collectUserText } from "../task/parse.ts"
+import { type Facts, renderFacts } from "../task/activity.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
-/** Facts about a whole session, read from the newest page back. */
-type SessionHistory = {
-  /** The user's first message, verbatim; undefined when it was not reached. */
-  readonly firstRequest?: string
-  readonly activity: Activity
-  readonly compactions: number
-  /** The reason why some messages were not read; undefined when all were. */
-  readonly incomplete?: string
-}
-
-const PAGE_MESSAGES = 200
-
-/** @param isOver asked before each page; when it is true, the pages read so far are used */
-export const readHistory = async (
-  sessions: Pick<Sessions, "messages">,
-  sessionID: string,
-  { root, isOver }: { root: string; isOver: () => boolean },
-): Promise<SessionHistory> => {
-  const pages: Step[][] = []
-  let firstRequest: string | undefined
-  let compactions = 0
-  let incomplete: string | undefined = "it took too long"
-  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
-    if (answer.kind === "failed") {
-      incomplete = answer.reason
-      break
-    }
-    const { messages, isOldest } = answer.value
-    compactions += messages.filter(isSummary).length
-    const users = messages.filter((message) => message.info.role === "user")
-    firstRequest = users.map(({ parts }) => collectUserText(parts)).find((text) => text.trim() !== "") ?? firstRequest
-    pages.unshift(messages.flatMap(stepsOf))
-    if (isOldest) incomplete = undefined
-  }
-  return {
-    ...(incomplete === undefined && firstRequest !== undefined ? { firstRequest } : {}),
-    activity: activityOf(pages.flat(), root),
-    compactions,
-    ...(incomplete === undefined ? {} : { incomplete }),
-  }
-}
-
 export type HandoffFacts = Facts & {
+  /** The task as the ledger has it. */
+  readonly task?: { readonly taskID: string; readonly definitionOfDone?: string; readonly specification: string }
   /** Verbatim. */
   readonly firstRequest?: string
+  /** The user's messages after the first, verbatim, oldest first. */
+  readonly laterRequests?: readonly string[]
   /** Changed and not committed, relative to the worktree. */
   readonly dirtyFiles?: readonly string[]
   readonly git?: GitState
 }
 
+const DEFINITION_OF_DONE_CHARACTERS = 2_000
+const SPECIFICATION_CHARACTERS = 6_000
 const FIRST_REQUEST_CHARACTERS = 4_000
+export const LATER_REQUESTS_CHARACTERS = 4_000
+const GOAL_CHARACTERS = 2_000
 const SHOWN_DIRTY_FILES = 40
 
 const quote = (text: string): string =>
@@ -65,11 +28,48 @@ const quote = (text: string): string =>
     .map((line) => `> ${line}`.trimEnd())
     .join("\n")
 
-const renderFirstRequest = (text: string): string => {
-  const shown = truncate(text.trim(), FIRST_REQUEST_CHARACTERS)
+/** @param source where the rest is */
+const cut = (text: string, characters: number, source: string, show = (part: string) => part): string => {
+  const shown = truncate(text.trim(), characters)
   const rest = text.trim().length - shown.length
-  const notice = rest > 0 ? `\n(${rest} characters more; read_session has them)` : ""
-  return `## The user's first request, verbatim\n${quote(shown)}${notice}`
+  return `${show(shown)}${rest > 0 ? `\n(${rest} characters more; ${source} has them)` : ""}`
+}
+
+const section = (heading: string, text: string): string[] => (text.trim() === "" ? [] : [`## ${heading}\n${text}`])
+
+const renderTask = ({ taskID, definitionOfDone = "", specification }: NonNullable<HandoffFacts["task"]>): string[] => {
+  const source = `prog show ${taskID}`
+  return [
+    ...section("Definition of done", cut(definitionOfDone, DEFINITION_OF_DONE_CHARACTERS, source)),
+    ...section("Specification", cut(specification, SPECIFICATION_CHARACTERS, source)),
+  ]
+}
+
+const renderFirstRequest = (text: string): string[] =>
+  section(
+    "The user's first request, verbatim",
+    text.trim() === "" ? "" : cut(text, FIRST_REQUEST_CHARACTERS, "read_session", quote),
+  )
+
+/** The newest of these texts that have room, and the newest in any case. */
+export const newestWithin = (texts: readonly string[], characters: number): readonly string[] => {
+  const kept: string[] = []
+  let left = characters
+  for (const text of texts.toReversed()) {
+    if (text.length > left && kept.length > 0) break
+    kept.unshift(text)
+    left -= text.length
+  }
+  return kept
+}
+
+const renderLaterRequests = (all: readonly string[]): string[] => {
+  const texts = all.map((text) => text.trim()).filter((text) => text !== "")
+  const shown = newestWithin(texts, LATER_REQUESTS_CHARACTERS)
+  const older = texts.length - shown.length
+  const notice = older > 0 ? [`(${older} older ones left out; read_session has them)`] : []
+  const quoted = shown.map((text) => cut(text, LATER_REQUESTS_CHARACTERS, "read_session", quote))
+  return section("The user's later messages, verbatim, oldest first", [...notice, ...quoted].join("\n\n"))
 }
 
 const renderDirtyFiles = (files: readonly string[]): string => {
@@ -79,14 +79,18 @@ const renderDirtyFiles = (files: readonly string[]): string => {
 }
 
 /**
- * Renders the facts that a model tends to invent or forget. Every line of the user's request begins with `> `, so that none is
- * taken for a `Task:` line.
+ * Renders what a model tends to invent or forget. Every line of the user's words begins with `> `, so that none is taken for a
+ * `Task:` line.
  */
-export const renderHandoffFacts = ({ firstRequest, dirtyFiles, ...facts }: HandoffFacts): string =>
-  [
-    ...(firstRequest === undefined || firstRequest.trim() === "" ? [] : [renderFirstRequest(firstRequest)]),
+export const renderHandoffFacts = (given: HandoffFacts): string => {
+  const { task, firstRequest = "", laterRequests = [], dirtyFiles, ...facts } = given
+  return [
+    ...(task ? renderTask(task) : []),
+    ...renderFirstRequest(firstRequest),
+    ...renderLaterRequests(laterRequests),
     [renderFacts(facts), ...(dirtyFiles ? [renderDirtyFiles(dirtyFiles)] : [])].join("\n"),
   ].join("\n\n")
+}
 
 const MARKER_START = "Continuing work from session "
 const MARKER_END = ". When you lack specific information you can use read_session to get it."
@@ -134,10 +138,19 @@ export const findMarker = (text: string): Marker | undefined => {
 export type DraftParts = {
   readonly sessionID: string
   readonly files: readonly FileReference[]
+  /** Typed by the user after /handoff; empty for nothing. */
+  readonly goal: string
+  /** Written by the model. */
   readonly prompt: string
   readonly task?: { readonly taskID: string; readonly heading: string }
   /** Facts gathered by program; see `renderHandoffFacts`. */
   readonly facts: string
+}
+
+/** In one line and as code, so that nothing in it is a reference, a marker or a `Task:` line. */
+const renderGoal = (goal: string): string => {
+  const line = truncate(goal.replaceAll(/\s+/g, " ").replaceAll("`", "'").trim(), GOAL_CHARACTERS)
+  return line === "" ? "" : `Goal, as the user gave it: \`${line}\``
 }
 
 /** Puts the text into a fence that it cannot close, so that no `@` in it counts; no line of it is a `Task:` line either. */
@@ -148,11 +161,12 @@ const fenced = (text: string): string => {
   return `${fence}text\n${text.replaceAll(/^(?=Task:)/gm, " ")}\n${fence}`
 }
 
-export const renderDraft = ({ sessionID, files, prompt, task, facts }: DraftParts): string =>
+export const renderDraft = ({ sessionID, files, goal, prompt, task, facts }: DraftParts): string =>
   [
     renderMarker(sessionID),
     files.map(renderReference).join(" "),
     task ? `${task.heading}\n\nTask: ${task.taskID}` : "",
+    renderGoal(goal),
     closeFence(prompt.trim()),
     facts === "" ? "" : `What the session before shows (gathered by program):\n\n${fenced(facts)}`,
   ]

@@ -4,99 +4,27 @@ import { isMainThread } from "node:worker_threads"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { readDirtyFiles, readGitState } from "../host/git.ts"
+import { createChildSessions } from "../host/child-sessions.ts"
+import { readGitState } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { type Log, truncate } from "../host/log.ts"
-import { type AgentAndModel, createSessions, findAgentAndModel, type Sessions } from "../host/sessions.ts"
+import { type AgentAndModel, createSessions, findAgentAndModel, readModels, type Sessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
-import { createTui, detectUi, type Interface, type Tui } from "../host/tui.ts"
+import { createTui, detectUi } from "../host/tui.ts"
+import { splitHandoffs } from "../ledger/description.ts"
 import { type Role, unquoteArgument } from "../task/parse.ts"
 import type { SessionTask } from "../task/registry.ts"
-import { type HandoffFacts, readHistory, renderDraft, renderHandoffFacts } from "./draft.ts"
+import { createDelivery, type Delivered, type Delivery } from "./delivery.ts"
+import { type HandoffFacts, LATER_REQUESTS_CHARACTERS, newestWithin, renderDraft, renderHandoffFacts } from "./draft.ts"
 import { type LoadedFiles, loadFiles, renderLeftOut } from "./files.ts"
+import { collectRequests, type EarlierRequests, readHistory } from "./history.ts"
 import { createInjection } from "./injection.ts"
+import { readUncommitted } from "./own-files.ts"
 import { createReadSession, type ReadRequest, type ReadResult } from "./read-session.ts"
 import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffID } from "./records.ts"
 import { type FileReference, parseReferences, renderReference } from "./references.ts"
-
-/**
- * The TUI needs a moment to show the new session's prompt and does not report when it has: with 0 ms between the two calls 10 of
- * 13 drafts were lost, with 50 ms none of 30, with 150 ms none of 58, under load too.
- */
-export const NEW_SESSION_SETTLE_MS = 150
-const TOAST_MS = 4_000
-const TITLE_CHARACTERS = 60
-
-type Delivered =
-  | { readonly kind: "draft" }
-  /** The draft is the first message of a new session; no model was started. */
-  | { readonly kind: "stored"; readonly sessionID: string; readonly title: string }
-  | { readonly kind: "failed"; readonly reason: string; readonly sessionID?: string }
-
-type Delivery = (draft: {
-  readonly text: string
-  readonly goal: string
-  readonly target: AgentAndModel | undefined
-}) => Promise<Delivered>
-
-type DeliveryDeps = {
-  sessions: Pick<Sessions, "create" | "store" | "messages">
-  tui: Tui
-  userInterface: Interface
-  log: Log
-  pause: (ms: number) => Promise<void>
-}
-
-const titleOf = (goal: string): string => {
-  const line = goal.replaceAll(/\s+/g, " ").trim()
-  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${truncate(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
-}
-
-/** Delivers a draft to the user; docs/handoff.md says where on each interface. */
-export const createDelivery = ({ sessions, tui, userInterface, log, pause }: DeliveryDeps): Delivery => {
-  const deliverToPrompt = async (text: string): Promise<Delivered> => {
-    const opened = await tui.openNewSession()
-    if (opened.kind === "failed") return opened
-    await pause(NEW_SESSION_SETTLE_MS)
-    const appended = await tui.appendPrompt(text)
-    if (appended.kind === "failed") return appended
-    const message = "Review and edit the draft, then send"
-    const shown = await tui.showToast({ title: "Handoff Ready", message, variant: "success", durationMs: TOAST_MS })
-    if (shown.kind === "failed") log.debug("toast not shown", { reason: shown.reason })
-    return { kind: "draft" }
-  }
-
-  /** Reads the stored message back: OpenCode may answer without an error and have stored nothing. */
-  const deliverToSession: Delivery = async ({ text, goal, target }) => {
-    const title = titleOf(goal)
-    const created = await sessions.create(title)
-    if (created.kind === "failed") return created
-    const sessionID = created.value
-    const stored = await sessions.store(sessionID, text, target)
-    if (stored.kind === "failed") return { ...stored, sessionID }
-    const read = await sessions.messages(sessionID, 1)
-    if (read.kind === "failed") return { ...read, sessionID }
-    const parts = read.value.messages[0]?.parts ?? []
-    if (!parts.some((part) => part.type === "text" && part.text === text))
-      return { kind: "failed", reason: "the new session does not hold the draft", sessionID }
-    return { kind: "stored", sessionID, title }
-  }
-
-  return async (draft) => {
-    if (userInterface === "tui") {
-      const delivered = await deliverToPrompt(draft.text)
-      if (delivered.kind !== "failed") return delivered
-      log.warn("the TUI did not take the draft: it is stored in a session instead", { reason: delivered.reason })
-    }
-    const delivered = await deliverToSession(draft)
-    if (delivered.kind === "stored" && userInterface === "server") {
-      // OpenCode does not tell whether a TUI is attached.
-      const message = `Stored as the session “${delivered.title}”`
-      await tui.showToast({ title: "Handoff Ready", message, variant: "success", durationMs: TOAST_MS })
-    }
-    return delivered
-  }
-}
+import { chooseTarget, decideStart, type StartDecision } from "./start.ts"
+import { isOwnCommand } from "./tools.ts"
 
 type HandoffRequest = {
   readonly sessionID: string
@@ -105,12 +33,22 @@ type HandoffRequest = {
   readonly files: readonly string[]
   /** The text the user typed after /handoff; empty for none. */
   readonly goal: string
+  /** The new session is to begin at once. */
+  readonly start?: boolean | undefined
+  readonly agent?: string | undefined
+  /** provider/model */
+  readonly model?: string | undefined
 }
 
 type HandoffSessionDeps = {
   gatherFacts: (sessionID: string) => Promise<HandoffFacts>
   findTask: (sessionID: string) => Promise<SessionTask | undefined>
   loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
+  decideStart: (sessionID: string, wish: "user" | "model") => Promise<StartDecision>
+  chooseTarget: (
+    wanted: Pick<HandoffRequest, "agent" | "model">,
+    current: AgentAndModel | undefined,
+  ) => Promise<Partial<AgentAndModel> | undefined>
   deliver: Delivery
   sessions: Pick<Sessions, "messages">
   records: HandoffRecords
@@ -133,6 +71,9 @@ const toReference = (given: string): FileReference => {
   return parsed ?? { path }
 }
 
+/** The user's own order to have the new session begin at once: it stands before the goal. */
+const START_FLAG = /^--start(?=\s|$)/
+
 const firstLine = (text: string): string =>
   text
     .split(/\r\n|\r|\n/)
@@ -140,16 +81,28 @@ const firstLine = (text: string): string =>
     .find((line) => line !== "") ?? "go on"
 
 /** @param isKept whether the record is on disk @throws Error for a draft that was not delivered, saying where it is kept */
-const describeDelivery = (delivered: Delivered, record: HandoffRecord, isKept: boolean): string => {
+const describeDelivery = (
+  delivered: Delivered,
+  record: HandoffRecord,
+  { isKept, notStarted }: { isKept: boolean; notStarted: string | undefined },
+): string => {
+  const why = notStarted === undefined ? [] : [`Not started: ${notStarted}.`]
   switch (delivered.kind) {
     case "draft":
       return [
         "Handoff ready: the draft is in the prompt of a new session. The user reviews, edits and sends it.",
+        ...why,
         "Do nothing more in this session.",
+      ].join("\n")
+    case "started":
+      return [
+        `Handoff started: the new session ${delivered.sessionID} (“${delivered.title}”) works on it now.`,
+        "Tell the user its id. Do nothing more in this session.",
       ].join("\n")
     case "stored":
       return [
         `Handoff stored in the new session ${delivered.sessionID} (“${delivered.title}”). Nothing runs in it yet.`,
+        ...why,
         `Continue it with: opencode run --session ${delivered.sessionID} "Go on."`,
         "or open it in the TUI's session list. Do nothing more in this session.",
         "",
@@ -176,21 +129,28 @@ const describeDelivery = (delivered: Delivered, record: HandoffRecord, isKept: b
 
 /** The tool handoff_session: makes the draft, delivers it to a new session and keeps a record of it. */
 export const createHandoffSession = (deps: HandoffSessionDeps) => {
-  const { gatherFacts, findTask, loadFiles, deliver, sessions, records, log, now, random } = deps
+  const { gatherFacts, findTask, loadFiles, decideStart, chooseTarget, deliver } = deps
+  const { sessions, records, log, now, random } = deps
 
-  /** @throws Error for an empty prompt or a failed delivery; it says what to do next */
-  return async ({ sessionID, prompt, files, goal }: HandoffRequest): Promise<string> => {
+  /** @throws Error for an empty prompt, an unknown agent or model, or a failed delivery; it says what to do next */
+  return async ({ sessionID, prompt, files, goal: typed, start, agent, model }: HandoffRequest): Promise<string> => {
     if (prompt.trim() === "")
       throw new Error("`prompt` is empty: write what the next session has to know, and call again")
-    const [facts, binding, loaded, target] = await Promise.all([
+    const unquoted = unquoteArgument(typed).trim()
+    const goal = unquoted.replace(START_FLAG, "").trim()
+    const wish = START_FLAG.test(unquoted) ? "user" : start === true ? "model" : undefined
+    const current = await findAgentAndModel(sessions, sessionID)
+    const target = await chooseTarget({ agent, model }, current)
+    const [facts, binding, loaded, decision] = await Promise.all([
       gatherFacts(sessionID),
       findTask(sessionID),
       loadFiles(files.filter((file) => file.trim() !== "").map(toReference)),
-      findAgentAndModel(sessions, sessionID),
+      wish && decideStart(sessionID, wish),
     ])
     const draft = renderDraft({
       sessionID,
       files: loaded.references,
+      goal,
       prompt,
       ...(binding ? { task: { taskID: binding.taskID, heading: HEADINGS[binding.role] } } : {}),
       facts: renderHandoffFacts(facts),
@@ -201,17 +161,31 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       id: handoffID(at, random()),
       createdAt: at.toISOString(),
       from: sessionID,
-      goal: truncate(unquoteArgument(goal).trim() || firstLine(prompt), GOAL_CHARACTERS),
+      goal: truncate(goal || firstLine(prompt), GOAL_CHARACTERS),
       draft,
       files: loaded.references.map(({ path }) => path),
       leftOut: loaded.leftOut,
       taskID: binding?.taskID,
+      firstRequest: facts.firstRequest,
+      laterRequests: facts.laterRequests,
       arrivals: [],
     }
     const isKept = await records.write(record)
-    const delivered = await deliver({ text: draft, goal: record.goal, target })
-    log.info("handoff made", { sessionID, handoff: record.id, delivered: delivered.kind, files: record.files.length })
-    const answer = describeDelivery(delivered, record, isKept)
+    let notStarted = decision?.kind === "draft" ? decision.reason : undefined
+    const begin = async (started: string): Promise<string | undefined> => {
+      // Without it, nothing would count the sessions that start one another.
+      if (!(await records.write({ ...record, started }))) notStarted = "the handoff could not be recorded"
+      return notStarted
+    }
+    const delivered = await deliver({
+      text: draft,
+      goal: record.goal,
+      target,
+      ...(decision?.kind === "start" ? { start: { permission: decision.permission, begin } } : {}),
+    })
+    const result = { delivered: delivered.kind, ...(notStarted === undefined ? {} : { notStarted }) }
+    log.info("handoff made", { sessionID, handoff: record.id, ...result, files: record.files.length })
+    const answer = describeDelivery(delivered, record, { isKept, notStarted })
     if (loaded.leftOut.length === 0) return answer
     return `${answer}\n\nLeft out of the files:\n${renderLeftOut(loaded.leftOut)}`
   }
@@ -220,6 +194,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
 /** The user waits for the tool, and a page of a long session may take a while. */
 const CALL_DEADLINE_MS = 10_000
 const HISTORY_DEADLINE_MS = 10_000
+const LEDGER_DEADLINE_MS = 2_000
 
 export type HandoffFeature = {
   handOver(request: HandoffRequest): Promise<string>
@@ -233,7 +208,7 @@ export type HandoffFeature = {
 
 export const createHandoffFeature = (
   { input: { client, directory }, projectRoot, root }: Instance,
-  { state, run, tasks, outbox }: Services,
+  { state, run, tasks, prompts, ledger, outbox }: Services,
   log: Log,
 ): HandoffFeature => {
   const now = () => new Date()
@@ -263,42 +238,71 @@ export const createHandoffFeature = (
     return own !== undefined && own.taskID === others?.taskID
   }
 
+  const readTask = async (sessionID: string): Promise<HandoffFacts["task"]> => {
+    const binding = await tasks.find(sessionID)
+    if (!binding) return undefined
+    const { taskID } = binding
+    const read = await ledger.readTask(taskID, { deadlineMs: LEDGER_DEADLINE_MS })
+    if (read.kind !== "found") {
+      log.warn("the draft lacks the task's specification", { sessionID, taskID, ledger: read.kind })
+      return undefined
+    }
+    const { description, definitionOfDone } = read.task
+    const { specification } = splitHandoffs(description)
+    return { taskID, specification, ...(definitionOfDone === undefined ? {} : { definitionOfDone }) }
+  }
+
+  /** Of the handoff that began this session. */
+  const earlierRequests = async (sessionID: string): Promise<EarlierRequests | undefined> => {
+    const record = (await records.list()).findLast(
+      ({ arrivals, started }) => started === sessionID || arrivals.some((arrival) => arrival.sessionID === sessionID),
+    )
+    if (record?.laterRequests === undefined) return undefined
+    const { draft, firstRequest: first, laterRequests: later } = record
+    return { draft, requests: { later, ...(first === undefined ? {} : { first }) } }
+  }
+
   const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
-    const [history, todos, git, dirtyFiles] = await Promise.all([
+    const [history, earlier, task, todos, git, dirtyFiles] = await Promise.all([
       readHistory(sessions, sessionID, { root, isOver: startDeadline() }),
+      earlierRequests(sessionID),
+      readTask(sessionID),
       sessions.todos(sessionID),
       readGitState(root),
-      readDirtyFiles(run, root),
+      readUncommitted({ run, prompts, root, projectRoot }),
     ])
     if (todos.kind === "failed") log.warn("todos unknown", { sessionID, reason: todos.reason })
     if (!git) log.debug("git state unknown", { sessionID })
-    if (history.incomplete !== undefined) {
-      const reason = history.incomplete
-      log.warn("the session's history was not read to its beginning", { sessionID, reason })
-    }
-    const { activity, compactions, firstRequest } = history
+    const { incomplete, activity, compactions, userTexts } = history
+    if (incomplete !== undefined)
+      log.warn("the session's history was not read to its beginning", { sessionID, reason: incomplete })
+    const isComplete = incomplete === undefined
+    const { first, later } = collectRequests(userTexts, { isComplete, isCommand: isOwnCommand(prompts), earlier })
     return {
       compactions,
       activity,
       todos: todos.kind === "ok" ? todos.value : [],
-      ...(firstRequest === undefined ? {} : { firstRequest }),
+      ...(task ? { task } : {}),
+      ...(first === undefined ? {} : { firstRequest: first }),
+      laterRequests: newestWithin(later, LATER_REQUESTS_CHARACTERS),
       ...(git ? { git } : {}),
       ...(dirtyFiles === undefined ? {} : { dirtyFiles }),
     }
   }
+
+  const userInterface = detectUi({ argv: process.argv, isMainThread })
+  const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
+  const starting = { sessions, childSessions, records: records.list, userInterface, startDeadline }
+  const choosing = { childSessions, models: () => readModels(client) }
 
   return {
     handOver: createHandoffSession({
       gatherFacts,
       findTask: tasks.find,
       loadFiles: (references) => load(references, true),
-      deliver: createDelivery({
-        sessions,
-        tui,
-        userInterface: detectUi({ argv: process.argv, isMainThread }),
-        log,
-        pause,
-      }),
+      decideStart: (sessionID, wish) => decideStart(starting, sessionID, wish),
+      chooseTarget: (wanted, current) => chooseTarget(choosing, wanted, current),
+      deliver: createDelivery({ sessions, tui, userInterface, log, pause }),
       sessions,
       records,
       log,

@@ -20,6 +20,11 @@ export type HandoffRecord = {
   files: readonly string[]
   leftOut: readonly { path: string; reason: string }[]
   taskID?: string | undefined
+  /** The user's own words up to this handoff, for the next one of the chain. */
+  firstRequest?: string | undefined
+  laterRequests?: readonly string[] | undefined
+  /** The new session that was started with the draft, without the user sending it. */
+  started?: string | undefined
   /** Sessions in which the draft arrived; the first of them continues the work. */
   arrivals: readonly { sessionID: string; at: string }[]
 }
@@ -37,6 +42,9 @@ const handoffRecordSchema = (z: Zod): ZodType<HandoffRecord> =>
     files: z.array(z.string()),
     leftOut: z.array(z.object({ path: z.string(), reason: z.string() })),
     taskID: z.string().optional(),
+    firstRequest: z.string().optional(),
+    laterRequests: z.array(z.string()).optional(),
+    started: z.string().optional(),
     arrivals: z.array(z.object({ sessionID: z.string(), at: z.string() })),
   })
 

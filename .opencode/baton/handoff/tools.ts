@@ -31,10 +31,12 @@ export type ToolOffers = ReturnType<typeof createToolOffers>
 export const createToolOffers = () => {
   const asked = createLruMap<Set<HandoffTool>>()
   return {
-    applyTo: (messages: readonly StoredMessage[]): void => {
+    /** @param others offered whether asked for or not */
+    applyTo: (messages: readonly StoredMessage[], others: readonly HandoffTool[] = []): void => {
       const newest = messages.findLast(({ info }) => info.role === "user")?.info
       if (newest?.role !== "user") return
       const wanted = asked.get(newest.sessionID) ?? new Set()
+      for (const tool of others) wanted.add(tool)
       asked.set(newest.sessionID, wanted)
       for (const { info, parts } of messages) {
         if (info.role !== "user" || wanted.size === 2) continue
@@ -67,14 +69,23 @@ const BUILT_IN_COMMAND = `Hand this work over to a new session, which starts wit
 1. Choose the files it must have in front of it at its start: 8 to 15, up to 20 for complex work.
 2. Write a prompt for it: the goal, what is done, in progress and next, decisions and their reasons, constraints, the
    user's preferences, patterns to keep to, and what was tried and failed. Keep literals exactly and invent nothing. The
-   user's first request, files touched, todos, git state, task and role are added by program.
+   user's messages, definition of done, specification, files touched, todos, git state, task and role are added by program.
 
-The goal as the user gave it (when nothing stands here, continue what was being done):
+The goal as the user gave it (when nothing stands here, continue what was being done; \`--start\` is for the program):
 
 $ARGUMENTS
 
 Now call the tool handoff_session with \`prompt\` and \`files\`, at once. Then tell the user what it said and end your turn.
 `
+
+const OWN_TITLE = /^(?:# )?Hand this work over to a new session\b/
+
+/** Tells whether a user's message is our command's template, filled in; after an edit it is told by the newest text. */
+export const isOwnCommand = (prompts: Pick<PromptFiles, "read">): ((text: string) => boolean) => {
+  const file = prompts.read("handoff-command")
+  const head = file.kind === "text" ? (file.text.split("$ARGUMENTS")[0] ?? "").trim() : ""
+  return (text) => OWN_TITLE.test(text.trim()) || (head !== "" && text.trim().startsWith(head))
+}
 
 const COMMAND_NAME = "handoff"
 /** For a project or a user that already has a command named handoff. */
@@ -119,8 +130,10 @@ export const registerCommand = (config: Config, prompts: PromptFiles, log: Log):
 
 const HANDOFF_DESCRIPTION = `Hands this work over to a new session: puts your prompt and references to the files into its draft, for the user to review and send. Call it when the user asks for a handoff, once.
 
-- prompt: what the new session has to know to go on. The user's first request, files touched, open todos, git state, task and role are added by program.
-- files: paths of the files to load at its start, 8 to 15, at most 20. A line range is possible: src/a.ts:10-80. What cannot be loaded is named in the answer.`
+- prompt: what the new session has to know to go on. The user's messages, definition of done, specification, files touched, open todos, git state, task and role are added by program.
+- files: paths of the files to load at its start, 8 to 15, at most 20. A line range is possible: src/a.ts:10-80. What cannot be loaded is named in the answer.
+- start: true has the new session begin at once, without the user; where that cannot be, the answer says why
+- agent, model (provider/model): for the new session; by default those of this one`
 
 const READ_DESCRIPTION = `Reads what was said and done in an earlier session of this project, newest messages last. Use it when a handoff lacks something specific.
 
@@ -136,7 +149,14 @@ type HandoffToolDeps = {
   turns: Pick<UserTurns, "goalOf" | "oncePerTurn">
 }
 
-const handoffArguments = (z: Zod) => z.object({ prompt: z.string(), files: z.array(z.string()).default([]) })
+const handoffArguments = (z: Zod) =>
+  z.object({
+    prompt: z.string(),
+    files: z.array(z.string()).default([]),
+    start: z.boolean().optional(),
+    agent: z.string().optional(),
+    model: z.string().optional(),
+  })
 
 const readArguments = (z: Zod) =>
   z.object({
@@ -154,11 +174,14 @@ export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<str
     args: {
       prompt: types.string("What the new session has to know to go on"),
       files: types.optionalStrings("Paths of files to load into the new session"),
+      start: types.optionalBoolean("Whether the new session begins at once"),
+      agent: types.optionalString("The new session's agent"),
+      model: types.optionalString("The new session's model: provider/model"),
     },
-    execute: validated(handoffArguments, async ({ prompt, files }, { sessionID }) => {
+    execute: validated(handoffArguments, async (request, { sessionID }) => {
       const { handOver } = await load()
       const goal = turns.goalOf(sessionID)
-      return turns.oncePerTurn(sessionID, () => handOver({ sessionID, prompt, files, goal }))
+      return turns.oncePerTurn(sessionID, () => handOver({ ...request, sessionID, goal }))
     }),
   },
   [READ_TOOL]: {

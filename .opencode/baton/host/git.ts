@@ -90,14 +90,17 @@ export const countCommitsSince = async (run: RunProcess, root: string, commit: s
   return Number.isInteger(count) ? count : undefined
 }
 
+/** A path relative to the worktree; `isUntracked`: git does not have it. */
+export type DirtyFile = { readonly path: string; readonly isUntracked: boolean }
+
 /** Reads the paths from `git status --porcelain=v1 -z`; for a rename the new path. */
-export const parseDirtyFiles = (output: string): string[] => {
+export const parseDirtyFiles = (output: string): DirtyFile[] => {
   const fields = output.split("\0")
-  const files: string[] = []
+  const files: DirtyFile[] = []
   for (let at = 0; at < fields.length; at++) {
     const field = fields[at] ?? ""
     if (field.length < 4) continue
-    files.push(field.slice(3))
+    files.push({ path: field.slice(3), isUntracked: field.startsWith("??") })
     // The next field is the old path of the rename or copy.
     if (/^[RC]|^.[RC]/.test(field)) at++
   }
@@ -105,12 +108,19 @@ export const parseDirtyFiles = (output: string): string[] => {
 }
 
 /**
- * Lists changed and uncommitted paths, relative to the worktree; undefined if git is missing or fails.
+ * Lists changed and uncommitted paths; undefined if git is missing or fails. Of a folder that git does not have, only the
+ * folder is listed.
  *
  * @param root absolute path of the worktree's top folder
+ * @param folders lists what is in them, file by file
  */
-export const readDirtyFiles = async (run: RunProcess, root: string): Promise<string[] | undefined> => {
-  const argv = ["git", "--no-optional-locks", "status", "--porcelain=v1", "-z"] as const
+export const readDirtyFiles = async (
+  run: RunProcess,
+  root: string,
+  folders: readonly string[] = [],
+): Promise<DirtyFile[] | undefined> => {
+  const inside = folders.length === 0 ? [] : ["--untracked-files=all", "--", ...folders]
+  const argv = ["git", "--no-optional-locks", "status", "--porcelain=v1", "-z", ...inside] as const
   const outcome = await run(argv, { cwd: root, deadlineMs: STATUS_DEADLINE_MS })
   return outcome.kind === "exited" && outcome.exitCode === 0 ? parseDirtyFiles(outcome.stdout) : undefined
 }

@@ -72,4 +72,39 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
       }
     },
   )
+
+  test(
+    promised(
+      "handoff.F2",
+      "the agent's start leaves the draft in the prompt, and the user's own --start begins at once",
+    ),
+    async () => {
+      const script = handoffScript({ prompt: "Finish the CRLF work.", files: [], start: true })
+      const task = await openTaskProject(binary, script)
+      const isBegun = ({ conversation }: { conversation: string }) => conversation.startsWith(`[user] ${MARKER}`)
+      const answered = (part: string) =>
+        eventually(`the answer '${part}'`, () =>
+          task.model.received("turn").find(({ conversation }) => conversation.includes(part)),
+        )
+      const tui = await startTui(binary, task.project)
+      try {
+        await tui.send(`Task: ${task.taskID}`)
+        await tui.shows("Noted.")
+        await tui.send("/handoff Make Windows work")
+        await answered("Not started: in the TUI the user decides: /handoff --start")
+        await tui.shows("gathered by program")
+        expect(task.model.received("turn").some(isBegun)).toBe(false)
+        tui.press("Enter")
+        await eventually("the draft at the model", () => task.model.received("turn").find(isBegun))
+        await tui.shows("Noted.")
+        await tui.send("/handoff --start Make macOS work")
+        await answered("Handoff started: the new session ses_")
+        await eventually("the started session's request", () =>
+          task.model.received("turn").find((turn) => isBegun(turn) && turn.conversation.includes("`Make macOS work`")),
+        )
+      } finally {
+        await tui.stop()
+      }
+    },
+  )
 })

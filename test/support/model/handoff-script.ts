@@ -1,11 +1,13 @@
 import { type ModelReply, newestWords, type Script, type ScriptedModel } from "./scripted-model.ts"
 
+type HandedOver = { prompt: string; files: readonly string[]; start?: boolean; agent?: string; model?: string }
+
 /**
  * An agent that calls handoff_session for /handoff, and read_session for a message with READ-THE-OLD-ONE; it answers other
  * messages with a word.
  */
 export const handoffScript =
-  (handedOver: { prompt: string; files: readonly string[] }): Script =>
+  (handedOver: HandedOver): Script =>
   (request): ModelReply => {
     if (request.kind === "compaction") return { text: "A summary." }
     const last = newestWords(request)

@@ -1,6 +1,7 @@
 import type { ToolState } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
-import { readHistory, renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
+import { renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
+import { collectRequests, readHistory } from "../../../.opencode/baton/handoff/history.ts"
 import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
 import { findChain, renderHandoffLine } from "../../../.opencode/baton/handoff/records.ts"
@@ -146,8 +147,9 @@ describe("a session's history", () => {
     async (cursors) => {
       const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
       const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
+      const { first } = collectRequests(history.userTexts, { isComplete: true, isCommand: () => false })
+      expect(first).toBe("The first request.\n  Verbatim.")
       expect(history).toMatchObject({
-        firstRequest: "The first request.\n  Verbatim.",
         activity: {
           files: [
             { path: "src/a.ts", reads: 1, changes: 0 },
@@ -166,7 +168,8 @@ describe("a session's history", () => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
     let pages = 0
     const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => pages++ > 0 })
-    expect(history.firstRequest).toBeUndefined()
+    const { first } = collectRequests(history.userTexts, { isComplete: false, isCommand: () => false })
+    expect(first).toBeUndefined()
     expect(history.incomplete).toBe("it took too long")
     expect(history.activity.files.map(({ path }) => path)).toEqual(["src/b.ts", "src/c.ts"])
   })
@@ -186,10 +189,10 @@ describe("the facts of a handoff", () => {
 
   test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {
     expect(parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")).toEqual([
-      "a.ts",
-      "new name.ts",
-      "b",
-      "gone.ts",
+      { path: "a.ts", isUntracked: false },
+      { path: "new name.ts", isUntracked: false },
+      { path: "b", isUntracked: true },
+      { path: "gone.ts", isUntracked: false },
     ])
     expect(parseDirtyFiles("")).toEqual([])
   })

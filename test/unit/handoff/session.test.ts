@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest"
-import {
-  createDelivery,
-  createHandoffSession,
-  NEW_SESSION_SETTLE_MS,
-} from "../../../.opencode/baton/handoff/handoff.ts"
+import { createDelivery, NEW_SESSION_SETTLE_MS } from "../../../.opencode/baton/handoff/delivery.ts"
+import { createHandoffSession } from "../../../.opencode/baton/handoff/handoff.ts"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
 import type { Result } from "../../../.opencode/baton/host/sessions.ts"
 import type { Interface, Tui } from "../../../.opencode/baton/host/tui.ts"
@@ -38,6 +35,11 @@ const setUp = (
     }),
     findTask: async () => (hasTask ? BINDING : undefined),
     loadFiles: async (references) => ({ blocks: [], references, leftOut: [] }),
+    decideStart: async (_sessionID, wish) =>
+      userInterface === "tui" && wish === "model"
+        ? { kind: "draft", reason: "the user decides" }
+        : { kind: "start", permission: [] },
+    chooseTarget: async (_wanted, current) => current,
     deliver: createDelivery({
       sessions: fake,
       tui: {
@@ -62,7 +64,7 @@ const setUp = (
     now: () => new Date("2026-01-01T00:00:00.000Z"),
     random: () => "abc123",
   })
-  const request = { sessionID: "ses_1", prompt: "Finish it.", files: ["src/a.ts", "@b c.ts"], goal: "" }
+  const request = { sessionID: "ses_1", prompt: "Finish it.", files: ["src/a.ts", "@b c.ts"], goal: "", start: false }
   return {
     handOver: (changes: Partial<typeof request> = {}) => handOver({ ...request, ...changes }),
     done,
@@ -162,6 +164,42 @@ describe("handoff_session", () => {
       await expect(empty.handOver()).rejects.toThrow(said)
     },
   )
+
+  test(
+    promised("handoff.F2", "a started session has its record before it begins, and the answer names it"),
+    async () => {
+      const { handOver, done, sessions, written } = setUp("server")
+      const answer = await handOver({ start: true })
+      expect(answer).toContain("Handoff started: the new session ses_new1 (“Handoff: Finish it.”) works on it now.")
+      expect(written.map(({ started }) => started)).toEqual([undefined, "ses_new1"])
+      expect(sessions.get("ses_new1")?.messages).toHaveLength(1)
+      expect(done).toEqual(["toast Handoff Started — At work as the session “Handoff: Finish it.” 4000"])
+    },
+  )
+
+  test(promised("handoff.F2", "a handoff that cannot be recorded is not started"), async () => {
+    const { handOver, fake } = setUp("server", { isKept: false })
+    fake.start = async () => ({ kind: "failed", reason: "it must not be started" })
+    expect(await handOver({ start: true })).toContain("Not started: the handoff could not be recorded.")
+  })
+
+  test.each([
+    ["--start Make it work", "Make it work", "started"],
+    ['"--start Make it work"', "Make it work", "started"],
+    ["--start", "Finish it.", "started"],
+    ["Add a flag --start", "Add a flag --start", "ready"],
+    ["--starter kit", "--starter kit", "ready"],
+  ])(promised("handoff.F2", "in a TUI /handoff %s has the goal %s and is %s"), async (goal, recorded, how) => {
+    const { handOver, written } = setUp("tui")
+    expect(await handOver({ goal })).toMatch(new RegExp(`^Handoff ${how}`))
+    expect(written[0]?.goal).toBe(recorded)
+  })
+
+  test(promised("handoff.F2", "in a TUI the agent's start leaves the draft to the user, and says so"), async () => {
+    const { handOver, sessions } = setUp("tui")
+    expect(await handOver({ start: true })).toContain("Not started: the user decides.")
+    expect(sessions.size).toBe(1)
+  })
 
   test(promised("handoff.E2", "neither goal nor title holds half a character"), async () => {
     const { handOver, written, sessions } = setUp("run")

@@ -1,0 +1,151 @@
+import type { ChildSessions, PermissionRule } from "../host/child-sessions.ts"
+import {
+  type AgentAndModel,
+  isSameModel,
+  type ModelInfo,
+  messagePages,
+  type Result,
+  type Sessions,
+} from "../host/sessions.ts"
+import type { Interface } from "../host/tui.ts"
+import { nearestNames } from "../task/nearest-names.ts"
+import { collectUserText } from "../task/parse.ts"
+import type { HandoffRecord } from "./records.ts"
+
+/** Sessions that may start one another without a message of the user in between. */
+export const MAX_STARTED_IN_A_ROW = 5
+
+/** Longer than any chain that counts, subagents included. */
+const MAX_STEPS = 64
+const PAGE_MESSAGES = 100
+
+type ChainDeps = {
+  sessions: Pick<Sessions, "messages" | "parent">
+  /** Asked before each page of messages; when it is true, the rest counts as without a user's message. */
+  isOver: () => boolean
+}
+
+/** Tells whether the user wrote in a session that was started with this draft. If it cannot be read, the user did not. */
+const hasUserWritten = async ({ sessions, isOver }: ChainDeps, sessionID: string, draft: string): Promise<boolean> => {
+  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+    if (answer.kind === "failed") return false
+    const texts = answer.value.messages
+      .filter(({ info }) => info.role === "user")
+      .map(({ parts }) => collectUserText(parts))
+    if (texts.some((text) => text.trim() !== "" && text.trim() !== draft.trim())) return true
+  }
+  return false
+}
+
+/** Counts the handoffs that were started one out of the other, up to this session, since the user's last message. */
+export const countStarted = async (
+  deps: ChainDeps,
+  sessionID: string,
+  records: readonly HandoffRecord[],
+): Promise<number> => {
+  let started = 0
+  let current = sessionID
+  for (let step = 0; step < MAX_STEPS; step++) {
+    const parent = await deps.sessions.parent(current)
+    // The messages of a subagent's session are an agent's.
+    if (parent.kind === "ok" && parent.value !== undefined) {
+      current = parent.value
+      continue
+    }
+    const record = records.find((each) => each.started === current)
+    if (!record || (await hasUserWritten(deps, current, record.draft))) return started
+    started++
+    current = record.from
+  }
+  return started
+}
+
+/** A wish to have the new session begin at once: the model's, or the user's own in `/handoff --start`. */
+type Wish = "user" | "model"
+
+export type StartDecision =
+  | { readonly kind: "start"; readonly permission: readonly PermissionRule[] }
+  /** The draft is delivered, and nothing runs. */
+  | { readonly kind: "draft"; readonly reason: string }
+
+type StartDeps = {
+  sessions: Pick<Sessions, "messages" | "parent">
+  childSessions: Pick<ChildSessions, "parentAndPermissions">
+  records: () => Promise<readonly HandoffRecord[]>
+  userInterface: Interface
+  startDeadline: () => () => boolean
+}
+
+/** Decides whether the new session may begin at once. */
+export const decideStart = async (deps: StartDeps, sessionID: string, wish: Wish): Promise<StartDecision> => {
+  const { sessions, childSessions, records, userInterface, startDeadline } = deps
+  if (userInterface === "run")
+    return {
+      kind: "draft",
+      reason: "`opencode run` ends with this session's turn, and a second session would end with it",
+    }
+  if (userInterface === "tui" && wish === "model")
+    return { kind: "draft", reason: "in the TUI the user decides: /handoff --start begins the new session at once" }
+  const own = await childSessions.parentAndPermissions(sessionID)
+  if (own.kind === "failed") return { kind: "draft", reason: `this session's permissions are not known: ${own.reason}` }
+  if (own.value.parentID !== undefined)
+    return { kind: "draft", reason: "this is a subagent's session: its answer goes to the session that started it" }
+  const started = await countStarted({ sessions, isOver: startDeadline() }, sessionID, await records())
+  if (started >= MAX_STARTED_IN_A_ROW)
+    return { kind: "draft", reason: `${started} sessions in a row were started without a message of the user` }
+  return { kind: "start", permission: own.value.permission }
+}
+
+const SHOWN_MODELS = 5
+
+const parseModel = (given: string): AgentAndModel["model"] => {
+  const slash = given.indexOf("/")
+  return { providerID: given.slice(0, Math.max(0, slash)), modelID: given.slice(slash + 1) }
+}
+
+const nameOf = ({ providerID, modelID }: AgentAndModel["model"]): string => `${providerID}/${modelID}`
+
+/** @throws Error with what was received and what there is; OpenCode itself takes any name and fails later */
+const required = <T>(what: string, answer: Result<T>): T => {
+  if (answer.kind === "ok") return answer.value
+  throw new Error(`The ${what} cannot be checked, and nothing was handed over: ${answer.reason}. Call again without it`)
+}
+
+/**
+ * Checks the agent and the model that the new session is to have.
+ *
+ * @param current of the session that hands over
+ * @throws Error for an unknown one
+ */
+export const chooseTarget = async (
+  {
+    childSessions,
+    models,
+  }: { childSessions: Pick<ChildSessions, "agents">; models: () => Promise<Result<ModelInfo[]>> },
+  wanted: { readonly agent?: string | undefined; readonly model?: string | undefined },
+  current: AgentAndModel | undefined,
+): Promise<Partial<AgentAndModel> | undefined> => {
+  let target: Partial<AgentAndModel> | undefined = current
+  if (wanted.agent !== undefined) {
+    const all = required("agent", await childSessions.agents())
+    const known = all.filter(({ mode, isHidden }) => mode !== "subagent" && !isHidden)
+    const agent = known.find(({ name }) => name === wanted.agent)
+    if (!agent)
+      throw new Error(
+        `There is no agent "${wanted.agent}" that a session can have, and nothing was handed over. There are: ${known.map(({ name }) => name).join(", ")}`,
+      )
+    target = { ...current, agent: agent.name, ...(agent.model ? { model: agent.model } : {}) }
+  }
+  if (wanted.model !== undefined) {
+    const all = required("model", await models())
+    const model = parseModel(wanted.model)
+    if (!all.some((each) => isSameModel(each, model))) {
+      const nearest = nearestNames(wanted.model, all.map(nameOf), SHOWN_MODELS)
+      throw new Error(
+        `There is no model "${wanted.model}", and nothing was handed over. Expected provider/model; the nearest of ${all.length}: ${nearest.join(", ")}`,
+      )
+    }
+    target = { ...target, model }
+  }
+  return target
+}

@@ -1,0 +1,88 @@
+import { execFileSync } from "node:child_process"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { readUncommitted } from "../../../.opencode/baton/handoff/own-files.ts"
+import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
+import { createPromptFiles } from "../../../.opencode/baton/task/prompts.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+
+const IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
+const OURS = {
+  ".opencode/baton/core/core.ts": "core\n",
+  ".opencode/plugins/handoff.ts": "plugin\n",
+  ".opencode/state/handoffs/a.json": "{}\n",
+  ".opencode/pass-over-logs/a.jsonl": "{}\n",
+  "prompts/worker.md": "<!-- baton: contract -->\n# Worker\n",
+}
+const THEIRS = {
+  ".opencode/agent/mine.md": "Mine.\n",
+  ".opencode/plugins/mine.ts": "mine\n",
+  "prompts/sales.md": "Dear customer,\n",
+  "src/a.ts": "a\n",
+}
+
+const setUp = (place = "") => {
+  const root = join(temporaryFolder(), "repository")
+  const projectRoot = join(root, place)
+  const write = (files: Record<string, string>) => {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(projectRoot, path)), { recursive: true })
+      writeFileSync(join(projectRoot, path), text)
+    }
+  }
+  write({ "README.md": "A project\n" })
+  const git = (...args: string[]) => execFileSync("git", ["-C", root, ...IDENTITY, ...args], { stdio: "pipe" })
+  git("init", "-q", "-b", "main")
+  const commit = () => {
+    git("add", "-A")
+    git("commit", "-q", "-m", "one")
+  }
+  commit()
+  const run = createProcessRunner({ shell: undefined })
+  const prompts = createPromptFiles({ root: projectRoot })
+  const uncommitted = async () => (await readUncommitted({ run, prompts, root, projectRoot }))?.toSorted()
+  return { write, commit, uncommitted }
+}
+
+describe("uncommitted work", () => {
+  test.each(["", "packages/app"])(
+    promised("handoff.F1", "has none of Baton's files, and all of the user's beside them (project in '%s')"),
+    async (place) => {
+      const { write, uncommitted } = setUp(place)
+      write(OURS)
+      expect(await uncommitted()).toEqual([])
+      write(THEIRS)
+      // git shows a new folder that has nothing of ours in place of its files.
+      const shown = Object.keys(THEIRS).map((path) => join(place, path).replace("src/a.ts", "src/"))
+      expect(await uncommitted()).toEqual(shown.toSorted())
+    },
+  )
+
+  test(promised("handoff.F1", "has none of Baton's files where git has others of their folders"), async () => {
+    const { write, commit, uncommitted } = setUp()
+    write({ ".opencode/agent/mine.md": "Mine.\n" })
+    commit()
+    write(OURS)
+    expect(await uncommitted()).toEqual([])
+  })
+
+  test(
+    promised("handoff.F1", "has committed files that an update replaced only where the user edited them"),
+    async () => {
+      const { write, commit, uncommitted } = setUp()
+      write(OURS)
+      commit()
+      const updated = {
+        ".opencode/baton/core/core.ts": "a new core\n",
+        "prompts/worker.md": "<!-- baton: contract -->\nNew.\n",
+      }
+      const lines = Object.entries(updated).map(([path, { length }]) => `1\t${length}\t${path}`)
+      write({ ...updated, ".opencode/baton/.manifest": `# made by install\n${lines.join("\n")}\n` })
+      expect(await uncommitted()).toEqual([])
+      write({ "prompts/worker.md": "<!-- baton: contract -->\nNew, and mine.\n" })
+      expect(await uncommitted()).toEqual(["prompts/worker.md"])
+    },
+  )
+})

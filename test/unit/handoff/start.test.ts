@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest"
+import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
+import {
+  chooseTarget,
+  countStarted,
+  decideStart,
+  MAX_STARTED_IN_A_ROW,
+} from "../../../.opencode/baton/handoff/start.ts"
+import type { AgentInfo } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { Interface } from "../../../.opencode/baton/host/tui.ts"
+import { promised } from "../../requirements.ts"
+import { handoffRecord } from "../../support/handoff-record.ts"
+import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
+import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+
+const started = (from: string, to: string): HandoffRecord =>
+  handoffRecord(from, [to], { started: to, draft: `Draft of ${from}` })
+
+const session = (texts: readonly string[], parentID?: string): FakeSession => ({
+  messages: texts.map((text, at) => userMessage([textPart(text)], `msg_${at}`)),
+  ...(parentID === undefined ? {} : { info: { parentID } }),
+})
+
+/** A to G, each started by the one before. */
+const CHAIN = ["A", "B", "C", "D", "E", "F", "G"]
+const RECORDS = CHAIN.slice(1).map((to, at) => started(CHAIN[at] ?? "", to))
+
+const sessionsWith = (changed: Record<string, FakeSession> = {}) =>
+  createFakeSessions(
+    new Map<string, FakeSession>([
+      ...CHAIN.map((id, at) => [id, session(at === 0 ? ["Begin."] : [`Draft of ${CHAIN[at - 1]}`])] as const),
+      ...Object.entries(changed),
+    ]),
+  )
+
+const count = (id: string, changed: Record<string, FakeSession> = {}, isOver = () => false) =>
+  countStarted({ sessions: sessionsWith(changed), isOver }, id, RECORDS)
+
+describe("sessions that start one another", () => {
+  test.each([
+    ["A", {}, 0],
+    ["B", {}, 1],
+    ["F", {}, 5],
+    ["F", { D: session(["Draft of C", "Use tabs."]) }, 2],
+    ["F", { F: session(["Draft of E", "Go on."]) }, 0],
+    ["F", { D: session(["Draft of C", " "]) }, 5],
+    ["child", { child: session(["An agent's words."], "F") }, 5],
+    ["child", { child: session(["An agent's words."], "A") }, 0],
+  ])(promised("handoff.F2", "%s with %j: %i since the user's last message"), async (id, changed, expected) => {
+    expect(await count(id, changed)).toBe(expected)
+  })
+
+  test(promised("handoff.F2", "what cannot be read counts as without a message, and a circle ends"), async () => {
+    expect(await count("F", { D: session(["Draft of C", "Use tabs."]) }, () => true)).toBe(5)
+    const circle = [started("A", "B"), started("B", "A")]
+    expect(await countStarted({ sessions: sessionsWith(), isOver: () => true }, "A", circle)).toBeGreaterThan(5)
+  })
+
+  const RULES = [{ permission: "bash", pattern: "*", action: "deny" }] as const
+  const decide = (id: string, userInterface: Interface, wish: "user" | "model", parentID: string | undefined) =>
+    decideStart(
+      {
+        sessions: sessionsWith(),
+        childSessions: { parentAndPermissions: async () => ({ kind: "ok", value: { parentID, permission: RULES } }) },
+        records: async () => RECORDS,
+        userInterface,
+        startDeadline: () => () => false,
+      },
+      id,
+      wish,
+    )
+
+  test.each([
+    ["A", "server", "model", undefined],
+    ["A", "server", "user", undefined],
+    ["A", "tui", "user", undefined],
+    ["E", "server", "model", undefined],
+  ] as const)(
+    promised("handoff.F2", "%s on %s by the %s starts, with this session's permissions"),
+    async (id, userInterface, wish, parentID) => {
+      expect(await decide(id, userInterface, wish, parentID)).toEqual({ kind: "start", permission: RULES })
+    },
+  )
+
+  test.each([
+    ["A", "tui", "model", undefined, "in the TUI the user decides"],
+    ["A", "run", "user", undefined, "`opencode run` ends with this session's turn"],
+    ["A", "server", "model", "ses_parent", "this is a subagent's session"],
+    ["F", "server", "model", undefined, `${MAX_STARTED_IN_A_ROW} sessions in a row`],
+  ] as const)(promised("handoff.F2", "%s on %s by the %s with the parent %s does not start"), async (...row) => {
+    const [id, userInterface, wish, parentID, reason] = row
+    expect(await decide(id, userInterface, wish, parentID)).toMatchObject({
+      kind: "draft",
+      reason: expect.stringContaining(reason),
+    })
+  })
+})
+
+describe("the agent and the model of a new session", () => {
+  const agent = (name: string, change: Partial<AgentInfo> = {}): AgentInfo => ({
+    name,
+    description: "",
+    prompt: "",
+    mode: "primary",
+    isHidden: false,
+    permission: [],
+    ...change,
+  })
+  const OTHER = { providerID: "p", modelID: "vendor/big" }
+  const deps = {
+    childSessions: {
+      agents: async () => ({
+        kind: "ok" as const,
+        value: [
+          agent("build"),
+          agent("writer", { mode: "all", model: OTHER }),
+          agent("explore", { mode: "subagent" }),
+          agent("title", { isHidden: true }),
+        ],
+      }),
+    },
+    models: async () => ({ kind: "ok" as const, value: [{ providerID: "p", modelID: "m" }, OTHER] }),
+  }
+  const CURRENT = { agent: "plan", model: { providerID: "p", modelID: "m" } }
+
+  test.each([
+    [{}, CURRENT],
+    [{ agent: "build" }, { ...CURRENT, agent: "build" }],
+    [{ agent: "writer" }, { agent: "writer", model: OTHER }],
+    [{ model: "p/vendor/big" }, { agent: "plan", model: OTHER }],
+    [
+      { agent: "writer", model: "p/m" },
+      { agent: "writer", model: CURRENT.model },
+    ],
+  ])(promised("handoff.F2", "%j gives %j"), async (wanted, expected) => {
+    expect(await chooseTarget(deps, wanted, CURRENT)).toEqual(expected)
+  })
+
+  test.each([
+    [{ agent: "explore" }, 'There is no agent "explore"'],
+    [{ agent: "title" }, "There are: build, writer"],
+    [{ model: "m" }, 'There is no model "m"'],
+    [{ model: "p/vendor/bigg" }, "the nearest of 2: p/vendor/big"],
+  ])(promised("handoff.F2", "%j is refused with what there is"), async (wanted, said) => {
+    await expect(chooseTarget(deps, wanted, CURRENT)).rejects.toThrow(said)
+  })
+
+  test(promised("handoff.F2", "a name that cannot be checked is refused, since OpenCode takes any"), async () => {
+    const models = async () => ({ kind: "failed" as const, reason: "config.providers failed" })
+    await expect(chooseTarget({ ...deps, models }, { model: "p/m" }, CURRENT)).rejects.toThrow("cannot be checked")
+  })
+})
