@@ -1,8 +1,11 @@
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
+import type { Change } from "../host/guard.ts"
+import { describeError, isNotFound } from "../host/log.ts"
+import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
 
 type Turn = {
@@ -51,6 +54,9 @@ const OWN_COMMAND = /^(?:baton-)?handoff$/
 /** The start of every draft. It repeats draft.ts, so that the feature is loaded only for a message that contains it. */
 const MARKER = "Continuing work from session "
 
+/** Of the settings; without it nothing of that is loaded. */
+const AUTO_HANDOFF = '"autoHandoff"'
+
 /** The handoff's hooks. They load the feature when they first need it. */
 export const createHandoffHooks = (core: Core): Hooks => {
   const { projectRoot } = core
@@ -63,6 +69,32 @@ export const createHandoffHooks = (core: Core): Hooks => {
     return createHandoffFeature(core, services, log)
   })
 
+  const loadAuto = lazy(async () => {
+    const [{ createAutoHandoff }, services] = await Promise.all([import("./auto-handoff.ts"), core.services()])
+    return createAutoHandoff(core, services, log)
+  })
+  let isAuto = false
+
+  const hasAutoHandoff = (): boolean => {
+    try {
+      return readFileSync(join(projectRoot, ".opencode", "baton.json"), "utf8").includes(AUTO_HANDOFF)
+    } catch (error) {
+      if (!isNotFound(error))
+        log.warn("autoHandoff is off: the settings cannot be read", { error: describeError(error) })
+      return false
+    }
+  }
+
+  /** @returns the change that asks the agent to hand over, and whether it has the tool for it */
+  const askToHandOver = async (
+    sessionID: string,
+    messages: StoredMessage[],
+  ): Promise<[boolean, Change | undefined]> => {
+    if (!isAuto) return [false, undefined]
+    const auto = await loadAuto()
+    return (await auto.isWanted(sessionID)) ? [true, await auto.ask(sessionID, messages)] : [false, undefined]
+  }
+
   let setup: HandoffSetup | undefined
   const tools = feature.tools("handoff_session and read_session", () => setup?.createTools({ load, turns }))
 
@@ -71,6 +103,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
       const { createHandoffSetup } = await import("./tools.ts")
       setup = createHandoffSetup({ projectRoot, log })
       setup.registerCommand(config)
+      isAuto = hasAutoHandoff()
     }),
     get tool() {
       return tools()
@@ -85,6 +118,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
     ),
     "chat.message": hook("chat.message", MESSAGE_DEADLINE_MS, async (_input, { message, parts }) => {
       turns.onMessage(message.sessionID)
+      if (isAuto) (await loadAuto()).userArrived(message.sessionID)
       const isDraft = parts.some((part) => part.type === "text" && part.text.includes(MARKER))
       const isPending = (await load.current)?.isPending(message.sessionID) === true
       return isDraft || isPending ? (await load()).userMessage(message, parts) : undefined
@@ -104,15 +138,29 @@ export const createHandoffHooks = (core: Core): Hooks => {
           existsSync(join(projectRoot, ".opencode", "state", "handoffs"))
         )
           if (await (await load()).isHandedOver(sessionID)) offers.enable(sessionID)
-        return () => offers.applyTo(messages)
+        const [hasTool, ask] = await askToHandOver(sessionID, messages)
+        return () => {
+          // The tool is there from the first request on: tools that change cost the provider's cache.
+          offers.applyTo(messages, hasTool ? ["handoff_session"] : [])
+          ask?.()
+        }
       },
       (_input, { messages }) => setup?.offers.applyTo(messages),
+    ),
+    "experimental.session.compacting": hook(
+      "experimental.session.compacting",
+      SHORT_DEADLINE_MS,
+      async ({ sessionID }) => {
+        if (isAuto) (await loadAuto()).compacting(sessionID)
+        return undefined
+      },
     ),
     event: feature.observer((event) => {
       if (event.type !== "session.deleted") return undefined
       const { id } = event.properties.info
       turns.forget(id)
       setup?.offers.forget(id)
+      void loadAuto.current?.then((auto) => auto?.forget(id))
       return load.current?.then((loaded) => loaded?.forget(id))
     }),
     dispose: feature.dispose(async () => {}),

@@ -93,13 +93,17 @@ const NOTE_ID = "prt_baton"
 export const noteTextOf = (part: Part): string | undefined =>
   part.type === "text" && part.synthetic === true && part.id.startsWith(NOTE_ID) ? part.text : undefined
 
+/** A note for one model request, as a part of this message. */
+export const createNote = ({ id: messageID, sessionID }: StoredMessage["info"], text: string): Part => {
+  const id = `${NOTE_ID}${randomBytes(8).toString("hex")}`
+  return { id, sessionID, messageID, type: "text", synthetic: true, text }
+}
+
 /** Adds the note to a message of one model request. The stored message does not change. */
 export const appendNote = (messages: StoredMessage[], messageID: string, note: string): void => {
   const message = messages.find(({ info }) => info.id === messageID)
   if (!message || message.parts.some((part) => part.type === "text" && part.text === note)) return
-  const { sessionID } = message.info
-  const id = `${NOTE_ID}${randomBytes(8).toString("hex")}`
-  message.parts.push({ id, sessionID, messageID, type: "text", synthetic: true, text: note })
+  message.parts.push(createNote(message.info, note))
 }
 
 /** Undoes `disableTools` for one tool of this request. */

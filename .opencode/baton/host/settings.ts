@@ -13,6 +13,13 @@ export type Settings = {
     /** Maximum size of all these files together. */
     readonly maxKilobytes: number
   }
+  /** Asks the agent of a session with a task to hand over; off if absent. */
+  readonly autoHandoff?:
+    | {
+        /** The share of the model's context, 0.1 to 0.95. */
+        readonly at: number
+      }
+    | undefined
   readonly liveState: {
     readonly enabled: boolean
     /** Limits the stream to version 1 of the protocol; by default only for a user's own writer. */
@@ -38,6 +45,16 @@ export const settingsSchema = (z: Zod): ZodType<Settings> =>
         maxKilobytes: z.number().int().min(1).max(10_000).default(400).describe("Of all files of a draft together"),
       })
       .prefault({}),
+    autoHandoff: z
+      .strictObject({
+        at: z
+          .number()
+          .min(0.1)
+          .max(0.95)
+          .default(0.8)
+          .describe("Share of the context at which an agent is to hand over"),
+      })
+      .optional(),
     liveState: z
       .strictObject({
         enabled: z.boolean().default(true).describe("Whether OpenCode's state is streamed to a writer"),

@@ -109,7 +109,7 @@ type SplitDescription = {
 const sessionOf = (section: string): string => parseHandoffTitle(section)?.sessionID ?? ""
 const timeOf = (section: string): string => parseHandoffTitle(section)?.at ?? ""
 
-/** Of two handoffs of one session the one of the later compaction is newer, whatever the clock was then. */
+/** Compares two handoffs of one session: by their compactions, since a clock may go back, then by time. */
 const isNewer = (section: string, other: string): boolean => {
   const [own, others] = [parseHandoffTitle(section), parseHandoffTitle(other)]
   if (!own || !others || own.number === others.number) return timeOf(section) >= timeOf(other)

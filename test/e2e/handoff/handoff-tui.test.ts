@@ -80,13 +80,13 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
     ),
     async () => {
       const script = handoffScript({ prompt: "Finish the CRLF work.", files: [], start: true })
-      const task = await openTaskProject(binary, script)
+      const task = await openTaskProject(NEWEST, script)
       const isBegun = ({ conversation }: { conversation: string }) => conversation.startsWith(`[user] ${MARKER}`)
       const answered = (part: string) =>
         eventually(`the answer '${part}'`, () =>
           task.model.received("turn").find(({ conversation }) => conversation.includes(part)),
         )
-      const tui = await startTui(binary, task.project)
+      const tui = await startTui(NEWEST, task.project)
       try {
         await tui.send(`Task: ${task.taskID}`)
         await tui.shows("Noted.")
