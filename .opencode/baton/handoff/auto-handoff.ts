@@ -8,8 +8,9 @@ import { createNote, isSummary, isSummaryRequest, latestCompaction } from "../ho
 import { isSameModel, type ModelInfo, readModels, type StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 
-/** OpenCode leaves this much room for an answer, and compacts when the rest is full (seen on 1.2.15 and 1.18.33). */
+/** The most that OpenCode keeps free in a context for an answer, and in a model's input; see docs/opencode-notes.md. */
 const MOST_OUTPUT_TOKENS = 32_000
+const MOST_INPUT_RESERVE_TOKENS = 20_000
 /** The share of the room before a compaction at which an agent is asked at the latest. */
 const LATEST_SHARE = 0.95
 
@@ -17,10 +18,13 @@ const LATEST_SHARE = 0.95
 const tokensOf = ({ tokens }: AssistantMessage): number =>
   tokens.input + tokens.output + tokens.cache.read + tokens.cache.write
 
-const thresholdOf = ({ context, output }: ModelInfo, at: number): number => {
+const thresholdOf = ({ context, input, output = MOST_OUTPUT_TOKENS }: ModelInfo, at: number): number => {
   if (context === undefined) return Number.POSITIVE_INFINITY
-  const room = context - Math.min(output ?? MOST_OUTPUT_TOKENS, MOST_OUTPUT_TOKENS)
-  return Math.min(at * context, room > 0 ? LATEST_SHARE * room : context)
+  const compactsAt = Math.min(
+    context - Math.min(output, MOST_OUTPUT_TOKENS),
+    (input ?? context) - Math.min(output, MOST_INPUT_RESERVE_TOKENS),
+  )
+  return Math.min(at * context, compactsAt > 0 ? LATEST_SHARE * compactsAt : context)
 }
 
 /**

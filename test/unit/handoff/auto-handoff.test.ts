@@ -36,6 +36,15 @@ describe("the answer that filled the context", () => {
   })
 
   test(
+    promised("handoff.F3", "comes before OpenCode compacts, where a model takes less input than its context"),
+    () => {
+      const models = [{ ...LIMITS, input: 150_000 }]
+      expect(find([USER, answer("msg_1", 113_400)], 0.8, models)).toBeUndefined()
+      expect(find([USER, answer("msg_1", 113_600)], 0.8, models)).toMatchObject({ index: 1 })
+    },
+  )
+
+  test(
     promised("handoff.F3", "is none of those before the newest compaction, which may stand behind its summary"),
     () => {
       const summary = answer("msg_5", 190_000, { summary: true, finish: "stop" })
