@@ -56,6 +56,7 @@ const logMessage = (
 }
 
 export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, now }: RecorderDeps): Recorder => {
+  /** Records until they are delivered, so that a second report of a compaction waits for the delivery, too. */
   const running = new Map<string, Promise<Recorded>>()
 
   /**
@@ -148,10 +149,13 @@ export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, n
 
   return {
     record: (binding, compaction) => {
-      const known = running.get(compaction.summaryID)
+      const key = [compaction.summaryID, binding.taskID, binding.role].join("\n")
+      const known = running.get(key)
       if (known) return known
-      const started = recordOnce(binding, compaction).finally(() => running.delete(compaction.summaryID))
-      running.set(compaction.summaryID, started)
+      const started = recordOnce(binding, compaction)
+      running.set(key, started)
+      const forget = (): void => void running.delete(key)
+      started.then(({ delivered }) => delivered).then(forget, forget)
       return started
     },
   }

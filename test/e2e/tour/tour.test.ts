@@ -104,7 +104,7 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
   )
 
   test(promised("tour.A5", "three compactions are in the task's log, and the turn after each knows the task"), () => {
-    const logged = [...seen.commands.show.output.matchAll(/\] Compaction (\d): (.*)/g)]
+    const logged = [...seen.commands.show.output.matchAll(/\] Compaction (\d): (.*) \(session ses_\w+\)$/gm)]
     expect(logged).toHaveLength(seen.requests.filter(({ kind }) => kind === "compaction").length)
     const said = logged.map(([, , summary = ""]) =>
       summary.replace(/(?<=^the summary was empty; known by program): .*/, ""),

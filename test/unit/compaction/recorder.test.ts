@@ -5,6 +5,7 @@ import {
   EMPTY_STATE,
   type SessionState,
 } from "../../../.opencode/baton/compaction/session-state.ts"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
@@ -188,6 +189,16 @@ describe("the recorder", () => {
   test(promised("compaction.C6", "the note does not wait for a ledger that is slow"), async () => {
     const { recorder } = setUp(new Map(), { flush: new Promise(() => {}) })
     expect((await recorder.record(BINDING, compaction(1))).note).toContain(BINDING.taskID)
+  })
+
+  test(promised("compaction.C6", "a second report of a compaction waits for the delivery of the first"), async () => {
+    const flush = createDeferred<void>()
+    const { recorder } = setUp(new Map(), { flush: flush.promise })
+    const first = await recorder.record(BINDING, compaction(1))
+    const second = await recorder.record(BINDING, compaction(1))
+    expect(second.delivered).toBe(first.delivered)
+    flush.resolve()
+    await second.delivered
   })
 
   test.each([
