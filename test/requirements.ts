@@ -208,6 +208,13 @@ export const REQUIREMENTS = {
     "Baton is measured beside its peers in one run on the same work, and the page says in words where a peer is better.",
   "soak.B3": "Along 500 compactions and 20,000 messages of one session, memory, handles, times and files stay flat.",
   "soak.B4": "What a session makes the bundle hold, in memory and for itself on disk, goes with the session.",
+  "claim.B1":
+    "A task that a session works on is claimed and, when open, started; the claim is renewed, released at the session's end, and free when its process is gone.",
+  "claim.B2":
+    "A second session on a claimed task is told by whom and since when, in its first request and by a toast; exclusive claims refuse its changes to files and say how to go on.",
+  "claim.B3":
+    "prog claim, release and claims are atomic among processes, also on the real prog's database; -p is the folder's project where a command needs one.",
+
   "sessions.A1":
     "A session that ends without a compaction leaves in the ledger what it changed and what failed; a crash is logged.",
   "sessions.A2":

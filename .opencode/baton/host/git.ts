@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises"
+import { readFile, realpath, stat } from "node:fs/promises"
 import { basename, dirname, join, resolve } from "node:path"
 import type { RunProcess } from "./process.ts"
 
@@ -73,6 +73,14 @@ export const findMainWorktree = async (start: string): Promise<string | undefine
     if (dirname(folder) === folder) return undefined
   }
 }
+
+/**
+ * Finds the folder whose name is the project's: the same for all worktrees of a repository.
+ *
+ * @param projectRoot absolute path of the folder that holds `.opencode`
+ */
+export const findProjectFolder = async (projectRoot: string): Promise<string> =>
+  realpath((await findMainWorktree(projectRoot)) ?? projectRoot)
 
 const GIT_DEADLINE_MS = 1_000
 /** Longer, since `git status` looks at every file of the worktree. */

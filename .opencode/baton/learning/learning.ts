@@ -1,10 +1,9 @@
-import { realpath } from "node:fs/promises"
 import { basename } from "node:path"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
 import { createKeyedQueue, createLruMap, type LruMap, withDeadline } from "../host/async.ts"
-import { findMainWorktree } from "../host/git.ts"
+import { findProjectFolder } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { disableTools } from "../host/messages.ts"
@@ -30,7 +29,7 @@ export type LearningProject = {
 
 /** @param named the user's own name for the project, from the settings */
 export const findLearningProject = async (projectRoot: string, named: string | undefined): Promise<LearningProject> => {
-  const folder = await realpath((await findMainWorktree(projectRoot)) ?? projectRoot)
+  const folder = await findProjectFolder(projectRoot)
   return { name: named ?? basename(folder), folder, onlyFolder: named === undefined ? folder : undefined }
 }
 

@@ -15,7 +15,8 @@ const answer = async ({ database, args, stdin }: LoopCall): Promise<void> => {
     opened = openSqliteStore(database, mode)
     return opened
   }
-  const context = createCommandContext({ openStore, readStdin: () => stdin, nowMs: Date.now, timestamp })
+  const folderProject = async (): Promise<string> => ""
+  const context = createCommandContext({ openStore, readStdin: () => stdin, nowMs: Date.now, timestamp, folderProject })
   // In a process of its own, a defect ends it with a stack on standard error and exit code 1.
   const ended = (error: unknown) => ({ exitCode: 1, stdout: "", stderr: Bun.inspect(error) })
   const result = await runCommand(args, context).catch(ended)

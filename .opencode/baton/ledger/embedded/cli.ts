@@ -1,4 +1,4 @@
-import { type Command, type CommandContext, CommandError } from "./command.ts"
+import { type Command, type CommandContext, CommandError, type Invocation } from "./command.ts"
 import { type FlagSpec, parseFlags } from "./flags.ts"
 import { StoreError } from "./store.ts"
 
@@ -45,6 +45,10 @@ const GROUPS: readonly CommandGroup[] = [
   {
     names: ["learn", "context", "concepts"],
     load: async () => (await import("./commands/knowledge.ts")).knowledgeCommands,
+  },
+  {
+    names: ["claim", "release", "claims"],
+    load: async () => (await import("./commands/claims.ts")).claimCommands,
   },
 ]
 
@@ -136,6 +140,24 @@ const checkArguments = ({ arguments: rule }: Command, received: number): void =>
   if (rule.kind === "atLeast" && received < rule.count) {
     throw new CommandError("usage", `requires at least ${rule.count} arg(s), only received ${received}`)
   }
+  if (rule.kind === "atMost" && received > rule.count) {
+    throw new CommandError("usage", `accepts at most ${rule.count} arg(s), received ${received}`)
+  }
+}
+
+/** Puts the folder's project in the place of -p where a command needs one and none is given. */
+const withFolderProject = async (
+  command: Command,
+  invocation: Invocation,
+  context: CommandContext,
+): Promise<Invocation> => {
+  const { flags } = invocation
+  if (!command.usesFolderProject || flags.text(PROJECT_FLAG.name) !== "") return invocation
+  const project = await context.folderProject()
+  return {
+    ...invocation,
+    flags: { ...flags, text: (name) => (name === PROJECT_FLAG.name ? project : flags.text(name)) },
+  }
 }
 
 const isExpected = (error: unknown): error is Error => error instanceof CommandError || error instanceof StoreError
@@ -156,7 +178,7 @@ export const runCommand = async (line: readonly string[], context: CommandContex
     const invocation = parseFlags(words, flagsOfCommand(command))
     if (invocation.flags.has("help")) return succeed(await (await root()).helpOf(path))
     checkArguments(command, invocation.args.length)
-    return succeed(command.run(invocation, context))
+    return succeed(command.run(await withFolderProject(command, invocation, context), context))
   } catch (error) {
     if (isExpected(error)) return fail(error.message, path)
     throw error

@@ -14,6 +14,8 @@ export type CommandContext = {
   newId(prefix: string): string
   /** All of standard input, as text. */
   readStdin(): string
+  /** The project of the folder that the program runs in, "" for none. */
+  folderProject(): Promise<string>
 }
 
 /** Number of arguments of a command, as cobra counts them. */
@@ -21,6 +23,7 @@ type ArgumentRule =
   | { readonly kind: "any" }
   | { readonly kind: "exactly"; readonly count: number }
   | { readonly kind: "atLeast"; readonly count: number }
+  | { readonly kind: "atMost"; readonly count: number }
 
 /** The parsed command line: the arguments without flags, and the flags. */
 export type Invocation = { readonly args: readonly string[]; readonly flags: Flags }
@@ -33,6 +36,8 @@ export type Command = {
   readonly arguments: ArgumentRule
   readonly flags: readonly FlagSpec[]
   readonly children?: readonly Command[]
+  /** It works on one project: that of the folder, when -p is not given. */
+  readonly usesFolderProject?: true
   /** @returns the standard output. @throws `CommandError` or `StoreError` */
   run(invocation: Invocation, context: CommandContext): string
 }
@@ -68,6 +73,7 @@ export const withErrorPrefix = <T>(name: string, work: () => T): T => {
 
 export const exactly = (count: number): ArgumentRule => ({ kind: "exactly", count })
 export const atLeast = (count: number): ArgumentRule => ({ kind: "atLeast", count })
+export const atMost = (count: number): ArgumentRule => ({ kind: "atMost", count })
 export const anyArguments: ArgumentRule = { kind: "any" }
 
 /** The output of prog's `fmt.Println` for each line. */
@@ -81,6 +87,7 @@ type ContextDeps = {
   readonly nowMs: () => number
   /** From createClock. */
   readonly timestamp: () => string
+  readonly folderProject: () => Promise<string>
 }
 
 /** Creates a clock in the stored form and local time. It rises strictly, so that later records sort later. */
@@ -119,5 +126,6 @@ export const createCommandContext = (deps: ContextDeps): CommandContext => {
     nowMs: deps.nowMs,
     newId: (prefix) => `${prefix}-${randomHex()}`,
     readStdin: deps.readStdin,
+    folderProject: deps.folderProject,
   }
 }

@@ -31,6 +31,20 @@ export const dependenciesByItem = (pairs: readonly Dependency[]): Map<string, st
 export const hasLabels = (item: LabelledItem, wanted: readonly string[]): boolean =>
   new Set(wanted.filter((name) => item.labels.includes(name))).size === wanted.length
 
+/** Open tasks whose dependencies are all resolved, in the order of `list`. @param project "" for all projects */
+export const readyItems = (store: LedgerStore, project: string, labels: readonly string[] = []): LabelledItem[] => {
+  const items = readItems(store)
+  const blocked = blockedIds(items, store.dependencies.all())
+  return items.filter(
+    (item) =>
+      item.type === "task" &&
+      item.status === "open" &&
+      !blocked.has(item.id) &&
+      (project === "" || project === item.project) &&
+      hasLabels(item, labels),
+  )
+}
+
 // The rules of prog v0.17 about statuses; `draft` comes from later versions of prog. Pure.
 
 /** In the order of prog v0.17's own message. */
@@ -38,6 +52,8 @@ export const STATUSES = ["open", "in_progress", "blocked", "reviewing", "done", 
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
 const ACTIVE: ReadonlySet<string> = new Set(["in_progress", "reviewing", "done"])
+
+export const isClosed = (status: string): boolean => CLOSED.has(status)
 
 export const isStatus = (text: string): boolean => text === "draft" || STATUSES.some((status) => status === text)
 

@@ -35,6 +35,7 @@ const context = createCommandContext({
   readStdin: () => process.getBuiltinModule("node:fs").readFileSync(STDIN, "utf8"),
   nowMs: Date.now,
   timestamp: createClock(Date.now),
+  folderProject: async () => (await import("./folder-project.ts")).findFolderProject(process.cwd()),
 })
 
 const result = await runCommand(process.argv.slice(2), context)

@@ -1,6 +1,8 @@
 import { Database } from "bun:sqlite"
 import { ensureSchema } from "./sqlite-schema.ts"
 import {
+  type ClaimRow,
+  type ClaimStore,
   type ConceptRow,
   type ConceptStore,
   type DependencyStore,
@@ -134,6 +136,10 @@ const COLUMN_NAMES: Readonly<Record<string, string>> = {
   updatedAt: "updated_at",
   lastUpdated: "last_updated",
   taskId: "task_id",
+  session: "session_id",
+  processStart: "process_start",
+  claimedAt: "claimed_at",
+  leaseUntil: "lease_until",
 }
 
 const columnOf = (key: string): string => COLUMN_NAMES[key] ?? key
@@ -246,6 +252,52 @@ const createSqliteLearnings = (connection: Connection): LearningStore => ({
   conceptNames: (learningId) => connection.all(CONCEPT_NAMES, learningId).map(({ name }) => String(name)),
 })
 
+/** Beside prog's own tables and without a foreign key, so that prog can go on deleting tasks. */
+const CLAIM_TABLE = `
+CREATE TABLE IF NOT EXISTS baton_claims (
+	task_id TEXT PRIMARY KEY,
+	holder TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	host TEXT NOT NULL,
+	directory TEXT NOT NULL,
+	pid INTEGER NOT NULL,
+	process_start TEXT NOT NULL,
+	claimed_at TEXT NOT NULL,
+	lease_until TEXT NOT NULL,
+	fence INTEGER NOT NULL
+)`
+
+const claimRow = (cells: Cells): ClaimRow => ({
+  taskId: text(cells.task_id),
+  holder: text(cells.holder),
+  session: text(cells.session_id),
+  host: text(cells.host),
+  directory: text(cells.directory),
+  pid: Number(cells.pid),
+  processStart: text(cells.process_start),
+  claimedAt: text(cells.claimed_at),
+  leaseUntil: text(cells.lease_until),
+  fence: Number(cells.fence),
+})
+
+const createSqliteClaims = (connection: Connection): ClaimStore => {
+  const isThere = (): boolean =>
+    connection.first("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'baton_claims'") !== undefined
+  const select = (rest: string, ...values: Cell[]): ClaimRow[] =>
+    isThere() ? connection.all(`SELECT * FROM baton_claims ${rest}`, ...values).map(claimRow) : []
+  return {
+    find: (taskId) => select("WHERE task_id = ?", taskId)[0],
+    all: () => select("ORDER BY claimed_at DESC, task_id"),
+    put: (row) => {
+      connection.run(CLAIM_TABLE)
+      connection.insert("baton_claims", row, "OR REPLACE")
+    },
+    removeOf: (taskId) => {
+      if (isThere()) connection.run("DELETE FROM baton_claims WHERE task_id = ?", taskId)
+    },
+  }
+}
+
 const BUSY_TIMEOUT_MS = 5000
 
 /** Sets the timeout before WAL: switching to WAL needs exclusive access to the file, and fails at once without a timeout. */
@@ -329,6 +381,7 @@ export const openSqliteStore = (path: string, mode?: "create"): LedgerStore => {
     labels: createSqliteLabels(connection),
     concepts: createSqliteConcepts(connection),
     learnings: createSqliteLearnings(connection),
+    claims: createSqliteClaims(connection),
     location: path,
     write: (work) => writeTransaction(database, work),
     close: () => database.close(),

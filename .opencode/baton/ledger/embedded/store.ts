@@ -181,6 +181,35 @@ export type LearningStore = {
   conceptNames(learningId: string): string[]
 }
 
+/** The newest claim on a task; see claims.ts. Times are ISO 8601 in UTC. */
+export type ClaimRow = {
+  readonly taskId: string
+  readonly holder: string
+  /** The OpenCode session; "" for a claim by hand. */
+  readonly session: string
+  /** With the pid namespace, where the system has them. */
+  readonly host: string
+  readonly directory: string
+  /** The process that holds it; 0 for a claim by hand. */
+  readonly pid: number
+  /** The start of that process, in the system's own form; "" where it does not tell. */
+  readonly processStart: string
+  readonly claimedAt: string
+  /** "" once it is released. */
+  readonly leaseUntil: string
+  /** Grows with each new holder. */
+  readonly fence: number
+}
+
+/** Claims are Baton's own: their table is created with the first one. */
+export type ClaimStore = {
+  find(taskId: string): ClaimRow | undefined
+  /** The latest claim first. */
+  all(): ClaimRow[]
+  put(row: ClaimRow): void
+  removeOf(taskId: string): void
+}
+
 export type LedgerStore = {
   readonly items: ItemStore
   readonly dependencies: DependencyStore
@@ -189,6 +218,7 @@ export type LedgerStore = {
   readonly labels: LabelStore
   readonly concepts: ConceptStore
   readonly learnings: LearningStore
+  readonly claims: ClaimStore
   /** The location of the rows, for the user. */
   readonly location: string
   /** Runs the work as one transaction: if it throws, nothing is kept. */

@@ -195,6 +195,7 @@ const learn: Command = {
   operands: "<summary>",
   summary: "Keep something worth knowing, under one or more concepts; prints its id",
   arguments: atLeast(1),
+  usesFolderProject: true,
   flags: [
     { name: "concept", short: "c", kind: "list", about: "a concept it belongs to; may be given again" },
     { name: "file", short: "f", kind: "list", about: "a file it is about; may be given again" },
@@ -269,6 +270,7 @@ const context: Command = {
   operands: "",
   summary: "Show learnings by concept, by full-text search, or by id",
   arguments: anyArguments,
+  usesFolderProject: true,
   flags: [
     { name: "concept", short: "c", kind: "list", about: "learnings of this concept; may be given again" },
     { name: "query", short: "q", kind: "text", about: "learnings that match this FTS5 query" },
@@ -342,6 +344,7 @@ const concepts: Command = {
   operands: "[name]",
   summary: "List a project's concepts, or describe or rename one",
   arguments: anyArguments,
+  usesFolderProject: true,
   flags: [
     { name: "recent", kind: "switch", about: "the last updated first, not the most used" },
     { name: "related", kind: "text", about: "only concepts that a task's title or description names" },

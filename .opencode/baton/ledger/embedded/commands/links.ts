@@ -150,6 +150,7 @@ const add: Command = {
   operands: "<name>",
   summary: "Create a label",
   arguments: exactly(1),
+  usesFolderProject: true,
   flags: [{ name: "color", kind: "text", about: "a colour such as #ff0000" }],
   run: (invocation, context) => {
     const [project, [name = ""]] = [requireProject(invocation), invocation.args]
@@ -168,6 +169,7 @@ const rm: Command = {
   operands: "<name>",
   summary: "Delete a label and take it off every item",
   arguments: exactly(1),
+  usesFolderProject: true,
   flags: [],
   run: (invocation, context) => {
     const [project, [name = ""]] = [requireProject(invocation), invocation.args]
@@ -186,6 +188,7 @@ const rename: Command = {
   operands: "<old-name> <new-name>",
   summary: "Rename a label",
   arguments: exactly(2),
+  usesFolderProject: true,
   flags: [],
   run: (invocation, context) => {
     const [project, [old = "", name = ""]] = [requireProject(invocation), invocation.args]
@@ -205,6 +208,7 @@ const labels: Command = {
   operands: "",
   summary: "List a project's labels, or create, delete or rename one",
   arguments: anyArguments,
+  usesFolderProject: true,
   flags: [],
   children: [add, rm, rename],
   run: (invocation, context) => {

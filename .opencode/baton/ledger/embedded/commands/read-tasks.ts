@@ -1,3 +1,4 @@
+import { claimEntry, isClaimed } from "../claims.ts"
 import {
   anyArguments,
   type Command,
@@ -18,6 +19,7 @@ import {
   isStatus,
   type LabelledItem,
   readItems,
+  readyItems,
   STATUSES,
   withDerivedStatus,
 } from "../items.ts"
@@ -106,21 +108,6 @@ const listEntry = (item: LabelledItem, dependencies: readonly string[]) => ({
   dependencies,
 })
 
-/** Open tasks whose dependencies are all resolved, in the order of `list`. */
-const readyItems = (context: CommandContext, project: string, labels: readonly string[]): LabelledItem[] => {
-  const store = context.store()
-  const items = readItems(store)
-  const blocked = blockedIds(items, store.dependencies.all())
-  return items.filter(
-    (item) =>
-      item.type === "task" &&
-      item.status === "open" &&
-      !blocked.has(item.id) &&
-      matchesText(project, item.project) &&
-      hasLabels(item, labels),
-  )
-}
-
 const ready: Command = {
   name: "ready",
   operands: "",
@@ -129,7 +116,7 @@ const ready: Command = {
   flags: [LABEL_FILTER, JSON_FLAG],
   run: ({ flags }, context) => {
     const items = withErrorPrefix("failed to query items", () =>
-      readyItems(context, flags.text("project"), flags.list("label")),
+      readyItems(context.store(), flags.text("project"), flags.list("label")),
     )
     if (flags.has("json")) {
       const entries = items.map(({ id, title, priority, type, parentId }) => ({
@@ -154,22 +141,25 @@ type Details = {
   readonly logs: readonly LogRow[]
   readonly dependencies: readonly string[]
   readonly concepts: readonly ConceptRow[]
+  readonly claim: ReturnType<typeof claimEntry> | undefined
 }
 
 const readDetails = (context: CommandContext, id: string): Details => {
   const store = context.store()
   const row = withErrorPrefix("failed to get item", () => store.items.find(id))
   if (row === undefined) throw itemNotFound(id)
+  const claim = store.claims.find(id)
   const labels = withErrorPrefix("failed to get item labels", () => store.labels.namesByItem().get(id) ?? [])
   return {
     item: { ...withDerivedStatus(row, store.items.childStatuses(id)), labels },
     logs: withErrorPrefix("failed to get logs", () => store.logs.of(id)),
     dependencies: dependenciesByItem(store.dependencies.all()).get(id) ?? [],
     concepts: relatedConcepts(row, store.concepts.of(row.project)),
+    claim: isClaimed(claim, context.nowMs()) ? claimEntry(claim) : undefined,
   }
 }
 
-const fieldLines = (item: LabelledItem): string[] => [
+const fieldLines = ({ item, claim }: Details): string[] => [
   `ID:          ${item.id}`,
   `Type:        ${item.type}`,
   `Project:     ${item.project}`,
@@ -178,6 +168,7 @@ const fieldLines = (item: LabelledItem): string[] => [
   `Priority:    ${item.priority}`,
   ...(item.parentId === null ? [] : [`Parent:      ${item.parentId}`]),
   ...(item.labels.length === 0 ? [] : [`Labels:      ${item.labels.join(", ")}`]),
+  ...(claim === undefined ? [] : [`Claimed:     ${claim.summary}`]),
 ]
 
 const titledLines = (heading: string, body: readonly string[]): string[] =>
@@ -199,16 +190,17 @@ const show: Command = {
   arguments: exactly(1),
   flags: [{ name: "json", kind: "switch", about: "print JSON" }],
   run: ({ args: [id = ""], flags }, context) => {
-    const { item, logs, dependencies, concepts } = readDetails(context, id)
+    const details = readDetails(context, id)
+    const { item, logs, dependencies, concepts, claim } = details
     if (flags.has("json")) {
       const entries = logs.map(({ message, createdAt }) => ({
         message,
         created_at: rfc3339(parseTimestamp(createdAt)),
       }))
-      return lines([goJson({ ...listEntry(item, dependencies), logs: entries })])
+      return lines([goJson({ ...listEntry(item, dependencies), logs: entries, ...(claim ? { claim } : {}) })])
     }
     return lines([
-      ...fieldLines(item),
+      ...fieldLines(details),
       ...titledLines("Description:", item.description === "" ? [] : [item.description]),
       ...titledLines("Definition of Done:", item.definitionOfDone ? [item.definitionOfDone] : []),
       ...titledLines(
@@ -266,7 +258,7 @@ const readOverview = (context: CommandContext, project: string, labels: readonly
   return {
     items,
     recent: recentlyDone(items, storedStatus),
-    ready: readyItems(context, project, labels),
+    ready: readyItems(store, project, labels),
     withStatus: (status) => items.filter((item) => item.status === status),
   }
 }

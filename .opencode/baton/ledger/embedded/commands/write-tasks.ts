@@ -36,6 +36,7 @@ const add: Command = {
   operands: "<title>",
   summary: "Create a task, or an epic with -e; prints its id",
   arguments: atLeast(1),
+  usesFolderProject: true,
   flags: [
     { name: "epic", short: "e", kind: "switch", about: "create an epic" },
     { name: "draft", kind: "switch", about: "create it as a draft (later versions of prog have this)" },
@@ -92,6 +93,7 @@ const remove: Command = {
       withErrorPrefix("failed to delete logs", () => logs.removeOf(id))
       withErrorPrefix("failed to delete dependencies", () => dependencies.removeOf(id))
       withErrorPrefix("failed to delete item", () => items.remove(id))
+      context.store().claims.removeOf(id)
       return lines([`Deleted ${id}`])
     }),
 }

@@ -1,0 +1,77 @@
+import { minuteText, parseTimestamp } from "./format.ts"
+import type { ClaimRow } from "./store.ts"
+
+/*
+ * A claim says who works on a task. It holds until it is released, its lease is over, or, seen from the same host, its
+ * process is gone.
+ */
+
+/** Loaded when a claim is looked at: most commands never meet one (main.ts). */
+const files = () => process.getBuiltinModule("node:fs")
+
+/** The host with its pid namespace: containers share a database, not process ids. */
+export const readHost = (): string => {
+  const name = process.getBuiltinModule("node:os").hostname()
+  try {
+    return `${name} ${files().readlinkSync("/proc/self/ns/pid")}`
+  } catch {
+    // Only Linux has process namespaces.
+    return name
+  }
+}
+
+/** The fields of /proc/PID/stat after the program's name, which may hold spaces; the process's start is the 20th of them. */
+const START_FIELD = 19
+
+/** The start of a process, in ticks since the machine's own; "" where the system does not tell (proc_pid_stat(5)). */
+export const readProcessStart = (pid: number): string => {
+  try {
+    const stat = files().readFileSync(`/proc/${pid}/stat`, "utf8")
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[START_FIELD] ?? ""
+  } catch {
+    // No such process, or no /proc.
+    return ""
+  }
+}
+
+const isGone = ({ pid, processStart }: ClaimRow): boolean => {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    // A process of another user may not be signalled, but it is there.
+    if (error instanceof Error && "code" in error && error.code === "ESRCH") return true
+  }
+  const start = readProcessStart(pid)
+  return processStart !== "" && start !== "" && start !== processStart
+}
+
+export const isClaimed = (claim: ClaimRow | undefined, nowMs: number): claim is ClaimRow => {
+  if (claim === undefined || claim.leaseUntil === "" || Date.parse(claim.leaseUntil) <= nowMs) return false
+  return claim.pid === 0 || claim.host !== readHost() || !isGone(claim)
+}
+
+/** `ada (session ses_1 on host in /folder) since 2026-02-09 22:17 UTC` */
+export const describeClaim = ({ holder, session, host, directory, claimedAt }: ClaimRow): string => {
+  const place = `on ${host.split(" ")[0]} in ${directory}`
+  const since = minuteText(parseTimestamp(claimedAt))
+  return `${holder} (${session === "" ? "" : `session ${session} `}${place}) since ${since} UTC`
+}
+
+export const ownName = (): string => {
+  const { BATON_HOLDER, USER, LOGNAME } = process.env
+  return BATON_HOLDER || USER || LOGNAME || process.getBuiltinModule("node:os").userInfo().username
+}
+
+/** A claim in JSON: with `show --json`, and in the lists of `claims --json`. */
+export const claimEntry = (claim: ClaimRow) => ({
+  holder: claim.holder,
+  session: claim.session,
+  host: claim.host.split(" ")[0],
+  directory: claim.directory,
+  claimed_at: claim.claimedAt,
+  lease_until: claim.leaseUntil,
+  fence: claim.fence,
+  /** Made by hand under the name that this program claims under. */
+  own: claim.session === "" && claim.holder === ownName(),
+  summary: describeClaim(claim),
+})

@@ -1,0 +1,12 @@
+import { basename } from "node:path"
+import { findProjectFolder } from "../../host/git.ts"
+import { SILENT } from "../../host/log.ts"
+import { nearestProject } from "../../host/project.ts"
+import { settingsOrDefaults } from "../../host/settings.ts"
+
+/** The name that learnings of a folder are filed under, for commands without -p; "" for the root of the file system. */
+export const findFolderProject = async (folder: string): Promise<string> => {
+  const root = nearestProject(folder)
+  const { learning } = await settingsOrDefaults(root, SILENT)
+  return learning.project ?? basename(await findProjectFolder(root))
+}

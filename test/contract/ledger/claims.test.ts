@@ -1,0 +1,248 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { createLedgerDriver, type LedgerDriver } from "../../support/ledger/ledger-driver.ts"
+import { databaseOf, embeddedProgram, holdEmbedded, LAUNCHER, runProgram } from "../../support/ledger/ledger-process.ts"
+import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
+import { readSchema, runSql } from "../../support/ledger/ledger-rows.ts"
+import { endsOf } from "../../support/opencode/ends.ts"
+import { NEWEST } from "../../support/opencode/opencode-binary.ts"
+
+const WORKERS = 8
+const CLAIMS = 200
+const ALL = WORKERS * CLAIMS
+const CLAIMS_TIMEOUT_MS = 120_000
+
+const held = holdEmbedded(NEWEST)
+const open = (home = temporaryFolder()) => ({ home, ledger: createLedgerDriver(held(home)) })
+
+type Claim = { task: string; holder: string; session: string; fence: number; claimed_at: string; lease_until: string }
+const claimsOf = (ledger: LedgerDriver): Promise<Claim[]> => ledger.json("claims", "--json")
+
+/** Copies of a task under other ids: adding each with a command takes longer than the test. */
+const multiply = (home: string, id: string): void => {
+  const row = `SELECT 'ts-' || substr('000000' || n, -6), project, type, title, description, status, priority, parent_id, created_at, updated_at, definition_of_done FROM items, numbers WHERE id = '${id}'`
+  const numbers = `WITH RECURSIVE numbers(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM numbers WHERE n < ${ALL - 1})`
+  runSql(databaseOf(home), [`INSERT INTO items ${numbers} ${row}`])
+}
+
+const claimAll = async (workers: readonly LedgerDriver[]): Promise<void> => {
+  const claim = (ledger: LedgerDriver, name: string) => ledger.ok("claim", "--next", "-p", "demo", "--as", name)
+  const lines = workers.flatMap((ledger, worker) => Array.from({ length: CLAIMS }, () => claim(ledger, `w${worker}`)))
+  const taken = await Promise.all(lines)
+  expect(new Set(taken).size).toBe(ALL)
+}
+
+describe.each(endsOf(0))("8 processes on OpenCode $version", (binary) => {
+  const workers = Array.from({ length: WORKERS }, () => holdEmbedded(binary))
+
+  test(promised("claim.B3", "take 200 tasks each with --next, and none twice"), {
+    timeout: CLAIMS_TIMEOUT_MS,
+  }, async () => {
+    const { home, ledger } = open()
+    multiply(home, await ledger.task("shared"))
+    await claimAll(workers.map((open) => createLedgerDriver(open(home))))
+    const claims = await claimsOf(ledger)
+    expect(claims).toHaveLength(ALL)
+    expect(claims.every(({ fence }) => fence === 1)).toBe(true)
+    expect(await ledger.fails("claim", "--next", "-p", "demo")).toBe("Error: no task of project demo is ready and free")
+  })
+
+  test(promised("claim.B3", "ask for the same 200 tasks, and each goes to one"), {
+    timeout: CLAIMS_TIMEOUT_MS,
+  }, async () => {
+    const { home, ledger } = open()
+    multiply(home, await ledger.task("shared"))
+    const ids = Array.from({ length: CLAIMS }, (_, at) => `ts-${String(at + 1).padStart(6, "0")}`)
+    const results = await Promise.all(
+      workers.flatMap((open, worker) => ids.map((id) => open(home)(["claim", id, "--as", `w${worker}`]))),
+    )
+    expect(results.filter(({ exitCode }) => exitCode === 0)).toHaveLength(CLAIMS)
+    for (const { exitCode, stderr } of results) if (exitCode !== 0) expect(stderr).toMatch(/is claimed by w\d \(on /)
+    expect((await claimsOf(ledger)).map(({ task }) => task).toSorted()).toEqual(ids)
+  })
+})
+
+describe("claims", () => {
+  test(promised("claim.B3", "a second claim fails and names the holder; a release makes it free"), async () => {
+    const { ledger } = open()
+    const id = await ledger.task("T")
+    expect(await ledger.ok("claim", id, "--as", "ada")).toBe(`Claimed ${id}`)
+    expect(await ledger.fails("claim", id, "--as", "bob")).toMatch(
+      new RegExp(`^Error: ${id} is claimed by ada \\(on .+ in /.+\\) since 20.+ UTC; 'prog release ${id}' ends that$`),
+    )
+    expect(await ledger.ok("claim", id, "--as", "ada"), "the same name renews").toBe(`Claimed ${id}`)
+    expect(await ledger.ok("claims")).toContain(`${id}    ada (on `)
+    expect(await ledger.ok("release", id)).toMatch(new RegExp(`^Released ${id} from ada `))
+    expect(await ledger.fails("release", id)).toBe(`Error: ${id} is not claimed`)
+    expect(await ledger.ok("claims")).toBe("No claims")
+    await ledger.ok("claim", id, "--as", "bob")
+    expect(await claimsOf(ledger)).toMatchObject([{ task: id, holder: "bob", fence: 2 }])
+  })
+
+  test(promised("claim.B1", "a claim starts an open task, and `prog show` has it"), async () => {
+    const { ledger } = open()
+    const id = await ledger.task("T")
+    await ledger.ok("claim", id, "--as", "ada")
+    expect(await ledger.ok("show", id)).toMatch(/^Status: +in_progress$[\s\S]*^Claimed: +ada \(on /m)
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ status: "in_progress", claim: { holder: "ada" } })
+    await ledger.ok("release", id)
+    expect(await ledger.ok("show", id)).not.toContain("Claimed:")
+    expect(await ledger.json("show", id, "--json")).not.toHaveProperty("claim")
+  })
+
+  test(promised("claim.B3", "--next takes what is ready and free, by priority, and prints the id"), async () => {
+    const { ledger } = open()
+    const [later, sooner] = [await ledger.task("A"), await ledger.task("B", "--priority", "1")]
+    const blocked = await ledger.task("C", "--priority", "1")
+    await ledger.ok("blocks", later, blocked)
+    expect(await ledger.ok("claim", "--next", "-p", "demo")).toBe(sooner)
+    expect(await ledger.ok("claim", "--next", "-p", "demo")).toBe(later)
+    expect(await ledger.fails("claim", "--next", "-p", "demo")).toContain("no task of project demo is ready and free")
+    expect(await ledger.fails("claim", "--next", "-p", "other")).toContain("no task of project other")
+  })
+
+  test(promised("claim.B3", "what cannot be claimed is refused by name"), async () => {
+    const { ledger } = open()
+    const id = await ledger.task("T")
+    await ledger.ok("done", id)
+    expect(await ledger.fails("claim", id)).toBe(`Error: ${id} is done; 'prog open ${id}' reopens it`)
+    expect(await ledger.fails("claim", "ts-000000")).toMatch(/^Error: item not found: ts-000000 /)
+    expect(await ledger.fails("claim")).toContain("expected the id of a task, or --next")
+    expect(await ledger.fails("claim", id, "--next")).toContain("expected the id of a task, or --next")
+    expect(await ledger.fails("claim", id, "ts-000000")).toContain("accepts at most 1 arg(s), received 2")
+  })
+
+  test(promised("claim.B1", "a session renews its claim, and one that was released stays so"), async () => {
+    const { ledger } = open()
+    const id = await ledger.task("T")
+    const own = ["--session", "ses_1", "--pid", String(process.pid)]
+    await ledger.ok("claim", id, ...own)
+    const [before] = await claimsOf(ledger)
+    expect(await ledger.ok("claim", "--renew", "--session", "ses_1", "--session", "ses_2")).toBe("ses_1")
+    const [after] = await claimsOf(ledger)
+    expect(after).toMatchObject({ session: "ses_1", fence: 1, claimed_at: before?.claimed_at })
+    expect(String(after?.lease_until) > String(before?.lease_until)).toBe(true)
+    await ledger.ok("release", id)
+    expect(await ledger.ok("claim", "--renew", "--session", "ses_1")).toBe("")
+    expect(await claimsOf(ledger)).toEqual([])
+    await ledger.ok("claim", id, ...own)
+    expect(await ledger.ok("release", "--session", "ses_1")).toBe(`Released ${id}`)
+  })
+
+  test(
+    promised("claim.B1", "a claim is free when its lease is over, or its process is gone on this host"),
+    async () => {
+      const { home, ledger } = open()
+      const id = await ledger.task("T")
+      const child = spawn("sleep", ["600"])
+      const claim = () => ledger.ok("claim", id, "--session", "ses_1", "--pid", String(child.pid))
+      await claim()
+      expect(await ledger.fails("claim", id, "--session", "ses_2")).toContain("session ses_1 on ")
+      const set = (column: string, value: string) =>
+        runSql(databaseOf(home), [`UPDATE baton_claims SET ${column} = '${value}'`])
+      const isFree = async () => (await claimsOf(ledger)).length === 0
+      set("process_start", "1")
+      expect(await isFree(), "another process has the id now").toBe(true)
+      await claim()
+      set("lease_until", "2026-01-01T00:00:00.000Z")
+      expect(await isFree(), "the lease is over").toBe(true)
+      await claim()
+      child.kill("SIGKILL")
+      await once(child, "exit")
+      expect(await isFree(), "the process is gone").toBe(true)
+      set("host", "elsewhere")
+      expect(await isFree(), "another host's processes cannot be seen").toBe(false)
+      set("host", "elsewhere pid:[1]")
+      expect(await ledger.fails("claim", id)).toContain("session ses_1 on elsewhere in ")
+    },
+  )
+
+  test(promised("claim.B1", "a claim by hand goes on in a session of the same name"), async () => {
+    const home = temporaryFolder()
+    const program = embeddedProgram(NEWEST)
+    const as = (BATON_HOLDER: string) =>
+      createLedgerDriver(runProgram(program, { home, environment: { BATON_HOLDER } }))
+    const id = await as("ada").task("T")
+    expect(await as("ada").ok("claim", id)).toBe(`Claimed ${id}`)
+    expect(await as("ada").fails("claim", id), "a name that is not given is nobody's own").toContain("claimed by ada")
+    expect(await as("bob").fails("claim", id, "--session", "ses_2")).toContain("is claimed by ada")
+    await as("ada").ok("claim", id, "--session", "ses_1")
+    expect(await claimsOf(as("ada"))).toMatchObject([{ holder: "ada", session: "ses_1", fence: 1 }])
+  })
+
+  test(promised("claim.B3", "-p is the folder's project where a command needs one"), async () => {
+    const home = temporaryFolder()
+    const ledger = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
+    const folder = join(home, "parser")
+    mkdirSync(join(folder, ".opencode"), { recursive: true })
+    const here = createLedgerDriver(
+      runProgram({ command: "sh", environment: embeddedProgram(NEWEST).environment }, { home }),
+    )
+    const inFolder = (...words: string[]) => here.ok("-c", 'cd parser; exec "$0" "$@"', LAUNCHER, ...words)
+    const id = await inFolder("add", "A task")
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ project: "parser" })
+    expect(await inFolder("claim", "--next")).toBe(id)
+    await inFolder("learn", "A rule", "-c", "style")
+    expect(await inFolder("context", "--summary")).toContain("A rule")
+    expect(await inFolder("concepts")).toContain("style")
+    expect(await inFolder("labels")).toBe("No labels")
+    expect(await inFolder("claim", await inFolder("add", "B task", "-p", "other"))).toMatch(/^Claimed ts-/)
+    writeFileSync(join(folder, ".opencode", "baton.json"), JSON.stringify({ learning: { project: "named" } }))
+    expect(await ledger.json("show", await inFolder("add", "C task"), "--json")).toMatchObject({ project: "named" })
+  })
+
+  test(promised("claim.B3", "without a database there is nothing to claim, and none is made"), async () => {
+    const home = temporaryFolder()
+    const ledger = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
+    for (const line of [["claim", "ts-000001"], ["claim", "--next"], ["release", "ts-000001"], ["claims"]])
+      expect(await ledger.fails(...line)).toMatch(/^Error: failed to open database .*unable to open database file/)
+    expect(existsSync(dirname(databaseOf(home)))).toBe(false)
+  })
+})
+
+const real = findRealProg()
+
+if (real.kind === "missing") registerMissingRealProg("claims in the real prog's database", real.reason)
+else
+  describe("in a database that the real prog made", () => {
+    const workers = Array.from({ length: WORKERS }, () => holdEmbedded(NEWEST))
+    const setUp = async () => {
+      const home = temporaryFolder()
+      const theirs = createLedgerDriver(runProgram(real.program, { home }))
+      await theirs.ok("init")
+      return { home, theirs, id: await theirs.task("T") }
+    }
+
+    test(promised("claim.B3", "8 processes take 200 tasks each, and none twice"), {
+      timeout: CLAIMS_TIMEOUT_MS,
+    }, async () => {
+      const { home, theirs, id } = await setUp()
+      multiply(home, id)
+      await claimAll(workers.map((open) => createLedgerDriver(open(home))))
+      expect(await theirs.ok("ready")).toBe("No ready tasks")
+      expect(runSql(databaseOf(home), ["PRAGMA integrity_check"])[0]).toStrictEqual([{ integrity_check: "ok" }])
+    })
+
+    test(promised("claim.B3", "the real prog goes on working, and the launcher takes the claims"), async () => {
+      const { home, theirs, id } = await setUp()
+      const before = readSchema(databaseOf(home))
+      const environment = { PATH: `${dirname(real.program.command)}:/usr/bin:/bin`, BATON_RUNTIME: NEWEST.path }
+      const launched = createLedgerDriver(runProgram({ command: LAUNCHER, environment }, { home }))
+      expect(await launched.ok("claim", id, "--as", "ada")).toBe(`Claimed ${id}`)
+      const after = readSchema(databaseOf(home))
+      expect(after.version).toEqual(before.version)
+      expect(after.objects.filter((object) => !object.includes("baton_claims"))).toEqual(before.objects)
+      expect(await theirs.json("show", id, "--json")).toMatchObject({ status: "in_progress" })
+      expect(await launched.ok("show", id), "this is the real one's own").not.toContain("Claimed:")
+      expect(await launched.ok("claims")).toContain(`${id}    ada (on `)
+      await theirs.ok("log", id, "a line")
+      await theirs.ok("done", id)
+      await theirs.ok("delete", id)
+      expect(await launched.ok("claims")).toBe("No claims")
+    })
+  })
