@@ -2,7 +2,7 @@ import { readGitState } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
 import { splitHandoffs } from "../ledger/description.ts"
-import type { Ledger, LedgerTask, TaskRead } from "../ledger/ledger.ts"
+import type { CallOptions, Ledger, LedgerTask, TaskClaim, TaskRead } from "../ledger/ledger.ts"
 import type { Facts } from "../task/activity.ts"
 import { builtInProtocol, extractProtocol, type PromptFiles } from "../task/prompts.ts"
 import type { SessionTask } from "../task/registry.ts"
@@ -72,14 +72,16 @@ export type CompactionContext = {
 
 const LEDGER_DEADLINE_MS = 2_000
 
+type ReadOptions = CallOptions & { withClaim?: boolean }
+
 type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "log">
 
 const readLedgerTask = async (
   deps: IdentityDeps,
   { taskID, sessionID }: SessionTask,
-  deadlineMs: number,
+  options: ReadOptions,
 ): Promise<TaskRead> => {
-  const read = await deps.ledger.readTask(taskID, { deadlineMs })
+  const read = await deps.ledger.readTask(taskID, options)
   if (read.kind === "found") return read
   const reason = read.kind === "unknown" ? `the ledger has no task ${taskID}` : read.reason
   deps.log.warn("task not read from the ledger", { sessionID, taskID, reason })
@@ -122,6 +124,7 @@ export type KnownTask = {
   /** The handoffs in the task's description, the newest first. */
   handoffs: readonly string[]
   logs: LedgerTask["logs"]
+  claim?: TaskClaim
   /** Why the ledger could not be asked. */
   failure?: string
   /** The path at which the ledger's database should be. */
@@ -132,9 +135,9 @@ export type KnownTask = {
 export const readKnownTask = async (
   deps: IdentityDeps,
   binding: SessionTask,
-  deadlineMs = LEDGER_DEADLINE_MS,
+  options: ReadOptions = { deadlineMs: LEDGER_DEADLINE_MS },
 ): Promise<KnownTask> => {
-  const read = await readLedgerTask(deps, binding, deadlineMs)
+  const read = await readLedgerTask(deps, binding, options)
   const protocol = readProtocol(deps, binding)
   const { taskID, role, brief, origin } = binding
   const known = { taskID, role, brief, protocol, isChild: origin === "parent" }
@@ -143,10 +146,10 @@ export const readKnownTask = async (
     const { reason: failure, missingDatabase } = read
     return { identity: known, handoffs: [], logs: [], failure, ...(missingDatabase ? { missingDatabase } : {}) }
   }
-  const { title, status, definitionOfDone, description, logs } = read.task
+  const { title, status, definitionOfDone, description, logs, claim } = read.task
   const { specification, handoffs } = splitHandoffs(description)
   const ledger = { title, status, ...(definitionOfDone === undefined ? {} : { definitionOfDone }), specification }
-  return { identity: { ...known, ledger }, logs, handoffs }
+  return { identity: { ...known, ledger }, logs, handoffs, ...(claim ? { claim } : {}) }
 }
 
 /** Reads todos and git, and adds them to a session's activity. */

@@ -21,7 +21,7 @@ type CompactionFeature = Omit<Turns, "stop" | "userArrived"> & {
 
 /** Puts the feature together for one directory. */
 export const createCompactionFeature = (
-  { input: { client }, root }: Instance,
+  { input: { client }, root, projectRoot }: Instance,
   services: Services,
   log: Log,
 ): CompactionFeature => {
@@ -36,12 +36,17 @@ export const createCompactionFeature = (
     now: () => new Date(),
   }
   const queue = createKeyedQueue()
+  const claimsMode = async () => {
+    const { settingsOrDefaults } = await import("../host/settings.ts")
+    return (await settingsOrDefaults(projectRoot, log)).claims
+  }
   const progress = createProgress({ ...shared, queue })
   const openings = createOpenings({
     ...shared,
     modelContext: createModelContext(client),
     tui: createTui(client),
     recover: progress.recover,
+    claimsMode,
   })
   const { userArrived, ...turns } = createTurns({
     ...shared,
@@ -51,6 +56,10 @@ export const createCompactionFeature = (
     loadCompaction: async (seen) => {
       const { createCompaction } = await import("./compaction.ts")
       return createCompaction({ ...shared, seen })
+    },
+    loadClaims: async () => {
+      const { createTaskClaims } = await import("./claims.ts")
+      return createTaskClaims({ ...shared, mode: claimsMode, tell: openings.claimed })
     },
   })
   return {

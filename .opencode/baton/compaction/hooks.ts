@@ -16,6 +16,8 @@ const COMPACTING_DEADLINE_MS = 3_000
 const MESSAGE_DEADLINE_MS = 3_000
 const MESSAGES_DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
+/** For a tool that changes files, where claims are exclusive. */
+const GATE_DEADLINE_MS = 3_000
 
 /** The events that the feature needs. All others, token deltas among them, cost one look-up. */
 const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
@@ -86,6 +88,9 @@ export const createCompactionHooks = (core: Core): Hooks => {
       ;(await load()).modelUsed(sessionID, contextTokens)
       return undefined
     }),
+    "tool.execute.before": feature.gate("tool.execute.before", GATE_DEADLINE_MS, async ({ sessionID, tool }) =>
+      taskless.has(sessionID) ? undefined : (await load()).toolStarting(sessionID, tool),
+    ),
     "tool.execute.after": hook(
       "tool.execute.after",
       SHORT_DEADLINE_MS,

@@ -33,11 +33,15 @@ export type OpeningInput = {
   nearest?: readonly TaskSummary[]
   logs: LedgerTask["logs"]
   earlier?: EarlierHandoff
+  /** Of another on the same task. `summary`: who, where and since when. */
+  claim?: OtherClaim
   budget: Budget
 }
 
+export type OtherClaim = { summary: string; isExclusive: boolean }
+
 /** A notice for the user before the agent starts; shown once for each `key`. */
-type OpeningProblem = { key: string; title: string; message: string }
+export type OpeningProblem = { key: string; title: string; message: string }
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
 const SHOWN_LOG_LINES = 5
@@ -53,8 +57,30 @@ const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
 /** Offers a new ledger last, since the tasks are in the old one. */
 const RESTORE = "Restore a backup of it, or set PROG_DB to where it is; `prog init` makes a new, empty one."
 
-/** Reports an unknown or finished task, or a missing database; undefined for a task to work on, or without an answer. */
-export const openingProblem = ({ identity, nearest, missingDatabase }: OpeningInput): OpeningProblem | undefined => {
+/** The notice for the user that another works on the task. */
+export const claimProblem = (taskID: string, summary: string): OpeningProblem => ({
+  key: `claimed by ${summary}`,
+  title: `Task ${taskID} is claimed`,
+  message: `By ${summary}.`,
+})
+
+const claimText = (taskID: string, { summary, isExclusive }: OtherClaim): string =>
+  [
+    `When this message came, the task was claimed by ${summary}: tell the user so, and look at what was changed there before you change the same files.`,
+    ...(isExclusive
+      ? [
+          `While that claim lasts, your tools that change files are refused; \`prog release ${taskID}\` ends it, if the user wants that.`,
+        ]
+      : []),
+  ].join(" ")
+
+/** Reports an unknown, finished or claimed task, or a missing database; undefined for a task to work on, or without an answer. */
+export const openingProblem = ({
+  identity,
+  nearest,
+  missingDatabase,
+  claim,
+}: OpeningInput): OpeningProblem | undefined => {
   const { taskID, ledger } = identity
   if (missingDatabase !== undefined)
     return {
@@ -68,7 +94,8 @@ export const openingProblem = ({ identity, nearest, missingDatabase }: OpeningIn
       title: `No task ${taskID}`,
       message: `The ledger does not have it.${nearestText(nearest)}`,
     }
-  if (ledger === undefined || !CLOSED.has(ledger.status)) return undefined
+  if (ledger === undefined) return undefined
+  if (!CLOSED.has(ledger.status)) return claim && claimProblem(taskID, claim.summary)
   return { key: ledger.status, title: `Task ${taskID} is ${ledger.status}`, message: ledger.title }
 }
 
@@ -76,7 +103,7 @@ const childLead = ({ taskID }: TaskIdentity): string =>
   `[Baton] The session that started you works on task ${taskID}. The task is context for you: the message above is your brief, and all that is asked of you.`
 
 const leadText = (input: OpeningInput): string => {
-  const { identity, failure, missingDatabase, nearest, earlier } = input
+  const { identity, failure, missingDatabase, nearest, earlier, claim } = input
   const { taskID, ledger, isChild } = identity
   if (isChild) return childLead(identity)
   if (ledger === "unknown")
@@ -95,9 +122,10 @@ const leadText = (input: OpeningInput): string => {
   if (CLOSED.has(ledger.status))
     return `${about}\nThe task is ${ledger.status} already: do not begin it again. Unless the message asks for more work on it, say so and stop. \`prog open ${taskID}\` reopens it.`
   const binding = "What the message demands or forbids binds you like the specification."
-  return earlier
+  const lead = earlier
     ? `${about} Another session has worked on it: go on where it stands, do not start over. ${binding}`
     : `${about} ${binding}`
+  return claim ? `${lead}\n${claimText(taskID, claim)}` : lead
 }
 
 const handoffText = ({ title, text }: EarlierHandoff): string =>

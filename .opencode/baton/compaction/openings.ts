@@ -12,8 +12,17 @@ import { parseGitFact } from "../task/activity.ts"
 import { nearestNames } from "../task/nearest-names.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
+import type { ClaimsMode } from "./claims.ts"
 import { type ContextDeps, type KnownTask, readKnownTask } from "./context.ts"
-import { type EarlierHandoff, type OpeningInput, openingProblem, renderOpening } from "./opening.ts"
+import {
+  claimProblem,
+  type EarlierHandoff,
+  type OpeningInput,
+  type OpeningProblem,
+  type OtherClaim,
+  openingProblem,
+  renderOpening,
+} from "./opening.ts"
 import type { Opening, SessionStates } from "./session-state.ts"
 import { handoffBody } from "./texts.ts"
 
@@ -28,6 +37,8 @@ type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log"> & {
   /** Records the work of sessions whose process ended before it was recorded. */
   recover: () => Promise<void>
   tui: Pick<Tui, "showToast">
+  /** Reads the setting. */
+  claimsMode: () => Promise<ClaimsMode>
 }
 
 export type Openings = {
@@ -39,6 +50,8 @@ export type Openings = {
    * @param beside the text of the message beside it
    */
   find(binding: SessionTask, model: ModelName, beside: string): Promise<Opening>
+  /** Another has the task: the user is told at once, the model with the next message. */
+  claimed(sessionID: string, taskID: string, summary: string): Promise<void>
   forget(sessionID: string): void
 }
 
@@ -51,13 +64,15 @@ type Material = {
   known: KnownTask
   nearest?: readonly TaskSummary[]
   earlier?: EarlierHandoff
+  claim?: OtherClaim
 }
 
 type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, tui, run, root, log } = deps
+  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, tui, claimsMode, run, root, log } =
+    deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
 
@@ -95,6 +110,15 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     }
   }
 
+  const claimOf = async (
+    { sessionID }: SessionTask,
+    { claim, identity }: KnownTask,
+  ): Promise<OtherClaim | undefined> => {
+    if (!claim || claim.isOwn || claim.session === sessionID || identity.isChild) return undefined
+    const mode = await claimsMode()
+    return mode === "off" ? undefined : { summary: claim.summary, isExclusive: mode === "exclusive" }
+  }
+
   const contextOf = async ({ sessionID }: SessionTask, model: ModelName): Promise<number> =>
     (await sessionStates.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
@@ -103,10 +127,16 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = (await outbox.pending(binding.taskID)) ?? []
     const inOutbox = waiting.flatMap((entry) => (entry.kind === "handoff" ? [entry.section] : []))
-    const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
+    const known = await readKnownTask(deps, binding, { deadlineMs: LEDGER_DEADLINE_MS, withClaim: true })
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
     const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...known.handoffs, ...inOutbox])
-    return { known, ...(nearest ? { nearest } : {}), ...(earlier ? { earlier } : {}) }
+    const claim = await claimOf(binding, known)
+    return {
+      known,
+      ...(nearest ? { nearest } : {}),
+      ...(earlier ? { earlier } : {}),
+      ...(claim ? { claim } : {}),
+    }
   }
 
   const begin = (binding: SessionTask, model: ModelName): Reading => {
@@ -139,12 +169,12 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   const isOf = (opening: Opening | undefined, { taskID, role }: SessionTask): opening is Opening =>
     opening?.taskID === taskID && opening.role === role
 
+  const toast = ({ title, message }: OpeningProblem): void =>
+    void tui.showToast({ title, message, variant: "warning", durationMs: TOAST_MS })
+
   const tell = (input: OpeningInput, before: Opening | undefined): string | undefined => {
     const problem = input.identity.isChild ? undefined : openingProblem(input)
-    if (problem && problem.key !== before?.problem) {
-      const { title, message } = problem
-      void tui.showToast({ title, message, variant: "warning", durationMs: TOAST_MS })
-    }
+    if (problem && problem.key !== before?.problem) toast(problem)
     return problem?.key
   }
 
@@ -165,7 +195,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       if (read) reading.delete(sessionID)
       else if (before) return before
       const material = read ?? lateMaterial(binding)
-      const { nearest, earlier } = material
+      const { nearest, earlier, claim } = material
       const { identity, logs, failure, missingDatabase } = material.known
       const input: OpeningInput = {
         identity: { ...identity, brief: beside },
@@ -175,6 +205,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
         ...(failure === undefined ? {} : { failure }),
         ...(missingDatabase === undefined ? {} : { missingDatabase }),
         ...(earlier ? { earlier } : {}),
+        ...(claim ? { claim } : {}),
       }
       const isComplete = typeof identity.ledger === "object"
       const opening: Opening = { taskID, role, text: renderOpening(input), isComplete, problem: tell(input, before) }
@@ -189,6 +220,15 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       void sessionStates.save(sessionID)
       log.info("the request begins with the task", { sessionID, taskID, characters: opening.text.length, isComplete })
       return opening
+    },
+    claimed: async (sessionID, taskID, summary) => {
+      const problem = claimProblem(taskID, summary)
+      const { opening } = await sessionStates.load(sessionID)
+      if (opening?.taskID !== taskID || opening.problem === problem.key) return
+      toast(problem)
+      const changed: Opening = { ...opening, problem: problem.key, isComplete: false }
+      await sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, opening: changed }))
+      void sessionStates.save(sessionID)
     },
     forget: (sessionID) => void reading.delete(sessionID),
   }

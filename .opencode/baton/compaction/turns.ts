@@ -4,9 +4,17 @@ import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { appendNote, enableTool, isSummaryRequest, latestCompaction, noteTextOf } from "../host/messages.ts"
 import type { ModelName, StoredMessage } from "../host/sessions.ts"
-import { type Activity, afterSnapshot, afterToolUse, type ToolUse } from "../task/activity.ts"
+import {
+  type Activity,
+  afterSnapshot,
+  afterToolUse,
+  EDITING_TOOLS,
+  PATCH_TOOLS,
+  type ToolUse,
+} from "../task/activity.ts"
 import { collectUserText, namesTask } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
+import type { TaskClaims } from "./claims.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"
 import type { CompactionContext } from "./context.ts"
 import type { Openings } from "./openings.ts"
@@ -97,6 +105,8 @@ type TurnsDeps = {
   queue: ReturnType<typeof createKeyedQueue>
   /** Loads the code for compactions, at the first one. */
   loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
+  /** Loads the code for claims, at the first tool of a session with a task. */
+  loadClaims: () => Promise<TaskClaims>
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
   log: Log
@@ -114,6 +124,8 @@ export type Turns = {
   /** A user's message arrived: reading the task for its request starts now. */
   userArrived(sessionID: string, model: ModelName): void
   modelUsed(sessionID: string, contextTokens: number): void
+  /** @returns the reason to refuse the tool, or nothing */
+  toolStarting(sessionID: string, tool: string): Promise<string | undefined>
   toolUsed(sessionID: string, use: ToolUse): undefined
   /** @returns the change to the compacting hook's output, or nothing for a session without a task */
   preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
@@ -124,13 +136,14 @@ export type Turns = {
 }
 
 export const createTurns = (deps: TurnsDeps): Turns => {
-  const { tasks, sessionStates, openings, progress, queue, loadCompaction, root, log } = deps
+  const { tasks, sessionStates, openings, progress, queue, loadCompaction, loadClaims, root, log } = deps
   const seen = createLruMap<SeenSession>()
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const activity = createActivityTracker({ tasks, sessionStates, progress, root })
   const compaction = lazy(() => loadCompaction(seen))
+  const claims = lazy(loadClaims)
 
-  const inBackground = (sessionID: string, begun: Promise<void>): void => {
+  const inBackground = (sessionID: string, begun: Promise<unknown>): void => {
     begun.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
 
@@ -142,6 +155,7 @@ export const createTurns = (deps: TurnsDeps): Turns => {
     seen.delete(sessionID)
     openings.forget(sessionID)
     ;(await compaction.current)?.forget(sessionID)
+    await (await claims.current)?.forget(sessionID)
     await tasks.forget(sessionID)
     await sessionStates.forget(sessionID)
     log.debug("session deleted: its state is forgotten", { sessionID })
@@ -185,11 +199,27 @@ export const createTurns = (deps: TurnsDeps): Turns => {
         sessionID,
         queue.add(sessionID, () => beginOpening(sessionID, model)),
       )
+      if (claims.current)
+        inBackground(
+          sessionID,
+          claims.current.then((loaded) => loaded?.userArrived(sessionID)),
+        )
     },
 
     modelUsed: (sessionID, contextTokens) => {
       if (tasks.cached(sessionID))
         void sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, contextTokens }))
+    },
+
+    toolStarting: async (sessionID, tool) => {
+      const judge = async (): Promise<string | undefined> => {
+        const binding = tasks.cached(sessionID) ?? (await tasks.find(sessionID))
+        return binding && (await claims()).toolStarting(binding, tool)
+      }
+      if (EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool)) return judge()
+      // Other tools do not wait for the claim.
+      inBackground(sessionID, judge())
+      return undefined
     },
 
     toolUsed: (sessionID, use) => {
@@ -254,7 +284,7 @@ export const createTurns = (deps: TurnsDeps): Turns => {
 
     stop: async () => {
       activity.stop()
-      await progress.stop()
+      await Promise.all([progress.stop(), claims.current?.then((loaded) => loaded?.stop())])
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import { type Lazy, lazy, withDeadline } from "../host/async.ts"
-import { type Change, guardConfig, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { type Change, guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError, type Log } from "../host/log.ts"
 import { bundleRoot, findProjectRoot } from "../host/project.ts"
 import { hasPendingRecords } from "../ledger/pending-records.ts"
@@ -26,6 +26,12 @@ type Feature = {
     deadlineMs: number,
     decide: Decide<Input, Output>,
     fallback?: (input: Input, output: Output) => void,
+  ): (input: Input, output: Output) => Promise<void>
+  /** A hook that may refuse. @param judge returns the reason for the model, or undefined */
+  gate<Input, Output>(
+    name: keyof Hooks,
+    deadlineMs: number,
+    judge: (input: Input, output: Output) => Promise<string | undefined>,
   ): (input: Input, output: Output) => Promise<void>
   observer(observe: (event: Event) => Promise<void> | undefined): NonNullable<Hooks["event"]>
   /** @param what the part that OpenCode lacks after a failure, for the log */
@@ -120,6 +126,10 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
           (given, output) => {
             if (claim.isActive()) fallback?.(given, output)
           },
+        ),
+      gate: (hook, deadlineMs, judge) =>
+        guardGate(log, hook, deadlineMs, async (input, output) =>
+          claim.isActive() ? judge(input, output) : undefined,
         ),
       observer: (observe) =>
         guardObserver(log, "event", ({ event }) => {

@@ -48,6 +48,30 @@ export const guardHook =
     }
   }
 
+/**
+ * Wraps a hook that may refuse, which in OpenCode means to throw. A failure or delay of its own refuses nothing.
+ *
+ * @param judge returns the reason for the model, or undefined
+ */
+export const guardGate = <Input, Output>(
+  log: Log,
+  name: string,
+  deadlineMs: number,
+  judge: (input: Input, output: Output) => Promise<string | undefined>,
+) => {
+  return async (input: Input, output: Output): Promise<void> => {
+    let refusal: string | undefined
+    const decide = async (): Promise<Change> => {
+      const reason = await judge(input, output)
+      return () => {
+        refusal = reason
+      }
+    }
+    await guardHook(log, name, deadlineMs, decide)(input, output)
+    if (refusal !== undefined) throw new Error(refusal)
+  }
+}
+
 /** Wraps a hook that only observes: there is no change to apply and nothing to wait for. */
 export const guardObserver =
   <Input>(log: Log, name: string, observe: (input: Input) => Promise<void> | undefined) =>

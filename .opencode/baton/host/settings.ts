@@ -32,6 +32,8 @@ export type Settings = {
     /** prog's name of the project; by default that of its folder, and two folders of the same name are kept apart. */
     readonly project?: string | undefined
   }
+  /** `exclusive`: another session's claim on the task refuses changes to files. `off`: sessions claim nothing. */
+  readonly claims: "shared" | "exclusive" | "off"
 }
 
 export const SETTINGS_FILE = ".opencode/baton.json"
@@ -68,12 +70,17 @@ export const settingsSchema = (z: Zod): ZodType<Settings> =>
         project: z.string().min(1).optional().describe("The ledger's name of the project, for folders that share it"),
       })
       .prefault({}),
+    claims: z
+      .enum(["shared", "exclusive", "off"])
+      .default("shared")
+      .describe("Whether a session claims its task, and whether another's claim refuses it tools that change files"),
   })
 
 export const DEFAULT_SETTINGS: Settings = {
   handoff: { maxFiles: 20, maxKilobytes: 400 },
   liveState: { enabled: true },
   learning: { enabled: true },
+  claims: "shared",
 }
 
 type SettingsRead =

@@ -6,15 +6,24 @@ import type { StateFolder } from "../host/state.ts"
 import { TextTooLongError, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
   type CallOptions,
+  type ClaimLedger,
   type Ledger,
   type LedgerLearning,
   type LedgerProgram,
   type LedgerWrite,
+  parseClaimOf,
   parseLearningsJson,
   parseTaskJson,
   parseTaskList,
+  type TaskClaim,
 } from "./ledger.ts"
-import { createLedgerLocator, databasePath, type LedgerLocatorDeps, type LocatedLedger } from "./locate.ts"
+import {
+  createLedgerLocator,
+  databasePath,
+  embeddedLedger,
+  type LedgerLocatorDeps,
+  type LocatedLedger,
+} from "./locate.ts"
 
 type Turn<T> =
   | { readonly kind: "ran"; readonly value: T }
@@ -145,6 +154,56 @@ export const createLearningCalls = ({ read, write }: LearningCallDeps): Learning
   retireLearning: (id, reason) => write(["learn", "stale", "--reason", reason, "--", id]),
 })
 
+/** `prog claim` names the holder after these words. */
+const HELD = /^Error: \S+ is claimed by (.+); 'prog release /m
+
+type ClaimCallDeps = {
+  /** Runs the embedded ledger. */
+  readonly call: (args: readonly string[], options?: CallOptions) => Promise<LedgerAnswer>
+  readonly log: Log
+}
+
+type ClaimCalls = ClaimLedger & {
+  readClaim(id: string, options: CallOptions): Promise<TaskClaim | undefined>
+}
+
+const sessionFlags = (sessionIDs: readonly string[]): string[] => sessionIDs.flatMap((id) => ["--session", id])
+
+const createClaimCalls = ({ call, log }: ClaimCallDeps): ClaimCalls => ({
+  claimTask: async (id, sessionID, options) => {
+    const args = ["claim", "--pid", String(process.pid), ...sessionFlags([sessionID]), "--", id]
+    const answer = await call(args, options)
+    if (answer.kind === "unavailable") return answer
+    if (answer.exitCode === 0) return { kind: "claimed" }
+    const summary = HELD.exec(answer.stderr)?.[1]
+    if (summary !== undefined) return { kind: "held", summary }
+    const reason = `prog claim exited with ${answer.exitCode}: ${complaint(answer.stderr)}`
+    const isRefused = isUnknownTask(answer.stderr) || answer.stderr.includes(`'prog open ${id}'`)
+    return { kind: isRefused ? "refused" : "unavailable", reason }
+  },
+  renewClaims: async (sessionIDs, options) => {
+    const answer = await call(["claim", "--renew", ...sessionFlags(sessionIDs)], options)
+    if (answer.kind === "exited" && answer.exitCode === 0) return answer.stdout.split("\n").filter((id) => id !== "")
+    log.warn("claims are not renewed", { sessionIDs, reason: reasonOf(answer) })
+    return undefined
+  },
+  releaseClaims: async (sessionIDs) => {
+    const answer = await call(["release", ...sessionFlags(sessionIDs)])
+    if (answer.kind === "exited" && answer.exitCode === 0) log.debug("claims are released", { sessionIDs })
+    else log.warn("claims are not released: they end with the process", { sessionIDs, reason: reasonOf(answer) })
+  },
+  readClaim: async (id, options) => {
+    const answer = await call(["claims", "--json"], options)
+    try {
+      if (answer.kind === "exited" && answer.exitCode === 0) return parseClaimOf(id, answer.stdout)
+      log.debug("the claim is unknown", { id, reason: reasonOf(answer) })
+    } catch (error) {
+      log.warn("the claims are unreadable", { id, error: describeError(error) })
+    }
+    return undefined
+  },
+})
+
 export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
 
 const READ_DEADLINE_MS = 2000
@@ -180,6 +239,9 @@ const isUnknownTask = (stderr: string): boolean => /item not found:|FOREIGN KEY 
 /** The embedded ledger's refusal, and prog's for the file without tables that it has just made. */
 const isMissingLedger = (stderr: string): boolean =>
   /^Error: (?:failed to open database .*: no ledger is there|migration failed: .*no such table: items)/m.test(stderr)
+
+const reasonOf = (answer: LedgerAnswer): string =>
+  answer.kind === "unavailable" ? answer.reason : `exit code ${answer.exitCode}: ${complaint(answer.stderr)}`
 
 const complaint = (stderr: string): string =>
   (/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "").slice(0, 300)
@@ -232,6 +294,16 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     }
   }
 
+  /** Not in the queue: a claim waits for no other call, and none waits for it. */
+  const callEmbedded = async (args: readonly string[], { deadlineMs = WRITE_DEADLINE_MS }: CallOptions = {}) => {
+    const { command, env: childEnv } = embeddedLedger({ bundleRoot, runtime })
+    const outcome = await run([...command, ...args], { cwd: directory, deadlineMs, env: childEnv })
+    if (outcome.kind === "exited") return outcome
+    const reason = outcome.kind === "timed-out" ? `prog ${args[0]} did not end within ${deadlineMs} ms` : outcome.cause
+    return { kind: "unavailable", reason } as const
+  }
+  const { readClaim, ...claims } = createClaimCalls({ call: callEmbedded, log })
+
   const call = async (args: readonly string[], deadlineMs: number, maxOutputBytes: number): Promise<LedgerAnswer> => {
     const turn = await queue.take(deadlineMs, (remaining) => runLedger(args, maxOutputBytes, remaining))
     if (turn.kind === "ran") return turn.value
@@ -283,8 +355,11 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       },
       write: (args) => write(args),
     }),
+    ...claims,
     shorten,
-    readTask: async (id, { deadlineMs = READ_DEADLINE_MS }: CallOptions = {}) => {
+    readTask: async (id, { deadlineMs = READ_DEADLINE_MS, withClaim = false } = {}) => {
+      const isReal = withClaim && (await locator.locate()).kind === "real"
+      const claim = isReal ? readClaim(id, { deadlineMs }) : undefined
       const answer = await call(["show", "--json", "--", id], deadlineMs, MAX_OUTPUT_BYTES)
       if (answer.kind === "unavailable") return answer
       if (answer.exitCode !== 0) {
@@ -293,7 +368,8 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
         return { kind: "unavailable", reason, answered: true }
       }
       try {
-        return { kind: "found", task: parseTaskJson(answer.stdout) }
+        const [task, read] = [parseTaskJson(answer.stdout), await claim]
+        return { kind: "found", task: read === undefined ? task : { ...task, claim: read } }
       } catch (error) {
         const received = JSON.stringify(answer.stdout.slice(0, 80))
         const reason = `prog show printed ${received}, no task: ${describeError(error)}`

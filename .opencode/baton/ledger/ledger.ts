@@ -2,6 +2,33 @@ import { loadZod } from "../host/schema.ts"
 import { isRecord } from "../host/sessions.ts"
 import type { LearningLedger } from "./client.ts"
 
+/** The claim on a task, from the embedded ledger. */
+export type TaskClaim = {
+  /** The OpenCode session; "" for a claim by hand. */
+  readonly session: string
+  /** Made by hand under the name that sessions here claim under. */
+  readonly isOwn: boolean
+  /** Who, where and since when, in words. */
+  readonly summary: string
+}
+
+export type ClaimOutcome =
+  | { readonly kind: "claimed" }
+  /** By another: who, where and since when, in words. */
+  | { readonly kind: "held"; readonly summary: string }
+  /** The task is unknown or closed. */
+  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "unavailable"; readonly reason: string }
+
+/** Claims on tasks, always kept by the embedded ledger. No call throws; default deadline 5 s. */
+export type ClaimLedger = {
+  /** Claims a task for a session of this process, and starts it when it is open. */
+  claimTask(id: string, sessionID: string, options?: CallOptions): Promise<ClaimOutcome>
+  /** Extends the claims of sessions. @returns those that still have one; undefined when the ledger does not answer */
+  renewClaims(sessionIDs: readonly string[], options?: CallOptions): Promise<readonly string[] | undefined>
+  releaseClaims(sessionIDs: readonly string[]): Promise<void>
+}
+
 /** A task from `prog show ID --json`, with the fields that Baton uses. */
 export type LedgerTask = {
   readonly id: string
@@ -14,6 +41,7 @@ export type LedgerTask = {
   readonly definitionOfDone?: string
   /** Oldest first. `createdAt` is RFC 3339 in UTC, whole seconds. */
   readonly logs: readonly { readonly message: string; readonly createdAt: string }[]
+  readonly claim?: TaskClaim
 }
 
 /** A task from `prog list --json`, with the fields that Baton uses. */
@@ -58,26 +86,27 @@ export type ForeignProgram = { readonly path: string; readonly reason: string }
 export type LedgerStatus = { readonly program: LedgerProgram; readonly foreign: readonly ForeignProgram[] }
 
 /** The ledger of one directory. No call throws; every call has a deadline; one program runs at a time. */
-export type Ledger = LearningLedger & {
-  /** Default deadline 2 s. */
-  readTask(id: string, options?: CallOptions): Promise<TaskRead>
-  /** All tasks and epics of the database; undefined when they cannot be read. Default deadline 2 s. */
-  listTasks(options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
-  /** Appends one log entry. Default deadline 5 s. */
-  appendLog(id: string, message: string, options?: CallOptions): Promise<LedgerWrite>
-  /** Replaces the whole description. Default deadline 5 s. Callers merge first: see description.ts. */
-  replaceDescription(id: string, description: string, options?: CallOptions): Promise<LedgerWrite>
-  /**
-   * Fits a text to the program's limit: unchanged if it fits, else cut with a pointer to the full text, which is then kept
-   * under `.opencode/state/long-texts/`. The same text always gives the same result.
-   *
-   * @param room bytes to leave free for the text that the caller adds around it
-   * @throws TextTooLongError when the pointer does not fit; the file system's error when the full text cannot be kept
-   */
-  shorten(id: string, text: string, room?: number): Promise<string>
-  /** For doctor: finds the program if no call has done so yet. */
-  status(options?: CallOptions): Promise<LedgerStatus>
-}
+export type Ledger = LearningLedger &
+  ClaimLedger & {
+    /** Default deadline 2 s. `withClaim`: also where the real prog is used, which has no claims. */
+    readTask(id: string, options?: CallOptions & { readonly withClaim?: boolean }): Promise<TaskRead>
+    /** All tasks and epics of the database; undefined when they cannot be read. Default deadline 2 s. */
+    listTasks(options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
+    /** Appends one log entry. Default deadline 5 s. */
+    appendLog(id: string, message: string, options?: CallOptions): Promise<LedgerWrite>
+    /** Replaces the whole description. Default deadline 5 s. Callers merge first: see description.ts. */
+    replaceDescription(id: string, description: string, options?: CallOptions): Promise<LedgerWrite>
+    /**
+     * Fits a text to the program's limit: unchanged if it fits, else cut with a pointer to the full text, which is then kept
+     * under `.opencode/state/long-texts/`. The same text always gives the same result.
+     *
+     * @param room bytes to leave free for the text that the caller adds around it
+     * @throws TextTooLongError when the pointer does not fit; the file system's error when the full text cannot be kept
+     */
+    shorten(id: string, text: string, room?: number): Promise<string>
+    /** For doctor: finds the program if no call has done so yet. */
+    status(options?: CallOptions): Promise<LedgerStatus>
+  }
 
 /*
  * Parsed by hand and not with zod: a session's first request waits for its task, and loading zod takes 17 ms of OpenCode's
@@ -104,6 +133,23 @@ const toList = (value: unknown, what: string): unknown[] => {
   throw new TypeError(`expected ${what}, received ${JSON.stringify(value)?.slice(0, 80)}`)
 }
 
+const toClaim = (value: unknown): TaskClaim => {
+  const claim = toRecord(value, "a claim")
+  return { session: textAt(claim, "session"), isOwn: claim.own === true, summary: textAt(claim, "summary") }
+}
+
+/**
+ * Parses the output of `prog claims --json`.
+ *
+ * @returns the task's claim, if there is one
+ * @throws SyntaxError or TypeError when it is not a list of claims
+ */
+export const parseClaimOf = (id: string, json: string): TaskClaim | undefined => {
+  const claims = toList(JSON.parse(json), "a list of claims")
+  const found = claims.find((claim) => textAt(toRecord(claim, "a claim"), "task") === id)
+  return found === undefined ? undefined : toClaim(found)
+}
+
 /**
  * Parses the output of `prog show ID --json` (prog v0.17.0).
  *
@@ -124,6 +170,7 @@ export const parseTaskJson = (json: string): LedgerTask => {
       const log = toRecord(entry, "a log entry")
       return { message: textAt(log, "message"), createdAt: textAt(log, "created_at") }
     }),
+    ...(shown.claim === undefined ? {} : { claim: toClaim(shown.claim) }),
   }
 }
 

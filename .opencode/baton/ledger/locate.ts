@@ -81,7 +81,10 @@ const recogniseProgram = async (path: string): Promise<"launcher" | "ledger" | {
 }
 
 /** The embedded ledger: run by the host's own binary on Bun, elsewhere by the launcher, which looks for a runtime. */
-const embeddedLedger = ({ bundleRoot, runtime }: LedgerLocatorDeps): LocatedLedger => {
+export const embeddedLedger = ({
+  bundleRoot,
+  runtime,
+}: Pick<LedgerLocatorDeps, "bundleRoot" | "runtime">): Extract<LocatedLedger, { kind: "embedded" }> => {
   const main = join(bundleRoot, "ledger", "embedded", "main.ts")
   const launcher = join(bundleRoot, "bin", "prog")
   if (!runtime.isBun) {

@@ -126,6 +126,8 @@ export type TaskRegistry = {
   sessionCreated(sessionID: string, parentID: string | undefined): void
   /** Finds the binding in memory, on disk, at the parent or in the history, in this order. */
   find(sessionID: string): Promise<SessionTask | undefined>
+  /** Finds the session that a child works for, through all its ancestors that have the task from their parent. */
+  owner(binding: SessionTask): Promise<SessionTask | undefined>
   /** The binding, if it is in memory. */
   cached(sessionID: string): SessionTask | undefined
   forget(sessionID: string): Promise<void>
@@ -378,6 +380,14 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       entryOf(sessionID).parentID = parentID ?? null
     },
     find,
+    owner: async (binding) => {
+      let owner: SessionTask | undefined = binding
+      for (let above = 0; owner?.origin === "parent" && above < MAX_ANCESTORS; above++) {
+        const { parentID } = await parentOf(owner.sessionID)
+        owner = parentID === null ? undefined : await find(parentID)
+      }
+      return owner
+    },
     cached: (sessionID) => remembered.get(sessionID)?.binding,
     forget: async (sessionID) => {
       const storing = remembered.get(sessionID)?.storing

@@ -37,6 +37,9 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
 
   const ledger: Ledger = {
     ...createLearningCalls({ read: noLearnings, write: noLearnings }),
+    claimTask: async () => ({ kind: "claimed" }),
+    renewClaims: async (sessionIDs) => sessionIDs,
+    releaseClaims: async () => {},
     readTask: async (id): Promise<TaskRead> => {
       calls.push(`show ${id}`)
       const task = tasks.get(id)

@@ -88,6 +88,7 @@ const setUp = (
   answers: (TaskRead | Promise<TaskRead>)[],
   stored: Record<string, SessionTask> = {},
   waiting: OutboxEntry[] = [],
+  mode: "shared" | "exclusive" | "off" = "shared",
 ) => {
   const toasts: string[] = []
   const asked: string[] = []
@@ -117,6 +118,7 @@ const setUp = (
         return { kind: "ok", value: true }
       },
     },
+    claimsMode: async () => mode,
     prompts: { read: (name) => ({ kind: "foreign", path: `prompts/${name}.md` }) },
     run: async () => ({ kind: "exited", exitCode: 0, stdout: "3\n", stderr: "" }),
     root: "/nowhere",
@@ -197,6 +199,46 @@ describe("the first request of a session", () => {
     const child = setUp([{ kind: "unknown" }])
     await child.ask({ ...BINDING, origin: "parent" })
     expect(child.toasts).toEqual([])
+  })
+
+  test(promised("claim.B2", "another's claim is told to the model and once to the user"), async () => {
+    const summary = "ada (session ses_2 on host in /project) since 2026-02-09 22:17 UTC"
+    const claimed = (session: string, isOwn = false): TaskRead => ({
+      kind: "found",
+      task: { ...TASK, claim: { session, isOwn, summary } },
+    })
+    const { openings, ask, toasts } = setUp([claimed("ses_2")])
+    const text = await ask()
+    expect(text).toContain(`the task was claimed by ${summary}`)
+    expect(text).not.toContain("are refused")
+    await openings.claimed(BINDING.sessionID, BINDING.taskID, summary)
+    expect(await ask()).toBe(text)
+    expect(toasts).toEqual(["Task ts-b54507 is claimed"])
+    expect(await setUp([claimed("ses_2")], {}, [], "exclusive").ask()).toContain(
+      "are refused; `prog release ts-b54507`",
+    )
+    for (const own of [
+      setUp([claimed(BINDING.sessionID)]),
+      setUp([claimed("", true)]),
+      setUp([claimed("ses_2")], {}, [], "off"),
+    ]) {
+      expect(await own.ask()).not.toContain("claimed by")
+      expect(own.toasts).toEqual([])
+    }
+  })
+
+  test(promised("claim.B2", "a claim that another was quicker with is told with the next message"), async () => {
+    const task = { ...TASK, claim: { session: "ses_2", isOwn: false, summary: "ada" } }
+    const { openings, ask, toasts } = setUp([
+      { kind: "found", task: TASK },
+      { kind: "found", task },
+    ])
+    const first = await ask()
+    await openings.claimed(BINDING.sessionID, BINDING.taskID, "ada")
+    expect(await ask(), "the same from request to request").toBe(first)
+    await openings.begin(BINDING, MODEL)
+    expect(await ask()).toContain("claimed by ada")
+    expect(toasts).toEqual(["Task ts-b54507 is claimed"])
   })
 
   test(promised("start.A2", "the last handoff of another session comes with that session's brief"), async () => {

@@ -39,6 +39,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
     openings: {
       begin: async () => {},
       find: async ({ taskID, role }) => ({ taskID, role, text: "The task.", isComplete: true }),
+      claimed: async () => {},
       forget: () => {},
     },
     progress: { changed: () => {}, idle: () => {}, recover: async () => {}, forget: () => {}, stop: async () => {} },
@@ -56,6 +57,12 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
         now,
         seen,
       }),
+    loadClaims: async () => ({
+      toolStarting: async () => undefined,
+      userArrived: async () => {},
+      forget: async () => {},
+      stop: async () => {},
+    }),
     root,
     log,
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
-import { guardConfig, guardHook, guardObserver, guardTools } from "../../../.opencode/baton/host/guard.ts"
+import { guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../../../.opencode/baton/host/guard.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
@@ -10,6 +10,16 @@ const fail = (): never => {
   throw new Error("no")
 }
 const reject = () => Promise.reject(new Error("no"))
+
+describe("a hook that may refuse", () => {
+  test(promised("claim.B2", "throws the reason it was given, and nothing else"), async () => {
+    const gate = (judge: () => Promise<string | undefined>) =>
+      guardGate(createRecordedLog(), "a.hook", DEADLINE_MS, judge)(null, null)
+    await expect(gate(async () => "Ask first.")).rejects.toThrow("Ask first.")
+    for (const judge of [async () => undefined, reject, fail, () => new Promise<string>(() => {})])
+      await expect(gate(judge)).resolves.toBeUndefined()
+  })
+})
 
 describe("a guarded hook", () => {
   test(promised("faults.F2", "returns at its deadline and changes nothing afterwards"), async () => {

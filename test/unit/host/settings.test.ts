@@ -20,6 +20,7 @@ describe("the settings", () => {
       handoff: { maxFiles: 20, maxKilobytes: 400 },
       liveState: { enabled: true },
       learning: { enabled: true },
+      claims: "shared",
     }
     const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
     expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
@@ -41,6 +42,7 @@ describe("the settings", () => {
     ['{"handoff":{"maxFiles":-1}}', /^handoff\.maxFiles: /],
     ['{"handoff":{"maxfiles":3}}', /^handoff: .*maxfiles/],
     ['{"liveState":{"writer":"c2c"}}', /^liveState\.writer: .*array/],
+    ['{"claims":"alone"}', /^claims: .*exclusive/],
     ["[]", /object/],
   ])(promised("handoff.C3", "%s is refused with the place and what was expected"), async (text, reason) => {
     const root = withSettings(text)

@@ -1,0 +1,162 @@
+import { describeError, type Log } from "../host/log.ts"
+import type { Settings } from "../host/settings.ts"
+import type { CallOptions, ClaimLedger, ClaimOutcome } from "../ledger/ledger.ts"
+import { EDITING_TOOLS, PATCH_TOOLS } from "../task/activity.ts"
+import type { SessionTask, TaskRegistry } from "../task/registry.ts"
+
+export type ClaimsMode = Settings["claims"]
+
+/** A lease lasts five times as long. */
+export const RENEW_EVERY_MS = 60_000
+/** The hook of a tool has 3 s. */
+const GATE_DEADLINE_MS = 1_200
+
+/** A session that hands its task over is not at work on it. */
+const HANDOFF_TOOL = "handoff_session"
+
+type Standing =
+  | ClaimOutcome
+  /** The claim was released from outside: the user's next message claims again. */
+  | { readonly kind: "lost" }
+
+const NOTHING: Standing = { kind: "lost" }
+
+type Entry = { readonly binding: SessionTask; standing: Promise<Standing> }
+
+type ClaimsDeps = {
+  ledger: ClaimLedger
+  tasks: Pick<TaskRegistry, "owner">
+  /** Reads the setting. */
+  mode: () => Promise<ClaimsMode>
+  /** Tells the user and the model that another has the task. */
+  tell: (sessionID: string, taskID: string, summary: string) => Promise<void>
+  log: Log
+}
+
+/** The claims that this process's sessions have on their tasks. */
+export type TaskClaims = {
+  /**
+   * Claims the task in the background, at a session's first tool.
+   *
+   * @returns the reason to refuse a tool that changes files
+   */
+  toolStarting(binding: SessionTask, tool: string): Promise<string | undefined>
+  /** The user goes on with a session: a task that it did not get or lost may be claimed again. */
+  userArrived(sessionID: string): Promise<void>
+  /** Releases the claim of a deleted session. */
+  forget(sessionID: string): Promise<void>
+  /** Releases all of them. */
+  stop(): Promise<void>
+}
+
+const heldText = (taskID: string, summary: string): string =>
+  [
+    `Task ${taskID} is claimed by ${summary}, so this session may not change its files now (setting "claims": "exclusive").`,
+    `Tell the user. To go on: wait until that session ends; or let the user run \`prog release ${taskID}\`, give another task, or set "claims": "shared" in .opencode/baton.json.`,
+  ].join(" ")
+
+const lostText = (taskID: string): string =>
+  `The claim of this session on task ${taskID} was released from outside, so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
+
+export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps): TaskClaims => {
+  const entries = new Map<string, Entry>()
+  let timer: NodeJS.Timeout | undefined
+
+  /** Goes on after what is under way for the session. */
+  const next = (entry: Entry, step: (before: Standing) => Promise<Standing>): Promise<Standing> => {
+    entry.standing = entry.standing.then(step)
+    return entry.standing
+  }
+
+  /** Says the outcome, unless it is the same as before. */
+  const report = async ({ sessionID, taskID }: SessionTask, outcome: ClaimOutcome, before: Standing): Promise<void> => {
+    if ("summary" in outcome && "summary" in before && outcome.summary === before.summary) return
+    if (outcome.kind === "claimed") log.info("the task is claimed", { sessionID, taskID })
+    else if (outcome.kind === "held") {
+      log.info("another has claimed the task", { sessionID, taskID, by: outcome.summary })
+      await tell(sessionID, taskID, outcome.summary)
+    } else log.warn("the task is not claimed", { sessionID, taskID, reason: outcome.reason })
+  }
+
+  const claim = async (binding: SessionTask, before: Standing, options: CallOptions = {}): Promise<Standing> => {
+    const outcome = await ledger.claimTask(binding.taskID, binding.sessionID, options)
+    await report(binding, outcome, before)
+    return outcome
+  }
+
+  const lose = ({ sessionID, taskID }: SessionTask): Standing => {
+    log.info("the claim was released from outside", { sessionID, taskID })
+    return { kind: "lost" }
+  }
+
+  /** Extends the claims of all sessions, and claims again for those that did not get their task. */
+  const renew = async (): Promise<void> => {
+    const own: Entry[] = []
+    for (const entry of entries.values()) {
+      const { kind } = await entry.standing
+      if (kind === "claimed") own.push(entry)
+      if (kind === "held" || kind === "unavailable") void next(entry, (before) => claim(entry.binding, before))
+    }
+    const held = own.length === 0 ? undefined : await ledger.renewClaims(own.map(({ binding }) => binding.sessionID))
+    if (!held) return
+    for (const entry of own)
+      if (!held.includes(entry.binding.sessionID)) entry.standing = Promise.resolve(lose(entry.binding))
+  }
+
+  const begin = (binding: SessionTask): Entry => {
+    const known = entries.get(binding.sessionID)
+    if (known?.binding.taskID === binding.taskID) return known
+    const freed = known ? known.standing.then(() => ledger.releaseClaims([binding.sessionID])) : Promise.resolve()
+    const entry = { binding, standing: freed.then(() => claim(binding, NOTHING)) }
+    entries.set(binding.sessionID, entry)
+    timer ??= setInterval(
+      () =>
+        void renew().catch((error: unknown) => log.error("claims are not renewed", { error: describeError(error) })),
+      RENEW_EVERY_MS,
+    ).unref()
+    return entry
+  }
+
+  /** Asks the ledger: another may have released or taken the claim since. */
+  const verify = (entry: Entry): Promise<Standing> =>
+    next(entry, async (before) => {
+      const { binding } = entry
+      if (before.kind === "lost" || before.kind === "refused") return before
+      if (before.kind !== "claimed") return claim(binding, before, { deadlineMs: GATE_DEADLINE_MS })
+      const held = await ledger.renewClaims([binding.sessionID], { deadlineMs: GATE_DEADLINE_MS })
+      return !held || held.includes(binding.sessionID) ? before : lose(binding)
+    })
+
+  const release = async (sessionIDs: readonly string[]): Promise<void> => {
+    const left = sessionIDs.flatMap((sessionID) => entries.get(sessionID) ?? [])
+    for (const sessionID of sessionIDs) entries.delete(sessionID)
+    const standings = await Promise.all(left.map(({ standing }) => standing))
+    if (standings.some(({ kind }) => kind === "claimed")) await ledger.releaseClaims(sessionIDs)
+  }
+
+  return {
+    toolStarting: async (binding, tool) => {
+      const setting = await mode()
+      if (setting === "off" || tool === HANDOFF_TOOL) return undefined
+      const owner = await tasks.owner(binding)
+      if (!owner) return undefined
+      const entry = begin(owner)
+      if (setting !== "exclusive" || !(EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) return undefined
+      const { taskID, sessionID } = owner
+      const standing = await verify(entry)
+      if (standing.kind !== "held" && standing.kind !== "lost") return undefined
+      log.info("a tool is refused: the task is another's", { sessionID, taskID, tool })
+      return standing.kind === "held" ? heldText(taskID, standing.summary) : lostText(taskID)
+    },
+    userArrived: async (sessionID) => {
+      const standing = await entries.get(sessionID)?.standing
+      if (standing && standing.kind !== "claimed") entries.delete(sessionID)
+    },
+    forget: (sessionID) => release([sessionID]),
+    stop: async () => {
+      clearInterval(timer)
+      timer = undefined
+      await release([...entries.keys()])
+    },
+  }
+}

@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { type ClaimsMode, createTaskClaims, RENEW_EVERY_MS } from "../../../.opencode/baton/compaction/claims.ts"
+import type { ClaimOutcome } from "../../../.opencode/baton/ledger/ledger.ts"
+import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
+import { promised } from "../../requirements.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+import { BINDING } from "../../support/task-binding.ts"
+
+const TASK = BINDING.taskID
+const HELD = {
+  kind: "held",
+  summary: "ada (session ses_other on host in /project) since 2026-02-09 22:17 UTC",
+} as const
+const DOWN = { kind: "unavailable", reason: "database is locked" } as const
+
+/** A ledger that answers the first claims as given and then grants them. */
+const setUp = (answers: ClaimOutcome[] = [], setting: ClaimsMode = "shared") => {
+  const [calls, told] = [[] as string[], [] as string[]]
+  const log = createRecordedLog()
+  const released = new Set<string>()
+  const world = { setting, renewed: (sessionIDs: readonly string[]): readonly string[] | undefined => sessionIDs }
+  const claims = createTaskClaims({
+    ledger: {
+      claimTask: async (id, sessionID) => {
+        calls.push(`claim ${id} ${sessionID}`)
+        released.delete(sessionID)
+        return answers.shift() ?? { kind: "claimed" }
+      },
+      renewClaims: async (sessionIDs) => {
+        calls.push(`renew ${sessionIDs.join(" ")}`)
+        return world.renewed(sessionIDs.filter((id) => !released.has(id)))
+      },
+      releaseClaims: async (sessionIDs) => void calls.push(`release ${sessionIDs.join(" ")}`),
+    },
+    tasks: {
+      owner: async (binding) => (binding.origin === "parent" ? { ...BINDING, sessionID: "ses_parent" } : binding),
+    },
+    mode: async () => world.setting,
+    tell: async (sessionID, taskID, summary) => void told.push(`${sessionID} ${taskID} ${summary}`),
+    log,
+  })
+  return { claims, calls, told, log, world, releaseFromOutside: (id: string) => void released.add(id) }
+}
+
+const first: SessionTask = BINDING
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+describe("a session's claim", () => {
+  test(promised("claim.B1", "is made once, at the first tool, and renewed until the session ends"), async () => {
+    const { claims, calls } = setUp()
+    for (const tool of ["read", "edit", "bash"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS)
+    await claims.forget("ses_1")
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1", "renew ses_1", "release ses_1"])
+  })
+
+  test(
+    promised("claim.B1", "is its parent's for a child, and none is made by a handoff or when they are off"),
+    async () => {
+      const { claims, calls, world } = setUp()
+      await claims.toolStarting(first, "handoff_session")
+      world.setting = "off"
+      await claims.toolStarting(first, "edit")
+      expect(calls).toEqual([])
+      world.setting = "shared"
+      await claims.toolStarting({ ...first, sessionID: "ses_child", origin: "parent" }, "edit")
+      await claims.forget("ses_child")
+      expect(calls).toEqual([`claim ${TASK} ses_parent`])
+    },
+  )
+
+  test(promised("claim.B1", "moves with the session to another task, and all are released at the end"), async () => {
+    const { claims, calls } = setUp()
+    await claims.toolStarting(first, "read")
+    await claims.toolStarting({ ...first, taskID: "ts-000002" }, "read")
+    await claims.toolStarting({ ...first, sessionID: "ses_2" }, "read")
+    await claims.stop()
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(calls.slice(0, 1)).toEqual([`claim ${TASK} ses_1`])
+    expect(calls.slice(1).toSorted()).toEqual([
+      "claim ts-000002 ses_1",
+      `claim ${TASK} ses_2`,
+      "release ses_1",
+      "release ses_1 ses_2",
+    ])
+  })
+
+  test(
+    promised("claim.B1", "that was released from outside is claimed again by the user's next message alone"),
+    async () => {
+      const { claims, calls, log, releaseFromOutside } = setUp()
+      await claims.toolStarting(first, "read")
+      releaseFromOutside("ses_1")
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      await claims.toolStarting(first, "read")
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1"])
+      expect(log.lines.map(({ message }) => message)).toContain("the claim was released from outside")
+      await claims.userArrived("ses_1")
+      await claims.toolStarting(first, "read")
+      expect(calls.at(-1)).toBe(`claim ${TASK} ses_1`)
+    },
+  )
+
+  test(promised("claim.B1", "that the ledger did not take is tried again, and the session works on"), async () => {
+    const { claims, calls, log } = setUp([DOWN, DOWN], "exclusive")
+    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(calls).toHaveLength(3)
+    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(2)
+    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+  })
+
+  test(promised("claim.B1", "is kept while the ledger does not answer"), async () => {
+    const { claims, calls, world } = setUp([], "exclusive")
+    await claims.toolStarting(first, "read")
+    world.renewed = () => undefined
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+    expect(calls.filter((call) => call.startsWith("claim"))).toHaveLength(1)
+  })
+
+  test(promised("claim.B1", "on a task that is unknown or closed is not asked for at every tool"), async () => {
+    const { claims, calls } = setUp([{ kind: "refused", reason: "item not found" }], "exclusive")
+    for (const tool of ["edit", "write"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(calls).toEqual([`claim ${TASK} ses_1`])
+  })
+})
+
+describe("another's claim", () => {
+  test(promised("claim.B2", "is told once, refuses nothing when shared, and is taken over when it ends"), async () => {
+    const { claims, calls, told } = setUp([HELD, HELD])
+    for (const tool of ["edit", "write"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
+    await vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS)
+    expect(told).toEqual([`ses_1 ${TASK} ${HELD.summary}`])
+    expect(calls).toHaveLength(3)
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(calls.at(-1)).toBe("renew ses_1")
+  })
+
+  test(promised("claim.B2", "refuses tools that change files when exclusive, and says how to go on"), async () => {
+    const { claims, world } = setUp([HELD, HELD, HELD, HELD], "exclusive")
+    for (const tool of ["edit", "apply_patch"]) {
+      const refusal = await claims.toolStarting(first, tool)
+      expect(refusal).toContain(HELD.summary)
+      for (const way of [`prog release ${TASK}`, "another task", '"claims": "shared"']) expect(refusal).toContain(way)
+    }
+    for (const tool of ["bash", "read", "task"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
+    world.setting = "shared"
+    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+  })
+
+  test(promised("claim.B2", "that took the task from a session refuses it the next change"), async () => {
+    const { claims, releaseFromOutside } = setUp([], "exclusive")
+    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+    releaseFromOutside("ses_1")
+    for (const tool of ["edit", "edit"])
+      expect(await claims.toolStarting(first, tool)).toMatch(/was released from outside.*next message/)
+    await claims.userArrived("ses_1")
+    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+  })
+})
