@@ -56,7 +56,7 @@ const heldText = (taskID: string, summary: string): string =>
   ].join(" ")
 
 const lostText = (taskID: string): string =>
-  `The claim of this session on task ${taskID} was released from outside, so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
+  `The claim of this session on task ${taskID} was released (by a handoff, or by \`prog release\`), so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
 
 export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps): TaskClaims => {
   const entries = new Map<string, Entry>()
@@ -149,8 +149,10 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       return standing.kind === "held" ? heldText(taskID, standing.summary) : lostText(taskID)
     },
     userArrived: async (sessionID) => {
-      const standing = await entries.get(sessionID)?.standing
-      if (standing && standing.kind !== "claimed") entries.delete(sessionID)
+      const entry = entries.get(sessionID)
+      if (!entry) return
+      const { kind } = await entry.standing
+      if (kind !== "claimed" || (await verify(entry)).kind === "lost") entries.delete(sessionID)
     },
     forget: (sessionID) => release([sessionID]),
     stop: async () => {

@@ -50,6 +50,8 @@ type HandoffSessionDeps = {
     current: AgentAndModel | undefined,
   ) => Promise<Partial<AgentAndModel> | undefined>
   deliver: Delivery
+  /** Ends the session's claim on its task. */
+  releaseClaim: (sessionID: string) => Promise<void>
   sessions: Pick<Sessions, "messages">
   records: HandoffRecords
   log: Log
@@ -129,7 +131,7 @@ const describeDelivery = (
 
 /** The tool handoff_session: makes the draft, delivers it to a new session and keeps a record of it. */
 export const createHandoffSession = (deps: HandoffSessionDeps) => {
-  const { gatherFacts, findTask, loadFiles, decideStart, chooseTarget, deliver } = deps
+  const { gatherFacts, findTask, loadFiles, decideStart, chooseTarget, deliver, releaseClaim } = deps
   const { sessions, records, log, now, random } = deps
 
   /** @throws Error for an empty prompt, an unknown agent or model, or a failed delivery; it says what to do next */
@@ -177,6 +179,8 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       if (!(await records.write({ ...record, started }))) notStarted = "the handoff could not be recorded"
       return notStarted
     }
+    // The task is the next session's now.
+    if (binding) await releaseClaim(sessionID)
     const delivered = await deliver({
       text: draft,
       goal: record.goal,
@@ -303,6 +307,7 @@ export const createHandoffFeature = (
       decideStart: (sessionID, wish) => decideStart(starting, sessionID, wish),
       chooseTarget: (wanted, current) => chooseTarget(choosing, wanted, current),
       deliver: createDelivery({ sessions, tui, userInterface, log, pause }),
+      releaseClaim: (sessionID) => ledger.releaseClaims([sessionID]),
       sessions,
       records,
       log,

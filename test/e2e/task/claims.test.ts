@@ -18,6 +18,7 @@ import {
   type TaskProject,
 } from "../../support/index.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
+import { handedOverTo } from "../../support/model/handoff-script.ts"
 
 closeTaskProjects()
 
@@ -27,6 +28,8 @@ const obedient =
   (request) => {
     const words = newestWords(request)
     if (words.includes("[tool]")) return { text: "Noted." }
+    if (words.includes("Hand this work over"))
+      return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
     const [, command] = /\bRUN: (.+)/.exec(words) ?? []
     if (command !== undefined) return bash(command)
     const [, file] = /\bWRITE: (.+)/.exec(words) ?? []
@@ -130,6 +133,17 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.client.session.delete({ path: { id: child } })
     await task.say("RUN: true", parent)
     await awaitClaim(task, parent)
+  })
+
+  test(promised("claim.B2", "a session that hands its task over does not keep the next one from it"), async () => {
+    const task = await openClaimed(binary)
+    const from = await task.say(`${task.message}\nRUN: true`)
+    await awaitClaim(task, from)
+    await task.client.session.command({ path: { id: from }, body: { command: "handoff", arguments: "" } })
+    await awaitClaim(task, null)
+    const next = await task.say("RUN: true", handedOverTo(task))
+    expect(lastTurn(task)).not.toContain("When this message came")
+    await awaitClaim(task, next)
   })
 
   test(promised("claim.B1", "with claims off nothing is claimed, and no task is started"), async () => {

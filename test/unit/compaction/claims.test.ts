@@ -102,6 +102,10 @@ describe("a session's claim", () => {
       await claims.userArrived("ses_1")
       await claims.toolStarting(first, "read")
       expect(calls.at(-1)).toBe(`claim ${TASK} ses_1`)
+      releaseFromOutside("ses_1")
+      await claims.userArrived("ses_1")
+      await claims.toolStarting(first, "read")
+      expect(calls.slice(-2), "also before the next renewal").toEqual(["renew ses_1", `claim ${TASK} ses_1`])
     },
   )
 
@@ -159,7 +163,7 @@ describe("another's claim", () => {
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
     releaseFromOutside("ses_1")
     for (const tool of ["edit", "edit"])
-      expect(await claims.toolStarting(first, tool)).toMatch(/was released from outside.*next message/)
+      expect(await claims.toolStarting(first, tool)).toMatch(/was released .*next message/)
     await claims.userArrived("ses_1")
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
   })

@@ -15,7 +15,7 @@ const setUp = (
   userInterface: Interface,
   { tui = {}, hasTask = true, isKept = true }: { tui?: Partial<Tui>; hasTask?: boolean; isKept?: boolean } = {},
 ) => {
-  const done: string[] = []
+  const [done, released] = [[] as string[], [] as string[]]
   const does = async (what: string): Promise<Result<true>> => {
     done.push(what)
     return { kind: "ok", value: true }
@@ -52,6 +52,7 @@ const setUp = (
       log,
       pause: async (ms) => void done.push(`pause ${ms}`),
     }),
+    releaseClaim: async (sessionID) => void released.push(sessionID),
     sessions: fake,
     records: {
       list: async () => written,
@@ -68,6 +69,7 @@ const setUp = (
   return {
     handOver: (changes: Partial<typeof request> = {}) => handOver({ ...request, ...changes }),
     done,
+    released,
     fake,
     sessions,
     written,
@@ -76,6 +78,14 @@ const setUp = (
 }
 
 describe("handoff_session", () => {
+  test(promised("claim.B2", "gives the claim on the task up, and none without a task"), async () => {
+    for (const hasTask of [true, false]) {
+      const { handOver, released } = setUp("run", { hasTask })
+      await handOver()
+      expect(released).toEqual(hasTask ? ["ses_1"] : [])
+    }
+  })
+
   test(
     promised("handoff.B1", "the draft is marker, references, task, prompt and facts, and binds to no other task"),
     async () => {

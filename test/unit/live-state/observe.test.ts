@@ -38,6 +38,7 @@ const NEWS = {
   status: "in_progress",
   log: ["one", "two", "three", "four"].map((message) => ({ message, createdAt: "" })),
   handoff: "after compaction 2: It went fine.",
+  claim: "ada (session ses_1 on host in /project) since 2026-01-01 00:10 UTC",
 }
 const view = (state?: Record<string, unknown>, alive?: boolean): AgentView =>
   toAgentView("my-project", found(state, alive), NEWS)
@@ -64,6 +65,7 @@ describe("what an observer sees", () => {
           "● opencode-project  busy, 12 min",
           "    ts-b54507 (worker) Teach the parser CRLF [in_progress]",
           "    ses_1 · p/m · 3 turns · 2 compactions · 1 handoff · 12,345 tokens",
+          "    claimed by ada (session ses_1 on host in /project) since 2026-01-01 00:10 UTC",
           "    handoff: after compaction 2: It went fine.",
           "    two",
           "    three",

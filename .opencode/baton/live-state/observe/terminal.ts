@@ -53,13 +53,14 @@ const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): s
     ...counted(view.handoffs, "handoff", "handoffs"),
     ...(view.contextTokens === undefined ? [] : [`${view.contextTokens.toLocaleString("en")} tokens`]),
   ].join(" · ")
+  const claim = view.news?.claim === undefined ? [] : [`    claimed by ${plain(view.news.claim)}`]
   const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${plain(view.news.handoff)}`]
   const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${plain(message)}`)
   return [
     paint[colour](cut(`${mark} ${plain(view.name)}  ${what}${since}`, width)),
     cut(`    ${task}${title}`, width),
     paint.dim(cut(`    ${facts}`, width)),
-    ...[...handoff, ...log].map((line) => paint.dim(cut(line, width))),
+    ...[...claim, ...handoff, ...log].map((line) => paint.dim(cut(line, width))),
   ]
 }
 

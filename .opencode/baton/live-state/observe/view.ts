@@ -7,10 +7,16 @@ import type { LedgerTask } from "../../ledger/ledger.ts"
 import { isObject } from "../protocol.ts"
 import type { FoundState } from "./state-files.ts"
 
-const toNews = ({ title, status, logs, description }: LedgerTask): TaskNews => {
+const toNews = ({ title, status, logs, description, claim }: LedgerTask): TaskNews => {
   const [handoff] = splitHandoffs(description).handoffs
   const heading = handoff === undefined ? undefined : renderHandoffHeading(handoff)
-  return { title, status, log: logs, ...(heading === undefined ? {} : { handoff: heading }) }
+  return {
+    title,
+    status,
+    log: logs,
+    ...(heading === undefined ? {} : { handoff: heading }),
+    ...(claim ? { claim: claim.summary } : {}),
+  }
 }
 
 export type TaskReading =
@@ -28,7 +34,7 @@ export const createTaskReader = (root: string): ((taskID: string) => Promise<Tas
     state: createStateFolder(root),
   })
   return async (taskID) => {
-    const read = await ledger.readTask(taskID)
+    const read = await ledger.readTask(taskID, { withClaim: true })
     if (read.kind === "unavailable") return { kind: "failed" }
     return { kind: "read", news: read.kind === "found" ? toNews(read.task) : undefined }
   }
@@ -59,6 +65,8 @@ export type TaskNews = {
   readonly log: readonly { readonly message: string; readonly createdAt: string }[]
   /** The handoff in the task's description, in one line. */
   readonly handoff?: string
+  /** Who has claimed the task, where, and since when. */
+  readonly claim?: string
 }
 
 export type Doing =

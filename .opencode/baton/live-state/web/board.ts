@@ -205,7 +205,7 @@ type PageAgent = {
   readonly updatedAt: number
 }
 
-type PageNews = Pick<TaskNews, "title" | "status" | "handoff"> & {
+type PageNews = Pick<TaskNews, "title" | "status" | "handoff" | "claim"> & {
   /** Newest last. */
   readonly log: readonly { readonly at: number; readonly message: string }[]
 }
@@ -241,10 +241,11 @@ const waitsOf = ({ state, alive }: FoundState): Wait[] => {
   return waits
 }
 
-const toPageNews = ({ title, status, log, handoff }: TaskNews): PageNews => ({
+const toPageNews = ({ title, status, log, handoff, claim }: TaskNews): PageNews => ({
   title,
   status,
   ...(handoff === undefined ? {} : { handoff }),
+  ...(claim === undefined ? {} : { claim }),
   log: log.slice(-SHOWN_LOG_ENTRIES).map(({ message, createdAt }) => ({
     at: time(createdAt),
     message: message.length > MAX_LOG_CHARACTERS ? `${message.slice(0, MAX_LOG_CHARACTERS)}…` : message,

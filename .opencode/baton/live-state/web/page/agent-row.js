@@ -55,6 +55,7 @@ const details = ({ agent, points }) => {
     ["Model", model ?? "not known yet"],
     ["Process", Number.isFinite(pid) ? String(pid) : "unknown"],
     ["Counted", factTexts(agent).join(" · ") || "nothing yet"],
+    ...(news?.claim === undefined ? [] : [/** @type {[string, string]} */ (["Claimed by", news.claim])]),
     ...(news?.handoff === undefined ? [] : [/** @type {[string, string]} */ (["Last handoff", news.handoff])]),
   ]
   const log = news?.log ?? []
