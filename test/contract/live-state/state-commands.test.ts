@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { collectOutput } from "../../support/collect-output.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
 import { endWithTest } from "../../support/files/end-with-test.ts"
+import { findRealProg } from "../../support/ledger/ledger-real.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 
@@ -36,7 +37,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       return { stdin: writer.stdin, stderr, ended }
     }
     const read = () => JSON.parse(readFileSync(join(folder, "one.json"), "utf8"))
-    return { folder, baton, prog, startWriter, read }
+    return { folder, options, baton, prog, startWriter, read }
   }
 
   test(promised("live-state.B1", "the writer keeps the last state, and ends when its stdin does"), async () => {
@@ -155,4 +156,21 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       expect(baton("observe", "--help").stdout).toMatch(/^Usage: baton observe/)
     },
   )
+
+  test(promised("claim.B1", "observe shows who has claimed a task, also where the real prog is used"), () => {
+    const { folder, options, baton, prog } = setUp()
+    const id = prog("add", "A title", "-p", "x").stdout.trim()
+    expect(prog("claim", id, "--as", "ada").stdout).toBe(`Claimed ${id}\n`)
+    mkdirSync(folder, { recursive: true })
+    const state = { ...STATE, extensions: { task: { id, role: "worker" } } }
+    writeFileSync(join(folder, "one.json"), JSON.stringify({ event: "state.snapshot", ts: at(0), state }))
+    const real = findRealProg()
+    for (const folder of real.kind === "found" ? ["", `${dirname(real.program.command)}:`] : [""]) {
+      Object.assign(options.env, { PATH: `${folder}${process.env.PATH}`, BATON_LEDGER: undefined })
+      expect(baton("observe").stdout).toMatch(/^ {4}claimed by ada \(on \S+ in \/.*\) since 2/m)
+      expect(JSON.parse(baton("observe", "--json").stdout)).toMatchObject([
+        { news: { claim: expect.stringContaining("ada (on ") } },
+      ])
+    }
+  })
 })
