@@ -212,13 +212,12 @@ export const createTurns = (deps: TurnsDeps): Turns => {
     },
 
     toolStarting: async (sessionID, tool) => {
-      const judge = async (): Promise<string | undefined> => {
-        const binding = tasks.cached(sessionID) ?? (await tasks.find(sessionID))
-        return binding && (await claims()).toolStarting(binding, tool)
-      }
-      if (EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool)) return judge()
-      // Other tools do not wait for the claim.
-      inBackground(sessionID, judge())
+      const judge = async (binding: SessionTask | undefined): Promise<string | undefined> =>
+        binding && (await claims()).toolStarting(binding, tool)
+      const known = tasks.cached(sessionID)
+      if (known && (EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) return judge(known)
+      // No tool waits for a search of the task, and only one that changes files for the claim.
+      inBackground(sessionID, tasks.find(sessionID).then(judge))
       return undefined
     },
 

@@ -208,6 +208,8 @@ export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
 
 const READ_DEADLINE_MS = 2000
 const WRITE_DEADLINE_MS = 5000
+/** The task itself, which the real prog gives, does not wait longer for its claim. */
+const CLAIM_DEADLINE_MS = 1000
 /** A call with a shorter deadline that times out does not mean that the program hangs. */
 const HUNG_AFTER_MS = 500
 /** More than for other programs: tasks with long logs and lists of learnings are long. */
@@ -359,7 +361,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     shorten,
     readTask: async (id, { deadlineMs = READ_DEADLINE_MS, withClaim = false } = {}) => {
       const isReal = withClaim && (await locator.locate()).kind === "real"
-      const claim = isReal ? readClaim(id, { deadlineMs }) : undefined
+      const claim = isReal ? readClaim(id, { deadlineMs: CLAIM_DEADLINE_MS }) : undefined
       const answer = await call(["show", "--json", "--", id], deadlineMs, MAX_OUTPUT_BYTES)
       if (answer.kind === "unavailable") return answer
       if (answer.exitCode !== 0) {

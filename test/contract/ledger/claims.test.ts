@@ -82,6 +82,9 @@ describe("claims", () => {
     expect(await ledger.ok("claims")).toBe("No claims")
     await ledger.ok("claim", id, "--as", "bob")
     expect(await claimsOf(ledger)).toMatchObject([{ task: id, holder: "bob", fence: 2 }])
+    await ledger.ok("done", id)
+    expect(await ledger.ok("claims"), "a closed task has none").toBe("No claims")
+    expect(await ledger.ok("show", id)).not.toContain("Claimed:")
   })
 
   test(promised("claim.B1", "a claim starts an open task, and `prog show` has it"), async () => {
@@ -169,7 +172,7 @@ describe("claims", () => {
       createLedgerDriver(runProgram(program, { home, environment: { BATON_HOLDER } }))
     const id = await as("ada").task("T")
     expect(await as("ada").ok("claim", id)).toBe(`Claimed ${id}`)
-    expect(await as("ada").fails("claim", id), "a name that is not given is nobody's own").toContain("claimed by ada")
+    expect(await as("ada").fails("claim", id), "a name that is not given is no sign").toContain("claimed by ada")
     expect(await as("bob").fails("claim", id, "--session", "ses_2")).toContain("is claimed by ada")
     await as("ada").ok("claim", id, "--session", "ses_1")
     expect(await claimsOf(as("ada"))).toMatchObject([{ holder: "ada", session: "ses_1", fence: 1 }])

@@ -65,7 +65,7 @@ export type TaskNews = {
   readonly log: readonly { readonly message: string; readonly createdAt: string }[]
   /** The handoff in the task's description, in one line. */
   readonly handoff?: string
-  /** Who has claimed the task, where, and since when. */
+  /** Holder of the claim on the task, where, and since when. */
   readonly claim?: string
 }
 

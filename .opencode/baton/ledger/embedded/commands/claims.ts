@@ -153,9 +153,9 @@ const claims: Command = {
     const store = context.store()
     const project = flags.text("project")
     const held = store.claims.all().filter((each) => {
-      if (!isClaimed(each, context.nowMs())) return false
       const item = store.items.find(each.taskId)
-      return item !== undefined && (project === "" || item.project === project)
+      if (item === undefined || (project !== "" && item.project !== project)) return false
+      return isClaimed(each, context.nowMs()) && !isClosed(item.status)
     })
     if (flags.has("json")) return lines([goJson(held.map((each) => ({ task: each.taskId, ...claimEntry(each) })))])
     return lines(

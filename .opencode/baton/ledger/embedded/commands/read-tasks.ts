@@ -16,6 +16,7 @@ import {
   blockedIds,
   dependenciesByItem,
   hasLabels,
+  isClosed,
   isStatus,
   type LabelledItem,
   readItems,
@@ -155,7 +156,7 @@ const readDetails = (context: CommandContext, id: string): Details => {
     logs: withErrorPrefix("failed to get logs", () => store.logs.of(id)),
     dependencies: dependenciesByItem(store.dependencies.all()).get(id) ?? [],
     concepts: relatedConcepts(row, store.concepts.of(row.project)),
-    claim: isClaimed(claim, context.nowMs()) ? claimEntry(claim) : undefined,
+    claim: isClaimed(claim, context.nowMs()) && !isClosed(row.status) ? claimEntry(claim) : undefined,
   }
 }
 
