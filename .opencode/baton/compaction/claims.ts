@@ -11,6 +11,9 @@ export const RENEW_EVERY_MS = 60_000
 /** The hook of a tool has 3 s. */
 const GATE_DEADLINE_MS = 1_200
 
+/** More sessions than one server works on at once: the one that claimed first gives its claim up. */
+const MAX_CLAIMS = 500
+
 /** A session that hands its task over is not at work on it. */
 const HANDOFF_TOOL = "handoff_session"
 
@@ -58,6 +61,9 @@ const heldText = (taskID: string, summary: string): string =>
 const lostText = (taskID: string): string =>
   `The claim of this session on task ${taskID} was released (by a handoff, or by \`prog release\`), so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
 
+const wordsOf = (standing: Standing): string =>
+  "summary" in standing ? standing.summary : "reason" in standing ? standing.reason : ""
+
 export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps): TaskClaims => {
   const entries = new Map<string, Entry>()
   let timer: NodeJS.Timeout | undefined
@@ -70,7 +76,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
 
   /** Says the outcome, unless it is the same as before. */
   const report = async ({ sessionID, taskID }: SessionTask, outcome: ClaimOutcome, before: Standing): Promise<void> => {
-    if ("summary" in outcome && "summary" in before && outcome.summary === before.summary) return
+    if (outcome.kind === before.kind && wordsOf(outcome) === wordsOf(before)) return
     if (outcome.kind === "claimed") log.info("the task is claimed", { sessionID, taskID })
     else if (outcome.kind === "held") {
       log.info("another has claimed the task", { sessionID, taskID, by: outcome.summary })
@@ -107,6 +113,8 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
     const known = entries.get(binding.sessionID)
     if (known?.binding.taskID === binding.taskID) return known
     const freed = known ? known.standing.then(() => ledger.releaseClaims([binding.sessionID])) : Promise.resolve()
+    const [oldest] = entries.keys()
+    if (oldest !== undefined && entries.size >= MAX_CLAIMS) void release([oldest])
     const entry = { binding, standing: freed.then(() => claim(binding, NOTHING)) }
     entries.set(binding.sessionID, entry)
     timer ??= setInterval(
