@@ -89,7 +89,8 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     const equalBefore = countEqual(logs, text)
     if (attempt && equalBefore > (attempt.equalBefore ?? 0)) return { kind: "delivered" }
     const mayExist = await save({ at: new Date(now()).toISOString(), by: self, equalBefore })
-    if (mayExist && equalBefore > 0) return { kind: "delivered" }
+    // A line that names its session and number is the same record.
+    if (mayExist && equalBefore > 0 && / \(session \w+\)$/.test(text)) return { kind: "delivered" }
     const delivery = fromWrite(await ledger.appendLog(taskID, text), taskID)
     if (delivery.kind === "delivered") logs.push(text)
     return delivery

@@ -333,7 +333,7 @@ describe("the outbox", () => {
 
   test(promised("ledger.D2", "writes a record once that no process can remove, since the disk refuses"), async () => {
     const { open, disk, leave, files, outboxFolder, task } = setUp()
-    await leave([entry("one")])
+    await leave([entry("one (session ses_1)")])
     const [name = ""] = files()
     const path = join(outboxFolder, name)
     const text = readFileSync(path, "utf8")
@@ -344,7 +344,7 @@ describe("the outbox", () => {
       outbox.stop()
       writeFileSync(path, text)
     }
-    expect(task().messages).toEqual(["one", "two", "three"])
+    expect(task().messages).toEqual(["one (session ses_1)", "two", "three"])
   })
 
   test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
