@@ -18,11 +18,15 @@ import {
   type TaskClaim,
 } from "./ledger.ts"
 import {
+  complaint,
   createLedgerLocator,
   databasePath,
   embeddedLedger,
+  isMissingLedger,
+  isUnknownTask,
   type LedgerLocatorDeps,
   type LocatedLedger,
+  ownRuntime,
 } from "./locate.ts"
 
 type Turn<T> =
@@ -230,23 +234,8 @@ export type LedgerDeps = {
   readonly maxTextBytes?: number
 }
 
-const ownRuntime = (): LedgerLocatorDeps["runtime"] => ({
-  execPath: process.execPath,
-  isBun: process.versions.bun !== undefined,
-  platform: process.platform,
-})
-
-const isUnknownTask = (stderr: string): boolean => /item not found:|FOREIGN KEY constraint failed/.test(stderr)
-
-/** The embedded ledger's refusal, and prog's for the file without tables that it has just made. */
-const isMissingLedger = (stderr: string): boolean =>
-  /^Error: (?:failed to open database .*: no ledger is there|migration failed: .*no such table: items)/m.test(stderr)
-
 const reasonOf = (answer: LedgerAnswer): string =>
   answer.kind === "unavailable" ? answer.reason : `exit code ${answer.exitCode}: ${complaint(answer.stderr)}`
-
-const complaint = (stderr: string): string =>
-  (/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "").slice(0, 300)
 
 const toProgram = (located: LocatedLedger): LedgerProgram =>
   located.kind === "unavailable" ? located : { kind: located.kind, path: located.path }

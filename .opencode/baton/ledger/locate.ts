@@ -130,3 +130,18 @@ export const createLedgerLocator = (deps: LedgerLocatorDeps): LedgerLocator => {
     foreign: () => [...foreign.values()],
   }
 }
+
+export const ownRuntime = (): LedgerLocatorDeps["runtime"] => ({
+  execPath: process.execPath,
+  isBun: process.versions.bun !== undefined,
+  platform: process.platform,
+})
+
+export const isUnknownTask = (stderr: string): boolean => /item not found:|FOREIGN KEY constraint failed/.test(stderr)
+
+/** The embedded ledger's refusal, and prog's for the file without tables that it has just made. */
+export const isMissingLedger = (stderr: string): boolean =>
+  /^Error: (?:failed to open database .*: no ledger is there|migration failed: .*no such table: items)/m.test(stderr)
+
+export const complaint = (stderr: string): string =>
+  (/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "").slice(0, 300)
