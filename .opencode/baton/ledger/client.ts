@@ -25,8 +25,8 @@ import {
   isMissingLedger,
   isUnknownTask,
   type LedgerLocatorDeps,
-  type LocatedLedger,
   ownRuntime,
+  toProgram,
 } from "./locate.ts"
 
 type Turn<T> =
@@ -219,7 +219,6 @@ const HUNG_AFTER_MS = 500
 /** More than for other programs: tasks with long logs and lists of learnings are long. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 const FIRST_SIGNAL_EXIT_CODE = 128
-
 export type LedgerDeps = {
   readonly run: RunProcess
   /** The project's directory, in which the program runs. */
@@ -236,9 +235,6 @@ export type LedgerDeps = {
 
 const reasonOf = (answer: LedgerAnswer): string =>
   answer.kind === "unavailable" ? answer.reason : `exit code ${answer.exitCode}: ${complaint(answer.stderr)}`
-
-const toProgram = (located: LocatedLedger): LedgerProgram =>
-  located.kind === "unavailable" ? located : { kind: located.kind, path: located.path }
 
 /** Creates the ledger of one directory: the real prog or the embedded one. Does nothing before its first call. */
 export const createLedger = (deps: LedgerDeps): Ledger => {

@@ -3,7 +3,7 @@ import { homedir } from "node:os"
 import { join } from "node:path"
 import { describeError, type Log } from "../host/log.ts"
 import { type Argv, findExecutables } from "../host/process.ts"
-import type { ForeignProgram } from "./ledger.ts"
+import type { ForeignProgram, LedgerProgram } from "./ledger.ts"
 
 export type LocatedLedger =
   | { readonly kind: "real"; readonly path: string; readonly command: Argv }
@@ -145,3 +145,6 @@ export const isMissingLedger = (stderr: string): boolean =>
 
 export const complaint = (stderr: string): string =>
   (/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "").slice(0, 300)
+
+export const toProgram = (located: LocatedLedger): LedgerProgram =>
+  located.kind === "unavailable" ? located : { kind: located.kind, path: located.path }
