@@ -48,7 +48,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect((await outbox()).stdout).toBe("No records\n")
       const { logs, description } = await task.ledger.show(task.taskID)
       expect(logs.map(({ message }) => message)).toEqual([
-        `Compaction 1 (session ${session}): Two of five files are done.`,
+        `Compaction 1: Two of five files are done. (session ${session})`,
       ])
       expect(description).toContain(`# Handoff after compaction 1 (session ${session}`)
       expect(description).toContain("Two of five files are done.")
