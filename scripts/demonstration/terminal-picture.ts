@@ -81,7 +81,7 @@ const renderBackground = ({ column, text, style: { background } }: Run, top: num
   return background ? `<rect ${place} height="${LINE_HEIGHT}" fill="${background}"/>` : ""
 }
 
-/** As wide as its cells, whatever the font. */
+/** As wide as its cells in any font. */
 const renderText = ({ column, text, style: { colour = TEXT, isBold, isFaint } }: Run, top: number): string => {
   const shown = text.trim()
   const x = (column + text.length - text.trimStart().length) * COLUMN_WIDTH

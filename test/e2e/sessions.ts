@@ -33,7 +33,7 @@ export const compactsOnDemand: Script = (request) => {
   return words.includes("COMPACT-NOW") && !words.includes("[tool]") ? COMPACTING_STEP : { text: "Noted." }
 }
 
-/** An agent that is compacted once in each session, whatever is said. */
+/** An agent that is compacted once in each session. */
 export const compactsOnce: Script = ({ kind, conversation }) => {
   if (kind === "compaction") return { text: "A summary." }
   return conversation.includes("What did we do so far?") ? { text: "Finished." } : COMPACTING_STEP

@@ -80,7 +80,7 @@ const page = read("docs/tour.md")
 const pictures = readdirSync(join(REPOSITORY, "docs/images")).filter((name) => name.startsWith("tour-"))
 const svgs = pictures.filter((name) => name.endsWith(".svg"))
 
-/** What a picture shows, without what differs from run to run. */
+/** A picture without the parts that differ from run to run. */
 const textOf = (svg: string): string =>
   withoutIds([...read(`docs/images/${svg}`).matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text).join("\n"))
 
