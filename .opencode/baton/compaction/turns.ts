@@ -94,6 +94,8 @@ export type SeenSession = {
   isSummaryExpected?: boolean
   /** The newest turn showed no compaction: there was none, or the user reverted it. */
   isUncompacted?: boolean
+  /** Ends when the reading of the task for the newest user message has begun. */
+  openingBegun?: Promise<unknown>
 }
 
 type TurnsDeps = {
@@ -114,7 +116,7 @@ type TurnsDeps = {
 
 /** Of the 3 s that the hook of a request has. */
 const NOTE_READY_MS = 2_500
-const TASK_DEADLINE_MS = 1_000
+const TASK_DEADLINE_MS = 500
 
 /** The tool that reads an earlier session. */
 const READ_TOOL = "read_session"
@@ -177,6 +179,8 @@ export const createTurns = (deps: TurnsDeps): Turns => {
   }
 
   const addOpening = async (sessionID: string, messages: StoredMessage[]): Promise<Change | undefined> => {
+    const begun = seen.get(sessionID)?.openingBegun
+    if (begun) await withDeadline(begun, TASK_DEADLINE_MS)
     const found = await withDeadline(tasks.find(sessionID), TASK_DEADLINE_MS)
     const binding = found.kind === "done" ? found.value : undefined
     const anchor = binding && findAnchor(messages, binding)
@@ -194,11 +198,9 @@ export const createTurns = (deps: TurnsDeps): Turns => {
   return {
     userArrived: (sessionID, model) => {
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.
-      see(sessionID, { isSummaryExpected: false })
-      inBackground(
-        sessionID,
-        queue.add(sessionID, () => beginOpening(sessionID, model)),
-      )
+      const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
+      inBackground(sessionID, openingBegun)
+      see(sessionID, { isSummaryExpected: false, openingBegun })
       if (claims.current)
         inBackground(
           sessionID,
