@@ -203,7 +203,7 @@ describe("claims", () => {
     const home = temporaryFolder()
     const ledger = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
     for (const line of [["claim", "ts-000001"], ["claim", "--next"], ["release", "ts-000001"], ["claims"]])
-      expect(await ledger.fails(...line)).toMatch(/^Error: failed to open database .*unable to open database file/)
+      expect(await ledger.fails(...line)).toMatch(/^Error: failed to open database .*: no ledger is there/)
     expect(existsSync(dirname(databaseOf(home)))).toBe(false)
   })
 })
