@@ -95,6 +95,16 @@ describe("the tools of a request", () => {
   })
 })
 
+test(promised("soak.B4", "of more than 500 sessions, the state of the one used least recently is dropped"), () => {
+  const [turns, offers] = [createUserTurns(), createToolOffers()]
+  for (let at = 0; at <= 500; at++) {
+    turns.onCommand(`ses_${at}`, "finish it")
+    offers.enable(`ses_${at}`)
+  }
+  expect([0, 1, 500].map((at) => turns.goalOf(`ses_${at}`))).toEqual(["", "finish it", "finish it"])
+  expect([0, 1, 500].map((at) => offers.isKnown(`ses_${at}`))).toEqual([false, true, true])
+})
+
 describe("part ids", () => {
   test(promised("handoff.C4", "sort behind every id that is there, and among each other as they were made"), () => {
     const existing = ["prt_20163c1ff001QpcV3XqhNZ9ml7", "prt_20163c1ff002aaaaaaaaaaaaaa", "other"]

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage, createHook } from "node:async_hooks"
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
@@ -82,6 +83,33 @@ describe("stored session state", () => {
     expect(readdirSync(root)).toEqual([])
   })
 })
+
+/** Counts the flushes of a write: the only requests to the file system that a write makes without blocking the process. */
+const flushesOf = async (write: () => Promise<void>): Promise<number> => {
+  const scope = new AsyncLocalStorage<true>()
+  let flushes = 0
+  const hook = createHook({
+    init: (_id, type) => {
+      if (type === "FSREQCALLBACK" && scope.getStore()) flushes += 1
+    },
+  }).enable()
+  try {
+    await scope.run(true, write)
+  } finally {
+    hook.disable()
+  }
+  return flushes
+}
+
+test(
+  promised("faults.F2", "a written file and its new name are flushed to disk, unless it need not last"),
+  async () => {
+    const { state } = open()
+    const path = state.path("outbox", "record.json")
+    expect(await flushesOf(() => state.write(path, "{}"))).toBe(2)
+    expect(await flushesOf(() => state.write(path, "{}", { isDurable: false }))).toBe(0)
+  },
+)
 
 const SESSION = "ses_df026b492ffeRnJfnoAA4CFN1O"
 const TASK = "ts-8100dc"

@@ -86,6 +86,20 @@ describe("the hooks of session learning", () => {
     },
   )
 
+  test(promised("soak.B4", "of more than 500 new sessions, the parent of the oldest is asked for again"), async () => {
+    const asked: string[] = []
+    const { event, say } = open({
+      get: async ({ path }: { path: { id: string } }) => {
+        asked.push(path.id)
+        return { data: { ...ROOT, id: path.id } }
+      },
+    })
+    await event("session.created", { id: SESSION })
+    for (let at = 0; at < 500; at++) await event("session.created", { id: `ses_new_${at}` })
+    await say("msg_1", TAUGHT)
+    await eventually("the question", () => asked.includes(SESSION) || undefined)
+  })
+
   test(promised("learning.B1", "what a message teaches is on disk before its request"), async () => {
     const { begin, say, read } = open()
     await begin()

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { SILENT } from "../../../.opencode/baton/host/log.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
@@ -94,6 +95,22 @@ const compacted = () => [
   assistant("msg_4", { summary: true, finish: "stop" }),
   user("msg_5", "Continue"),
 ]
+
+test(
+  promised("soak.B4", "of more than 500 sessions, the block of the one used least recently is dropped"),
+  async () => {
+    const record = { version: 1, sessionID: "", pid: 1, sayings: [], given: [] } as const
+    const records = { read: async () => record, update: async () => record }
+    const known = { read: async () => [learned("use tabs in the parser")] }
+    const recall = createRecall({ known, records, isRoot: async () => true, log: SILENT, now: () => new Date(NOW) })
+    for (let at = 0; at <= 500; at++) {
+      const message = user("msg_1", "Fix the parser")
+      message.info.sessionID = `ses_${at}`
+      ;(await recall.inject([message]))?.()
+    }
+    expect([0, 1, 500].map((at) => recall.hasInjected(`ses_${at}`))).toEqual([false, true, true])
+  },
+)
 
 describe("the request", () => {
   const open = ({ isRoot = true, folder = temporaryFolder() } = {}) => {

@@ -6,6 +6,7 @@ import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state.ts"
 import { splitHandoffs } from "../../../.opencode/baton/ledger/description.ts"
 import { createOutbox, type Outbox, type OutboxDeps, type OutboxEntry } from "../../../.opencode/baton/ledger/outbox.ts"
+import { createDelivery } from "../../../.opencode/baton/ledger/outbox-delivery.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
@@ -196,6 +197,21 @@ describe("the outbox", () => {
     await after.drain()
     expect(task().messages).toEqual(["one"])
     expect(files()).toEqual([])
+  })
+
+  test("the waits for more than 500 ended processes are forgotten, the oldest first", async () => {
+    const clock = { ms: Date.parse("2026-06-01T00:00:00Z") }
+    const { ledger } = createScriptedLedger([TASK])
+    const deliverOne = createDelivery({ ledger, now: () => clock.ms, self: "self", orphanGraceMs: 7000 })
+    // The clock of the machine that made the attempts is ahead, so that the wait counts from the first look at each.
+    const at = "2026-06-02T00:00:00Z"
+    const isWaiting = async (by: string): Promise<boolean> => {
+      const record = { version: 1, createdAt: at, entry: entry("one"), attempt: { at, by, equalBefore: 0 } } as const
+      return (await deliverOne(record, new Map(), async () => false)).kind === "unavailable"
+    }
+    for (let process = 0; process <= 500; process++) expect(await isWaiting(`${process}`)).toBe(true)
+    clock.ms += 7000
+    expect([await isWaiting("500"), await isWaiting("0")]).toEqual([false, true])
   })
 
   test(
