@@ -97,7 +97,7 @@ describe("boundaries", () => {
   })
 
   test("one global is shared between copies of the bundle: the claim", () => {
-    expect(pathsWhere(({ text }) => text.includes("Symbol.for("))).toEqual([`${BATON}core/claim.ts`])
+    expect(pathsWhere(({ text }) => text.includes("Symbol.for("))).toEqual([`${BATON}core/core.ts`])
   })
 
   test(promised("repo.A1", "every package version is pinned exactly"), () => {

@@ -1,3 +1,4 @@
+import { sep } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import { type Lazy, lazy, withDeadline } from "../host/async.ts"
@@ -5,8 +6,57 @@ import { type Change, guardConfig, guardGate, guardHook, guardObserver, guardToo
 import { createLog, describeError, type Log } from "../host/log.ts"
 import { bundleRoot, findProjectRoot } from "../host/project.ts"
 import { hasPendingRecords } from "../ledger/pending-records.ts"
-import { claimBundle } from "./claim.ts"
 import type { Services } from "./services.ts"
+
+/** Tells which of several loaded copies of the bundle serves a project's feature. */
+type BundleClaim = {
+  /** The folder of a copy that was loaded before this one. */
+  readonly other: string | undefined
+  /** Tells whether this copy serves. Asked at every hook, since a later copy may take precedence. */
+  isActive(): boolean
+  release(): void
+}
+
+type Holder = { bundleRoot: string; token: symbol }
+
+const CLAIMS = Symbol.for("baton.bundle-claims")
+
+const claims = (): Map<string, Holder> => {
+  const shared: typeof globalThis & { [CLAIMS]?: Map<string, Holder> } = globalThis
+  shared[CLAIMS] ??= new Map()
+  return shared[CLAIMS]
+}
+
+const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}${sep}`)
+
+/**
+ * Claims a feature for this copy of the bundle: OpenCode loads a global and a project copy side by side, and both would
+ * answer every hook. The claim is kept on globalThis, because two copies are two module instances, and by directory, because
+ * one server serves several projects.
+ *
+ * The copy inside the project takes precedence; otherwise the first one loaded serves. When the same copy is loaded again
+ * (OpenCode re-initialises a directory), the new instance takes over.
+ */
+export const claimBundle = (options: {
+  feature: string
+  directory: string
+  projectRoot: string
+  bundleRoot: string
+}): BundleClaim => {
+  const { feature, directory, projectRoot, bundleRoot } = options
+  const key = `${feature}\n${directory}`
+  const mine: Holder = { bundleRoot, token: Symbol(feature) }
+  const current = claims().get(key)
+  const outranks = isInside(bundleRoot, projectRoot)
+  if (!current || current.bundleRoot === bundleRoot || outranks) claims().set(key, mine)
+  return {
+    other: current?.bundleRoot === bundleRoot ? undefined : current?.bundleRoot,
+    isActive: () => claims().get(key)?.token === mine.token,
+    release: () => {
+      if (claims().get(key)?.token === mine.token) claims().delete(key)
+    },
+  }
+}
 
 /** `opencode run` waits for dispose on newer versions, and may end at most 1 s later because of it. */
 const DISPOSE_DEADLINE_MS = 700

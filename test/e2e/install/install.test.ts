@@ -93,7 +93,7 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
       ]
       const script = () => calls.shift() ?? { text: "Noted." }
       const task = await openTaskProject(binary, script, { bundle: "none" })
-      const path = join(task.project.directory, ".opencode/baton/core/claim.ts")
+      const path = join(task.project.directory, ".opencode/baton/core/core.ts")
       calls.push({ tool: "read", input: { filePath: path } })
       task.project.write("src/claims.ts", "export const bundleClaim = 1\n")
       install(task)

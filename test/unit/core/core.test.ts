@@ -1,7 +1,6 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
-import { claimBundle } from "../../../.opencode/baton/core/claim.ts"
-import { openCore } from "../../../.opencode/baton/core/core.ts"
+import { claimBundle, openCore } from "../../../.opencode/baton/core/core.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 
