@@ -1,15 +1,12 @@
 import { access, readdir } from "node:fs/promises"
 import { describeError, type Log } from "../host/log.ts"
-import type { RunProcess } from "../host/process.ts"
-import { bundleRoot as ownBundleRoot } from "../host/project.ts"
 import type { StateFolder } from "../host/state.ts"
 import { TextTooLongError, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
   type CallOptions,
   type ClaimLedger,
+  type LearningLedger,
   type Ledger,
-  type LedgerLearning,
-  type LedgerProgram,
   type LedgerWrite,
   parseClaimOf,
   parseLearningsJson,
@@ -17,119 +14,17 @@ import {
   parseTaskList,
   type TaskClaim,
 } from "./ledger.ts"
-import {
-  complaint,
-  createLedgerLocator,
-  databasePath,
-  embeddedLedger,
-  isMissingLedger,
-  isUnknownTask,
-  type LedgerLocatorDeps,
-  ownRuntime,
-  toProgram,
-} from "./locate.ts"
+import { complaint, isUnknownTask, ownRuntime } from "./locate.ts"
+import { createLedgerRunner, type LedgerAnswer, type LedgerRunner, type RunnerDeps } from "./runner.ts"
 
-type Turn<T> =
-  | { readonly kind: "ran"; readonly value: T }
-  /** Earlier calls used up the deadline. */
-  | { readonly kind: "busy" }
-  /** The program hung recently and is not called for now. */
-  | { readonly kind: "resting"; readonly forMs: number }
+const READ_DEADLINE_MS = 2000
+const WRITE_DEADLINE_MS = 5000
+/** The task itself, which the real prog gives, does not wait longer for its claim. */
+const CLAIM_DEADLINE_MS = 1000
+const FIRST_SIGNAL_EXIT_CODE = 128
 
-/** Runs one call at a time. */
-type CallQueue = {
-  /** Waits for its turn and runs the call; `remaining` gives the milliseconds left of the deadline. */
-  take<T>(deadlineMs: number, call: (remaining: () => number) => Promise<T>): Promise<Turn<T>>
-  /** Pauses calls after the program hung, longer each time. @returns the milliseconds of the pause */
-  open(): number
-  /** Ends the pauses after the program answered. */
-  close(): void
-}
-
-export const FIRST_REST_MS = 30_000
-export const LONGEST_REST_MS = 10 * 60_000
-/** With less time left no call is started: it could only be killed midway. */
-const LEAST_TIME_MS = 50
-
-const endsWithin = (promise: Promise<void>, ms: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), ms)
-    timer.unref()
-    void promise.then(() => {
-      clearTimeout(timer)
-      resolve(true)
-    })
-  })
-
-/** @param clock monotonic, in milliseconds */
-export const createCallQueue = (clock: () => number = () => performance.now()): CallQueue => {
-  let tail: Promise<void> = Promise.resolve()
-  let restUntil = 0
-  let rests = 0
-  const resting = (): { kind: "resting"; forMs: number } | undefined => {
-    const forMs = restUntil - clock()
-    return forMs > 0 ? { kind: "resting", forMs } : undefined
-  }
-  return {
-    take: async (deadlineMs, call) => {
-      const before = resting()
-      if (before) return before
-      const endsAt = clock() + deadlineMs
-      const turn = tail
-      let leave = () => {}
-      const left = new Promise<void>((resolve) => {
-        leave = resolve
-      })
-      tail = turn.then(() => left)
-      try {
-        const came = await endsWithin(turn, deadlineMs)
-        const remaining = () => Math.max(0, endsAt - clock())
-        if (!came || remaining() < LEAST_TIME_MS) return { kind: "busy" }
-        return resting() ?? { kind: "ran", value: await call(remaining) }
-      } finally {
-        leave()
-      }
-    },
-    open: () => {
-      const forMs = Math.min(FIRST_REST_MS * 2 ** rests, LONGEST_REST_MS)
-      rests += 1
-      restUntil = clock() + forMs
-      return forMs
-    },
-    close: () => {
-      rests = 0
-      restUntil = 0
-    },
-  }
-}
-
-export type NewLearning = {
-  /** prog's name of the project. */
-  readonly project: string
-  readonly summary: string
-  readonly detail: string
-  /** At least one. */
-  readonly concepts: readonly string[]
-  readonly files: readonly string[]
-}
-
-type LearningsRead =
-  | { readonly kind: "found"; readonly learnings: readonly LedgerLearning[] }
-  | { readonly kind: "unavailable"; readonly reason: string; readonly answered?: boolean }
-
-/** Reads and writes learnings in the ledger. No call throws; each has its deadline. */
-export type LearningLedger = {
-  /** All of a project, including stale ones, newest first. Default deadline 2 s. */
-  readLearnings(project: string, options?: CallOptions): Promise<LearningsRead>
-  addLearning(learning: NewLearning): Promise<LedgerWrite>
-  editLearning(id: string, detail: string): Promise<LedgerWrite>
-  /** Marks it as stale: it is kept, but shown only when stale ones are requested. */
-  retireLearning(id: string, reason: string): Promise<LedgerWrite>
-}
-
-type LedgerAnswer =
-  | { readonly kind: "exited"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  | { readonly kind: "unavailable"; readonly reason: string; readonly missingDatabase?: string }
+const reasonOf = (answer: LedgerAnswer): string =>
+  answer.kind === "unavailable" ? answer.reason : `exit code ${answer.exitCode}: ${complaint(answer.stderr)}`
 
 type LearningCallDeps = {
   readonly read: (args: readonly string[], options: CallOptions | undefined) => Promise<LedgerAnswer>
@@ -161,22 +56,16 @@ export const createLearningCalls = ({ read, write }: LearningCallDeps): Learning
 /** `prog claim` names the holder after these words. */
 const HELD = /^Error: \S+ is claimed by (.+); 'prog release /m
 
-type ClaimCallDeps = {
-  /** Runs the embedded ledger. */
-  readonly call: (args: readonly string[], options?: CallOptions) => Promise<LedgerAnswer>
-  readonly log: Log
-}
-
 type ClaimCalls = ClaimLedger & {
-  readClaim(id: string, options: CallOptions): Promise<TaskClaim | undefined>
+  readClaim(id: string): Promise<TaskClaim | undefined>
 }
 
 const sessionFlags = (sessionIDs: readonly string[]): string[] => sessionIDs.flatMap((id) => ["--session", id])
 
-const createClaimCalls = ({ call, log }: ClaimCallDeps): ClaimCalls => ({
-  claimTask: async (id, sessionID, options) => {
+const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): ClaimCalls => ({
+  claimTask: async (id, sessionID, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
     const args = ["claim", "--pid", String(process.pid), ...sessionFlags([sessionID]), "--", id]
-    const answer = await call(args, options)
+    const answer = await runEmbedded(args, deadlineMs)
     if (answer.kind === "unavailable") return answer
     if (answer.exitCode === 0) return { kind: "claimed" }
     const summary = HELD.exec(answer.stderr)?.[1]
@@ -185,19 +74,19 @@ const createClaimCalls = ({ call, log }: ClaimCallDeps): ClaimCalls => ({
     const isRefused = isUnknownTask(answer.stderr) || answer.stderr.includes(`'prog open ${id}'`)
     return { kind: isRefused ? "refused" : "unavailable", reason }
   },
-  renewClaims: async (sessionIDs, options) => {
-    const answer = await call(["claim", "--renew", ...sessionFlags(sessionIDs)], options)
+  renewClaims: async (sessionIDs, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
+    const answer = await runEmbedded(["claim", "--renew", ...sessionFlags(sessionIDs)], deadlineMs)
     if (answer.kind === "exited" && answer.exitCode === 0) return answer.stdout.split("\n").filter((id) => id !== "")
     log.warn("claims are not renewed", { sessionIDs, reason: reasonOf(answer) })
     return undefined
   },
   releaseClaims: async (sessionIDs) => {
-    const answer = await call(["release", ...sessionFlags(sessionIDs)])
+    const answer = await runEmbedded(["release", ...sessionFlags(sessionIDs)], WRITE_DEADLINE_MS)
     if (answer.kind === "exited" && answer.exitCode === 0) log.debug("claims are released", { sessionIDs })
     else log.warn("claims are not released: they end with the process", { sessionIDs, reason: reasonOf(answer) })
   },
-  readClaim: async (id, options) => {
-    const answer = await call(["claims", "--json"], options)
+  readClaim: async (id) => {
+    const answer = await runEmbedded(["claims", "--json"], CLAIM_DEADLINE_MS)
     try {
       if (answer.kind === "exited" && answer.exitCode === 0) return parseClaimOf(id, answer.stdout)
       log.debug("the claim is unknown", { id, reason: reasonOf(answer) })
@@ -208,104 +97,22 @@ const createClaimCalls = ({ call, log }: ClaimCallDeps): ClaimCalls => ({
   },
 })
 
-export type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "./ledger.ts"
-
-const READ_DEADLINE_MS = 2000
-const WRITE_DEADLINE_MS = 5000
-/** The task itself, which the real prog gives, does not wait longer for its claim. */
-const CLAIM_DEADLINE_MS = 1000
-/** A call with a shorter deadline that times out does not mean that the program hangs. */
-const HUNG_AFTER_MS = 500
-/** More than for other programs: tasks with long logs and lists of learnings are long. */
-const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
-const FIRST_SIGNAL_EXIT_CODE = 128
-export type LedgerDeps = {
-  readonly run: RunProcess
-  /** The project's directory, in which the program runs. */
-  readonly directory: string
-  readonly log: Log
+export type LedgerDeps = RunnerDeps & {
   readonly state: Pick<StateFolder, "path" | "write">
-  /** Absolute path of `.opencode/baton`; by default the copy that has this file. */
-  readonly bundleRoot?: string
-  readonly env?: LedgerLocatorDeps["env"]
-  readonly runtime?: LedgerLocatorDeps["runtime"]
-  readonly queue?: CallQueue
   readonly maxTextBytes?: number
 }
 
-const reasonOf = (answer: LedgerAnswer): string =>
-  answer.kind === "unavailable" ? answer.reason : `exit code ${answer.exitCode}: ${complaint(answer.stderr)}`
-
 /** Creates the ledger of one directory: the real prog or the embedded one. Does nothing before its first call. */
 export const createLedger = (deps: LedgerDeps): Ledger => {
-  const { run, directory, log, state, env = process.env, runtime = ownRuntime() } = deps
-  const { bundleRoot = ownBundleRoot, maxTextBytes = textLimit(runtime.platform) } = deps
-  const { queue = createCallQueue() } = deps
-  const locator = createLedgerLocator({ log, bundleRoot, env, runtime })
-
-  const hung = (what: string): LedgerAnswer => {
-    const restMs = queue.open()
-    log.warn("the ledger hung and is left alone for a while", { directory, what, restMs })
-    return { kind: "unavailable", reason: `${what}; it is left alone for ${restMs / 1000} s` }
-  }
-
-  const runLedger = async (
-    args: readonly string[],
-    maxOutputBytes: number,
-    remaining: () => number,
-  ): Promise<LedgerAnswer> => {
-    const located = await locator.locate()
-    if (located.kind === "unavailable") return located
-    const deadlineMs = Math.ceil(remaining())
-    const childEnv = located.kind === "embedded" ? located.env : {}
-    const outcome = await run([...located.command, ...args], {
-      cwd: directory,
-      deadlineMs,
-      env: childEnv,
-      maxOutputBytes,
-    })
-    switch (outcome.kind) {
-      case "exited": {
-        queue.close()
-        if (outcome.exitCode === 0 || !isMissingLedger(outcome.stderr)) return outcome
-        const missingDatabase = databasePath(env)
-        return { kind: "unavailable", reason: `its database is missing at ${missingDatabase}`, missingDatabase }
-      }
-      case "timed-out": {
-        const what = `prog ${args[0]} did not end within ${deadlineMs} ms`
-        return deadlineMs < HUNG_AFTER_MS ? { kind: "unavailable", reason: what } : hung(what)
-      }
-      case "not-started":
-        locator.forget()
-        return { kind: "unavailable", reason: outcome.cause }
-    }
-  }
-
-  /** Not in the queue: a claim waits for no other call, and none waits for it. */
-  const callEmbedded = async (args: readonly string[], { deadlineMs = WRITE_DEADLINE_MS }: CallOptions = {}) => {
-    const { command, env: childEnv } = embeddedLedger({ bundleRoot, runtime })
-    const outcome = await run([...command, ...args], { cwd: directory, deadlineMs, env: childEnv })
-    if (outcome.kind === "exited") return outcome
-    const reason = outcome.kind === "timed-out" ? `prog ${args[0]} did not end within ${deadlineMs} ms` : outcome.cause
-    return { kind: "unavailable", reason } as const
-  }
-  const { readClaim, ...claims } = createClaimCalls({ call: callEmbedded, log })
-
-  const call = async (args: readonly string[], deadlineMs: number, maxOutputBytes: number): Promise<LedgerAnswer> => {
-    const turn = await queue.take(deadlineMs, (remaining) => runLedger(args, maxOutputBytes, remaining))
-    if (turn.kind === "ran") return turn.value
-    if (turn.kind === "busy") return { kind: "unavailable", reason: `earlier calls took the whole ${deadlineMs} ms` }
-    return {
-      kind: "unavailable",
-      reason: `prog hung before and is left alone for another ${Math.ceil(turn.forMs / 1000)} s`,
-    }
-  }
+  const { log, state, maxTextBytes = textLimit((deps.runtime ?? ownRuntime()).platform) } = deps
+  const runner = createLedgerRunner(deps)
+  const { readClaim, ...claims } = createClaimCalls(runner.runEmbedded, log)
 
   /** Sessions of this project have tasks of a ledger, so that one was there. */
   const hasTasks = async (): Promise<boolean> => (await readdir(state.path("tasks")).catch(() => [])).length > 0
 
   const write = async (args: readonly string[], deadlineMs = WRITE_DEADLINE_MS): Promise<LedgerWrite> => {
-    const answer = await call(args, deadlineMs, MAX_OUTPUT_BYTES)
+    const answer = await runner.run(args, deadlineMs)
     if (answer.kind === "unavailable") return answer
     if (answer.exitCode === 0) return { kind: "written" }
     if (isUnknownTask(answer.stderr)) return { kind: "unknown" }
@@ -335,7 +142,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   return {
     ...createLearningCalls({
       read: async (args, { deadlineMs = READ_DEADLINE_MS } = {}) => {
-        const answer = await call(args, deadlineMs, MAX_OUTPUT_BYTES)
+        const answer = await runner.run(args, deadlineMs)
         if (answer.kind === "exited" || answer.missingDatabase === undefined || (await hasTasks())) return answer
         // No ledger yet: the first learning makes it.
         return { kind: "exited", exitCode: 0, stdout: "[]", stderr: "" }
@@ -345,9 +152,9 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     ...claims,
     shorten,
     readTask: async (id, { deadlineMs = READ_DEADLINE_MS, withClaim = false } = {}) => {
-      const isReal = withClaim && (await locator.locate()).kind === "real"
-      const claim = isReal ? readClaim(id, { deadlineMs: CLAIM_DEADLINE_MS }) : undefined
-      const answer = await call(["show", "--json", "--", id], deadlineMs, MAX_OUTPUT_BYTES)
+      // The embedded ledger shows the claim with the task.
+      const claim = withClaim && (await runner.isReal()) ? readClaim(id) : undefined
+      const answer = await runner.run(["show", "--json", "--", id], deadlineMs)
       if (answer.kind === "unavailable") return answer
       if (answer.exitCode !== 0) {
         if (isUnknownTask(answer.stderr)) return { kind: "unknown" }
@@ -364,7 +171,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       }
     },
     listTasks: async ({ deadlineMs = READ_DEADLINE_MS } = {}) => {
-      const answer = await call(["list", "--json"], deadlineMs, MAX_OUTPUT_BYTES)
+      const answer = await runner.run(["list", "--json"], deadlineMs)
       const reason = answer.kind === "unavailable" ? answer.reason : `prog list exited with ${answer.exitCode}`
       if (answer.kind !== "unavailable" && answer.exitCode === 0) {
         try {
@@ -390,11 +197,6 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       if (size <= maxTextBytes) return await write(["desc", "--", id, text], deadlineMs)
       return { kind: "refused", reason: `a description of ${size} bytes is over the ${maxTextBytes} prog can receive` }
     },
-    status: async ({ deadlineMs = READ_DEADLINE_MS } = {}) => {
-      const turn = await queue.take(deadlineMs, () => locator.locate())
-      const program: LedgerProgram =
-        turn.kind === "ran" ? toProgram(turn.value) : { kind: "unavailable", reason: `the ledger is ${turn.kind}` }
-      return { program, foreign: locator.foreign() }
-    },
+    status: ({ deadlineMs = READ_DEADLINE_MS } = {}) => runner.status(deadlineMs),
   }
 }

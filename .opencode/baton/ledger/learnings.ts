@@ -1,5 +1,4 @@
-import type { NewLearning } from "./client.ts"
-import type { LedgerLearning } from "./ledger.ts"
+import type { LedgerLearning, NewLearning } from "./ledger.ts"
 
 type LearningSource = {
   /** ISO 8601. */

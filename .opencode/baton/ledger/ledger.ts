@@ -1,6 +1,5 @@
 import { loadZod } from "../host/schema.ts"
 import { isRecord } from "../host/sessions.ts"
-import type { LearningLedger } from "./client.ts"
 
 /** The claim on a task, from the embedded ledger. */
 export type TaskClaim = {
@@ -84,6 +83,30 @@ export type LedgerProgram =
 export type ForeignProgram = { readonly path: string; readonly reason: string }
 
 export type LedgerStatus = { readonly program: LedgerProgram; readonly foreign: readonly ForeignProgram[] }
+
+export type NewLearning = {
+  /** prog's name of the project. */
+  readonly project: string
+  readonly summary: string
+  readonly detail: string
+  /** At least one. */
+  readonly concepts: readonly string[]
+  readonly files: readonly string[]
+}
+
+type LearningsRead =
+  | { readonly kind: "found"; readonly learnings: readonly LedgerLearning[] }
+  | { readonly kind: "unavailable"; readonly reason: string; readonly answered?: boolean }
+
+/** Reads and writes learnings in the ledger. No call throws; each has its deadline. */
+export type LearningLedger = {
+  /** All of a project, including stale ones, newest first. Default deadline 2 s. */
+  readLearnings(project: string, options?: CallOptions): Promise<LearningsRead>
+  addLearning(learning: NewLearning): Promise<LedgerWrite>
+  editLearning(id: string, detail: string): Promise<LedgerWrite>
+  /** Marks it as stale: it is kept, but shown only when stale ones are requested. */
+  retireLearning(id: string, reason: string): Promise<LedgerWrite>
+}
 
 /** The ledger of one directory. No call throws; every call has a deadline; one program runs at a time. */
 export type Ledger = LearningLedger &

@@ -1,9 +1,8 @@
 import { createLruMap } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
-import type { LearningLedger } from "./client.ts"
 import { mergeHandoff, TextTooLongError, textLimit, toHandoffBody } from "./description.ts"
 import { type LearningEntry, type LearningStep, planSteps, type RetireEntry } from "./learnings.ts"
-import type { Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
+import type { LearningLedger, Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
 import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, PUT_BACK, queueKey } from "./outbox-store.ts"
 
 type Delivery =

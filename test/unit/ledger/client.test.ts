@@ -4,13 +4,8 @@ import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import {
-  createCallQueue,
-  createLedger,
-  FIRST_REST_MS,
-  type LedgerDeps,
-  LONGEST_REST_MS,
-} from "../../../.opencode/baton/ledger/client.ts"
+import { createLedger, type LedgerDeps } from "../../../.opencode/baton/ledger/client.ts"
+import { createCallQueue, FIRST_PAUSE_MS, LONGEST_PAUSE_MS } from "../../../.opencode/baton/ledger/runner.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
@@ -334,16 +329,16 @@ describe("the queue of calls", () => {
   test(promised("ledger.D1", "leaves a hung program alone, longer each time, until it answers again"), async () => {
     let now = 0
     const queue = createCallQueue(() => now)
-    expect(queue.open()).toBe(FIRST_REST_MS)
-    now += FIRST_REST_MS - 1
-    expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "resting", forMs: 1 })
+    expect(queue.open()).toBe(FIRST_PAUSE_MS)
+    now += FIRST_PAUSE_MS - 1
+    expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "open", forMs: 1 })
     now += 1
     expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "ran", value: "ran" })
-    expect(queue.open()).toBe(2 * FIRST_REST_MS)
+    expect(queue.open()).toBe(2 * FIRST_PAUSE_MS)
     for (let times = 0; times < 10; times += 1) queue.open()
-    expect(queue.open()).toBe(LONGEST_REST_MS)
+    expect(queue.open()).toBe(LONGEST_PAUSE_MS)
     queue.close()
-    expect(queue.open()).toBe(FIRST_REST_MS)
+    expect(queue.open()).toBe(FIRST_PAUSE_MS)
   })
 
   test("goes on after a call that throws", async () => {
