@@ -20,7 +20,8 @@ export const REQUIREMENTS = {
   "task.B4": "A session without a task sends the same requests to the model as without the bundle.",
   "task.C1":
     "A task that the ledger knows is bound by a line of the user's that names it in any natural spelling, and by no sentence, quotation or code.",
-  "task.C2": "A ledger whose database is missing is not silently a new one: the first note, a toast and doctor say so.",
+  "task.C2":
+    "A ledger whose database is missing is not silently a new one: the first note, a toast and doctor say so, however the task is named.",
 
   "start.A1":
     "Each request of a session with a task holds the task, the same from turn to turn, within the budget; a child is told its parent's.",

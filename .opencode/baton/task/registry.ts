@@ -73,11 +73,11 @@ export type TaskRegistry = {
 
 type LookUp =
   | { readonly kind: "found" | "unknown" }
-  /** The ledger did not answer in time. */
-  | { readonly kind: "unavailable"; readonly reason: string }
+  /** `missingDatabase`: there is no ledger; otherwise it did not answer in time. */
+  | { readonly kind: "unavailable"; readonly reason: string; readonly missingDatabase?: string }
 
 type TaskRegistryDeps = {
-  store: Pick<JsonStore<SessionTask>, "read" | "write" | "remove">
+  store: Pick<JsonStore<SessionTask>, "read" | "write" | "remove" | "keys">
   sessions: Pick<Sessions, "messages" | "parent">
   /** Looks an id up in the ledger, within a deadline. Asked only for natural spellings. */
   lookUp: (taskID: string) => Promise<LookUp>
@@ -176,6 +176,9 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       return false
     }
     const answer = await lookUp(taskID)
+    const isMissing = answer.kind === "unavailable" && answer.missingDatabase !== undefined
+    // The project's sessions had tasks, so the ledger was lost: the request says so, as it does for a `Task:` line.
+    if (isMissing && (await store.keys()).length > 0) return true
     if (answer.kind === "unknown")
       log.info("the ledger does not know the task that a message names: not bound", { sessionID, taskID })
     if (answer.kind === "unavailable")

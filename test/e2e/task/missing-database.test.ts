@@ -44,6 +44,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const path = databaseOf(task)
       renameSync(path, `${path}.away`)
       await task.run(`Task: ${task.taskID}\nLOOK`)
+      await task.run(`Work on ${task.taskID}`)
+      expect(task.model.received("turn").at(-1)?.conversation).toContain("The ledger's database is missing")
       const [first, second] = task.model.received("turn")
       expect(first?.conversation).toContain(`The ledger's database is missing: there is no ledger at ${path}`)
       expect(first?.conversation).not.toContain(TASK.specification)

@@ -21,6 +21,7 @@ const onDisk = <T>(value: T | undefined) => ({
   read: async () => value,
   write: async () => true,
   remove: async () => {},
+  keys: async () => [],
 })
 
 type OnDisk = { binding?: SessionTask; sessionState?: SessionState }

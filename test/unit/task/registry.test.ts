@@ -16,6 +16,7 @@ const createMemoryStore = () => {
     read: async (sessionID: string) => values.get(sessionID),
     write: async (sessionID: string, value: SessionTask) => Boolean(values.set(sessionID, value)),
     remove: async (sessionID: string) => void values.delete(sessionID),
+    keys: async () => [...values.keys()],
   }
 }
 
@@ -247,6 +248,20 @@ describe("the task registry", () => {
       expect(store.values.size).toBe(0)
       expect(entries.map(({ message }) => message).join()).toContain("that a message names: not bound")
       await tasks.userMessage("ses_1", "Task: ts-b54507")
+      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+    },
+  )
+
+  test(
+    promised("task.C2", "a natural spelling binds where the ledger of earlier tasks is lost, not where none was"),
+    async () => {
+      const missingDatabase = "/home/me/.prog/prog.db"
+      const lookUp = async () => ({ kind: "unavailable", reason: "it is missing", missingDatabase }) as const
+      const { tasks } = setUp({ lookUp })
+      await tasks.userMessage("ses_1", "Work on ts-b54507")
+      expect(tasks.cached("ses_1")).toBeUndefined()
+      await tasks.userMessage("ses_2", "Task: ts-0aa111")
+      await tasks.userMessage("ses_1", "Work on ts-b54507")
       expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
     },
   )
