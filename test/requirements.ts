@@ -212,7 +212,7 @@ export const REQUIREMENTS = {
   "claim.B1":
     "A task that a session works on is claimed and, when open, started; the claim is renewed, released at the session's end, and free when its process is gone.",
   "claim.B2":
-    "A second session on a claimed task is told by whom and since when, in its first request and by a toast; exclusive claims refuse its changes to files and say how to go on.",
+    "A second session on a claimed task is told by whom and since when, in its first request, by a toast and after a compaction; exclusive claims refuse its changes to files and say how to go on.",
   "claim.B3":
     "prog claim, release and claims are atomic among processes, also on the real prog's database; -p is the folder's project where a command needs one.",
 

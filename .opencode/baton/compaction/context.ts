@@ -2,12 +2,13 @@ import { readGitState } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
 import { splitHandoffs } from "../ledger/description.ts"
-import type { CallOptions, Ledger, LedgerTask, TaskClaim, TaskRead } from "../ledger/ledger.ts"
+import type { Ledger, LedgerTask, TaskClaim } from "../ledger/ledger.ts"
 import type { Facts } from "../task/activity.ts"
 import { builtInProtocol, extractProtocol, type PromptFiles } from "../task/prompts.ts"
 import type { SessionTask } from "../task/registry.ts"
+import type { ClaimsMode } from "./claims.ts"
 import type { SessionState } from "./session-state.ts"
-import type { TaskIdentity } from "./texts.ts"
+import type { OtherClaim, TaskIdentity } from "./texts.ts"
 
 /**
  * The summariser's instructions for when prompts/handoff.md cannot be used: the same headings, fewer words.
@@ -55,6 +56,8 @@ export type ContextDeps = {
   sessions: Pick<Sessions, "todos">
   ledger: Pick<Ledger, "readTask">
   prompts: Pick<PromptFiles, "read">
+  /** Reads the setting. */
+  claimsMode: () => Promise<ClaimsMode>
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
   log: Log
@@ -72,20 +75,19 @@ export type CompactionContext = {
 
 const LEDGER_DEADLINE_MS = 2_000
 
-type ReadOptions = CallOptions & { withClaim?: boolean }
+export type FactsDeps = Pick<ContextDeps, "sessions" | "root" | "log">
 
-type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "log">
+type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "claimsMode" | "log">
 
-const readLedgerTask = async (
-  deps: IdentityDeps,
-  { taskID, sessionID }: SessionTask,
-  options: ReadOptions,
-): Promise<TaskRead> => {
-  const read = await deps.ledger.readTask(taskID, options)
-  if (read.kind === "found") return read
-  const reason = read.kind === "unknown" ? `the ledger has no task ${taskID}` : read.reason
-  deps.log.warn("task not read from the ledger", { sessionID, taskID, reason })
-  return read
+/** @returns undefined for a claim of the session's own, and for a child, whose claim is its parent's */
+const findOtherClaim = async (
+  { claimsMode }: Pick<ContextDeps, "claimsMode">,
+  { sessionID, origin }: SessionTask,
+  claim: TaskClaim | undefined,
+): Promise<OtherClaim | undefined> => {
+  if (!claim || claim.isOwn || claim.session === sessionID || origin === "parent") return undefined
+  const mode = await claimsMode()
+  return mode === "off" ? undefined : { summary: claim.summary, isExclusive: mode === "exclusive" }
 }
 
 /** Only a role's heading brings its protocol. */
@@ -105,14 +107,14 @@ const readProtocol = (deps: IdentityDeps, binding: SessionTask): string => {
   return builtInProtocol(role, { taskID })
 }
 
-const readTodos = async (deps: ContextDeps, sessionID: string): Promise<Facts["todos"]> => {
+const readTodos = async (deps: FactsDeps, sessionID: string): Promise<Facts["todos"]> => {
   const answer = await deps.sessions.todos(sessionID)
   if (answer.kind === "ok") return answer.value
   deps.log.warn("todos unknown", { sessionID, reason: answer.reason })
   return []
 }
 
-const readGit = async (deps: ContextDeps, sessionID: string): Promise<Facts["git"]> => {
+const readGit = async (deps: FactsDeps, sessionID: string): Promise<Facts["git"]> => {
   const git = await readGitState(deps.root)
   if (!git) deps.log.debug("git state unknown", { sessionID })
   return git
@@ -124,7 +126,6 @@ export type KnownTask = {
   /** The handoffs in the task's description, the newest first. */
   handoffs: readonly string[]
   logs: LedgerTask["logs"]
-  claim?: TaskClaim
   /** Why the ledger could not be asked. */
   failure?: string
   /** The path at which the ledger's database should be. */
@@ -135,26 +136,31 @@ export type KnownTask = {
 export const readKnownTask = async (
   deps: IdentityDeps,
   binding: SessionTask,
-  options: ReadOptions = { deadlineMs: LEDGER_DEADLINE_MS },
+  deadlineMs = LEDGER_DEADLINE_MS,
 ): Promise<KnownTask> => {
-  const read = await readLedgerTask(deps, binding, options)
+  const { sessionID, taskID, role, brief, origin } = binding
+  const read = await deps.ledger.readTask(taskID, { deadlineMs, withClaim: true })
+  if (read.kind !== "found") {
+    const reason = read.kind === "unknown" ? `the ledger has no task ${taskID}` : read.reason
+    deps.log.warn("task not read from the ledger", { sessionID, taskID, reason })
+  }
   const protocol = readProtocol(deps, binding)
-  const { taskID, role, brief, origin } = binding
   const known = { taskID, role, brief, protocol, isChild: origin === "parent" }
   if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, handoffs: [], logs: [] }
   if (read.kind === "unavailable") {
     const { reason: failure, missingDatabase } = read
     return { identity: known, handoffs: [], logs: [], failure, ...(missingDatabase ? { missingDatabase } : {}) }
   }
-  const { title, status, definitionOfDone, description, logs, claim } = read.task
+  const { title, status, definitionOfDone, description, logs } = read.task
   const { specification, handoffs } = splitHandoffs(description)
   const ledger = { title, status, ...(definitionOfDone === undefined ? {} : { definitionOfDone }), specification }
-  return { identity: { ...known, ledger }, logs, handoffs, ...(claim ? { claim } : {}) }
+  const claim = await findOtherClaim(deps, binding, read.task.claim)
+  return { identity: { ...known, ledger, ...(claim ? { claim } : {}) }, logs, handoffs }
 }
 
 /** Reads todos and git, and adds them to a session's activity. */
 export const loadFacts = async (
-  deps: ContextDeps,
+  deps: FactsDeps,
   sessionID: string,
   { count, activity }: SessionState,
 ): Promise<Facts> => {

@@ -26,27 +26,27 @@ export const createCompactionFeature = (
   log: Log,
 ): CompactionFeature => {
   const { state, tasks } = services
+  const claimsMode = async () => {
+    const { settingsOrDefaults } = await import("../host/settings.ts")
+    return (await settingsOrDefaults(projectRoot, log)).claims
+  }
   const shared = {
     ...services,
     sessionStates: createSessionStates(
       createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log }),
     ),
+    claimsMode,
     root,
     log,
     now: () => new Date(),
   }
   const queue = createKeyedQueue()
-  const claimsMode = async () => {
-    const { settingsOrDefaults } = await import("../host/settings.ts")
-    return (await settingsOrDefaults(projectRoot, log)).claims
-  }
   const progress = createProgress({ ...shared, queue })
   const openings = createOpenings({
     ...shared,
     modelContext: createModelContext(client),
     tui: createTui(client),
     recover: progress.recover,
-    claimsMode,
   })
   const { userArrived, ...turns } = createTurns({
     ...shared,

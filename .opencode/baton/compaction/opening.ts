@@ -2,7 +2,7 @@ import type { GitState } from "../host/git.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
-import { otherHandoffPiece, shownTime, type TaskIdentity, taskInLedger, taskPieces } from "./texts.ts"
+import { type OtherClaim, otherHandoffPiece, shownTime, type TaskIdentity, taskInLedger, taskPieces } from "./texts.ts"
 
 /** The last handoff of the task, by another session. */
 export type EarlierHandoff = {
@@ -33,12 +33,8 @@ export type OpeningInput = {
   nearest?: readonly TaskSummary[]
   logs: LedgerTask["logs"]
   earlier?: EarlierHandoff
-  /** Of another on the same task. `summary`: who, where and since when. */
-  claim?: OtherClaim
   budget: Budget
 }
-
-export type OtherClaim = { summary: string; isExclusive: boolean }
 
 /** A notice for the user before the agent starts; shown once for each `key`. */
 export type OpeningProblem = { key: string; title: string; message: string }
@@ -75,13 +71,8 @@ const claimText = (taskID: string, { summary, isExclusive }: OtherClaim): string
   ].join(" ")
 
 /** Reports an unknown, finished or claimed task, or a missing database; undefined for a task to work on, or without an answer. */
-export const openingProblem = ({
-  identity,
-  nearest,
-  missingDatabase,
-  claim,
-}: OpeningInput): OpeningProblem | undefined => {
-  const { taskID, ledger } = identity
+export const openingProblem = ({ identity, nearest, missingDatabase }: OpeningInput): OpeningProblem | undefined => {
+  const { taskID, ledger, claim } = identity
   if (missingDatabase !== undefined)
     return {
       key: "missing",
@@ -103,8 +94,8 @@ const childLead = ({ taskID }: TaskIdentity): string =>
   `[Baton] The session that started you works on task ${taskID}. The task is context for you: the message above is your brief, and all that is asked of you.`
 
 const leadText = (input: OpeningInput): string => {
-  const { identity, failure, missingDatabase, nearest, earlier, claim } = input
-  const { taskID, ledger, isChild } = identity
+  const { identity, failure, missingDatabase, nearest, earlier } = input
+  const { taskID, ledger, isChild, claim } = identity
   if (isChild) return childLead(identity)
   if (ledger === "unknown")
     return [

@@ -12,21 +12,19 @@ import { parseGitFact } from "../task/activity.ts"
 import { nearestNames } from "../task/nearest-names.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
-import type { ClaimsMode } from "./claims.ts"
 import { type ContextDeps, type KnownTask, readKnownTask } from "./context.ts"
 import {
   claimProblem,
   type EarlierHandoff,
   type OpeningInput,
   type OpeningProblem,
-  type OtherClaim,
   openingProblem,
   renderOpening,
 } from "./opening.ts"
 import type { Opening, SessionStates } from "./session-state.ts"
 import { handoffBody } from "./texts.ts"
 
-type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log"> & {
+type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode"> & {
   run: RunProcess
   ledger: Pick<Ledger, "readTask" | "listTasks">
   sessionStates: Pick<SessionStates, "load" | "update" | "save">
@@ -37,8 +35,6 @@ type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log"> & {
   /** Records the work of sessions whose process ended before it was recorded. */
   recover: () => Promise<void>
   tui: Pick<Tui, "showToast">
-  /** Reads the setting. */
-  claimsMode: () => Promise<ClaimsMode>
 }
 
 export type Openings = {
@@ -64,15 +60,13 @@ type Material = {
   known: KnownTask
   nearest?: readonly TaskSummary[]
   earlier?: EarlierHandoff
-  claim?: OtherClaim
 }
 
 type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, tui, claimsMode, run, root, log } =
-    deps
+  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, tui, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
 
@@ -110,15 +104,6 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     }
   }
 
-  const claimOf = async (
-    { sessionID }: SessionTask,
-    { claim, identity }: KnownTask,
-  ): Promise<OtherClaim | undefined> => {
-    if (!claim || claim.isOwn || claim.session === sessionID || identity.isChild) return undefined
-    const mode = await claimsMode()
-    return mode === "off" ? undefined : { summary: claim.summary, isExclusive: mode === "exclusive" }
-  }
-
   const contextOf = async ({ sessionID }: SessionTask, model: ModelName): Promise<number> =>
     (await sessionStates.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
@@ -127,15 +112,13 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = (await outbox.pending(binding.taskID)) ?? []
     const inOutbox = waiting.flatMap((entry) => (entry.kind === "handoff" ? [entry.section] : []))
-    const known = await readKnownTask(deps, binding, { deadlineMs: LEDGER_DEADLINE_MS, withClaim: true })
+    const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
     const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...known.handoffs, ...inOutbox])
-    const claim = await claimOf(binding, known)
     return {
       known,
       ...(nearest ? { nearest } : {}),
       ...(earlier ? { earlier } : {}),
-      ...(claim ? { claim } : {}),
     }
   }
 
@@ -195,7 +178,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       if (read) reading.delete(sessionID)
       else if (before) return before
       const material = read ?? lateMaterial(binding)
-      const { nearest, earlier, claim } = material
+      const { nearest, earlier } = material
       const { identity, logs, failure, missingDatabase } = material.known
       const input: OpeningInput = {
         identity: { ...identity, brief: beside },
@@ -205,7 +188,6 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
         ...(failure === undefined ? {} : { failure }),
         ...(missingDatabase === undefined ? {} : { missingDatabase }),
         ...(earlier ? { earlier } : {}),
-        ...(claim ? { claim } : {}),
       }
       const isComplete = typeof identity.ledger === "object"
       const opening: Opening = { taskID, role, text: renderOpening(input), isComplete, problem: tell(input, before) }

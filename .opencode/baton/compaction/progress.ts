@@ -8,7 +8,7 @@ import { createJsonStore, type JsonStore, removeTemporary, type StateFolder } fr
 import type { Outbox, OutboxEntry } from "../ledger/outbox-store.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import type { SessionTask } from "../task/registry.ts"
-import { type ContextDeps, loadFacts } from "./context.ts"
+import { type FactsDeps, loadFacts } from "./context.ts"
 import type { SessionState, SessionStates } from "./session-state.ts"
 import { renderHandoffSection, renderProgressSection } from "./texts.ts"
 
@@ -55,7 +55,7 @@ export type Progress = {
   stop(): Promise<void>
 }
 
-type ProgressDeps = ContextDeps & {
+type ProgressDeps = FactsDeps & {
   state: StateFolder
   sessionStates: Pick<SessionStates, "load">
   bindings: Pick<JsonStore<SessionTask>, "read">

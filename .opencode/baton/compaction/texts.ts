@@ -6,6 +6,9 @@ import { type Budget, fitSections, type Section } from "./budget.ts"
 
 type TaskInLedger = { title: string; status: string; definitionOfDone?: string; specification: string }
 
+/** Another session's claim on the task. `summary`: who, where and since when. */
+export type OtherClaim = { summary: string; isExclusive: boolean }
+
 /** Content of the task block. `ledger` is absent when prog could not be asked, "unknown" when it has no such task. */
 export type TaskIdentity = {
   taskID: string
@@ -16,6 +19,7 @@ export type TaskIdentity = {
   /** The session works for another one, whose task this is. */
   isChild: boolean
   ledger?: TaskInLedger | "unknown"
+  claim?: OtherClaim
 }
 
 /** The task as the ledger has it. */
@@ -232,10 +236,16 @@ const recordText = ({ identity: { taskID, ledger }, summary }: ResumeNoteInput):
 
 const leadText = (input: ResumeNoteInput): string => {
   const { identity, number } = input
+  const { role, taskID, claim } = identity
   const of = number === 0 ? " before this session was forked" : ` (compaction ${number} of this session)`
   return [
     `[Baton] The conversation before this point was compacted${of}. ${recordText(input)}`,
-    `You are the ${identity.role} on task ${identity.taskID} and go on with it. What follows comes from the user and from prog; where the summary disagrees, this counts.`,
+    `You are the ${role} on task ${taskID} and go on with it. What follows comes from the user and from prog; where the summary disagrees, this counts.`,
+    ...(claim
+      ? [
+          `At the compaction the task was claimed by ${claim.summary}: look at what was changed there before you change the same files.`,
+        ]
+      : []),
   ].join("\n")
 }
 

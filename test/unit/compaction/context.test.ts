@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest"
+import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
 import { createPreparations, PREPARATION_MS } from "../../../.opencode/baton/compaction/compaction.ts"
 import {
   type ContextDeps,
@@ -7,6 +8,7 @@ import {
   readInstructions,
 } from "../../../.opencode/baton/compaction/context.ts"
 import { EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
+import { renderNote } from "../../../.opencode/baton/compaction/texts.ts"
 import { builtInProtocol } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -20,12 +22,34 @@ const setUp = (read: ContextDeps["prompts"]["read"]) => {
     sessions: { todos: async () => ({ kind: "ok", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: { read },
+    claimsMode: async () => "shared",
     root: "/nowhere",
     log,
   }
   const logged = (part: string) => log.lines.filter(({ message }) => message.includes(part))
   return { deps, logged }
 }
+
+test(promised("claim.B2", "the note after a compaction tells that another session works on the task"), async () => {
+  const noteFor = async (session: string): Promise<string> => {
+    const { deps } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
+    const claim = { session, isOwn: false, summary: "session ses_2 on this machine" }
+    const task = {
+      id: BINDING.taskID,
+      title: "T",
+      status: "open",
+      type: "task",
+      project: "p",
+      description: "",
+      logs: [],
+    }
+    const ledger = { readTask: async () => ({ kind: "found", task: { ...task, claim } }) as const }
+    const { identity, facts } = await loadContext({ ...deps, ledger }, BINDING, EMPTY_STATE)
+    return renderNote({ identity, facts, number: 1, summary: "S.", budget: createBudget(200_000) })
+  }
+  expect(await noteFor("ses_2")).toContain("the task was claimed by session ses_2 on this machine: look at what")
+  expect(await noteFor(sessionID)).not.toContain("claimed by")
+})
 
 describe("the context of a compaction", () => {
   test(

@@ -43,8 +43,6 @@ const setUp = () => {
     },
     queue: createKeyedQueue(),
     sessions: { todos: async () => ({ kind: "ok", value: [] }) },
-    ledger: { readTask: async () => ({ kind: "unknown" }) },
-    prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: "" }) },
     root,
     log: createRecordedLog(),
     now: () => new Date(),

@@ -52,6 +52,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
         outbox: { add: async () => {}, addIfMissing: async () => {}, pending: async () => [], flush: async () => {} },
         ledger: { readTask: async () => ({ kind: "unknown" }) },
         prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
+        claimsMode: async () => "shared",
         sessions,
         root,
         log,
