@@ -17,14 +17,14 @@ const MAX_CLAIMS = 500
 /** A session that hands its task over is not at work on it. */
 const HANDOFF_TOOL = "handoff_session"
 
-type Standing =
+type ClaimState =
   | ClaimOutcome
   /** The claim was released from outside: the user's next message claims again. */
   | { readonly kind: "lost" }
 
-const NOTHING: Standing = { kind: "lost" }
+const NOT_CLAIMED: ClaimState = { kind: "lost" }
 
-type Entry = { readonly binding: SessionTask; standing: Promise<Standing> }
+type Entry = { readonly binding: SessionTask; state: Promise<ClaimState> }
 
 type ClaimsDeps = {
   ledger: ClaimLedger
@@ -61,22 +61,26 @@ const heldText = (taskID: string, summary: string): string =>
 const lostText = (taskID: string): string =>
   `The claim of this session on task ${taskID} was released (by a handoff, or by \`prog release\`), so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
 
-const wordsOf = (standing: Standing): string =>
-  "summary" in standing ? standing.summary : "reason" in standing ? standing.reason : ""
+const reasonOf = (state: ClaimState): string =>
+  "summary" in state ? state.summary : "reason" in state ? state.reason : ""
 
 export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps): TaskClaims => {
   const entries = new Map<string, Entry>()
   let timer: NodeJS.Timeout | undefined
 
   /** Goes on after what is under way for the session. */
-  const next = (entry: Entry, step: (before: Standing) => Promise<Standing>): Promise<Standing> => {
-    entry.standing = entry.standing.then(step)
-    return entry.standing
+  const next = (entry: Entry, step: (before: ClaimState) => Promise<ClaimState>): Promise<ClaimState> => {
+    entry.state = entry.state.then(step)
+    return entry.state
   }
 
   /** Says the outcome, unless it is the same as before. */
-  const report = async ({ sessionID, taskID }: SessionTask, outcome: ClaimOutcome, before: Standing): Promise<void> => {
-    if (outcome.kind === before.kind && wordsOf(outcome) === wordsOf(before)) return
+  const report = async (
+    { sessionID, taskID }: SessionTask,
+    outcome: ClaimOutcome,
+    before: ClaimState,
+  ): Promise<void> => {
+    if (outcome.kind === before.kind && reasonOf(outcome) === reasonOf(before)) return
     if (outcome.kind === "claimed") log.info("the task is claimed", { sessionID, taskID })
     else if (outcome.kind === "held") {
       log.info("another has claimed the task", { sessionID, taskID, by: outcome.summary })
@@ -84,13 +88,13 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
     } else log.warn("the task is not claimed", { sessionID, taskID, reason: outcome.reason })
   }
 
-  const claim = async (binding: SessionTask, before: Standing, options: CallOptions = {}): Promise<Standing> => {
+  const claim = async (binding: SessionTask, before: ClaimState, options: CallOptions = {}): Promise<ClaimState> => {
     const outcome = await ledger.claimTask(binding.taskID, binding.sessionID, options)
     await report(binding, outcome, before)
     return outcome
   }
 
-  const lose = ({ sessionID, taskID }: SessionTask): Standing => {
+  const lose = ({ sessionID, taskID }: SessionTask): ClaimState => {
     log.info("the claim was released from outside", { sessionID, taskID })
     return { kind: "lost" }
   }
@@ -99,23 +103,23 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
   const renew = async (): Promise<void> => {
     const own: Entry[] = []
     for (const entry of entries.values()) {
-      const { kind } = await entry.standing
+      const { kind } = await entry.state
       if (kind === "claimed") own.push(entry)
       if (kind === "held" || kind === "unavailable") void next(entry, (before) => claim(entry.binding, before))
     }
     const held = own.length === 0 ? undefined : await ledger.renewClaims(own.map(({ binding }) => binding.sessionID))
     if (!held) return
     for (const entry of own)
-      if (!held.includes(entry.binding.sessionID)) entry.standing = Promise.resolve(lose(entry.binding))
+      if (!held.includes(entry.binding.sessionID)) entry.state = Promise.resolve(lose(entry.binding))
   }
 
   const begin = (binding: SessionTask): Entry => {
     const known = entries.get(binding.sessionID)
     if (known?.binding.taskID === binding.taskID) return known
-    const freed = known ? known.standing.then(() => ledger.releaseClaims([binding.sessionID])) : Promise.resolve()
+    const freed = known ? known.state.then(() => ledger.releaseClaims([binding.sessionID])) : Promise.resolve()
     const [oldest] = entries.keys()
     if (oldest !== undefined && entries.size >= MAX_CLAIMS) void release([oldest])
-    const entry = { binding, standing: freed.then(() => claim(binding, NOTHING)) }
+    const entry = { binding, state: freed.then(() => claim(binding, NOT_CLAIMED)) }
     entries.set(binding.sessionID, entry)
     timer ??= setInterval(
       () =>
@@ -126,7 +130,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
   }
 
   /** Asks the ledger: another may have released or taken the claim since. */
-  const verify = (entry: Entry): Promise<Standing> =>
+  const verify = (entry: Entry): Promise<ClaimState> =>
     next(entry, async (before) => {
       const { binding } = entry
       if (before.kind === "lost" || before.kind === "refused") return before
@@ -138,8 +142,8 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
   const release = async (sessionIDs: readonly string[]): Promise<void> => {
     const left = sessionIDs.flatMap((sessionID) => entries.get(sessionID) ?? [])
     for (const sessionID of sessionIDs) entries.delete(sessionID)
-    const standings = await Promise.all(left.map(({ standing }) => standing))
-    if (standings.some(({ kind }) => kind === "claimed")) await ledger.releaseClaims(sessionIDs)
+    const states = await Promise.all(left.map(({ state }) => state))
+    if (states.some(({ kind }) => kind === "claimed")) await ledger.releaseClaims(sessionIDs)
   }
 
   return {
@@ -151,15 +155,15 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       const entry = begin(owner)
       if (setting !== "exclusive" || !(EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) return undefined
       const { taskID, sessionID } = owner
-      const standing = await verify(entry)
-      if (standing.kind !== "held" && standing.kind !== "lost") return undefined
+      const state = await verify(entry)
+      if (state.kind !== "held" && state.kind !== "lost") return undefined
       log.info("a tool is refused: the task is another's", { sessionID, taskID, tool })
-      return standing.kind === "held" ? heldText(taskID, standing.summary) : lostText(taskID)
+      return state.kind === "held" ? heldText(taskID, state.summary) : lostText(taskID)
     },
     userArrived: async (sessionID) => {
       const entry = entries.get(sessionID)
       if (!entry) return
-      const { kind } = await entry.standing
+      const { kind } = await entry.state
       if (kind !== "claimed" || (await verify(entry)).kind === "lost") entries.delete(sessionID)
     },
     forget: (sessionID) => release([sessionID]),

@@ -185,14 +185,14 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     return found.kind === "done" && found.value !== "" ? found.value : undefined
   }
 
-  const gather = async (binding: SessionTask, sessionState: SessionState): Promise<CompactionContext> => {
-    const fresh = seen.get(binding.sessionID)?.gathered
-    see(binding.sessionID, { gathered: undefined })
+  const takeContext = async (binding: SessionTask, sessionState: SessionState): Promise<CompactionContext> => {
+    const fresh = seen.get(binding.sessionID)?.context
+    see(binding.sessionID, { context: undefined })
     if (fresh?.identity.taskID !== binding.taskID) return loadContext(deps, binding, sessionState)
     const facts = { ...fresh.facts, compactions: sessionState.count, activity: sessionState.activity }
     return { ...fresh, facts, wasPrefetched: true }
   }
-  const recorder = createRecorder({ sessionStates, sessions, outbox, gather, log, now })
+  const recorder = createRecorder({ sessionStates, sessions, outbox, loadContext: takeContext, log, now })
 
   return {
     ...recorder,
@@ -209,7 +209,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       const found = { ...prepared.found, facts: { ...prepared.found.facts, compactions: count, activity: done } }
       const shown = seen.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
       const priorSummary = await findPreviousSummary(sessionID, shown, searched)
-      see(sessionID, { gathered: found, isSummaryExpected: true, isUncompacted: false })
+      see(sessionID, { context: found, isSummaryExpected: true, isUncompacted: false })
       const specification = originalSpecification(
         sessionState,
         binding.taskID,

@@ -2,7 +2,14 @@ import type { GitState } from "../host/git.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
-import { type OtherClaim, otherHandoffPiece, shownTime, type TaskIdentity, taskInLedger, taskPieces } from "./texts.ts"
+import {
+  type OtherClaim,
+  otherHandoffSection,
+  shownTime,
+  type TaskIdentity,
+  taskInLedger,
+  taskSections,
+} from "./texts.ts"
 
 /** The last handoff of the task, by another session. */
 export type EarlierHandoff = {
@@ -147,7 +154,7 @@ const logText = (logs: LedgerTask["logs"]): string => {
   return lines.length === 0 ? "" : ["## Last lines of the log", ...lines].join("\n")
 }
 
-const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Section[] => {
+const earlierSections = ({ identity, earlier, logs }: OpeningInput): Section[] => {
   const source = `prog show ${identity.taskID}`
   const log: Section = { name: "log", text: logText(logs), priority: 3.6, maxShare: 0.12, source }
   if (!earlier) return [log]
@@ -163,7 +170,7 @@ const earlierPieces = ({ identity, earlier, logs }: OpeningInput): Section[] => 
       maxShare: 0.2,
       source: `session ${earlier.title.sessionID}`,
     },
-    ...earlier.others.map((section) => otherHandoffPiece(section, identity.taskID)),
+    ...earlier.others.map((section) => otherHandoffSection(section, identity.taskID)),
     log,
   ]
 }
@@ -175,8 +182,8 @@ export const renderOpening = (input: OpeningInput): string => {
   if (taskInLedger(identity) === undefined) return fitSections([lead], budget)
   const sections = [
     lead,
-    ...taskPieces(identity, { isBriefShown: true }),
-    ...(identity.isChild ? [] : earlierPieces(input)),
+    ...taskSections(identity, { isBriefShown: true }),
+    ...(identity.isChild ? [] : earlierSections(input)),
   ]
   return fitSections(sections, budget)
 }

@@ -43,9 +43,9 @@ export type Openings = {
   /**
    * Gives the text for a request: the same each time once the ledger has given the task.
    *
-   * @param beside the text of the message beside it
+   * @param messageText the text of the message beside it
    */
-  find(binding: SessionTask, model: ModelName, beside: string): Promise<Opening>
+  find(binding: SessionTask, model: ModelName, messageText: string): Promise<Opening>
   /** Another has the task: the user is told at once, the model with the next message. */
   claimed(sessionID: string, taskID: string, summary: string): Promise<void>
   forget(sessionID: string): void
@@ -166,7 +166,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       const { opening } = await sessionStates.load(binding.sessionID)
       if (!(isOf(opening, binding) && opening.isComplete)) begin(binding, model)
     },
-    find: async (binding, model, beside) => {
+    find: async (binding, model, messageText) => {
       const { sessionID, taskID, role } = binding
       const { opening: known } = await sessionStates.load(sessionID)
       const before = isOf(known, binding) ? known : undefined
@@ -181,7 +181,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       const { nearest, earlier } = material
       const { identity, logs, failure, missingDatabase } = material.known
       const input: OpeningInput = {
-        identity: { ...identity, brief: beside },
+        identity: { ...identity, brief: messageText },
         logs,
         ...(nearest ? { nearest } : {}),
         budget: createBudget(contextTokens),

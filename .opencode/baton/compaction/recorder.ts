@@ -31,7 +31,7 @@ type RecorderDeps = {
   sessionStates: SessionStates
   sessions: Pick<Sessions, "info">
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
-  gather: (binding: SessionTask, sessionState: SessionState) => Promise<CompactionContext>
+  loadContext: (binding: SessionTask, sessionState: SessionState) => Promise<CompactionContext>
   log: Log
   now: () => Date
 }
@@ -55,7 +55,7 @@ const logMessage = (
   return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures} ${session}`
 }
 
-export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, now }: RecorderDeps): Recorder => {
+export const createRecorder = ({ sessionStates, sessions, outbox, loadContext, log, now }: RecorderDeps): Recorder => {
   /** Records until they are delivered, so that a second report of a compaction waits for the delivery, too. */
   const running = new Map<string, Promise<Recorded>>()
 
@@ -86,8 +86,8 @@ export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, n
     { createdAt, summaryID }: CompletedCompaction,
   ): Promise<boolean> => {
     const session = await sessions.info(sessionID)
-    const bornAt = session.kind === "ok" ? session.value.time?.created : undefined
-    if (bornAt === undefined || createdAt >= bornAt) return false
+    const sessionCreatedAt = session.kind === "ok" ? session.value.time?.created : undefined
+    if (sessionCreatedAt === undefined || createdAt >= sessionCreatedAt) return false
     log.info("a compaction from before the session was forked is not recorded again", { sessionID, summaryID })
     return true
   }
@@ -102,14 +102,14 @@ export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, n
       return { note: known.text, delivered: NOTHING_TO_DELIVER }
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = await outbox.pending(taskID)
-    const gathered = await gather(binding, stored)
+    const context = await loadContext(binding, stored)
     const inOutbox = waiting?.flatMap((entry) => (entry.kind === "handoff" ? entry.section : [])) ?? []
-    const sessionState = await recoverCount(binding, stored, [...gathered.handoffs, ...inOutbox])
+    const sessionState = await recoverCount(binding, stored, [...context.handoffs, ...inOutbox])
     const isRecorded = sessionState.recorded.includes(compaction.summaryID) || (await isForkedCopy(binding, compaction))
     const number = isRecorded ? sessionState.count : sessionState.count + 1
-    const { identity } = gathered
+    const { identity } = context
     const { lastHandoff } = sessionState
-    const facts = { ...gathered.facts, compactions: number }
+    const facts = { ...context.facts, compactions: number }
     const text = renderNote({
       identity,
       facts,
@@ -131,7 +131,7 @@ export const createRecorder = ({ sessionStates, sessions, outbox, gather, log, n
     await sessionStates.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
     await sessionStates.save(sessionID)
     // Another process may have recorded it, and ledger or outbox cannot be asked now.
-    const mayExist = (identity.ledger === undefined || waiting === undefined) && !gathered.wasPrefetched
+    const mayExist = (identity.ledger === undefined || waiting === undefined) && !context.wasPrefetched
     const add = wasInterrupted || mayExist ? outbox.addIfMissing : outbox.add
     await add({ kind: "log", taskID, message: logMessage({ number, sessionID }, compaction, facts) })
     await add({

@@ -98,7 +98,7 @@ export const createSessionStates = (
   /** States with changes that are not on disk. */
   const unsaved = new Map<string, Promise<SessionState>>()
   const writing = createKeyedQueue()
-  const recent = createLruMap<Promise<SessionState>>({ release: (sessionID) => void save(sessionID) })
+  const recent = createLruMap<Promise<SessionState>>({ onEvict: (sessionID) => void save(sessionID) })
   const load = (sessionID: string): Promise<SessionState> => {
     const known = recent.get(sessionID) ?? unsaved.get(sessionID)
     if (known) return known

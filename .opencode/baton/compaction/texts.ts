@@ -69,7 +69,7 @@ const section = (heading: string, text: string | undefined): string =>
  *
  * @param options `isBriefShown`: the brief stands beside the block
  */
-export const taskPieces = (identity: TaskIdentity, { isBriefShown = false } = {}): Section[] => {
+export const taskSections = (identity: TaskIdentity, { isBriefShown = false } = {}): Section[] => {
   const { taskID, role } = identity
   const ledger = taskInLedger(identity)
   const brief = identity.brief.trim()
@@ -162,7 +162,7 @@ type CompactionPromptInput = {
 }
 
 /** The facts come last in priority: git and prog can give most of them again. */
-const factsPiece = (facts: Facts): Section => ({
+const factsSection = (facts: Facts): Section => ({
   name: "facts",
   text: renderFacts(facts),
   priority: 6,
@@ -177,7 +177,7 @@ export const shownTime = (time: string): string => `${time.slice(0, 16).replace(
 export const handoffBody = (section: string): string => section.slice(section.indexOf("\n") + 1).trim()
 
 /** The handoff of another session that works on the task at the same time. */
-export const otherHandoffPiece = (section: string, taskID: string): Section => {
+export const otherHandoffSection = (section: string, taskID: string): Section => {
   const title = parseHandoffTitle(section)
   const writer = title ? `session ${title.sessionID}, ${shownTime(title.at)}` : "another session"
   const text = `### Another agent's handoff (${writer})\nThat agent works on the same task. Its work is not yours: keep of it what yours depends on, as another agent's.\n\n${handoffBody(section)}`
@@ -186,8 +186,8 @@ export const otherHandoffPiece = (section: string, taskID: string): Section => {
 
 /** Task block, other agents' handoffs and facts within the budget; the same text goes to the prompt and to output.context. */
 const renderTaskAndFacts = ({ identity, otherHandoffs, facts, budget }: CompactionPromptInput): string => {
-  const others = otherHandoffs.map((section) => otherHandoffPiece(section, identity.taskID))
-  return fitSections([...taskPieces(identity), ...others, factsPiece(facts)], budget)
+  const others = otherHandoffs.map((section) => otherHandoffSection(section, identity.taskID))
+  return fitSections([...taskSections(identity), ...others, factsSection(facts)], budget)
 }
 
 /**
@@ -268,9 +268,9 @@ export const renderNote = (input: ResumeNoteInput): string => {
   const show = `prog show ${identity.taskID}`
   const sections: Section[] = [
     { name: "notice", text: leadText(input), priority: -2, maxShare: 1, source: show },
-    ...taskPieces(identity),
+    ...taskSections(identity),
     { name: "earlier handoff", text: earlierText(input), priority: 3.5, maxShare: 0.35, source: show },
-    factsPiece(facts),
+    factsSection(facts),
     { name: "next", text: nextText(input), priority: -1, maxShare: 1, source: show },
   ]
   return fitSections(sections, budget)

@@ -87,7 +87,7 @@ const createActivityTracker = ({
 /** Knowledge of one session that this process alone has. */
 export type SeenSession = {
   /** Loaded by the compacting hook, for the record that follows within seconds. */
-  gathered?: CompactionContext | undefined
+  context?: CompactionContext | undefined
   /** A turn of the session ran in this process, so that its conversation is known. */
   isTurnSeen?: boolean
   /** From 1.14 on, the transform hook also sees the messages for the summariser, which hold no summary. */

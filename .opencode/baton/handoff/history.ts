@@ -58,7 +58,7 @@ export type Requests = {
 export type EarlierRequests = { readonly draft: string; readonly requests: Requests }
 
 /** The text without a role prompt or its heading: the draft has the role. */
-const ownWords = (text: string): string => {
+const withoutRolePrompt = (text: string): string => {
   const lines = splitLines(extractBrief(text))
   const start = lines.findIndex((line) => line.trim() !== "" && parseRole(line) === undefined)
   return start < 0 ? "" : lines.slice(start).join("\n").trim()
@@ -92,10 +92,10 @@ export const collectRequests = (
   const marker = isComplete ? findMarker(typed[0] ?? "") : undefined
   if (earlier && (marker || !isComplete)) {
     const around = marker ? [wordsAround(typed[0] ?? "", earlier.draft, marker.from)] : []
-    const own = [...around, ...typed.slice(marker ? 1 : 0).map(ownWords)].filter((text) => text !== "")
+    const own = [...around, ...typed.slice(marker ? 1 : 0).map(withoutRolePrompt)].filter((text) => text !== "")
     return { ...earlier.requests, later: [...earlier.requests.later, ...own] }
   }
-  const words = typed.map(ownWords).filter((text) => text !== "")
+  const words = typed.map(withoutRolePrompt).filter((text) => text !== "")
   const [first, ...later] = words
   return isComplete && first !== undefined ? { first, later } : { later: words }
 }

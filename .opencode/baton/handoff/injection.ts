@@ -93,8 +93,8 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     { sessionID, text }: { sessionID: string; text: string },
   ): HandoffRecord | undefined => {
     const ofSession = all.filter(({ from }) => from === marker.from)
-    const asTheyWere = ofSession.filter(({ draft }) => text.includes(draft.trim()))
-    const own = asTheyWere.length > 0 ? asTheyWere : ofSession
+    const unedited = ofSession.filter(({ draft }) => text.includes(draft.trim()))
+    const own = unedited.length > 0 ? unedited : ofSession
     const isHere = ({ arrivals }: HandoffRecord) => arrivals.some((arrival) => arrival.sessionID === sessionID)
     return (
       own.findLast(isHere) ??

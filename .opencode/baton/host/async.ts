@@ -148,14 +148,14 @@ export type LruMap<Value> = {
  * A map with a size limit, so that a server's memory does not grow with every session. Past `limit` the entry that was read
  * or set least recently is dropped.
  *
- * @param release called for dropped entries, not for deleted ones
+ * @param onEvict called for dropped entries, not for deleted ones
  */
 export const createLruMap = <Value>({
   limit = MAX_SESSIONS,
-  release,
+  onEvict,
 }: {
   limit?: number
-  release?: (key: string, value: Value) => void
+  onEvict?: (key: string, value: Value) => void
 } = {}): LruMap<Value> => {
   const values = new Map<string, Value>()
   return {
@@ -174,7 +174,7 @@ export const createLruMap = <Value>({
       if (values.size <= limit) return
       for (const [oldest, dropped] of values) {
         values.delete(oldest)
-        release?.(oldest, dropped)
+        onEvict?.(oldest, dropped)
         return
       }
     },

@@ -68,7 +68,7 @@ export type LearningFeature = {
   compacting(sessionID: string): void
   /** The answer of the tool that lists learnings. */
   list(query: string | undefined): Promise<string>
-  take(id: string, reason: string, sessionID: string): Promise<string>
+  forgetLearning(id: string, reason: string, sessionID: string): Promise<string>
   forget(sessionID: string): Promise<void>
   stop(): Promise<void>
 }
@@ -128,15 +128,15 @@ export const createLearningFeature = async (
   const inBackground = (sessionID: string, work: Promise<void>): Promise<void> =>
     work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   const timers = new Map<string, NodeJS.Timeout>()
-  const gathering = new Map<string, Promise<void>>()
+  const addingContext = new Map<string, Promise<void>>()
   const storing = createKeyedQueue()
   const forgetting = new Set<Promise<void>>()
   const touched = new Set<string>()
   const asked = createLruMap<true>()
 
-  const gather = (sessionID: string): Promise<void> => {
+  const addContext = (sessionID: string): Promise<void> => {
     const work = inBackground(sessionID, capture.addContext(sessionID))
-    gathering.set(sessionID, work)
+    addingContext.set(sessionID, work)
     return work
   }
   /** Drops the statements of a child session, whose author is a model. @returns whether it is known to be the user's session */
@@ -185,10 +185,10 @@ export const createLearningFeature = async (
 
   /** Stores a deleted session's statements, then removes its record; the record stays when storing fails. */
   const forgetStored = async (sessionID: string): Promise<void> => {
-    await Promise.all([gathering.get(sessionID), replayed])
+    await Promise.all([addingContext.get(sessionID), replayed])
     await store(sessionID)
     await records.forget(sessionID)
-    for (const memory of [gathering, touched, asked, roots]) memory.delete(sessionID)
+    for (const memory of [addingContext, touched, asked, roots]) memory.delete(sessionID)
   }
 
   return {
@@ -219,7 +219,7 @@ export const createLearningFeature = async (
     idle: (sessionID) => {
       if (!touched.has(sessionID)) return
       busy(sessionID)
-      void gather(sessionID)
+      void addContext(sessionID)
       const timer = setTimeout(() => {
         timers.delete(sessionID)
         void inBackground(sessionID, store(sessionID))
@@ -231,7 +231,7 @@ export const createLearningFeature = async (
     compacting: (sessionID) => {
       recall.summaryExpected(sessionID)
       if (!touched.has(sessionID)) return
-      void gather(sessionID).then(() => inBackground(sessionID, store(sessionID)))
+      void addContext(sessionID).then(() => inBackground(sessionID, store(sessionID)))
     },
     list: async (query = "") => {
       const found = chooseLearnings(await known.read(), query, {
@@ -241,7 +241,7 @@ export const createLearningFeature = async (
       })
       return found.length === 0 ? "Nothing learned fits." : found.map(renderLearning).join("\n")
     },
-    take: async (id, reason, sessionID) => {
+    forgetLearning: async (id, reason, sessionID) => {
       const learning = findByID(await known.read(), id)
       if (learning?.status !== "active") return `There is no learning ${id}; the tool learned lists them.`
       await outbox.add(retireEntry(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
@@ -259,7 +259,7 @@ export const createLearningFeature = async (
     stop: async () => {
       for (const sessionID of [...timers.keys()]) busy(sessionID)
       const storeAll = async (): Promise<void> => {
-        await Promise.all(gathering.values())
+        await Promise.all(addingContext.values())
         await Promise.all([...[...touched].map((sessionID) => store(sessionID)), ...forgetting])
       }
       const stored = await withDeadline(storeAll(), STORE_DEADLINE_MS)

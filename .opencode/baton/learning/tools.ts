@@ -26,7 +26,7 @@ export const createTools = (load: () => Promise<LearningFeature | undefined>): R
     args: { id: types.string("The id in brackets, such as lrn-1a2b3c"), reason: types.string("Why, in a few words") },
     execute: validated(
       forgetArguments,
-      async ({ id, reason }, { sessionID }) => (await load())?.take(id, reason, sessionID) ?? OFF,
+      async ({ id, reason }, { sessionID }) => (await load())?.forgetLearning(id, reason, sessionID) ?? OFF,
     ),
   },
 })

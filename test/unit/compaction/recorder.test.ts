@@ -52,7 +52,7 @@ const setUp = (disk = new Map<string, SessionState>(), known: Known = {}) => {
       pending: async () => ("waiting" in known ? known.waiting : []),
       flush: () => known.flush ?? Promise.resolve(),
     },
-    gather: async ({ taskID, role, brief }, { count }) => {
+    loadContext: async ({ taskID, role, brief }, { count }) => {
       const ledger = { title: "T", status: "open", specification: `The specification of ${taskID}.` }
       const identity = { taskID, role, brief, protocol: "", isChild: false }
       return {

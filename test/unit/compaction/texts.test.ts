@@ -5,7 +5,7 @@ import {
   renderNote,
   SHOWN_BRIEF_CHARACTERS,
   type TaskIdentity,
-  taskPieces,
+  taskSections,
 } from "../../../.opencode/baton/compaction/texts.ts"
 import { EMPTY_ACTIVITY, type Facts } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
@@ -30,7 +30,7 @@ const count = (text: string, part: string): number => text.split(part).length - 
 
 describe("the task block", () => {
   const blockOf = (identity: TaskIdentity): string =>
-    taskPieces(identity)
+    taskSections(identity)
       .map(({ text }) => text)
       .join("\n\n")
 

@@ -1,8 +1,8 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { parseManifest, posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
-import { judgeImport, judgeVersion } from "../../../.opencode/baton/doctor/checks/opencode.ts"
-import { judgeHeader, parseHeader } from "../../../.opencode/baton/doctor/checks/records.ts"
+import { checkImport, checkVersion } from "../../../.opencode/baton/doctor/checks/opencode.ts"
+import { checkHeader, parseHeader } from "../../../.opencode/baton/doctor/checks/records.ts"
 import {
   broken,
   type Check,
@@ -86,7 +86,7 @@ test.each([
   ["0.0.0-dev-202601010000", "warning"],
   ["local", "warning"],
 ])(promised("install.E2", "OpenCode %s is %s"), (version, status) => {
-  expect(judgeVersion(version, "/bin/opencode").status).toBe(status)
+  expect(checkVersion(version, "/bin/opencode").status).toBe(status)
 })
 
 test.each([
@@ -99,7 +99,7 @@ test.each([
   ["", "broken"],
   ["not json", "broken"],
 ])(promised("install.E2", "a plugin whose import says %s is %s"), (line, status) => {
-  expect(judgeImport("thing.ts", line).status).toBe(status)
+  expect(checkImport("thing.ts", line).status).toBe(status)
 })
 
 describe("the manifest", () => {
@@ -134,7 +134,7 @@ describe("the manifest", () => {
 test(promised("install.E2", "a database whose log is not merged yet is not judged by its header"), () => {
   expect(parseHeader(Buffer.from("SQLite format 3"))).toEqual({ kind: "foreign" })
   const header = { kind: "sqlite", version: 0 } as const
-  expect(judgeHeader("prog.db", header, true)).toMatchObject({ status: "ok" })
-  expect(judgeHeader("prog.db", header, false)).toMatchObject({ status: "warning" })
-  expect(judgeHeader("prog.db", { ...header, version: 2 }, false)).toMatchObject({ status: "ok" })
+  expect(checkHeader("prog.db", header, true)).toMatchObject({ status: "ok" })
+  expect(checkHeader("prog.db", header, false)).toMatchObject({ status: "warning" })
+  expect(checkHeader("prog.db", { ...header, version: 2 }, false)).toMatchObject({ status: "ok" })
 })

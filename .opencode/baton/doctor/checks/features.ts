@@ -17,7 +17,7 @@ import { broken, type Check, type Context, type Observation, ok, warning } from 
 /** Command files of the project; if one exists, Baton's command gets another name. */
 const OWN_COMMAND_FILES = [".opencode/command/handoff.md", ".opencode/commands/handoff.md"]
 
-const judgeName = (root: string): readonly Observation[] => {
+const checkName = (root: string): readonly Observation[] => {
   const own = OWN_COMMAND_FILES.find((path) => existsSync(join(root, path)))
   return own === undefined ? [] : [ok(`${own} keeps the name /handoff; Baton's command is /baton-handoff`)]
 }
@@ -38,14 +38,14 @@ export const handoffsCheck: Check = {
     return [
       ...(all.length === 0 && unusable.length > 0 ? [] : [ok(all.length === 0 ? "no handoff was made yet" : count)]),
       ...unusable.map((what) => warning(`a stored handoff cannot be read: ${what}`, fix)),
-      ...judgeName(root),
+      ...checkName(root),
     ]
   },
 }
 
 const PRUNE = ".opencode/baton/bin/baton state prune"
 
-const judgeWriter = async ({ root, environment }: Context): Promise<Observation> => {
+const checkWriter = async ({ root, environment }: Context): Promise<Observation> => {
   const read = await readSettings(root)
   const { liveState } = read.kind === "settings" ? read.settings : DEFAULT_SETTINGS
   if (!liveState.enabled) return ok("switched off in .opencode/baton.json")
@@ -70,7 +70,7 @@ const judgeWriter = async ({ root, environment }: Context): Promise<Observation>
   return warning(`no live state: the writer '${program}' is not there`, fix)
 }
 
-const judgeAgents = async ({ root }: Context): Promise<Observation> => {
+const checkAgents = async ({ root }: Context): Promise<Observation> => {
   const problems: string[] = []
   const states = await listStates(join(root, ".opencode", "state", "live"), (problem) => problems.push(problem))
   if (problems.length > 0)
@@ -83,7 +83,7 @@ const judgeAgents = async ({ root }: Context): Promise<Observation> => {
 export const liveStateCheck: Check = {
   id: "live-state",
   needsBundle: true,
-  run: async (subject) => [await judgeWriter(subject), await judgeAgents(subject)],
+  run: async (subject) => [await checkWriter(subject), await checkAgents(subject)],
 }
 
 const WAITING_FIX = "OpenCode stores it at its next start here; .opencode/baton/bin/baton learned lists what is stored."
@@ -117,7 +117,7 @@ export const learningCheck: Check = {
   },
 }
 
-const judgePolicy = async (root: string): Promise<Observation> => {
+const checkPolicy = async (root: string): Promise<Observation> => {
   const read = await readPolicy(root)
   if (read.kind === "policy")
     return ok(
@@ -129,7 +129,7 @@ const judgePolicy = async (root: string): Promise<Observation> => {
   return broken(`${read.error.message}: ${read.error.cause}`, fix)
 }
 
-const judgePending = (pass: PendingPass): readonly Observation[] => {
+const checkPending = (pass: PendingPass): readonly Observation[] => {
   const { passID, state, since, isOwned } = pass
   if (state === "held" || isOwned) return []
   if (state === "damaged") {
@@ -152,6 +152,6 @@ export const passesCheck: Check = {
   needsBundle: true,
   run: async ({ root }) => {
     const pending = await listPending(createStateFolder(root))
-    return [await judgePolicy(root), ...countHeld(pending), ...pending.flatMap(judgePending)]
+    return [await checkPolicy(root), ...countHeld(pending), ...pending.flatMap(checkPending)]
   },
 }

@@ -99,7 +99,7 @@ const isProjectsOwn = async (root: string, path: string): Promise<boolean> => {
   }
 }
 
-const judgePending = async (root: string, pending: readonly string[]): Promise<readonly Observation[]> => {
+const checkPending = async (root: string, pending: readonly string[]): Promise<readonly Observation[]> => {
   const own = await Promise.all(pending.map((path) => isProjectsOwn(root, path.replace(PENDING, ""))))
   const besideOwn = pending.filter((_, index) => own[index])
   const newer = pending.filter((_, index) => !own[index])
@@ -142,7 +142,7 @@ const compare = async (root: string, manifest: Manifest): Promise<readonly Obser
     ...(prompts.length > 0
       ? [warning(`prompts were removed: ${name(prompts)}`, `${REINSTALL} to have them back.`)]
       : []),
-    ...(await judgePending(root, pending)),
+    ...(await checkPending(root, pending)),
     ok(changed.length > 0 ? `${version}; changed since the installation: ${name(changed)}` : `${version}, unchanged`),
   ]
 }
@@ -180,7 +180,7 @@ export const settingsCheck: Check = {
 const EXAMPLE_ID = "ts-0a1b2c"
 
 /** Checks a role prompt against docs/prompts.md: Baton must find task, role and protocol in it. */
-const judgeRolePrompt = (role: Role, file: string, text: string): readonly Observation[] => {
+const checkRolePrompt = (role: Role, file: string, text: string): readonly Observation[] => {
   const task = parseTask(fillTaskID(text, EXAMPLE_ID))
   const found: Observation[] = []
   if (task?.taskID !== EXAMPLE_ID) {
@@ -201,7 +201,7 @@ const judgeRolePrompt = (role: Role, file: string, text: string): readonly Obser
 }
 
 /** Without `$ARGUMENTS` OpenCode appends the goal; without the tool's name the model may answer without calling it. */
-const judgeCommandPrompt = (file: string, text: string): Observation => {
+const checkCommandPrompt = (file: string, text: string): Observation => {
   const missing = ["$ARGUMENTS", "handoff_session"].filter((word) => !text.includes(word))
   if (missing.length === 0) return ok(`${file} is the template of /handoff`)
   return warning(
@@ -210,9 +210,9 @@ const judgeCommandPrompt = (file: string, text: string): Observation => {
   )
 }
 
-const judgeText = (name: PromptName, path: string, text: string): readonly Observation[] => {
+const checkText = (name: PromptName, path: string, text: string): readonly Observation[] => {
   if (name === "handoff") return [ok(`${path} is the prompt of every compaction`)]
-  return name === "handoff-command" ? [judgeCommandPrompt(path, text)] : judgeRolePrompt(name, path, text)
+  return name === "handoff-command" ? [checkCommandPrompt(path, text)] : checkRolePrompt(name, path, text)
 }
 
 /** A project's own file is never judged. */
@@ -229,7 +229,7 @@ const judge = (name: PromptName, file: PromptFile): readonly Observation[] => {
     const message = `${file.path} cannot be used: ${file.reason}; the ${builtIn} is used`
     return [warning(message, "Mend the file, or run scripts/install again.")]
   }
-  const judged = judgeText(name, file.path, file.text)
+  const judged = checkText(name, file.path, file.text)
   return file.foreign === undefined ? judged : [leftAlone(name, file.foreign, file.path), ...judged]
 }
 

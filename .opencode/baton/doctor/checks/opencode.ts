@@ -46,7 +46,7 @@ const isolated = (scratch: string): Record<string, string | undefined> => ({
 })
 
 /** @param version as `opencode --version` prints it */
-export const judgeVersion = (version: string, path: string): Observation => {
+export const checkVersion = (version: string, path: string): Observation => {
   const found = `OpenCode ${version} (${path})`
   const numbers = /^(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number)
   if (numbers === undefined || numbers[0] === 0) {
@@ -81,7 +81,7 @@ export const openCodeCheck: Check = {
         return [broken(`${path} --version gave no answer within ${outcome.deadlineMs} ms`, fix)]
       case "exited": {
         const version = outcome.stdout.trim().split("\n").at(-1) ?? ""
-        if (outcome.exitCode === 0 && version !== "") return [judgeVersion(version, path)]
+        if (outcome.exitCode === 0 && version !== "") return [checkVersion(version, path)]
         const said = (outcome.stderr || outcome.stdout).trim().slice(0, 200)
         return [broken(`${path} --version ended with exit code ${outcome.exitCode}: ${said}`, fix)]
       }
@@ -169,7 +169,7 @@ const runtimeArguments = (): readonly string[] => ("Bun" in globalThis ? ["run",
 type Imported = { readonly exports?: Readonly<Record<string, string>>; readonly error?: string }
 
 /** @param line the last line that import-plugin.ts printed */
-export const judgeImport = (file: string, line: string): Observation => {
+export const checkImport = (file: string, line: string): Observation => {
   let imported: Imported
   try {
     imported = JSON.parse(line) as Imported
@@ -204,7 +204,7 @@ const checkPlugin = async (path: string, { run, scratch }: Context): Promise<Obs
     case "timed-out":
       return broken(`${file} was still loading after ${outcome.deadlineMs} ms`, "Undo your change to it, or reinstall.")
     case "exited":
-      return judgeImport(file, (outcome.stdout.trim() || outcome.stderr.trim()).split("\n").at(-1) ?? "")
+      return checkImport(file, (outcome.stdout.trim() || outcome.stderr.trim()).split("\n").at(-1) ?? "")
   }
 }
 

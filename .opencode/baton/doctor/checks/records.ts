@@ -43,16 +43,16 @@ const describeAnswer = (outcome: ProcessOutcome): string => {
   }
 }
 
-const judgeReal = async (path: string, { run, scratch }: Pick<Context, "run" | "scratch">): Promise<Observation> => {
+const checkReal = async (path: string, { run, scratch }: Pick<Context, "run" | "scratch">): Promise<Observation> => {
   const outcome = await run([path, "--help"], { cwd: scratch, deadlineMs: ANSWER_DEADLINE_MS })
   if (outcome.kind === "exited" && outcome.exitCode === 0) return ok(`real prog (${path})`)
   return broken(`no ledger: ${path} ${describeAnswer(outcome)}; records wait in the outbox`, LEAVE_IT_ALONE)
 }
 
-const judgeProgram = async ({ program }: LedgerStatus, subject: Context): Promise<Observation> => {
+const checkProgram = async ({ program }: LedgerStatus, subject: Context): Promise<Observation> => {
   switch (program.kind) {
     case "real":
-      return judgeReal(program.path, subject)
+      return checkReal(program.path, subject)
     case "embedded":
       return existsSync(program.path)
         ? ok("embedded ledger, since no real prog is on PATH; both keep the same database")
@@ -76,7 +76,7 @@ export const ledgerCheck: Check = {
         "Baton does not use it. In your own shell, write .opencode/baton/bin/prog. A script around the real prog needs a line that names github.com/baiirun/prog.",
       ),
     )
-    return [await judgeProgram(status, subject), ...foreign]
+    return [await checkProgram(status, subject), ...foreign]
   },
 }
 
@@ -117,7 +117,7 @@ const sizeOf = (path: string): Promise<number> =>
   )
 
 /** @param unsettled true if there is a write-ahead log, so that the header may be outdated */
-export const judgeHeader = (path: string, header: Header, unsettled: boolean): Observation => {
+export const checkHeader = (path: string, header: Header, unsettled: boolean): Observation => {
   if (header.kind === "foreign") {
     return broken(`${path} is not an SQLite database`, "Move it away, or set PROG_DB to the ledger's file.")
   }
@@ -142,7 +142,7 @@ const isWithoutLedger = async (path: string, header: Header): Promise<boolean> =
 const RESTORE = "Restore a backup of it, or set PROG_DB to where it is. For a new, empty one run: prog init"
 
 /** A ledger was there if sessions have tasks from it, or records wait for it. */
-const judgeLost = async (path: string, { root }: Context): Promise<Observation | undefined> => {
+const checkLost = async (path: string, { root }: Context): Promise<Observation | undefined> => {
   const state = createStateFolder(root)
   const [{ length: tasks }, { length: records }] = await Promise.all([
     createSessionTasks({ state, log: SILENT }).keys(),
@@ -156,19 +156,19 @@ const judgeLost = async (path: string, { root }: Context): Promise<Observation |
   )
 }
 
-const judgeAbsent = async (path: string, subject: Context): Promise<Observation> => {
-  const lost = await judgeLost(path, subject)
+const checkAbsent = async (path: string, subject: Context): Promise<Observation> => {
+  const lost = await checkLost(path, subject)
   if (lost) return lost
   const { program } = await locateLedger(subject)
   if (program.kind === "embedded") return ok(`${path} is made by the first prog add of the embedded ledger`)
   return warning(`there is no database at ${path}`, "Run: prog init")
 }
 
-const judgeFile = async (path: string, subject: Context): Promise<Observation> => {
+const checkFile = async (path: string, subject: Context): Promise<Observation> => {
   const header = await readHeader(path)
   const unsettled = (await sizeOf(`${path}-wal`)) > 0
-  if (unsettled || !(await isWithoutLedger(path, header))) return judgeHeader(path, header, unsettled)
-  return (await judgeLost(path, subject)) ?? judgeHeader(path, { kind: "empty" }, false)
+  if (unsettled || !(await isWithoutLedger(path, header))) return checkHeader(path, header, unsettled)
+  return (await checkLost(path, subject)) ?? checkHeader(path, { kind: "empty" }, false)
 }
 
 const checkRecords = async (subject: Context): Promise<Observation> => {
@@ -178,9 +178,9 @@ const checkRecords = async (subject: Context): Promise<Observation> => {
   try {
     await access(path, constants.R_OK | constants.W_OK)
     if (!(await stat(path)).isFile()) return broken(`${path} is not a file`, fix)
-    return await judgeFile(path, subject)
+    return await checkFile(path, subject)
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return await judgeAbsent(path, subject)
+    if (errorCode(error) === "ENOENT") return await checkAbsent(path, subject)
     return broken(`${path} cannot be used: ${errorCode(error) ?? describeError(error)}`, fix)
   }
 }
@@ -237,7 +237,7 @@ export const outboxCheck: Check = {
 
 const GIT_DEADLINE_MS = 5_000
 
-const judgeWritable = async (root: string): Promise<Observation> => {
+const checkWritable = async (root: string): Promise<Observation> => {
   const state = join(root, ".opencode", "state")
   const folder = existsSync(state) ? state : join(root, ".opencode")
   const fix = `Make it a folder that you can write in (chmod -R u+w '${folder}'); until then nothing survives a restart.`
@@ -251,7 +251,7 @@ const judgeWritable = async (root: string): Promise<Observation> => {
 }
 
 /** The folder has its own .gitignore; without it run-time records could be committed. */
-const judgeIgnored = async ({ root, run }: Context): Promise<readonly Observation[]> => {
+const checkIgnored = async ({ root, run }: Context): Promise<readonly Observation[]> => {
   if (!existsSync(join(root, ".opencode", "state"))) return []
   const outcome = await run(["git", "-C", root, "check-ignore", "-q", ".opencode/state/record"], {
     cwd: root,
@@ -267,5 +267,5 @@ const judgeIgnored = async ({ root, run }: Context): Promise<readonly Observatio
 export const stateCheck: Check = {
   id: "state",
   needsBundle: true,
-  run: async (subject) => [await judgeWritable(subject.root), ...(await judgeIgnored(subject))],
+  run: async (subject) => [await checkWritable(subject.root), ...(await checkIgnored(subject))],
 }
