@@ -26,13 +26,6 @@ type Prepared = {
 /** Older preparations belong to a compaction that never came. */
 export const PREPARATION_MS = 5_000
 
-type Preparations = {
-  begin(sessionID: string): void
-  /** Gives what was started recently, else reads now. @returns undefined for a session without a task */
-  take(sessionID: string): Promise<Prepared | undefined>
-  forget(sessionID: string): void
-}
-
 export const createPreparations = (
   deps: ContextDeps & {
     tasks: Pick<TaskRegistry, "find">
@@ -43,7 +36,7 @@ export const createPreparations = (
     /** Monotonic, in milliseconds. */
     clock: () => number
   },
-): Preparations => {
+) => {
   const { tasks, sessionStates, search, log, clock } = deps
   const begun = createLruMap<{ at: number; prepared: Promise<Prepared | undefined> }>()
 
@@ -57,7 +50,7 @@ export const createPreparations = (
   }
 
   return {
-    begin: (sessionID) => {
+    begin: (sessionID: string): void => {
       const prepared = prepare(sessionID)
       begun.set(sessionID, { at: clock(), prepared })
       prepared.catch((error: unknown) => {
@@ -65,13 +58,14 @@ export const createPreparations = (
         begun.delete(sessionID)
       })
     },
-    take: async (sessionID) => {
+    /** Gives what was started recently, else reads now. @returns undefined for a session without a task */
+    take: async (sessionID: string): Promise<Prepared | undefined> => {
       const earlier = begun.get(sessionID)
       begun.delete(sessionID)
       if (!earlier || clock() - earlier.at >= PREPARATION_MS) return prepare(sessionID)
       return earlier.prepared.catch(() => prepare(sessionID))
     },
-    forget: (sessionID) => void begun.delete(sessionID),
+    forget: (sessionID: string): void => void begun.delete(sessionID),
   }
 }
 

@@ -2,7 +2,6 @@ import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
 import { createKeyedQueue } from "../host/async.ts"
-import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { createModelContext } from "../host/sessions.ts"
 import { createJsonStore } from "../host/state.ts"
@@ -11,20 +10,14 @@ import { collectUserText } from "../task/parse.ts"
 import { createOpenings } from "./openings.ts"
 import { createProgress } from "./progress.ts"
 import { createSessionStates, sessionStateSchema } from "./session-state.ts"
-import { createTurns, type Turns } from "./turns.ts"
-
-type CompactionFeature = Omit<Turns, "stop" | "userArrived"> & {
-  userMessage(message: UserMessage, parts: readonly Part[]): Promise<Change | undefined>
-  /** Saves what is unsaved. */
-  stop(): Promise<void>
-}
+import { createTurns } from "./turns.ts"
 
 /** Puts the feature together for one directory. */
 export const createCompactionFeature = (
   { input: { client }, root, projectRoot }: Instance,
   services: Services,
   log: Log,
-): CompactionFeature => {
+) => {
   const { state, tasks } = services
   const claimsMode = async () => {
     const { settingsOrDefaults } = await import("../host/settings.ts")
@@ -64,13 +57,13 @@ export const createCompactionFeature = (
   })
   return {
     ...turns,
-    userMessage: async ({ sessionID, model }, parts) => {
+    userMessage: async ({ sessionID, model }: UserMessage, parts: readonly Part[]): Promise<undefined> => {
       // Bound before the request is sent, and on disk.
       await tasks.userMessage(sessionID, collectUserText(parts))
       userArrived(sessionID, model)
-      return undefined
     },
-    stop: async () => {
+    /** Saves what is unsaved. */
+    stop: async (): Promise<void> => {
       await turns.stop()
       await shared.sessionStates.saveAll()
     },

@@ -24,17 +24,7 @@ import type { SessionStates } from "./session-state.ts"
 /** Tool calls come in bursts: the state is written once after each burst. */
 const SAVE_DELAY_MS = 500
 
-/** Tracks the activity of sessions with a task. */
-type ActivityTracker = {
-  toolUsed(sessionID: string, use: ToolUse): void
-  /** @param files paths that changed between a step's snapshots */
-  snapshotTaken(sessionID: string, files: readonly string[]): void
-  forget(sessionID: string): void
-  /** Stops the timers; unsaved activity stays in memory. */
-  stop(): void
-}
-
-/** @param root folder that file paths in the facts are relative to */
+/** Tracks the activity of sessions with a task. @param root folder that file paths in the facts are relative to */
 const createActivityTracker = ({
   tasks,
   sessionStates,
@@ -45,7 +35,7 @@ const createActivityTracker = ({
   sessionStates: SessionStates
   progress: Pick<Progress, "changed">
   root: string
-}): ActivityTracker => {
+}) => {
   const saving = new Map<string, ReturnType<typeof setTimeout>>()
 
   const saveSoon = (sessionID: string): void => {
@@ -71,13 +61,17 @@ const createActivityTracker = ({
   }
 
   return {
-    toolUsed: (sessionID, use) => void update(sessionID, (activity) => afterToolUse(activity, use, root)),
-    snapshotTaken: (sessionID, files) => void update(sessionID, (activity) => afterSnapshot(activity, files, root)),
-    forget: (sessionID) => {
+    toolUsed: (sessionID: string, use: ToolUse): void =>
+      void update(sessionID, (activity) => afterToolUse(activity, use, root)),
+    /** @param files paths that changed between a step's snapshots */
+    snapshotTaken: (sessionID: string, files: readonly string[]): void =>
+      void update(sessionID, (activity) => afterSnapshot(activity, files, root)),
+    forget: (sessionID: string): void => {
       clearTimeout(saving.get(sessionID))
       saving.delete(sessionID)
     },
-    stop: () => {
+    /** Stops the timers; unsaved activity stays in memory. */
+    stop: (): void => {
       for (const timer of saving.values()) clearTimeout(timer)
       saving.clear()
     },

@@ -55,23 +55,11 @@ const renderAsk = (share: number): string =>
     "Then call the tool handoff_session once, with `prompt`, `files` and `start: true`, tell the user what it answered, and end your turn.",
   ].join("\n")
 
-export type AutoHandoff = {
-  /** A user's message arrived: reads what its request needs, beside OpenCode's own preparation of it. */
-  userArrived(sessionID: string): void
-  /** The next request may be the summariser's. */
-  compacting(sessionID: string): void
-  /** Tells whether an agent of this session may be asked: it has a task, and is no subagent's. */
-  isWanted(sessionID: string): Promise<boolean>
-  /** @returns the change that asks the agent, in each request from the one after the share was reached */
-  ask(sessionID: string, messages: StoredMessage[]): Promise<Change | undefined>
-  forget(sessionID: string): void
-}
-
 export const createAutoHandoff = (
   { input: { client }, projectRoot }: Instance,
   { sessions, tasks }: Pick<Services, "sessions" | "tasks">,
   log: Log,
-): AutoHandoff => {
+) => {
   const settings = lazy(async () => (await settingsOrDefaults(projectRoot, log)).autoHandoff)
   const models = lazy(async () => {
     const answer = await readModels(client)
@@ -92,18 +80,22 @@ export const createAutoHandoff = (
   }
 
   return {
-    userArrived: (sessionID) => {
+    /** A user's message arrived: reads what its request needs, beside OpenCode's own preparation of it. */
+    userArrived: (sessionID: string): void => {
       compacting.delete(sessionID)
       void settings()
       models().catch((error: unknown) => log.warn("the models' limits are not known", { error: describeError(error) }))
     },
-    compacting: (sessionID) => compacting.set(sessionID, true),
-    isWanted: async (sessionID) => {
+    /** The next request may be the summariser's. */
+    compacting: (sessionID: string): void => compacting.set(sessionID, true),
+    /** Tells whether an agent of this session may be asked: it has a task, and is no subagent's. */
+    isWanted: async (sessionID: string): Promise<boolean> => {
       if ((await settings()) === undefined) return false
       const binding = tasks.cached(sessionID) ?? (await tasks.find(sessionID))
       return binding !== undefined && binding.origin !== "parent" && !(await isChild(sessionID))
     },
-    ask: async (sessionID, messages) => {
+    /** @returns the change that asks the agent, in each request from the one after the share was reached */
+    ask: async (sessionID: string, messages: StoredMessage[]): Promise<Change | undefined> => {
       const isForSummary = compacting.delete(sessionID) && latestCompaction(messages) === undefined
       const setting = await settings()
       if (!setting || isForSummary || isSummaryRequest(messages)) return undefined
@@ -119,7 +111,7 @@ export const createAutoHandoff = (
       return () =>
         void messages.splice(filled.index + 1, 0, { info, parts: [createNote(info, renderAsk(filled.share))] })
     },
-    forget: (sessionID) => {
+    forget: (sessionID: string): void => {
       compacting.delete(sessionID)
       known.delete(sessionID)
     },

@@ -47,7 +47,7 @@ export const readHistory = async (
 }
 
 /** The user's own words of a session, and of those it was handed over from. */
-export type Requests = {
+type Requests = {
   /** Undefined if the session was not read to its beginning. */
   readonly first?: string
   /** Oldest first. */

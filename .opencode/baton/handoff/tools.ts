@@ -22,8 +22,6 @@ export const toolsAskedFor = (text: string): HandoffTool[] => [
   ...(WANTS_READING.test(text) ? ([READ_TOOL] as const) : []),
 ]
 
-export type ToolOffers = ReturnType<typeof createToolOffers>
-
 /**
  * Removes the feature's tools from a model's request until the session asks for them. A session that never hands over then sends
  * the same request as without the bundle.
@@ -202,15 +200,11 @@ export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<str
   },
 })
 
-export type HandoffSetup = {
-  readonly offers: ToolOffers
-  registerCommand(config: Config): void
-  createTools(deps: HandoffToolDeps): Record<string, ToolDefinition>
-}
-
 /** The parts of the feature that OpenCode needs at its start. */
-export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }): HandoffSetup => ({
+export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }) => ({
   offers: createToolOffers(),
-  registerCommand: (config) => registerCommand(config, createPromptFiles({ root: projectRoot }), log),
+  registerCommand: (config: Config): void => registerCommand(config, createPromptFiles({ root: projectRoot }), log),
   createTools: createHandoffTools,
 })
+
+export type HandoffSetup = ReturnType<typeof createHandoffSetup>

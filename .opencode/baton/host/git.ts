@@ -58,29 +58,21 @@ export const readGitState = async (root: string): Promise<GitState | undefined> 
 }
 
 /**
- * Finds the folder that the repository was cloned or created in, the same for all its linked worktrees.
- *
- * @param start absolute path of a folder inside a worktree
- * @returns undefined outside a repository
- */
-export const findMainWorktree = async (start: string): Promise<string | undefined> => {
-  for (let folder = start; ; folder = dirname(folder)) {
-    const gitFolder = await findGitFolder(folder)
-    if (gitFolder !== undefined) {
-      const common = resolve(gitFolder, (await readText(join(gitFolder, "commondir"))) ?? ".")
-      return basename(common) === ".git" ? dirname(common) : common
-    }
-    if (dirname(folder) === folder) return undefined
-  }
-}
-
-/**
- * Finds the folder whose name is the project's: the same for all worktrees of a repository.
+ * Finds the folder whose name is the project's: the one that the repository was cloned or created in, which all its linked
+ * worktrees share; outside a repository the project's own.
  *
  * @param projectRoot absolute path of the folder that holds `.opencode`
  */
-export const findProjectFolder = async (projectRoot: string): Promise<string> =>
-  realpath((await findMainWorktree(projectRoot)) ?? projectRoot)
+export const findProjectFolder = async (projectRoot: string): Promise<string> => {
+  for (let folder = projectRoot; ; folder = dirname(folder)) {
+    const gitFolder = await findGitFolder(folder)
+    if (gitFolder !== undefined) {
+      const common = resolve(gitFolder, (await readText(join(gitFolder, "commondir"))) ?? ".")
+      return realpath(basename(common) === ".git" ? dirname(common) : common)
+    }
+    if (dirname(folder) === folder) return realpath(projectRoot)
+  }
+}
 
 const GIT_DEADLINE_MS = 1_000
 /** Longer, since `git status` looks at every file of the worktree. */

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
-import { homedir } from "node:os"
 import { join } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
@@ -8,6 +7,7 @@ import { loadZod, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import { type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
 import type { LearningLedger, LedgerLearning } from "../ledger/ledger.ts"
+import { databasePath } from "../ledger/locate.ts"
 import { type Outbox, queueKey } from "../ledger/outbox-store.ts"
 import type { LearningProject } from "./learning.ts"
 import type { SessionRecord, Statement } from "./records.ts"
@@ -145,9 +145,6 @@ type Copy = { readonly version: 1; readonly stamp: string; readonly learnings: r
 
 const COPY_FILE = "known.json"
 
-const ledgerDatabase = (env: NodeJS.ProcessEnv = process.env): string =>
-  env.PROG_DB || join(homedir(), ".prog", "prog.db")
-
 /** Changes with each write to the database; undefined when there is none. */
 const stampOf = async (database: string): Promise<string | undefined> => {
   const sizes = await Promise.all(
@@ -197,7 +194,7 @@ export const toEntry = (
  * Reading the ledger starts a program. So a copy of its answer is kept in `.opencode/state/learning/` until the database changes.
  */
 export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => {
-  const { project, ledger, outbox, waitingRecords, state, log, database = ledgerDatabase() } = deps
+  const { project, ledger, outbox, waitingRecords, state, log, database = databasePath(process.env) } = deps
   const path = state.path("learning", COPY_FILE)
   let copy: Copy | undefined
 

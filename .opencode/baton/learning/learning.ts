@@ -125,8 +125,11 @@ export const createLearningFeature = async (
   const isRoot = async (sessionID: string): Promise<boolean> => (await findIsRoot(sessionID)) ?? false
   const recall = createRecall({ known, records, isRoot, log, now })
 
-  const inBackground = (sessionID: string, work: Promise<void>): Promise<void> =>
-    work.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
+  const inBackground = async (sessionID: string, work: Promise<unknown>): Promise<void> => {
+    await work.catch((error: unknown) =>
+      log.error("background work failed", { sessionID, error: describeError(error) }),
+    )
+  }
   const timers = new Map<string, NodeJS.Timeout>()
   const addingContext = new Map<string, Promise<void>>()
   const storing = createKeyedQueue()
@@ -147,9 +150,6 @@ export const createLearningFeature = async (
     if (isUsers) await records.update(sessionID, (record) => ({ ...record, isUnverified: undefined }))
     if (isUsers === false) await records.forget(sessionID)
     return isUsers === true
-  }
-  const settle = async (sessionID: string): Promise<void> => {
-    await verify(sessionID)
   }
   /** Runs one at a time: each finds what the one before has stored. */
   const store = (sessionID: string, filter?: (saying: Statement) => boolean): Promise<void> =>
@@ -204,7 +204,7 @@ export const createLearningFeature = async (
       // On disk before the model is asked, even while OpenCode has not told whether the session is a child.
       const isUnverified = isUsers === undefined
       await capture.capture({ sessionID, messageID, at: new Date(message.time.created), text, isUnverified })
-      if (isUnverified) void inBackground(sessionID, settle(sessionID))
+      if (isUnverified) void inBackground(sessionID, verify(sessionID))
       // At exit there is no time to store what only memory holds, so it is stored at once, without the work that follows.
       if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
     },

@@ -5,7 +5,7 @@ import { describeError, type Log } from "../host/log.ts"
 import { type Argv, findExecutables } from "../host/process.ts"
 import type { ForeignProgram, LedgerProgram } from "./ledger.ts"
 
-export type LocatedLedger =
+type LocatedLedger =
   | { readonly kind: "real"; readonly path: string; readonly command: Argv }
   | {
       readonly kind: "embedded"

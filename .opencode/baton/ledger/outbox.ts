@@ -184,8 +184,6 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
   }
 }
 
-export type { Outbox, OutboxEntry, OutboxStatus, ParkedEntry } from "./outbox-store.ts"
-
 const FIRST_RETRY_MS = 2000
 const LONGEST_RETRY_MS = 5 * 60_000
 /** prog waits 5 s for a locked database, and a call is killed 6 s after its start at the latest. */

@@ -35,7 +35,7 @@ export type SessionTask = {
 /** A brief is kept verbatim up to this length: four times what a prompt shows of it. */
 const STORED_BRIEF_CHARACTERS = 24_000
 
-export const sessionTaskSchema = (z: Zod): ZodType<SessionTask> =>
+const sessionTaskSchema = (z: Zod): ZodType<SessionTask> =>
   z.object({
     version: z.literal(1),
     sessionID: z.string(),
