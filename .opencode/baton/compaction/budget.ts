@@ -115,6 +115,6 @@ export const fitSections = (sections: readonly Section[], budget: Budget): strin
     return short === "" ? [] : [short]
   })
   if (leftOut.length > 0)
-    texts.push(budget.head(`[left out for want of room: ${leftOut.join(", ")}]`, budget.cost("x".repeat(240))))
+    texts.push(budget.head(`[left out, since there is no room: ${leftOut.join(", ")}]`, budget.cost("x".repeat(240))))
   return texts.join("\n\n")
 }

@@ -158,9 +158,10 @@ export const createTurns = (deps: TurnsDeps): Turns => {
   }
 
   const beginOpening = async (sessionID: string, model: ModelName): Promise<void> => {
-    const binding = tasks.cached(sessionID) ?? (await tasks.find(sessionID))
-    if (binding) await progress.recover()
-    if (binding) await openings.begin(binding, model)
+    const binding = await tasks.find(sessionID)
+    if (!binding) return
+    await progress.recover()
+    await openings.begin(binding, model)
   }
 
   /**

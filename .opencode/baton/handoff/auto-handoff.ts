@@ -91,7 +91,7 @@ export const createAutoHandoff = (
     /** Tells whether an agent of this session may be asked: it has a task, and is no subagent's. */
     isWanted: async (sessionID: string): Promise<boolean> => {
       if ((await settings()) === undefined) return false
-      const binding = tasks.cached(sessionID) ?? (await tasks.find(sessionID))
+      const binding = await tasks.find(sessionID)
       return binding !== undefined && binding.origin !== "parent" && !(await isChild(sessionID))
     },
     /** @returns the change that asks the agent, in each request from the one after the share was reached */

@@ -54,7 +54,7 @@ describe("the budget of what Baton adds", () => {
     const long = "x".repeat(9_000)
     const text = fitSections([section("brief", long, 0, 0.9), section("protocol", long, 9, 0.01)], budget)
     expect(text).toMatch(/\[brief cut to \d+ of 9000 characters; the whole is in prog\]/)
-    expect(text).toMatch(/left out for want of room: protocol \(prog\)|protocol cut to/)
+    expect(text).toMatch(/left out, since there is no room: protocol \(prog\)|protocol cut to/)
   })
 
   test(promised("compaction.C4", "a cut never splits a character in two"), () => {

@@ -215,7 +215,7 @@ const checkText = (name: PromptName, path: string, text: string): readonly Obser
   return name === "handoff-command" ? [checkCommandPrompt(path, text)] : checkRolePrompt(name, path, text)
 }
 
-/** A project's own file is never judged. */
+/** A project's own file is not checked. */
 const leftAlone = (name: PromptName, path: string, used: string): Observation =>
   ok(
     `${path} is the project's own file and is left alone; Baton uses ${used}. ` +

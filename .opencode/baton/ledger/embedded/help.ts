@@ -21,7 +21,7 @@ const VERSION_TEXT = `prog version ${FOLLOWED_VERSION} (Baton's embedded ledger,
 const ROOT_HELP = `Baton's embedded ledger: tasks, dependencies, logs and learnings in prog's own database.
 It stands in for prog (github.com/baiirun/prog) where that is not installed; both can use the same file.
 
-Database: $PROG_DB, or ~/.prog/prog.db; it is created when it is missing.
+Database: $PROG_DB, or ~/.prog/prog.db; add, learn and init create it when it is missing.
 
   prog add "Build feature X" -p myproject
   prog ready -p myproject
