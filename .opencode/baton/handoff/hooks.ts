@@ -54,7 +54,7 @@ const OWN_COMMAND = /^(?:baton-)?handoff$/
 /** The start of every draft. It repeats draft.ts, so that the feature is loaded only for a message that contains it. */
 const MARKER = "Continuing work from session "
 
-/** Of the settings; without it nothing of that is loaded. */
+/** The key in the settings. Its code is loaded only where they have it. */
 const AUTO_HANDOFF = '"autoHandoff"'
 
 /** The handoff's hooks. They load the feature when they first need it. */

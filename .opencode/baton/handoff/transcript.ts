@@ -52,7 +52,7 @@ const renderUserPart = (part: Part): string[] => {
   return []
 }
 
-/** Renders one message under its heading; undefined when nothing is left without reasoning and synthetic parts. */
+/** Renders one message under its heading; undefined for one with only reasoning and synthetic parts. */
 export const renderMessage = ({ info, parts }: StoredMessage, detail: ToolDetail): string | undefined => {
   if (info.role === "user") {
     const texts = parts.flatMap(renderUserPart)

@@ -79,7 +79,7 @@ const GIT_DEADLINE_MS = 1_000
 const STATUS_DEADLINE_MS = 5_000
 
 /**
- * Counts the commits of HEAD that `commit` does not have; undefined if the commit is not in the repository or git fails.
+ * Counts the commits from `commit` to HEAD; undefined if the commit is not in the repository or git fails.
  *
  * @param commit a full or abbreviated hash
  */

@@ -157,7 +157,7 @@ const createNodeRunner =
           clearTimeout(timer)
           resolve({ kind: "exited", exitCode: exitCodeOf(code, signal), stdout: stdout(), stderr: stderr() })
         })
-        // A program that ends without reading its stdin is no error.
+        // The program may end before it has read its stdin.
         child.stdin?.on("error", () => {})
         child.stdin?.end(stdin)
       } catch (error) {

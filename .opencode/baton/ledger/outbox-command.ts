@@ -285,8 +285,8 @@ const send = async (place: Place, request: Sending): Promise<readonly Reported[]
     const sent = new Map<string, OutboxRecord | undefined>()
     for (const name of await store.list()) {
       const read = await store.read(name)
-      const isMeant = left.has(name) || (action === "retry" && names.length === 0)
-      if (isMeant) sent.set(name, read.kind === "record" ? read.record : undefined)
+      const isWanted = left.has(name) || (action === "retry" && names.length === 0)
+      if (isWanted) sent.set(name, read.kind === "record" ? read.record : undefined)
     }
     return { obstacles, sent: new Map([...left, ...sent]) }
   }

@@ -145,7 +145,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     }
   }
 
-  /** Works without the lock: records that are only in memory cannot wait for a disk that refuses the lock as well. */
+  /** Works without the lock: a disk that refuses records refuses the lock, too. */
   const drainUnsaved = async (): Promise<DrainResult> => {
     const only = new Set(store.unsaved().map(({ entry }) => queueKey(entry)))
     const drained = await drainAll(async () => true, only)

@@ -83,7 +83,7 @@ export type LedgerAnswer =
 export type LedgerRunner = {
   /** Runs the real prog or the embedded ledger, one call at a time. */
   run(args: readonly string[], deadlineMs: number): Promise<LedgerAnswer>
-  /** Runs the embedded ledger, outside the queue: a claim waits for no other call, and none waits for it. */
+  /** Runs the embedded ledger, outside the queue: claims and other calls do not wait for each other. */
   runEmbedded(args: readonly string[], deadlineMs: number): Promise<LedgerAnswer>
   /** Tells whether the real prog is used. */
   isReal(): Promise<boolean>

@@ -152,11 +152,12 @@ export const parseTask = (text: string): ParsedTask | undefined => {
   return taskID === undefined ? undefined : { taskID, ...statedRole(text) }
 }
 
-// Natural spellings: a line of the user's that is nothing but the naming of a task, as `Work on ts-b54507`. A program writes
+// Natural spellings: a line of the user's that only names a task, as `Work on ts-b54507`. A program writes
 // the exact form; a natural one counts only if the ledger knows the id, since ids stand in pasted text, too.
 
-/** Longer lines are no naming. Wrapped prose has longer lines but for its last. */
+/** A longer line is prose. */
 const MAX_NAMING_CHARACTERS = 80
+/** Lines of wrapped prose are at least as long, except for the last. */
 const WRAPPED_CHARACTERS = 40
 
 /** prog's own prefixes only, so that no word is an id. Without `u`, for the sake of look-alikes (see TASK_LINE). */
@@ -178,7 +179,7 @@ const plain = (line: string): string =>
     .replace(/[^\S\r\n]+/g, " ")
     .trimEnd()
 
-/** @returns the canonical id if the line is nothing but the naming of a task; an indent marks a quotation */
+/** @returns the canonical id if the line names a task and says no more; an indent marks a quotation */
 const parseNaming = (line: string, above: string): string | undefined => {
   if (line.length > MAX_NAMING_CHARACTERS) return undefined
   const { id, sign, asks, end } = NAMING.exec(plain(line))?.groups ?? {}
@@ -194,8 +195,8 @@ export type NaturalTask = ParsedTask & {
 }
 
 /**
- * Finds the task that a user's text names in a natural spelling: a line outside code fences and quotations that is nothing but
- * the naming, or a text that is an id and nothing else. Lines that name different tasks name none. Linear in the text's length.
+ * Finds the task that a user's text names in a natural spelling: a line outside code fences and quotations that names it and says
+ * no more, or a text that is only an id. Lines that name different tasks name none. Linear in the text's length.
  *
  * @param text user-authored text, as `collectUserText` gives it
  * @returns undefined when none is named; otherwise one that counts only if the ledger knows it

@@ -105,7 +105,7 @@ const ID_BYTES = 3
 const randomHex = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** Reports a store that cannot be opened without the step that first needed it. */
+/** Reports a store that cannot be opened; its message leaves out the step that needed the store. */
 const openOrRefuse = ({ openStore }: ContextDeps, mode: "create" | undefined): LedgerStore => {
   try {
     return openStore(mode)
