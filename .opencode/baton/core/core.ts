@@ -2,20 +2,11 @@ import { sep } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import { type Lazy, lazy, withDeadline } from "../host/async.ts"
-import { type Change, guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../host/guard.ts"
+import { type Decide, guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError, type Log } from "../host/log.ts"
 import { bundleRoot, findProjectRoot } from "../host/project.ts"
 import { hasPendingRecords } from "../ledger/pending-records.ts"
 import type { Services } from "./services.ts"
-
-/** Tells which of several loaded copies of the bundle serves a project's feature. */
-type BundleClaim = {
-  /** The folder of a copy that was loaded before this one. */
-  readonly other: string | undefined
-  /** Tells whether this copy serves. Asked at every hook, since a later copy may take precedence. */
-  isActive(): boolean
-  release(): void
-}
 
 type Holder = { bundleRoot: string; token: symbol }
 
@@ -42,7 +33,7 @@ export const claimBundle = (options: {
   directory: string
   projectRoot: string
   bundleRoot: string
-}): BundleClaim => {
+}) => {
   const { feature, directory, projectRoot, bundleRoot } = options
   const key = `${feature}\n${directory}`
   const mine: Holder = { bundleRoot, token: Symbol(feature) }
@@ -50,9 +41,11 @@ export const claimBundle = (options: {
   const outranks = isInside(bundleRoot, projectRoot)
   if (!current || current.bundleRoot === bundleRoot || outranks) claims().set(key, mine)
   return {
+    /** The folder of a copy that was loaded before this one. */
     other: current?.bundleRoot === bundleRoot ? undefined : current?.bundleRoot,
-    isActive: () => claims().get(key)?.token === mine.token,
-    release: () => {
+    /** Tells whether this copy serves. Asked at every hook, since a later copy may take precedence. */
+    isActive: (): boolean => claims().get(key)?.token === mine.token,
+    release: (): void => {
       if (claims().get(key)?.token === mine.token) claims().delete(key)
     },
   }
@@ -62,8 +55,6 @@ export const claimBundle = (options: {
 const DISPOSE_DEADLINE_MS = 700
 /** The part of it for the features, which stop in parallel; the rest is for delivering the outbox. */
 const STOP_DEADLINE_MS = 400
-
-type Decide<Input, Output> = (input: Input, output: Output) => Promise<Change | undefined>
 
 /** A feature of one directory: its log, its claim, and its hooks, which can neither fail nor block OpenCode. */
 type Feature = {

@@ -1,16 +1,13 @@
 /** `baton doctor`. Exits with 0 if nothing is broken, 1 if something is, 2 for a wrong command line. */
 
-import { statSync } from "node:fs"
 import { mkdtemp, realpath, rm } from "node:fs/promises"
 import { homedir, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { runCommand } from "../host/cli.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { nearestProject } from "../host/project.ts"
+import { isFolder, nearestProject } from "../host/project.ts"
 import { CHECKS } from "./checks.ts"
 import { type Context, createReport, type DoctorRequest, parseArguments, renderJSON, renderText } from "./report.ts"
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 const parse = (args: readonly string[], here: string): DoctorRequest & { root: string } => {
   const request = parseArguments(args)
@@ -26,8 +23,8 @@ const diagnose = async ({ directory, root, json }: ReturnType<typeof parse>): Pr
   try {
     const run = createProcessRunner({ shell: undefined })
     const place = directory === undefined ? root : await realpath(root)
-    const subject: Context = { root: place, home: homedir(), environment: process.env, scratch, run }
-    const report = await createReport(subject, CHECKS)
+    const context: Context = { root: place, home: homedir(), environment: process.env, scratch, run }
+    const report = await createReport(context, CHECKS)
     const color = process.stdout.isTTY === true && !process.env.NO_COLOR
     process.stdout.write(json ? renderJSON(report) : renderText(report, { color }))
     return report.summary.broken > 0 ? 1 : 0

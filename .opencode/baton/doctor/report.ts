@@ -30,7 +30,7 @@ export type Check = {
   /** Skipped for a project without Baton. */
   readonly needsBundle?: true
   /** May throw: the report turns the error into a finding. */
-  readonly run: (subject: Context) => Promise<readonly Observation[]>
+  readonly run: (context: Context) => Promise<readonly Observation[]>
 }
 
 export const ok = (message: string): Observation => ({ status: "ok", message })
@@ -51,14 +51,14 @@ export type Report = {
 const CHECK_DEADLINE_MS = 30_000
 
 /** Turns an error or a timeout of a check into a finding, so that the other checks still report. */
-const runCheck = async (check: Check, subject: Context, deadlineMs: number): Promise<readonly Observation[]> => {
+const runCheck = async (check: Check, context: Context, deadlineMs: number): Promise<readonly Observation[]> => {
   const fix = "Report it with this message; the other findings stand."
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<readonly Observation[]>((resolve) => {
     timer = setTimeout(() => resolve([broken(`this check gave no answer within ${deadlineMs} ms`, fix)]), deadlineMs)
   })
   try {
-    return await Promise.race([check.run(subject), late])
+    return await Promise.race([check.run(context), late])
   } catch (error) {
     return [broken(`this check failed: ${describeError(error)}`, fix)]
   } finally {
@@ -68,23 +68,23 @@ const runCheck = async (check: Check, subject: Context, deadlineMs: number): Pro
 
 /** Runs all checks in parallel and keeps their order. */
 export const createReport = async (
-  subject: Context,
+  context: Context,
   checks: readonly Check[],
   deadlineMs = CHECK_DEADLINE_MS,
 ): Promise<Report> => {
-  const hasBundle = existsSync(join(subject.root, ".opencode", "baton"))
+  const hasBundle = existsSync(join(context.root, ".opencode", "baton"))
   const perCheck = await Promise.all(
     checks
       .filter((check) => hasBundle || !check.needsBundle)
       .map(async (check) => {
-        const observations = await runCheck(check, subject, deadlineMs)
+        const observations = await runCheck(check, context, deadlineMs)
         return observations.map((observation): Finding => ({ id: check.id, ...observation }))
       }),
   )
   const findings = perCheck.flat()
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length
   const summary = { ok: count("ok"), warning: count("warning"), broken: count("broken") }
-  return { version: 1, directory: subject.root, findings, summary }
+  return { version: 1, directory: context.root, findings, summary }
 }
 
 const COLORS: Record<Status, number> = { ok: 32, warning: 33, broken: 31 }

@@ -5,7 +5,7 @@ import { describeError, type Log, type LogExtra } from "./log.ts"
 /** A change that a hook decided on; applied only if the decision was in time. */
 export type Change = () => void
 
-type Decide<Input, Output> = (input: Input, output: Output) => Promise<Change | undefined>
+export type Decide<Input, Output> = (input: Input, output: Output) => Promise<Change | undefined>
 
 const sessionOf = (input: unknown, output: unknown): LogExtra => {
   const given: unknown = Reflect.get(Object(input), "sessionID")

@@ -1,6 +1,8 @@
-import { existsSync, writeFileSync } from "node:fs"
+import { existsSync, statSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
+
+export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** The folder of this copy of the bundle: `<somewhere>/baton`. */
 export const bundleRoot: string = dirname(import.meta.dirname)

@@ -123,16 +123,8 @@ type Message = {
   readonly isUnverified?: boolean
 }
 
-type Capture = {
-  /** Stores what the message teaches on disk, before the model is asked. Each message once. */
-  capture(message: Message): Promise<void>
-  /** Adds the work around the statements. Calls OpenCode. @param filter default: all waiting ones */
-  addContext(sessionID: string, filter?: (saying: Statement) => boolean): Promise<void>
-  /** Puts the stored statements into the outbox. Reads only the ledger. @param filter default: all waiting ones */
-  enqueue(sessionID: string, filter?: (saying: Statement) => boolean): Promise<void>
-}
-
-const isAny = (): boolean => true
+type Filter = (saying: Statement) => boolean
+const isAny: Filter = () => true
 
 /** Enough messages to hold a turn and the one before it. */
 const NEWEST_MESSAGES = 100
@@ -147,7 +139,7 @@ const contradictedBy = (saying: Statement, known: readonly KnownLearning[]): Kno
       contradicts(saying.sentence, one.sentence),
   )
 
-export const createCapture = (deps: CaptureDeps): Capture => {
+export const createCapture = (deps: CaptureDeps) => {
   const { records, known, outbox, sessions, project, findTask, root, log } = deps
 
   const readSayings = ({ sessionID, messageID, at, text }: Message, detected: ReturnType<typeof detect>): Statement[] =>
@@ -179,7 +171,8 @@ export const createCapture = (deps: CaptureDeps): Capture => {
   }
 
   return {
-    capture: async (message) => {
+    /** Stores what the message teaches on disk, before the model is asked. Each message once. */
+    capture: async (message: Message): Promise<void> => {
       const detected = detect(message.text)
       if (!detected.objects && detected.learnings.length === 0) return
       const { sessionID, messageID, isUnverified = false } = message
@@ -197,7 +190,8 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
     },
 
-    addContext: async (sessionID, filter = isAny) => {
+    /** Adds the work around the statements. Calls OpenCode. @param filter default: all waiting ones */
+    addContext: async (sessionID: string, filter: Filter = isAny): Promise<void> => {
       const isWanted = (saying: Statement): boolean => saying.state === "waiting" && filter(saying)
       const { sayings } = await records.read(sessionID)
       if (!sayings.some(isWanted)) return
@@ -218,7 +212,8 @@ export const createCapture = (deps: CaptureDeps): Capture => {
       })
     },
 
-    enqueue: async (sessionID, filter = isAny) => {
+    /** Puts the stored statements into the outbox. Reads only the ledger. @param filter default: all waiting ones */
+    enqueue: async (sessionID: string, filter: Filter = isAny): Promise<void> => {
       const record = await records.read(sessionID)
       const waiting = record.sayings.filter((saying) => saying.state === "waiting" && filter(saying))
       if (waiting.length === 0) return

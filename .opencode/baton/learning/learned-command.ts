@@ -3,13 +3,12 @@
  * with 2 for a wrong command line.
  */
 
-import { statSync } from "node:fs"
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { nearestProject } from "../host/project.ts"
+import { isFolder, nearestProject } from "../host/project.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
@@ -37,8 +36,6 @@ type Request =
     }
 
 const ACTIONS: ReadonlySet<string> = new Set(["list", "show", "forget", "export"])
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** Parses `[list | show ID | forget ID | export] [DIR] [OPTIONS]`. @throws Error for anything else, in words for the user */
 const readArguments = (args: readonly string[], here: string): Request => {

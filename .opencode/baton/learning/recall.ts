@@ -123,15 +123,6 @@ type RecallDeps = {
   readonly now: () => Date
 }
 
-type Recall = {
-  /** @returns the change that adds the learnings to this request; undefined for none */
-  inject(messages: StoredMessage[]): Promise<Change | undefined>
-  hasInjected(sessionID: string): boolean
-  /** Notes that the session's next request is the summariser's. */
-  summaryExpected(sessionID: string): void
-  forget(sessionID: string): void
-}
-
 /** The message beside which the learnings are put, and the text they are chosen by. `isFirst`: no turn has begun after it. */
 type Anchor = { readonly messageID: string; readonly text: string; readonly isFirst: boolean }
 
@@ -164,7 +155,7 @@ const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
  * when the model first sees that message, so that requests keep the same start and provider caches hit. A session that began
  * without learnings gets none before its next compaction.
  */
-export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): Recall => {
+export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps) => {
   const expected = createLruMap<true>()
   const given = createLruMap<Injected>()
   /** By session: the message whose record was last found to be empty. */
@@ -205,7 +196,8 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
   }
 
   return {
-    inject: async (messages) => {
+    /** @returns the change that adds the learnings to this request; undefined for none */
+    inject: async (messages: StoredMessage[]): Promise<Change | undefined> => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isForSummary(sessionID, messages)) return undefined
       const anchor = findAnchor(messages)
@@ -220,11 +212,10 @@ export const createRecall = ({ known, records, isRoot, log, now }: RecallDeps): 
         appendNote(messages, messageID, chosen.text)
       }
     },
-    hasInjected: (sessionID) => given.has(sessionID),
-    summaryExpected: (sessionID) => {
-      expected.set(sessionID, true)
-    },
-    forget: (sessionID) => {
+    hasInjected: (sessionID: string): boolean => given.has(sessionID),
+    /** Notes that the session's next request is the summariser's. */
+    summaryExpected: (sessionID: string): void => expected.set(sessionID, true),
+    forget: (sessionID: string): void => {
       expected.delete(sessionID)
       given.delete(sessionID)
       emptyAnchors.delete(sessionID)

@@ -15,14 +15,6 @@ type LocatedLedger =
     }
   | { readonly kind: "unavailable"; readonly reason: string }
 
-type LedgerLocator = {
-  /** Finds the program at the first call and caches it; an unavailable one is searched for again. */
-  locate(): Promise<LocatedLedger>
-  /** Drops the cached program, for example after it was removed. */
-  forget(): void
-  foreign(): readonly ForeignProgram[]
-}
-
 export type LedgerLocatorDeps = {
   readonly log: Log
   /** Absolute path of `.opencode/baton`. */
@@ -97,7 +89,7 @@ export const embeddedLedger = ({
 }
 
 /** Finds the ledger program: a real prog on PATH, else the embedded one. Runs nothing. */
-export const createLedgerLocator = (deps: LedgerLocatorDeps): LedgerLocator => {
+export const createLedgerLocator = (deps: LedgerLocatorDeps) => {
   const { log, env, runtime } = deps
   const foreign = new Map<string, ForeignProgram>()
   let known: Promise<LocatedLedger> | undefined
@@ -117,17 +109,19 @@ export const createLedgerLocator = (deps: LedgerLocatorDeps): LedgerLocator => {
   }
 
   return {
-    locate: async () => {
+    /** Finds the program at the first call and caches it; an unavailable one is searched for again. */
+    locate: async (): Promise<LocatedLedger> => {
       known ??= search()
       const located = await known
       if (located.kind === "unavailable") known = undefined
       else log.debug("ledger program", { kind: located.kind, path: located.path })
       return located
     },
-    forget: () => {
+    /** Drops the cached program, for example after it was removed. */
+    forget: (): void => {
       known = undefined
     },
-    foreign: () => [...foreign.values()],
+    foreign: (): readonly ForeignProgram[] => [...foreign.values()],
   }
 }
 

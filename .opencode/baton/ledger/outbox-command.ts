@@ -2,7 +2,6 @@
  * `baton outbox`. Exits with 0 when all was listed or delivered, with 1 when a record was not, with 2 for a wrong command line.
  */
 
-import { statSync } from "node:fs"
 import { basename, resolve } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs, stripVTControlCharacters } from "node:util"
@@ -10,7 +9,7 @@ import { runCommand } from "../host/cli.ts"
 import { createFileLock } from "../host/file-lock.ts"
 import { describeError, type Log, SILENT, truncate } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { nearestProject } from "../host/project.ts"
+import { isFolder, nearestProject } from "../host/project.ts"
 import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "./client.ts"
 import { createOutbox } from "./outbox.ts"
@@ -42,9 +41,9 @@ const parse = (args: readonly string[], here: string): Request => {
     options: { json: { type: "boolean", default: false } },
   })
   const last = positionals.at(-1)
-  const isFolder = last !== undefined && statSync(resolve(here, last), { throwIfNoEntry: false })?.isDirectory()
-  const root = isFolder ? resolve(here, last) : nearestProject(here)
-  const [action = "list", ...names] = isFolder ? positionals.slice(0, -1) : positionals
+  const folder = last !== undefined && isFolder(resolve(here, last)) ? resolve(here, last) : undefined
+  const root = folder ?? nearestProject(here)
+  const [action = "list", ...names] = folder === undefined ? positionals : positionals.slice(0, -1)
   const common = { root, json: values.json }
   switch (action) {
     case "list":

@@ -45,7 +45,7 @@ export type ParkedEntry = {
   readonly since: string
 }
 
-export type OutboxStatus = {
+type OutboxStatus = {
   readonly waiting: number
   /** The reason why the last delivery failed; absent if it did not. */
   readonly lastFailure?: string

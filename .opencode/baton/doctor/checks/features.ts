@@ -83,7 +83,7 @@ const checkAgents = async ({ root }: Context): Promise<Observation> => {
 export const liveStateCheck: Check = {
   id: "live-state",
   needsBundle: true,
-  run: async (subject) => [await checkWriter(subject), await checkAgents(subject)],
+  run: async (context) => [await checkWriter(context), await checkAgents(context)],
 }
 
 const WAITING_FIX = "OpenCode stores it at its next start here; .opencode/baton/bin/baton learned lists what is stored."

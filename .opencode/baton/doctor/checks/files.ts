@@ -158,9 +158,9 @@ const withoutManifest = ({ root }: Context): Observation =>
 /** Compares files with the manifest of scripts/install. A file that the user changed is information, not a fault. */
 export const filesCheck: Check = {
   id: "files",
-  run: async (subject) => {
-    const manifest = await readManifest(subject.root)
-    return manifest === undefined ? [withoutManifest(subject)] : await compare(subject.root, manifest)
+  run: async (context) => {
+    const manifest = await readManifest(context.root)
+    return manifest === undefined ? [withoutManifest(context)] : await compare(context.root, manifest)
   },
 }
 

@@ -64,14 +64,14 @@ export const checkVersion = (version: string, path: string): Observation => {
 
 export const openCodeCheck: Check = {
   id: "opencode",
-  run: async (subject) => {
-    const located = await locate(subject)
+  run: async (context) => {
+    const located = await locate(context)
     if ("problem" in located) return [located.problem]
     const { path } = located
-    const outcome = await subject.run([path, "--version"], {
-      cwd: subject.scratch,
+    const outcome = await context.run([path, "--version"], {
+      cwd: context.scratch,
       deadlineMs: VERSION_DEADLINE_MS,
-      env: isolated(subject.scratch),
+      env: isolated(context.scratch),
     })
     const fix = `Run '${path} --version' to see why; reinstall OpenCode, or set BATON_OPENCODE to its binary.`
     switch (outcome.kind) {
@@ -212,14 +212,14 @@ const checkPlugin = async (path: string, { run, scratch }: Context): Promise<Obs
 export const pluginsCheck: Check = {
   id: "plugins",
   needsBundle: true,
-  run: async (subject) => {
-    const paths = await findBatonPlugins(join(subject.root, ".opencode"))
+  run: async (context) => {
+    const paths = await findBatonPlugins(join(context.root, ".opencode"))
     if (paths.length === 0) {
       return [
         broken("no plugin of Baton in .opencode/plugins", "Run scripts/install with this folder from a checkout."),
       ]
     }
-    return await Promise.all(paths.map((path) => checkPlugin(path, subject)))
+    return await Promise.all(paths.map((path) => checkPlugin(path, context)))
   },
 }
 
@@ -249,8 +249,8 @@ const otherFolders = ({ root, home, environment }: Context): readonly string[] =
 export const copiesCheck: Check = {
   id: "copies",
   needsBundle: true,
-  run: async (subject) => {
-    const found = await Promise.all(otherFolders(subject).map(findBatonPlugins))
+  run: async (context) => {
+    const found = await Promise.all(otherFolders(context).map(findBatonPlugins))
     const copies = found.flat()
     const folders = [...new Set(copies.map(dirname))]
     if (folders.length === 0) return [ok("no second copy of Baton that OpenCode would load")]

@@ -49,10 +49,10 @@ const checkReal = async (path: string, { run, scratch }: Pick<Context, "run" | "
   return broken(`no ledger: ${path} ${describeAnswer(outcome)}; records wait in the outbox`, LEAVE_IT_ALONE)
 }
 
-const checkProgram = async ({ program }: LedgerStatus, subject: Context): Promise<Observation> => {
+const checkProgram = async ({ program }: LedgerStatus, context: Context): Promise<Observation> => {
   switch (program.kind) {
     case "real":
-      return checkReal(program.path, subject)
+      return checkReal(program.path, context)
     case "embedded":
       return existsSync(program.path)
         ? ok("embedded ledger, since no real prog is on PATH; both keep the same database")
@@ -68,15 +68,15 @@ const checkProgram = async ({ program }: LedgerStatus, subject: Context): Promis
 export const ledgerCheck: Check = {
   id: "ledger",
   needsBundle: true,
-  run: async (subject) => {
-    const status = await locateLedger(subject)
+  run: async (context) => {
+    const status = await locateLedger(context)
     const foreign = status.foreign.map(({ path, reason }) =>
       warning(
         `${path} is called prog and is not the ledger: ${reason}`,
         "Baton does not use it. In your own shell, write .opencode/baton/bin/prog. A script around the real prog needs a line that names github.com/baiirun/prog.",
       ),
     )
-    return [await checkProgram(status, subject), ...foreign]
+    return [await checkProgram(status, context), ...foreign]
   },
 }
 
@@ -156,31 +156,31 @@ const checkLost = async (path: string, { root }: Context): Promise<Observation |
   )
 }
 
-const checkAbsent = async (path: string, subject: Context): Promise<Observation> => {
-  const lost = await checkLost(path, subject)
+const checkAbsent = async (path: string, context: Context): Promise<Observation> => {
+  const lost = await checkLost(path, context)
   if (lost) return lost
-  const { program } = await locateLedger(subject)
+  const { program } = await locateLedger(context)
   if (program.kind === "embedded") return ok(`${path} is made by the first prog add of the embedded ledger`)
   return warning(`there is no database at ${path}`, "Run: prog init")
 }
 
-const checkFile = async (path: string, subject: Context): Promise<Observation> => {
+const checkFile = async (path: string, context: Context): Promise<Observation> => {
   const header = await readHeader(path)
   const unsettled = (await sizeOf(`${path}-wal`)) > 0
   if (unsettled || !(await isWithoutLedger(path, header))) return checkHeader(path, header, unsettled)
-  return (await checkLost(path, subject)) ?? checkHeader(path, { kind: "empty" }, false)
+  return (await checkLost(path, context)) ?? checkHeader(path, { kind: "empty" }, false)
 }
 
-const checkRecords = async (subject: Context): Promise<Observation> => {
-  const { environment, home } = subject
+const checkRecords = async (context: Context): Promise<Observation> => {
+  const { environment, home } = context
   const path = databasePath(environment, home)
   const fix = `Make it a file that you can read and write, or set PROG_DB to another one.`
   try {
     await access(path, constants.R_OK | constants.W_OK)
     if (!(await stat(path)).isFile()) return broken(`${path} is not a file`, fix)
-    return await checkFile(path, subject)
+    return await checkFile(path, context)
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return await checkAbsent(path, subject)
+    if (errorCode(error) === "ENOENT") return await checkAbsent(path, context)
     return broken(`${path} cannot be used: ${errorCode(error) ?? describeError(error)}`, fix)
   }
 }
@@ -188,7 +188,7 @@ const checkRecords = async (subject: Context): Promise<Observation> => {
 export const databaseCheck: Check = {
   id: "database",
   needsBundle: true,
-  run: async (subject) => [await checkRecords(subject)],
+  run: async (context) => [await checkRecords(context)],
 }
 
 const MOST_SHOWN = 5
@@ -267,5 +267,5 @@ const checkIgnored = async ({ root, run }: Context): Promise<readonly Observatio
 export const stateCheck: Check = {
   id: "state",
   needsBundle: true,
-  run: async (subject) => [await checkWritable(subject.root), ...(await checkIgnored(subject))],
+  run: async (context) => [await checkWritable(context.root), ...(await checkIgnored(context))],
 }
