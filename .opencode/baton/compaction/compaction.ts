@@ -17,7 +17,7 @@ import type { SeenSession } from "./turns.ts"
 /** The material of a prompt, read when OpenCode stores the request for a compaction, some time before it calls the hook. */
 type Prepared = {
   readonly binding: SessionTask
-  readonly found: CompactionContext
+  readonly context: CompactionContext
   readonly instructions: string
   /** For a session that was resumed right into its compaction: its newest summary, "" when it has none. */
   readonly searched: Promise<string> | undefined
@@ -46,7 +46,7 @@ export const createPreparations = (
     const sessionState = await sessionStates.load(sessionID)
     const searched = search(sessionID, sessionState)
     const instructions = readInstructions(deps, sessionID)
-    return { binding, found: await loadContext(deps, binding, sessionState), instructions, searched }
+    return { binding, context: await loadContext(deps, binding, sessionState), instructions, searched }
   }
 
   return {
@@ -199,15 +199,15 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       if (!prepared) return undefined
       const { binding, instructions, searched } = prepared
       const sessionState = await sessionStates.load(sessionID)
-      const { count, activity: done } = sessionState
-      const found = { ...prepared.found, facts: { ...prepared.found.facts, compactions: count, activity: done } }
+      const { count, activity } = sessionState
+      const context = { ...prepared.context, facts: { ...prepared.context.facts, compactions: count, activity } }
       const shown = seen.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
-      const priorSummary = await findPreviousSummary(sessionID, shown, searched)
-      see(sessionID, { context: found, isSummaryExpected: true, isUncompacted: false })
+      const previousSummary = await findPreviousSummary(sessionID, shown, searched)
+      see(sessionID, { context, isSummaryExpected: true, isUncompacted: false })
       const specification = originalSpecification(
         sessionState,
         binding.taskID,
-        taskInLedger(found.identity)?.specification,
+        taskInLedger(context.identity)?.specification,
       )
       await sessionStates.update(sessionID, (current) => ({ ...current, specification }))
       // Not awaited: the context is in memory, and the record that follows is saved in turn.
@@ -215,10 +215,10 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       return () => {
         const { prompt, block } = renderCompactionPrompt({
           instructions,
-          identity: found.identity,
-          facts: found.facts,
-          otherHandoffs: handoffsBeside(binding, found.handoffs),
-          ...(priorSummary === undefined ? {} : { priorSummary }),
+          identity: context.identity,
+          facts: context.facts,
+          otherHandoffs: handoffsBeside(binding, context.handoffs),
+          ...(previousSummary === undefined ? {} : { previousSummary }),
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
           budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
         })
@@ -228,7 +228,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           sessionID,
           taskID: binding.taskID,
           characters: prompt.length,
-          priorSummary: priorSummary !== undefined,
+          priorSummary: previousSummary !== undefined,
         })
       }
     },

@@ -155,7 +155,7 @@ type CompactionPromptInput = {
   /** Handoffs that other sessions wrote while this one worked on the task. */
   otherHandoffs: readonly string[]
   /** The summary to carry over, unless the conversation still shows it. */
-  priorSummary?: string
+  previousSummary?: string
   /** Additions of other plugins in output.context, which a replaced prompt would drop. */
   otherContext: readonly string[]
   budget: Budget
@@ -198,14 +198,14 @@ const renderTaskAndFacts = ({ identity, otherHandoffs, facts, budget }: Compacti
  */
 export const renderCompactionPrompt = (input: CompactionPromptInput): { prompt: string; block: string } => {
   const block = renderTaskAndFacts(input)
-  const prior = input.priorSummary?.trim()
+  const previous = input.previousSummary?.trim()
   const parts = [
     input.instructions.trim(),
     "# What is known for certain\nWritten by program, not by a model. Keep every id, path and number exactly as it stands here.",
     block,
-    ...(prior
+    ...(previous
       ? [
-          `# The earlier handoff\nIt is discarded after this: whatever is still true must stand in the new one.\n\n<earlier-handoff>\n${prior}\n</earlier-handoff>`,
+          `# The earlier handoff\nIt is discarded after this: whatever is still true must stand in the new one.\n\n<earlier-handoff>\n${previous}\n</earlier-handoff>`,
         ]
       : []),
     ...input.otherContext.map((text) => text.trim()).filter((text) => text !== ""),

@@ -75,7 +75,7 @@ describe("the task block", () => {
 })
 
 describe("the compaction prompt", () => {
-  const render = (extra: { priorSummary?: string; otherContext?: string[] } = {}) =>
+  const render = (extra: { previousSummary?: string; otherContext?: string[] } = {}) =>
     renderCompactionPrompt({
       instructions: "INSTRUCTIONS",
       identity: KNOWN,
@@ -93,7 +93,7 @@ describe("the compaction prompt", () => {
     ),
     () => {
       const prior = "p".repeat(60_000)
-      const { prompt, block } = render({ priorSummary: prior, otherContext: ["OTHER"] })
+      const { prompt, block } = render({ previousSummary: prior, otherContext: ["OTHER"] })
       for (const part of ["INSTRUCTIONS", block, prior, "OTHER", "Compactions of this session so far: 2"])
         expect(count(prompt, part)).toBe(1)
       expect(prompt.indexOf("INSTRUCTIONS")).toBe(0)
