@@ -88,7 +88,7 @@ describe("the hooks of session learning", () => {
 
   test(promised("soak.B4", "of more than 500 new sessions, the parent of the oldest is asked for again"), async () => {
     const asked: string[] = []
-    const { event, say } = open({
+    const { event, say, hooks } = open({
       get: async ({ path }: { path: { id: string } }) => {
         asked.push(path.id)
         return { data: { ...ROOT, id: path.id } }
@@ -98,6 +98,7 @@ describe("the hooks of session learning", () => {
     for (let at = 0; at < 500; at++) await event("session.created", { id: `ses_new_${at}` })
     await say("msg_1", TAUGHT)
     await eventually("the question", () => asked.includes(SESSION) || undefined)
+    await hooks.dispose?.()
   })
 
   test(promised("learning.B1", "what a message teaches is on disk before its request"), async () => {
