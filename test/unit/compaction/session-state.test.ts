@@ -60,21 +60,18 @@ describe("the session states", () => {
     expect(new Set(await all)).toEqual(new Set([1, 2]))
   })
 
-  test(
-    promised("compaction.C5", "a session's state that falls out of memory is saved first, and read back"),
-    async () => {
-      const { disk, reads, endWrites, sessionStates } = setUp()
-      await sessionStates.update("ses_0", count(7))
-      for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
-      expect((await sessionStates.load("ses_0")).count).toBe(7)
-      await endWrites()
-      expect(disk.get("ses_0")?.count).toBe(7)
-      for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
-      reads.length = 0
-      expect((await sessionStates.load("ses_0")).count).toBe(7)
-      expect(reads).toEqual(["ses_0"])
-    },
-  )
+  test(promised("compaction.C5", "a state that falls out of memory is saved first, and read back"), async () => {
+    const { disk, reads, endWrites, sessionStates } = setUp()
+    await sessionStates.update("ses_0", count(7))
+    for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
+    expect((await sessionStates.load("ses_0")).count).toBe(7)
+    await endWrites()
+    expect(disk.get("ses_0")?.count).toBe(7)
+    for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
+    reads.length = 0
+    expect((await sessionStates.load("ses_0")).count).toBe(7)
+    expect(reads).toEqual(["ses_0"])
+  })
 
   test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {
     const { disk, endWrites, sessionStates } = setUp()

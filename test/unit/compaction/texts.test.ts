@@ -10,21 +10,13 @@ import {
 import { EMPTY_ACTIVITY, type Facts } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
 
-const LEDGER = {
-  title: "Teach CRLF",
-  status: "in_progress",
-  definitionOfDone: "tests pass",
-  specification: "CRLF counts.",
-}
-const IDENTITY = {
-  taskID: "ts-b54507",
-  role: "worker",
-  brief: "Never touch the lexer.",
-  protocol: "orient → land",
-  isChild: false,
-} as const
+const TEXTS = { title: "Teach CRLF", definitionOfDone: "tests pass", specification: "CRLF counts." }
+const LEDGER = { ...TEXTS, status: "in_progress" }
+const ASKED = { role: "worker", brief: "Never touch the lexer.", protocol: "orient → land" } as const
+const IDENTITY = { ...ASKED, taskID: "ts-b54507", isChild: false }
 const KNOWN: TaskIdentity = { ...IDENTITY, ledger: LEDGER }
 const FACTS: Facts = { compactions: 2, activity: EMPTY_ACTIVITY, todos: [] }
+const SAID = { identity: KNOWN, facts: FACTS }
 const budget = createBudget(200_000)
 const count = (text: string, part: string): number => text.split(part).length - 1
 
@@ -34,16 +26,13 @@ describe("the task block", () => {
       .map(({ text }) => text)
       .join("\n\n")
 
-  test(
-    promised("compaction.C4", "it holds identity, definition of done, commands, brief, specification and protocol"),
-    () => {
-      const { taskID, role, brief, protocol } = IDENTITY
-      const block = blockOf(KNOWN)
-      for (const part of [`- Task: ${taskID}`, `- Role: ${role}`, `prog log ${taskID}`, brief, protocol])
-        expect(block).toContain(part)
-      for (const part of Object.values(LEDGER)) expect(block).toContain(part)
-    },
-  )
+  test(promised("compaction.C4", "it holds identity, commands, brief, protocol and the ledger's texts"), () => {
+    const { taskID, role, brief, protocol } = IDENTITY
+    const block = blockOf(KNOWN)
+    for (const part of [`- Task: ${taskID}`, `- Role: ${role}`, `prog log ${taskID}`, brief, protocol])
+      expect(block).toContain(part)
+    for (const part of Object.values(LEDGER)) expect(block).toContain(part)
+  })
 
   test(promised("compaction.C4", "a brief is quoted up to 6,000 characters, and the cut is named"), () => {
     const block = blockOf({ ...KNOWN, brief: "b".repeat(7_000) })
@@ -57,16 +46,13 @@ describe("the task block", () => {
     expect(count(block, "orient → land")).toBe(1)
   })
 
-  test(
-    promised("compaction.C4", "of a task that the ledger does not have, block and note say that, and no more"),
-    () => {
-      const identity: TaskIdentity = { ...IDENTITY, ledger: "unknown" }
-      expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
-      const note = renderNote({ identity, facts: FACTS, number: 1, summary: "S.", budget })
-      expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
-      expect(note).not.toMatch(/already recorded|could not be asked/)
-    },
-  )
+  test(promised("compaction.C4", "of a task that the ledger does not have, block and note say so"), () => {
+    const identity: TaskIdentity = { ...IDENTITY, ledger: "unknown" }
+    expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
+    const note = renderNote({ identity, facts: FACTS, number: 1, summary: "S.", budget })
+    expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
+    expect(note).not.toMatch(/already recorded|could not be asked/)
+  })
 
   test(promised("compaction.C4", "without a ledger it says so and keeps the rest"), () => {
     expect(blockOf(IDENTITY)).toContain("prog could not be asked")
@@ -76,29 +62,15 @@ describe("the task block", () => {
 
 describe("the compaction prompt", () => {
   const render = (extra: { priorSummary?: string; otherContext?: string[] } = {}) =>
-    renderCompactionPrompt({
-      instructions: "INSTRUCTIONS",
-      identity: KNOWN,
-      facts: FACTS,
-      otherHandoffs: [],
-      otherContext: [],
-      budget,
-      ...extra,
-    })
+    renderCompactionPrompt({ ...SAID, instructions: "ADVICE", otherHandoffs: [], otherContext: [], budget, ...extra })
 
-  test(
-    promised(
-      "compaction.C3",
-      "instructions, block, facts, prior summary and other plugins' context stand in it once each",
-    ),
-    () => {
-      const prior = "p".repeat(60_000)
-      const { prompt, block } = render({ priorSummary: prior, otherContext: ["OTHER"] })
-      for (const part of ["INSTRUCTIONS", block, prior, "OTHER", "Compactions of this session so far: 2"])
-        expect(count(prompt, part)).toBe(1)
-      expect(prompt.indexOf("INSTRUCTIONS")).toBe(0)
-    },
-  )
+  test(promised("compaction.C3", "each of its parts stands in it once"), () => {
+    const prior = "p".repeat(60_000)
+    const { prompt, block } = render({ priorSummary: prior, otherContext: ["OTHER"] })
+    for (const part of ["ADVICE", block, prior, "OTHER", "Compactions of this session so far: 2"])
+      expect(count(prompt, part)).toBe(1)
+    expect(prompt.indexOf("ADVICE")).toBe(0)
+  })
 
   test(promised("compaction.C3", "without a prior summary none is spoken of"), () => {
     expect(render().prompt).not.toContain("earlier handoff\n")
@@ -107,31 +79,18 @@ describe("the compaction prompt", () => {
 
 describe("the note of the next turn", () => {
   const render = (summary: string, contextTokens = 200_000) =>
-    renderNote({
-      identity: KNOWN,
-      facts: FACTS,
-      number: 3,
-      summary,
-      earlierHandoff: "THE EARLIER HANDOFF",
-      budget: createBudget(contextTokens),
-    })
+    renderNote({ ...SAID, number: 3, summary, earlierHandoff: "THE EARLIER ONE", budget: createBudget(contextTokens) })
 
   test(promised("compaction.C6", "it says that a compaction happened and that the summary is recorded"), () => {
     expect(render("a summary")).toContain("compaction 3 of this session")
     expect(render("a summary")).toContain("already recorded in prog")
-    expect(render("a summary")).not.toContain("THE EARLIER HANDOFF")
+    expect(render("a summary")).not.toContain("THE EARLIER ONE")
   })
 
-  test(
-    promised(
-      "compaction.C4",
-      "all of it is within a tenth of the smallest context, with identity and next command whole",
-    ),
-    () => {
-      const note = render("", 8_000)
-      expect(note.length).toBeLessThanOrEqual(3_200)
-      for (const part of ["- Task: ts-b54507", "Teach CRLF", "Next command: `prog show ts-b54507`"])
-        expect(note).toContain(part)
-    },
-  )
+  test(promised("compaction.C4", "in the smallest context it keeps identity and next command whole"), () => {
+    const note = render("", 8_000)
+    expect(note.length).toBeLessThanOrEqual(3_200)
+    for (const part of ["- Task: ts-b54507", "Teach CRLF", "Next command: `prog show ts-b54507`"])
+      expect(note).toContain(part)
+  })
 })

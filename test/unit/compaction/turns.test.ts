@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
-import {
-  createSessionStates,
-  EMPTY_STATE,
-  type SessionState,
-} from "../../../.opencode/baton/compaction/session-state.ts"
+import type { SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
+import { createSessionStates, EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import { createDeferred, createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
@@ -69,27 +66,24 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
   return { tasks, sessionStates, turns }
 }
 
-test(
-  promised("compaction.C5", "tool uses of a resumed session count while its task is still searched for"),
-  async () => {
-    const history = createDeferred<void>()
-    const fake = createFakeSessions(new Map([[sessionID, { messages: [userMessage([textPart("Task: ts-b54507")])] }]]))
-    const slow: typeof fake = {
-      ...fake,
-      messages: async (...call) => {
-        await history.promise
-        return fake.messages(...call)
-      },
-    }
-    const { tasks, sessionStates, turns } = setUp(slow, {})
-    const search = tasks.find(sessionID)
-    turns.toolUsed(sessionID, { tool: "edit", args: { filePath: "/project/src/a.ts" }, metadata: {} })
-    history.resolve()
-    await search
-    await turns.stop()
-    expect((await sessionStates.load(sessionID)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
-  },
-)
+test(promised("compaction.C5", "tool uses of a resumed session count while its task is searched for"), async () => {
+  const history = createDeferred<void>()
+  const fake = createFakeSessions(new Map([[sessionID, { messages: [userMessage([textPart("Task: ts-b54507")])] }]]))
+  const slow: typeof fake = {
+    ...fake,
+    messages: async (...call) => {
+      await history.promise
+      return fake.messages(...call)
+    },
+  }
+  const { tasks, sessionStates, turns } = setUp(slow, {})
+  const search = tasks.find(sessionID)
+  turns.toolUsed(sessionID, { tool: "edit", args: { filePath: "/project/src/a.ts" }, metadata: {} })
+  history.resolve()
+  await search
+  await turns.stop()
+  expect((await sessionStates.load(sessionID)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
+})
 
 /** A session whose newest message asks for a compaction. */
 const conversation = (count: number): StoredMessage[] =>
@@ -115,23 +109,17 @@ describe.each([true, false])("the messages that the compacting hook asks for (cu
     }
   }
 
-  test.each([10, 10_000])(
-    promised("speed.G2", "are the newest ten of %i in a session whose turns were seen"),
-    async (count) => {
-      const { seeTurn, compact } = open(count)
-      await seeTurn()
-      expect(await compact()).toEqual([10])
-    },
-  )
+  test.each([10, 10_000])(promised("speed.G2", "are the newest ten of %i if turns were seen"), async (count) => {
+    const { seeTurn, compact } = open(count)
+    await seeTurn()
+    expect(await compact()).toEqual([10])
+  })
 
-  test.each([10, 10_000])(
-    promised("speed.G2", "are the newest ten of %i where a session goes on that was compacted before"),
-    async (count) => {
-      const lastHandoff = { summaryID: "msg_0", text: "The handoff." }
-      const { compact } = open(count, { ...EMPTY_STATE, count: 1, recorded: ["msg_0"], lastHandoff })
-      expect(await compact()).toEqual([10])
-    },
-  )
+  test.each([10, 10_000])(promised("speed.G2", "are the newest ten of %i if compacted before"), async (count) => {
+    const lastHandoff = { summaryID: "msg_0", text: "The handoff." }
+    const { compact } = open(count, { ...EMPTY_STATE, count: 1, recorded: ["msg_0"], lastHandoff })
+    expect(await compact()).toEqual([10])
+  })
 
   test(promised("speed.G2", "are at most 10 pages of 50 more where nothing is known of the session"), async () => {
     expect(await open(10).compact()).toEqual([50, 10])
