@@ -5,17 +5,10 @@ import { assistantMessage, textPart, userMessage } from "../../support/opencode/
 
 const LIMITS = { providerID: "p", modelID: "m", context: 200_000, output: 64_000 }
 
-const answer = (id: string, input: number, extra: Parameters<typeof assistantMessage>[1] = {}) =>
-  assistantMessage(
-    "An answer.",
-    {
-      providerID: "p",
-      modelID: "m",
-      tokens: { input, output: 1_000, reasoning: 0, cache: { read: 9_000, write: 0 } },
-      ...extra,
-    },
-    { id },
-  )
+const answer = (id: string, input: number, extra: Parameters<typeof assistantMessage>[1] = {}) => {
+  const tokens = { input, output: 1_000, reasoning: 0, cache: { read: 9_000, write: 0 } }
+  return assistantMessage("An answer.", { providerID: "p", modelID: "m", tokens, ...extra }, { id })
+}
 
 const USER = userMessage([textPart("Begin.")], "msg_0")
 const find = (messages: Parameters<typeof findFilled>[0], at = 0.8, models = [LIMITS]) =>
@@ -35,23 +28,17 @@ describe("the answer that filled the context", () => {
     expect(find([USER, answer("msg_1", 149_600)], 0.95)).toMatchObject({ index: 1 })
   })
 
-  test(
-    promised("handoff.F3", "comes before OpenCode compacts, where a model takes less input than its context"),
-    () => {
-      const models = [{ ...LIMITS, input: 150_000 }]
-      expect(find([USER, answer("msg_1", 113_400)], 0.8, models)).toBeUndefined()
-      expect(find([USER, answer("msg_1", 113_600)], 0.8, models)).toMatchObject({ index: 1 })
-    },
-  )
+  test(promised("handoff.F3", "comes before OpenCode compacts, where a model's input is limited"), () => {
+    const models = [{ ...LIMITS, input: 150_000 }]
+    expect(find([USER, answer("msg_1", 113_400)], 0.8, models)).toBeUndefined()
+    expect(find([USER, answer("msg_1", 113_600)], 0.8, models)).toMatchObject({ index: 1 })
+  })
 
-  test(
-    promised("handoff.F3", "is none of those before the newest compaction, which may stand behind its summary"),
-    () => {
-      const summary = answer("msg_5", 190_000, { summary: true, finish: "stop" })
-      expect(find([USER, summary, answer("msg_3", 160_000), answer("msg_6", 20_000)])).toBeUndefined()
-      expect(find([USER, summary, answer("msg_3", 160_000), answer("msg_6", 160_000)])).toMatchObject({ index: 3 })
-    },
-  )
+  test(promised("handoff.F3", "is none of those before the newest compaction"), () => {
+    const summary = answer("msg_5", 190_000, { summary: true, finish: "stop" })
+    expect(find([USER, summary, answer("msg_3", 160_000), answer("msg_6", 20_000)])).toBeUndefined()
+    expect(find([USER, summary, answer("msg_3", 160_000), answer("msg_6", 160_000)])).toMatchObject({ index: 3 })
+  })
 
   test(promised("handoff.F3", "is not known where OpenCode does not know the model's limit"), () => {
     expect(find([USER, answer("msg_1", 190_000)], 0.8, [])).toBeUndefined()

@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest"
 import { loadFiles, MAX_LINE_CHARACTERS, MAX_LINES, renderFileBlock } from "../../../.opencode/baton/handoff/files.ts"
 import type { LineRange } from "../../../.opencode/baton/handoff/references.ts"
 import { promised } from "../../requirements.ts"
-import { runs } from "../../support/effort.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { forAll } from "../../support/for-all.ts"
 
 const render = (text: string, lines?: LineRange, encoding = "UTF-8") =>
   renderFileBlock({ absolutePath: "/p/a.ts", text, encoding, ...(lines ? { lines } : {}) })
@@ -81,42 +81,28 @@ describe("a file's block", () => {
     expect(render("a", undefined, "Latin-1").content).toContain("00001| a\n(Read as Latin-1.)\n(End of file")
   })
 
-  test(
-    promised(["handoff.C2", "handoff.E2"], "shows a closing tag that cannot end it, in every block that it makes"),
-    () => {
-      const block = [
-        "<file>",
-        "00001| a <\\/file> <\\/FILE >",
-        "00002| <\\/file",
-        "00003| >",
-        "(The closing tag of this block is shown as <\\/file where the file has it.)",
-        "(End of file - 3 lines)",
-        "</file>",
-      ].join("\n")
-      for (let again = 0; again < 3; again++) expect(render("a </file> </FILE >\n</file\n>").content).toBe(block)
-      expect(render("<file>\n").content).not.toContain("closing tag")
-    },
-  )
+  test(promised(["handoff.C2", "handoff.E2"], "shows a closing tag that cannot end it, in every block"), () => {
+    const said = "(The closing tag of this block is shown as <\\/file where the file has it.)\n(End of file - 3 lines)"
+    const block = `<file>\n00001| a <\\/file> <\\/FILE >\n00002| <\\/file\n00003| >\n${said}\n</file>`
+    for (let again = 0; again < 3; again++) expect(render("a </file> </FILE >\n</file\n>").content).toBe(block)
+    expect(render("<file>\n").content).not.toContain("closing tag")
+  })
 
   test(promised(["handoff.C2", "handoff.E2"], "holds for any text and range"), () => {
-    const text = fc.array(fc.oneof(fc.string(), fc.constantFrom("\n", "\r\n", "\r", "</file>", "\u2028")), {
-      maxLength: 30,
-    })
+    const piece = fc.oneof(fc.string(), fc.constantFrom("\n", "\r\n", "\r", "</file>", "\u2028"))
+    const text = fc.array(piece, { maxLength: 30 })
     const range = fc.option(fc.tuple(fc.integer({ min: 1, max: 30 }), fc.nat({ max: 30 })), { nil: undefined })
-    fc.assert(
-      fc.property(text, range, (pieces, chosen) => {
-        const lines = chosen && { first: chosen[0], last: chosen[0] + chosen[1] }
-        const { header, content } = render(pieces.join(""), lines)
-        expect(JSON.parse(header.slice(HEADER.length))).toMatchObject({ filePath: "/p/a.ts" })
-        expect(content.match(/<\/file/gi)).toHaveLength(1)
-        const all = pieces.join("").replace(/(?:\r\n|\r|\n)$/, "")
-        const count = pieces.join("") === "" ? 0 : all.split(/\r\n|\r|\n/).length
-        const shown = content.split("\n").filter((line) => /^\d{5}\| /.test(line))
-        const expected = lines ? Math.max(0, Math.min(lines.last, count) - lines.first + 1) : count
-        expect(shown).toHaveLength(expected)
-      }),
-      { numRuns: runs(2_000) },
-    )
+    forAll(2_000, [text, range], (pieces, chosen) => {
+      const lines = chosen && { first: chosen[0], last: chosen[0] + chosen[1] }
+      const { header, content } = render(pieces.join(""), lines)
+      expect(JSON.parse(header.slice(HEADER.length))).toMatchObject({ filePath: "/p/a.ts" })
+      expect(content.match(/<\/file/gi)).toHaveLength(1)
+      const all = pieces.join("").replace(/(?:\r\n|\r|\n)$/, "")
+      const count = pieces.join("") === "" ? 0 : all.split(/\r\n|\r|\n/).length
+      const shown = content.split("\n").filter((line) => /^\d{5}\| /.test(line))
+      const expected = lines ? Math.max(0, Math.min(lines.last, count) - lines.first + 1) : count
+      expect(shown).toHaveLength(expected)
+    })
   })
 })
 
@@ -130,20 +116,14 @@ const setUp = () => {
   return { write, load }
 }
 
-test(
-  promised(["handoff.C4", "handoff.E2"], "what is named when the budget is used up is not even looked at"),
-  async () => {
-    const { write, load } = setUp()
-    for (const name of ["a.ts", "b.ts", "c.ts"]) write(name)
-    const { references, leftOut } = await load(["a.ts", "b.ts", "c.ts", "gone.ts", "@alice"])
-    expect(references).toEqual([{ path: "a.ts" }, { path: "b.ts" }])
-    const reason = "it is beyond the budget of 2 files"
-    expect(leftOut).toEqual([
-      { path: "c.ts", reason },
-      { path: "gone.ts", reason },
-    ])
-  },
-)
+test(promised(["handoff.C4", "handoff.E2"], "what is beyond the budget is not looked at"), async () => {
+  const { write, load } = setUp()
+  for (const name of ["a.ts", "b.ts", "c.ts"]) write(name)
+  const { references, leftOut } = await load(["a.ts", "b.ts", "c.ts", "gone.ts", "@alice"])
+  expect(references).toEqual([{ path: "a.ts" }, { path: "b.ts" }])
+  const reason = "it is beyond the budget of 2 files"
+  expect(leftOut).toEqual(["c.ts", "gone.ts"].map((path) => ({ path, reason })))
+})
 
 test(promised(["handoff.C4", "handoff.E2"], "files that do not fit are not all opened to find that out"), async () => {
   const { write, load } = setUp()

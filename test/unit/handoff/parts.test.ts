@@ -142,27 +142,24 @@ describe("a session's history", () => {
     assistantMessage("", { summary: true }),
   ]
 
-  test.each([true, false])(
-    promised("handoff.A2", "gives the first request and what was done (cursors: %s)"),
-    async (cursors) => {
-      const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
-      const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
-      const { first } = collectRequests(history.userTexts, { isComplete: true, isCommand: () => false })
-      expect(first).toBe("The first request.\n  Verbatim.")
-      expect(history).toMatchObject({
-        activity: {
-          files: [
-            { path: "src/a.ts", reads: 1, changes: 0 },
-            { path: "src/b.ts", reads: 0, changes: 1 },
-            { path: "src/c.ts", reads: 0, changes: 1 },
-          ],
-          failures: [{ command: "npm test", exitCode: 1 }],
-        },
-        compactions: 1,
-      })
-      expect(history.incomplete).toBeUndefined()
-    },
-  )
+  test.each([true, false])(promised("handoff.A2", "gives first request and work (cursors: %s)"), async (cursors) => {
+    const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
+    const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
+    const { first } = collectRequests(history.userTexts, { isComplete: true, isCommand: () => false })
+    expect(first).toBe("The first request.\n  Verbatim.")
+    expect(history).toMatchObject({
+      activity: {
+        files: [
+          { path: "src/a.ts", reads: 1, changes: 0 },
+          { path: "src/b.ts", reads: 0, changes: 1 },
+          { path: "src/c.ts", reads: 0, changes: 1 },
+        ],
+        failures: [{ command: "npm test", exitCode: 1 }],
+      },
+      compactions: 1,
+    })
+    expect(history.incomplete).toBeUndefined()
+  })
 
   test(promised("handoff.A2", "that could not be read to its beginning invents no first request"), async () => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
@@ -179,13 +176,10 @@ describe("the facts of a handoff", () => {
   test.each([
     ["x".repeat(5_000), `> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`],
     [`${"x".repeat(3_999)}${"😀".repeat(10)}`, `> ${"x".repeat(3_999)}\n(20 characters more; read_session has them)`],
-  ])(
-    promised(["handoff.A2", "handoff.E2"], "quote at most 4,000 characters of a first request"),
-    (firstRequest, quoted) => {
-      const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
-      expect(text).toContain(quoted)
-    },
-  )
+  ])(promised(["handoff.A2", "handoff.E2"], "quote 4,000 characters of a request"), (firstRequest, quoted) => {
+    const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
+    expect(text).toContain(quoted)
+  })
 
   test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {
     expect(parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")).toEqual([
@@ -241,11 +235,9 @@ describe("what belongs to one user message", () => {
     const turns = createUserTurns()
     let made = 0
     const handOver = async () => `handoff ${++made}`
-    const [first, second] = await Promise.all([
-      turns.oncePerTurn("ses_1", handOver),
-      turns.oncePerTurn("ses_1", handOver),
-    ])
-    expect([first, second]).toEqual(["handoff 1", "This was handed over before, and not a second time.\n\nhandoff 1"])
+    const both = [turns.oncePerTurn("ses_1", handOver), turns.oncePerTurn("ses_1", handOver)]
+    const again = "This was handed over before, and not a second time.\n\nhandoff 1"
+    expect(await Promise.all(both)).toEqual(["handoff 1", again])
     turns.onMessage("ses_1")
     expect(await turns.oncePerTurn("ses_1", handOver)).toBe("handoff 2")
   })

@@ -7,11 +7,7 @@ import { promised } from "../../requirements.ts"
 
 const ROLE_PROMPT = "# Worker\n\nTask: ts-b54507\n\nYou carry this one task.\n<!-- baton:brief -->\nMind the lexer."
 const COMMAND = "# Hand this work over to a new session\n\nThe user ends this session here."
-const EDITED_COMMAND = {
-  kind: "text",
-  path: "prompts/handoff-command.md",
-  text: "Now over:\n\n$ARGUMENTS\n\nEnd.",
-} as const
+const EDITED_COMMAND = { kind: "text", path: "prompts/a.md", text: "Now over:\n\n$ARGUMENTS\n\nEnd." } as const
 const isCommand = isOwnCommand({ read: () => EDITED_COMMAND })
 
 const collect = (texts: readonly string[], options: Partial<Parameters<typeof collectRequests>[1]> = {}) =>
@@ -33,10 +29,8 @@ describe("the user's own words", () => {
 
   test(promised("handoff.F1", "are all later ones where the beginning was not read"), () => {
     expect(collect(["One.", "Two."], { isComplete: false })).toEqual({ later: ["One.", "Two."] })
-    expect(collect(["One."], { isComplete: false, earlier: EARLIER })).toEqual({
-      first: "Build it.",
-      later: ["Use tabs.", "One."],
-    })
+    const collected = collect(["One."], { isComplete: false, earlier: EARLIER })
+    expect(collected).toEqual({ first: "Build it.", later: ["Use tabs.", "One."] })
   })
 
   test.each([

@@ -1,17 +1,14 @@
 import { describe, expect, test } from "vitest"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
-import {
-  chooseTarget,
-  countStarted,
-  decideStart,
-  MAX_STARTED_IN_A_ROW,
-} from "../../../.opencode/baton/handoff/start.ts"
+import * as start from "../../../.opencode/baton/handoff/start.ts"
 import type { AgentInfo } from "../../../.opencode/baton/host/child-sessions.ts"
 import type { Interface } from "../../../.opencode/baton/host/tui.ts"
 import { promised } from "../../requirements.ts"
 import { handoffRecord } from "../../support/handoff-record.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+
+const { chooseTarget, countStarted, decideStart } = start
 
 const started = (from: string, to: string): HandoffRecord =>
   handoffRecord(from, [to], { started: to, draft: `Draft of ${from}` })
@@ -86,41 +83,25 @@ describe("sessions that start one another", () => {
     ["A", "tui", "model", undefined, "in the TUI the user decides"],
     ["A", "run", "user", undefined, "`opencode run` ends with this session's turn"],
     ["A", "server", "model", "ses_parent", "this is a subagent's session"],
-    ["F", "server", "model", undefined, `${MAX_STARTED_IN_A_ROW} sessions in a row`],
+    ["F", "server", "model", undefined, `${start.MAX_STARTED_IN_A_ROW} sessions in a row`],
   ] as const)(promised("handoff.F2", "%s on %s by the %s with the parent %s does not start"), async (...row) => {
     const [id, userInterface, wish, parentID, reason] = row
-    expect(await decide(id, userInterface, wish, parentID)).toMatchObject({
-      kind: "draft",
-      reason: expect.stringContaining(reason),
-    })
+    const draft = { kind: "draft", reason: expect.stringContaining(reason) }
+    expect(await decide(id, userInterface, wish, parentID)).toMatchObject(draft)
   })
 })
 
 describe("the agent and the model of a new session", () => {
-  const agent = (name: string, change: Partial<AgentInfo> = {}): AgentInfo => ({
-    name,
-    description: "",
-    prompt: "",
-    mode: "primary",
-    isHidden: false,
-    permission: [],
-    ...change,
-  })
+  const agent = (name: string, change: Partial<AgentInfo> = {}) =>
+    ({ name, description: "", prompt: "", mode: "primary", isHidden: false, permission: [], ...change }) as const
   const OTHER = { providerID: "p", modelID: "vendor/big" }
+  const [writer, explore] = [agent("writer", { mode: "all", model: OTHER }), agent("explore", { mode: "subagent" })]
+  const AGENTS = [agent("build"), writer, explore, agent("title", { isHidden: true })]
   const deps = {
-    childSessions: {
-      agents: async () => ({
-        kind: "ok" as const,
-        value: [
-          agent("build"),
-          agent("writer", { mode: "all", model: OTHER }),
-          agent("explore", { mode: "subagent" }),
-          agent("title", { isHidden: true }),
-        ],
-      }),
-    },
+    childSessions: { agents: async () => ({ kind: "ok", value: AGENTS }) as const },
     models: async () => ({ kind: "ok" as const, value: [{ providerID: "p", modelID: "m" }, OTHER] }),
   }
+  const WRITER_ON_M = { agent: "writer", model: "p/m" }
   const CURRENT = { agent: "plan", model: { providerID: "p", modelID: "m" } }
 
   test.each([
@@ -128,10 +109,7 @@ describe("the agent and the model of a new session", () => {
     [{ agent: "build" }, { ...CURRENT, agent: "build" }],
     [{ agent: "writer" }, { agent: "writer", model: OTHER }],
     [{ model: "p/vendor/big" }, { agent: "plan", model: OTHER }],
-    [
-      { agent: "writer", model: "p/m" },
-      { agent: "writer", model: CURRENT.model },
-    ],
+    [WRITER_ON_M, { ...CURRENT, agent: "writer" }],
   ])(promised("handoff.F2", "%j gives %j"), async (wanted, expected) => {
     expect(await chooseTarget(deps, wanted, CURRENT)).toEqual(expected)
   })
