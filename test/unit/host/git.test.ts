@@ -18,17 +18,14 @@ const createRepository = () => {
 }
 
 describe("git's own files", () => {
-  test(
-    promised("compaction.C5", "branch and HEAD are what git says, with a loose ref and with a packed one"),
-    async () => {
-      const { root, git } = createRepository()
-      git("commit", "-q", "--allow-empty", "-m", "one")
-      const expected = { branch: "feature/crlf", head: git("rev-parse", "HEAD") }
-      expect(await readGitState(root)).toEqual(expected)
-      git("pack-refs", "--all")
-      expect(await readGitState(root)).toEqual(expected)
-    },
-  )
+  test(promised("compaction.C5", "branch and HEAD are what git says, with loose and packed refs"), async () => {
+    const { root, git } = createRepository()
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    const expected = { branch: "feature/crlf", head: git("rev-parse", "HEAD") }
+    expect(await readGitState(root)).toEqual(expected)
+    git("pack-refs", "--all")
+    expect(await readGitState(root)).toEqual(expected)
+  })
 
   test(promised("compaction.C5", "a linked worktree and a detached HEAD are read as git reads them"), async () => {
     const { root, git } = createRepository()

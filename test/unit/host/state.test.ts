@@ -36,20 +36,17 @@ describe("stored session state", () => {
     ["another version", JSON.stringify({ ...BINDING, version: 2 })],
     ["a missing field", JSON.stringify({ version: 1, sessionID: "ses_1" })],
     ["bytes that are no text", "\u0000\u0001\ufffd"],
-  ])(
-    promised("faults.F1", "%s in a state file is ignored with a warning that names the file"),
-    async (_what, content) => {
-      const { store, state, log } = openStore()
-      mkdirSync(state.path("tasks"), { recursive: true })
-      writeFileSync(state.path("tasks", "ses_1.json"), content)
-      expect(await store.read("ses_1")).toBeUndefined()
-      expect(log.lines).toMatchObject([{ level: "warn", extra: { path: state.path("tasks", "ses_1.json") } }])
-      expect(await store.write("ses_1", BINDING)).toBe(true)
-      expect(readFileSync(state.path("tasks", "ses_1.json.unusable"), "utf8")).toBe(content)
-      await store.remove("ses_1")
-      expect(readdirSync(state.path("tasks"))).toEqual([])
-    },
-  )
+  ])(promised("faults.F1", "%s in a state file is ignored with a warning"), async (_what, content) => {
+    const { store, state, log } = openStore()
+    mkdirSync(state.path("tasks"), { recursive: true })
+    writeFileSync(state.path("tasks", "ses_1.json"), content)
+    expect(await store.read("ses_1")).toBeUndefined()
+    expect(log.lines).toMatchObject([{ level: "warn", extra: { path: state.path("tasks", "ses_1.json") } }])
+    expect(await store.write("ses_1", BINDING)).toBe(true)
+    expect(readFileSync(state.path("tasks", "ses_1.json.unusable"), "utf8")).toBe(content)
+    await store.remove("ses_1")
+    expect(readdirSync(state.path("tasks"))).toEqual([])
+  })
 
   test(promised("faults.F1", "what the disk refuses is known to this process, until the disk takes it"), async () => {
     const { store, log, root } = openStore()
