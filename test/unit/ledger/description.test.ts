@@ -7,7 +7,7 @@ import {
   truncateBytes,
 } from "../../../.opencode/baton/ledger/description.ts"
 import { promised } from "../../requirements.ts"
-import { runs } from "../../support/effort.ts"
+import { forAll } from "../../support/for-all.ts"
 
 /** A description with this section, as a single session writes it. */
 const mergeHandoff = (description: string, section: string, original?: string): string =>
@@ -32,48 +32,36 @@ const plain = text.filter((specification) => splitHandoff(specification).handoff
 
 describe("a description", () => {
   test(promised("compaction.C7", "keeps the specification byte for byte, whatever is in both"), () => {
-    fc.assert(
-      fc.property(plain, text, (specification, section) => {
-        expect(splitHandoff(mergeHandoff(specification, section)).specification).toBe(specification)
-      }),
-      { numRuns: runs(2000) },
-    )
+    forAll(2000, [plain, text], (specification, section) => {
+      expect(splitHandoff(mergeHandoff(specification, section)).specification).toBe(specification)
+    })
   })
 
   test("holds one handoff: a second replaces the first, the same again changes nothing", () => {
-    fc.assert(
-      fc.property(plain, text, text, (specification, first, second) => {
-        const once = mergeHandoff(specification, second)
-        expect(mergeHandoff(mergeHandoff(specification, first), second)).toBe(once)
-        expect(mergeHandoff(once, second)).toBe(once)
-        expect(splitHandoff(once).handoff).toBeDefined()
-      }),
-      { numRuns: runs(2000) },
-    )
+    forAll(2000, [plain, text, text], (specification, first, second) => {
+      const once = mergeHandoff(specification, second)
+      expect(mergeHandoff(mergeHandoff(specification, first), second)).toBe(once)
+      expect(mergeHandoff(once, second)).toBe(once)
+      expect(splitHandoff(once).handoff).toBeDefined()
+    })
   })
 
   test("keeps a known specification byte for byte even when it looks like a section of Baton's", () => {
-    fc.assert(
-      fc.property(text, text, text, (specification, first, second) => {
-        const once = mergeHandoff(specification, first, specification)
-        expect(once.startsWith(specification)).toBe(true)
-        expect(mergeHandoff(once, second, specification)).toBe(mergeHandoff(specification, second, specification))
-      }),
-      { numRuns: runs(2000) },
-    )
+    forAll(2000, [text, text, text], (specification, first, second) => {
+      const once = mergeHandoff(specification, first, specification)
+      expect(once.startsWith(specification)).toBe(true)
+      expect(mergeHandoff(once, second, specification)).toBe(mergeHandoff(specification, second, specification))
+    })
   })
 
   test("loses neither the original nor what an agent wrote over it, and settles at once", () => {
-    fc.assert(
-      fc.property(plain, plain, text, (original, written, section) => {
-        const merged = mergeHandoff(written, section, original)
-        const { specification } = splitHandoff(merged)
-        const normal = (value: string) => value.replaceAll("\r\n", "\n").trim()
-        expect(normal(specification)).toContain(normal(original))
-        expect(normal(specification)).toContain(normal(written))
-      }),
-      { numRuns: runs(2000) },
-    )
+    forAll(2000, [plain, plain, text], (original, written, section) => {
+      const merged = mergeHandoff(written, section, original)
+      const { specification } = splitHandoff(merged)
+      const normal = (value: string) => value.replaceAll("\r\n", "\n").trim()
+      expect(normal(specification)).toContain(normal(original))
+      expect(normal(specification)).toContain(normal(written))
+    })
   })
 
   test("gives the handoff back as it was put in", () => {
@@ -138,32 +126,28 @@ describe("a description", () => {
 
 describe("a text for the ledger", () => {
   test("is sent whole while it fits", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "grapheme" }), (text) => {
-        expect(truncateBytes("ts-000001", text, 10_000)).toEqual({ kind: "whole", text: toArgument(text) })
-      }),
-    )
+    forAll(100, [fc.string({ unit: "grapheme" })], (text) => {
+      expect(truncateBytes("ts-000001", text, 10_000)).toEqual({ kind: "whole", text: toArgument(text) })
+    })
   })
 
   test(promised("ledger.D1", "is cut between characters, with a pointer to the whole, when it is too long"), () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: "grapheme", minLength: 200 }),
-        fc.integer({ min: 120, max: 400 }),
-        (text, limit) => {
-          const full = toArgument(text)
-          fc.pre(Buffer.byteLength(full) > limit)
-          const fitted = truncateBytes("TS-00000A", text, limit)
-          if (fitted.kind !== "cut") throw new Error(`expected a cut text, received ${fitted.kind}`)
-          const [kept = ""] = fitted.text.split("\n\n[cut: ")
-          expect(Buffer.byteLength(fitted.text)).toBeLessThanOrEqual(limit)
-          expect(Buffer.byteLength(fitted.text)).toBeGreaterThan(limit - 4)
-          expect(full.startsWith(kept)).toBe(true)
-          expect(fitted).toMatchObject({ full, file: expect.stringMatching(/^ts-00000a-[0-9a-f]{12}\.md$/) })
-          expect(fitted.text).toContain(`.opencode/state/long-texts/${fitted.file}]`)
-          expect(truncateBytes("TS-00000A", text, limit)).toEqual(fitted)
-        },
-      ),
+    forAll(
+      100,
+      [fc.string({ unit: "grapheme", minLength: 200 }), fc.integer({ min: 120, max: 400 })],
+      (text, limit) => {
+        const full = toArgument(text)
+        fc.pre(Buffer.byteLength(full) > limit)
+        const fitted = truncateBytes("TS-00000A", text, limit)
+        if (fitted.kind !== "cut") throw new Error(`expected a cut text, received ${fitted.kind}`)
+        const [kept = ""] = fitted.text.split("\n\n[cut: ")
+        expect(Buffer.byteLength(fitted.text)).toBeLessThanOrEqual(limit)
+        expect(Buffer.byteLength(fitted.text)).toBeGreaterThan(limit - 4)
+        expect(full.startsWith(kept)).toBe(true)
+        expect(fitted).toMatchObject({ full, file: expect.stringMatching(/^ts-00000a-[0-9a-f]{12}\.md$/) })
+        expect(fitted.text).toContain(`.opencode/state/long-texts/${fitted.file}]`)
+        expect(truncateBytes("TS-00000A", text, limit)).toEqual(fitted)
+      },
     )
   })
 
