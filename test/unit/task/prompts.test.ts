@@ -14,6 +14,7 @@ import {
 } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { forAll } from "../../support/for-all.ts"
 
 const COMMENT = "<!-- baton:handoff -->"
 const OWN = "Dear {{customer}},\nour offer is below.\n"
@@ -116,14 +117,11 @@ describe("a prompt is looked for in prompts/, then in .opencode/prompts/", () =>
     ["the project's, empty", OWN, "", empty(SECOND_PATH)],
     ["absent, empty", undefined, "", empty(SECOND_PATH)],
     ["absent, the project's", undefined, OWN, { kind: "foreign", path: SECOND_PATH }],
-  ])(
-    promised("start.A4", "the first of Baton's counts, else what matters most is told: %s"),
-    (_, first, other, told) => {
-      if (first !== undefined) writeFileSync(path, first)
-      if (other !== undefined) writeFileSync(second, other)
-      expect(read()).toEqual(told)
-    },
-  )
+  ])(promised("start.A4", "the first of Baton's counts, else the reason is told: %s"), (_, first, other, told) => {
+    if (first !== undefined) writeFileSync(path, first)
+    if (other !== undefined) writeFileSync(second, other)
+    expect(read()).toEqual(told)
+  })
 
   test(promised("start.A4", "a file called prompts gives way"), () => {
     writeFileSync(second, SECOND)
@@ -152,13 +150,10 @@ const UNUSABLE: readonly (readonly [what: string, make: () => void, reason: stri
   ["holds NUL bytes", () => writeFileSync(path, "a\0b"), "it holds NUL bytes, so it is not text"],
 ]
 
-test.each(UNUSABLE)(
-  promised("compaction.C2", "is refused with its path and a reason when it %s"),
-  async (_w, make, reason) => {
-    make()
-    expect(read()).toEqual({ kind: "unusable", path: PATH, reason })
-  },
-)
+test.each(UNUSABLE)(promised("compaction.C2", "is refused with a reason when it %s"), async (_w, make, reason) => {
+  make()
+  expect(read()).toEqual({ kind: "unusable", path: PATH, reason })
+})
 
 const OPEN = "<!-- baton:protocol -->"
 const CLOSE = "<!-- /baton:protocol -->"
@@ -179,9 +174,7 @@ describe("the protocol section", () => {
     ["nothing stands between them", [OPEN, "  ", "", CLOSE]],
     ["they stand within a sentence", [`see ${OPEN} and`, "text", `see ${CLOSE}`]],
     ["they stand in code spans", [`\`${OPEN}\``, "text", `\`${CLOSE}\``]],
-  ])(promised("compaction.C4", "is not there when %s"), (_why, lines) => {
-    expect(extract(...lines)).toBeUndefined()
-  })
+  ])(promised("compaction.C4", "is not there when %s"), (_why, lines) => expect(extract(...lines)).toBeUndefined())
 
   test(promised("compaction.C4", "begins at the last opening marker before the first closing one"), () => {
     expect(extract(OPEN, "lost", OPEN, "kept", CLOSE, OPEN, "second", CLOSE)).toBe("kept")
@@ -195,11 +188,9 @@ describe("the protocol section", () => {
   test(promised("compaction.C4", "comes back from any document that holds it"), () => {
     const line = fc.string({ unit: "grapheme" }).map((text) => `.${text.replace(/[\r\n{}]/g, " ")}.`)
     const lines = fc.array(line, { minLength: 1, maxLength: 5 })
-    fc.assert(
-      fc.property(lines, lines, lines, (before, section, after) => {
-        expect(extract(...before, OPEN, ...section, CLOSE, ...after)).toBe(section.join("\n"))
-      }),
-    )
+    forAll(100, [lines, lines, lines], (before, section, after) => {
+      expect(extract(...before, OPEN, ...section, CLOSE, ...after)).toBe(section.join("\n"))
+    })
   })
 
   test(promised("compaction.C4", "takes the id as it is, not as a replacement pattern"), () => {

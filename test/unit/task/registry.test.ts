@@ -22,9 +22,8 @@ const createMemoryStore = () => {
 const said = (text: string, extra: { synthetic?: boolean } = {}) => userMessage([textPart(text, extra)])
 
 /** A session whose task is named so many messages back. */
-const namedLongAgo = (length: number) => ({
-  ses_1: [said("Task: ts-b54507"), ...Array.from({ length }, () => assistantMessage("x"))],
-})
+const answers = (length: number) => Array.from({ length }, () => assistantMessage("x"))
+const namedLongAgo = (length: number) => ({ ses_1: [said("Task: ts-b54507"), ...answers(length)] })
 
 const BUSY: Result<never> = { kind: "failed", reason: "busy" }
 
@@ -54,16 +53,13 @@ const setUp = (options: Options = {}) => {
 }
 
 describe("the task registry", () => {
-  test(
-    promised("task.B2", "a Task line in a user's message binds the session at once, without reading any message"),
-    async () => {
-      const { tasks, store, calls } = setUp()
-      await tasks.userMessage("ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
-      expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
-      expect(store.values.get("ses_1")?.boundAt).toBe(NOW.toISOString())
-      expect(calls).toEqual([])
-    },
-  )
+  test(promised("task.B2", "a Task line binds the session at once, without reading a message"), async () => {
+    const { tasks, store, calls } = setUp()
+    await tasks.userMessage("ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
+    expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
+    expect(store.values.get("ses_1")?.boundAt).toBe(NOW.toISOString())
+    expect(calls).toEqual([])
+  })
 
   test(promised("task.B2", "the same task named again after a restart keeps the first brief"), async () => {
     const { tasks, create } = setUp()
@@ -73,34 +69,27 @@ describe("the task registry", () => {
     expect(later.cached("ses_1")?.brief).toContain("The whole brief.")
   })
 
-  test(
-    promised("task.B2", "found late, a task in the newest page costs one page at 10 messages and at 10,000"),
-    async () => {
-      const filler = (length: number) => Array.from({ length }, (_, at) => assistantMessage(`step ${at}`))
-      for (const length of [9, 9_999]) {
-        const { tasks, calls } = setUp({ history: { ses_1: [...filler(length), said("Task: ts-b54507")] } })
-        expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
-        expect(calls).toEqual([{ limit: 50 }])
-      }
-    },
-  )
+  test(promised("task.B2", "a task in the newest page costs one page of 10 or 10,000"), async () => {
+    for (const length of [9, 9_999]) {
+      const { tasks, calls } = setUp({ history: { ses_1: [...answers(length), said("Task: ts-b54507")] } })
+      expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
+      expect(calls).toEqual([{ limit: 50 }])
+    }
+  })
 
-  test(
-    promised("task.B2", "the search ends at its deadline, in pages, and a later one may find the task"),
-    async () => {
-      let isSlow = true
-      let clock = 0
-      const now = () => {
-        clock += isSlow ? 100 : 0
-        return new Date(clock)
-      }
-      const { tasks, calls } = setUp({ history: namedLongAgo(9_999), now })
-      expect(await tasks.find("ses_1")).toBeUndefined()
-      expect(calls.reduce((sum, { limit }) => sum + limit, 0)).toBeLessThan(1_000)
-      isSlow = false
-      expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-    },
-  )
+  test(promised("task.B2", "the search ends at its deadline, and a later one may find the task"), async () => {
+    let isSlow = true
+    let clock = 0
+    const now = () => {
+      clock += isSlow ? 100 : 0
+      return new Date(clock)
+    }
+    const { tasks, calls } = setUp({ history: namedLongAgo(9_999), now })
+    expect(await tasks.find("ses_1")).toBeUndefined()
+    expect(calls.reduce((sum, { limit }) => sum + limit, 0)).toBeLessThan(1_000)
+    isSlow = false
+    expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+  })
 
   test(promised("task.B2", "without cursors (1.2.15) a task is found however far back it is named"), async () => {
     const { tasks } = setUp({ history: namedLongAgo(999), cursors: false })
@@ -124,9 +113,8 @@ describe("the task registry", () => {
 
   test(promised("task.B3", "a task named while the history is searched counts, in memory and on disk"), async () => {
     const asked = createDeferred<void>()
-    const change = ({ messages }: Sessions): Partial<Sessions> => ({
-      messages: (...args) => asked.promise.then(() => messages(...args)),
-    })
+    const change = ({ messages }: Sessions) =>
+      ({ messages: (...args) => asked.promise.then(() => messages(...args)) }) satisfies Partial<Sessions>
     const { tasks, store } = setUp({ history: { ses_1: [said("Task: ts-0000a1")] }, change })
     await tasks.userMessage("ses_1", "go on")
     await tasks.userMessage("ses_1", "Task: ts-b54507")
@@ -146,10 +134,7 @@ describe("the task registry", () => {
         new Promise<boolean>((resolve) => writes.push(() => resolve(store.write(sessionID, value)))),
     }
     const { tasks } = setUp({ store: slow })
-    const both = Promise.all([
-      tasks.userMessage("ses_1", "Task: ts-0000a1"),
-      tasks.userMessage("ses_1", "Task: ts-b54507"),
-    ])
+    const both = Promise.all(["ts-0000a1", "ts-b54507"].map((id) => tasks.userMessage("ses_1", `Task: ${id}`)))
     for (let at = 0; at < 2; at++) {
       await new Promise((resolve) => setImmediate(resolve))
       // The newest write ends first, as on a busy disk.
@@ -169,12 +154,8 @@ describe("the task registry", () => {
     await tasks.userMessage("ses_parent", "# Planner\nTask: ts-b54507\nThe parent's brief")
     tasks.sessionCreated("ses_child", "ses_parent")
     await tasks.userMessage("ses_child", "Count the files")
-    expect(await tasks.find("ses_child")).toMatchObject({
-      taskID: "ts-b54507",
-      role: "planner",
-      brief: "Count the files",
-      origin: "parent",
-    })
+    const expected = { taskID: "ts-b54507", role: "planner", brief: "Count the files", origin: "parent" }
+    expect(await tasks.find("ses_child")).toMatchObject(expected)
   })
 
   test(promised("task.B3", "a grandchild inherits through the chain, and a cycle of parents ends"), async () => {
@@ -238,18 +219,15 @@ describe("the task registry", () => {
   test.each([
     ["does not know the id", { kind: "unknown" } as const],
     ["cannot be asked", { kind: "unavailable", reason: "not within 2000 ms" } as const],
-  ])(
-    promised("task.C1", "a natural spelling does not bind where the ledger %s, and the log says so"),
-    async (_, answer) => {
-      const { tasks, store, entries } = setUp({ lookUp: async () => answer })
-      await tasks.userMessage("ses_1", "Work on ts-b54507")
-      expect(await tasks.find("ses_1")).toBeUndefined()
-      expect(store.values.size).toBe(0)
-      expect(entries.map(({ message }) => message).join()).toContain("that a message names: not bound")
-      await tasks.userMessage("ses_1", "Task: ts-b54507")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-    },
-  )
+  ])(promised("task.C1", "a natural spelling does not bind where the ledger %s"), async (_, answer) => {
+    const { tasks, store, entries } = setUp({ lookUp: async () => answer })
+    await tasks.userMessage("ses_1", "Work on ts-b54507")
+    expect(await tasks.find("ses_1")).toBeUndefined()
+    expect(store.values.size).toBe(0)
+    expect(entries.map(({ message }) => message).join()).toContain("that a message names: not bound")
+    await tasks.userMessage("ses_1", "Task: ts-b54507")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+  })
 
   test(promised("task.C1", "the exact line is not looked up, and wins over a natural one beside it"), async () => {
     const { tasks, lookUp } = setUp()
@@ -258,21 +236,18 @@ describe("the task registry", () => {
     expect(lookUp).not.toHaveBeenCalled()
   })
 
-  test(
-    promised("task.C1", "an id alone leaves the task at hand, unless the ledger does not know that one"),
-    async () => {
-      const unknown: string[] = []
-      const lookUp = async (id: string) => ({ kind: unknown.includes(id) ? ("unknown" as const) : ("found" as const) })
-      const { tasks } = setUp({ lookUp })
-      await tasks.userMessage("ses_1", "ts-b54507")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-      await tasks.userMessage("ses_1", "ts-0aa111")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-      unknown.push("ts-b54507")
-      await tasks.userMessage("ses_1", "ts-0aa111")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
-    },
-  )
+  test(promised("task.C1", "an id alone leaves the task at hand if the ledger knows it"), async () => {
+    const unknown: string[] = []
+    const lookUp = async (id: string) => ({ kind: unknown.includes(id) ? ("unknown" as const) : ("found" as const) })
+    const { tasks } = setUp({ lookUp })
+    await tasks.userMessage("ses_1", "ts-b54507")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+    await tasks.userMessage("ses_1", "ts-0aa111")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+    unknown.push("ts-b54507")
+    await tasks.userMessage("ses_1", "ts-0aa111")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
+  })
 
   test(promised("task.C1", "the words of an agent to its subagent bind only by the exact line"), async () => {
     const { tasks } = setUp({ parents: { ses_child: "ses_parent" } })
