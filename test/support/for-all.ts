@@ -10,9 +10,11 @@ import { runs } from "./effort.ts"
 export const forAll = <Values extends [unknown, ...unknown[]]>(
   tries: number,
   arbitraries: { [At in keyof Values]: Arbitrary<Values[At]> },
-  holds: (...values: Values) => unknown,
+  holds: (...values: Values) => void,
 ): void =>
   fc.assert(
-    fc.property<Values>(...arbitraries, (...values) => void holds(...values)),
+    fc.property<Values>(...arbitraries, (...values) => {
+      holds(...values)
+    }),
     { numRuns: runs(tries) },
   )

@@ -21,13 +21,10 @@ const inputWith = (known: Partial<TaskIdentity>): OpeningInput => ({
 })
 
 describe("the text of the first request", () => {
-  test(promised("start.A1", "a specification that the message holds is not said twice"), () => {
+  test(promised("start.A1", "it says no specification twice, and keeps within the budget"), () => {
     const brief = "Task: ts-b54507\nCRLF counts."
     expect(renderOpening(inputWith({ ledger: LEDGER, brief }))).not.toContain("CRLF counts.")
     expect(renderOpening(inputWith({ ledger: LEDGER }))).toContain("CRLF counts.")
-  })
-
-  test(promised("start.A1", "it keeps within the budget, whatever the task, handoff and log hold"), () => {
     const long = "Keep what is there. ".repeat(2_000)
     const input: OpeningInput = {
       ...inputWith({ ledger: { ...LEDGER, specification: long } }),

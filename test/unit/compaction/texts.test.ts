@@ -2,29 +2,25 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Section } from "../../../.opencode/baton/compaction/budget.ts"
 import { createBudget, fitSections, MAX_ADDED_CHARACTERS } from "../../../.opencode/baton/compaction/budget.ts"
-import {
-  renderCompactionPrompt,
-  renderNote,
-  SHOWN_BRIEF_CHARACTERS,
-  type TaskIdentity,
-  taskPieces,
-} from "../../../.opencode/baton/compaction/texts.ts"
+import * as texts from "../../../.opencode/baton/compaction/texts.ts"
 import { EMPTY_ACTIVITY, type Facts } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
+
+const { renderCompactionPrompt, renderNote, SHOWN_BRIEF_CHARACTERS, taskPieces } = texts
 
 const TEXTS = { title: "Teach CRLF", definitionOfDone: "tests pass", specification: "CRLF counts." }
 const LEDGER = { ...TEXTS, status: "in_progress" }
 const ASKED = { role: "worker", brief: "Never touch the lexer.", protocol: "orient → land" } as const
 const IDENTITY = { ...ASKED, taskID: "ts-b54507", isChild: false }
-const KNOWN: TaskIdentity = { ...IDENTITY, ledger: LEDGER }
+const KNOWN: texts.TaskIdentity = { ...IDENTITY, ledger: LEDGER }
 const FACTS: Facts = { compactions: 2, activity: EMPTY_ACTIVITY, todos: [] }
 const SAID = { identity: KNOWN, facts: FACTS }
 const budget = createBudget(200_000)
 const count = (text: string, part: string): number => text.split(part).length - 1
 
 describe("the task block", () => {
-  const blockOf = (identity: TaskIdentity): string =>
+  const blockOf = (identity: texts.TaskIdentity): string =>
     taskPieces(identity)
       .map(({ text }) => text)
       .join("\n\n")
@@ -49,15 +45,12 @@ describe("the task block", () => {
     expect(count(block, "orient → land")).toBe(1)
   })
 
-  test(promised("compaction.C4", "of a task that the ledger does not have, block and note say so"), () => {
-    const identity: TaskIdentity = { ...IDENTITY, ledger: "unknown" }
+  test(promised("compaction.C4", "of a task not in the ledger, or without one, it says so and keeps the rest"), () => {
+    const identity: texts.TaskIdentity = { ...IDENTITY, ledger: "unknown" }
     expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
     const note = renderNote({ identity, facts: FACTS, number: 1, summary: "S.", budget })
     expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
     expect(note).not.toMatch(/already recorded|could not be asked/)
-  })
-
-  test(promised("compaction.C4", "without a ledger it says so and keeps the rest"), () => {
     expect(blockOf(IDENTITY)).toContain("prog could not be asked")
     expect(blockOf(IDENTITY)).toContain(IDENTITY.brief)
   })
@@ -67,15 +60,12 @@ describe("the compaction prompt", () => {
   const render = (extra: { priorSummary?: string; otherContext?: string[] } = {}) =>
     renderCompactionPrompt({ ...SAID, instructions: "ADVICE", otherHandoffs: [], otherContext: [], budget, ...extra })
 
-  test(promised("compaction.C3", "each of its parts stands in it once"), () => {
+  test(promised("compaction.C3", "each of its parts stands in it once, and no prior summary without one"), () => {
     const prior = "p".repeat(60_000)
     const { prompt, block } = render({ priorSummary: prior, otherContext: ["OTHER"] })
     for (const part of ["ADVICE", block, prior, "OTHER", "Compactions of this session so far: 2"])
       expect(count(prompt, part)).toBe(1)
     expect(prompt.indexOf("ADVICE")).toBe(0)
-  })
-
-  test(promised("compaction.C3", "without a prior summary none is spoken of"), () => {
     expect(render().prompt).not.toContain("earlier handoff\n")
   })
 })
@@ -84,13 +74,10 @@ describe("the note of the next turn", () => {
   const render = (summary: string, contextTokens = 200_000) =>
     renderNote({ ...SAID, number: 3, summary, earlierHandoff: "THE EARLIER ONE", budget: createBudget(contextTokens) })
 
-  test(promised("compaction.C6", "it says that a compaction happened and that the summary is recorded"), () => {
+  test(promised(["compaction.C6", "compaction.C4"], "it says what happened, with identity and next command"), () => {
     expect(render("a summary")).toContain("compaction 3 of this session")
     expect(render("a summary")).toContain("already recorded in prog")
     expect(render("a summary")).not.toContain("THE EARLIER ONE")
-  })
-
-  test(promised("compaction.C4", "in the smallest context it keeps identity and next command whole"), () => {
     const note = render("", 8_000)
     expect(note.length).toBeLessThanOrEqual(3_200)
     for (const part of ["- Task: ts-b54507", "Teach CRLF", "Next command: `prog show ts-b54507`"])
