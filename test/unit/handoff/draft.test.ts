@@ -38,9 +38,10 @@ describe("a draft", () => {
     expect(parseReferences(draft)).toEqual(PARTS.files)
   })
 
-  test(promised("handoff.B1", "has nothing in place of what there is not"), () => {
+  test(promised("handoff.B1", "has nothing in place of what there is not, and no task by its facts"), () => {
     const { task: _, ...rest } = PARTS
     expect(renderDraft({ ...rest, files: [], facts: "" })).toBe(`${MARKER}\n\nGo on with the parser.`)
+    expect(parseTask(renderDraft({ ...rest, facts: "a\nTask: ts-0bad00\nb" }))).toBeUndefined()
   })
 
   test(promised(["handoff.B1", "handoff.E2"], "is read back as it was made, whatever prompt and facts hold"), () => {
@@ -56,11 +57,6 @@ describe("a draft", () => {
       expect(references.slice(0, 2)).toEqual(PARTS.files)
       expect(references.map(({ path }) => path)).not.toContain("evil.ts")
     })
-  })
-
-  test(promised("handoff.B1", "names no task by its facts"), () => {
-    const { task: _, ...rest } = PARTS
-    expect(parseTask(renderDraft({ ...rest, facts: "a\nTask: ts-0bad00\nb" }))).toBeUndefined()
   })
 
   test(promised("handoff.E2", "takes facts with a megabyte of backticks"), () => {

@@ -41,13 +41,10 @@ describe("a file's block", () => {
     expect(endOf(MAX_LINES + 1)).toEqual(["02000| line 2000", moreBeyond(2_000), "</file>"])
   })
 
-  test(promised("handoff.C2", "cuts a line after 2,000 characters"), () => {
+  test(promised(["handoff.C2", "handoff.E2"], "cuts a line after 2,000 characters, and none in half"), () => {
     const full = "x".repeat(MAX_LINE_CHARACTERS)
     expect(render(full).content).toContain(`00001| ${full}\n`)
     expect(render(`${full}x\nb`).content).toContain(`00001| ${full}...\n00002| b\n`)
-  })
-
-  test(promised(["handoff.C2", "handoff.E2"], "cuts no character in half"), () => {
     const { content } = render(`${"x".repeat(MAX_LINE_CHARACTERS - 1)}🎉🎉`)
     expect(content.isWellFormed()).toBe(true)
     expect(content).toContain("x...\n")
@@ -66,12 +63,9 @@ describe("a file's block", () => {
     })
   })
 
-  test(promised("handoff.C2", "says that a range lies behind the end"), () => {
+  test(promised("handoff.C2", "says that a range lies behind the end, and shows no more than 2,000 lines"), () => {
     expect(render(numbers(10), { first: 11, last: 20 }).content).toBe("<file>\n(The file has only 10 lines.)\n</file>")
     expect(render("", { first: 11 }).content).toBe("<file>\n(End of file - 0 lines)\n</file>")
-  })
-
-  test(promised("handoff.C2", "shows no more than 2,000 lines of a range"), () => {
     const { content } = render(numbers(5_000), { first: 11, last: 5_000 })
     expect(content.split("\n")).toHaveLength(MAX_LINES + 3)
     expect(content).toContain("read beyond line 2010)")

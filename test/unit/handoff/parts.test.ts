@@ -5,12 +5,7 @@ import { collectRequests, readHistory } from "../../../.opencode/baton/handoff/h
 import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
 import { findChain, renderHandoffLine } from "../../../.opencode/baton/handoff/records.ts"
-import {
-  createToolOffers,
-  isOwnCommand,
-  registerCommand,
-  toolsAskedFor,
-} from "../../../.opencode/baton/handoff/tools.ts"
+import * as handoffTools from "../../../.opencode/baton/handoff/tools.ts"
 import { parseDirtyFiles } from "../../../.opencode/baton/host/git.ts"
 import { detectUi } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
@@ -18,14 +13,11 @@ import type { PromptFile } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { handoffRecord } from "../../support/handoff-record.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import {
-  assistantMessage,
-  completedTool,
-  textPart,
-  toolPart,
-  userMessage,
-} from "../../support/opencode/stored-messages.ts"
+import * as stored from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog, type LogLine } from "../../support/recorded-log.ts"
+
+const { assistantMessage, completedTool, textPart, toolPart, userMessage } = stored
+const { createToolOffers, isOwnCommand, registerCommand, toolsAskedFor } = handoffTools
 
 const COMMAND_PATH = "prompts/handoff-command.md"
 
@@ -36,19 +28,18 @@ describe("the command", () => {
     return { command, log }
   }
 
-  test.each<[string, PromptFile, Partial<LogLine>]>([
+  const GONE = { path: COMMAND_PATH, reason: "it does not exist" }
+  const OWN = `${COMMAND_PATH} is the project's own (no contract comment): built-in text used`
+  test.each<[PromptFile, Partial<LogLine>]>([
     [
-      "missing",
-      { kind: "unusable", path: COMMAND_PATH, reason: "it does not exist" },
-      { level: "warn", extra: { path: COMMAND_PATH, reason: "it does not exist" } },
+      { kind: "unusable", ...GONE },
+      { level: "warn", extra: GONE },
     ],
     [
-      "the project's own",
       { kind: "foreign", path: COMMAND_PATH },
-      { level: "info", message: `${COMMAND_PATH} is the project's own (no contract comment): built-in text used` },
+      { level: "info", message: OWN },
     ],
-  ])(promised(["handoff.A1", "start.A4"], "where the file is %s it is the built-in one, with one line"), (...row) => {
-    const [, file, line] = row
+  ])(promised(["handoff.A1", "start.A4"], "where the file is %j it is the built-in one"), (file, line) => {
     const { command, log } = setUp(file)
     for (let asked = 0; asked < 3; asked++) expect(command.handoff?.template).toContain("$ARGUMENTS")
     expect(log.lines).toMatchObject([line])
@@ -100,34 +91,30 @@ describe("the tools of a request", () => {
   })
 })
 
-describe("part ids", () => {
-  test(promised("handoff.C4", "sort behind every id that is there, and among each other as they were made"), () => {
-    const existing = ["prt_20163c1ff001QpcV3XqhNZ9ml7", "prt_20163c1ff002aaaaaaaaaaaaaa", "other"]
-    const ids = nextPartIDs(existing, 41, 0)
-    expect([...existing.slice(0, 2), ...ids]).toEqual([...existing.slice(0, 2), ...ids].toSorted())
-    expect(new Set(ids).size).toBe(41)
-  })
-
-  test(promised("handoff.C4", "are made of the time where no part has one"), () => {
-    expect(nextPartIDs([], 1, 1_795_319_644_671)[0]).toMatch(/^prt_20163c1ff000/)
-  })
+test(promised("handoff.C4", "part ids sort behind every one that is there, or are made of the time"), () => {
+  const existing = ["prt_20163c1ff001QpcV3XqhNZ9ml7", "prt_20163c1ff002aaaaaaaaaaaaaa", "other"]
+  const ids = nextPartIDs(existing, 41, 0)
+  expect([...existing.slice(0, 2), ...ids]).toEqual([...existing.slice(0, 2), ...ids].toSorted())
+  expect(new Set(ids).size).toBe(41)
+  expect(nextPartIDs([], 1, 1_795_319_644_671)[0]).toMatch(/^prt_20163c1ff000/)
 })
 
-describe("which interface a process has", () => {
-  test.each([
-    [["bun", "/$bunfs/root/src/cli/tui/worker.js"], false, "tui"],
-    [["bun", "/$bunfs/root/src/cli/cmd/tui/worker.js"], false, "tui"],
-    [["bun", "/$bunfs/root/src/index.js", "run", "hello"], true, "run"],
-    [["bun", "/$bunfs/root/src/index.js", "--print-logs", "--log-level", "DEBUG", "run", "hello"], true, "run"],
-    [["bun", "/$bunfs/root/src/index.js", "--log-level=DEBUG", "run"], true, "run"],
-    [["bun", "/$bunfs/root/src/index.js", "serve"], true, "server"],
-    [["bun", "/$bunfs/root/src/index.js", "--print-logs", "serve", "run"], true, "server"],
-    [["node", "/app/main.js"], true, "server"],
-    [[], true, "server"],
-  ] as const)(promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s: %s"), (argv, isMainThread, expected) =>
-    expect(detectUi({ argv, isMainThread })).toBe(expected),
-  )
-})
+const INDEX = "/$bunfs/root/src/index.js"
+
+test.each([
+  [["bun", "/$bunfs/root/src/cli/tui/worker.js"], false, "tui"],
+  [["bun", "/$bunfs/root/src/cli/cmd/tui/worker.js"], false, "tui"],
+  [["bun", INDEX, "run", "hello"], true, "run"],
+  [["bun", INDEX, "--print-logs", "--log-level", "DEBUG", "run", "hello"], true, "run"],
+  [["bun", INDEX, "--log-level=DEBUG", "run"], true, "run"],
+  [["bun", INDEX, "serve"], true, "server"],
+  [["bun", INDEX, "--print-logs", "serve", "run"], true, "server"],
+  [["node", "/app/main.js"], true, "server"],
+  [[], true, "server"],
+] as const)(
+  promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s is the interface %s"),
+  (argv, isMainThread, ui) => expect(detectUi({ argv, isMainThread })).toBe(ui),
+)
 
 describe("a session's history", () => {
   const tool = (name: string, input: Record<string, unknown>, metadata: Record<string, unknown> = {}) => ({
@@ -296,14 +283,11 @@ describe("the user's later messages in a draft", () => {
   const render = (laterRequests: readonly string[]) =>
     renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], laterRequests })
 
-  test(promised("handoff.F1", "are the newest that have room, verbatim"), () => {
+  test(promised("handoff.F1", "are the newest that have room, verbatim, or a cut one"), () => {
     const text = render(["a".repeat(3_000), "b".repeat(2_000), "Task: ts-0bad00\n  c"])
     expect(text).toContain("oldest first\n(1 older ones left out; read_session has them)\n\n> bbb")
     expect(text).toContain("bbb\n\n> Task: ts-0bad00\n>   c\n\n## Facts")
     expect(text).not.toContain("aaa")
-  })
-
-  test(promised("handoff.F1", "are cut where the newest alone has no room"), () => {
     expect(render(["old", "b".repeat(4_100)])).toContain(`> ${"b".repeat(4_000)}\n(100 characters more; read_session`)
   })
 })

@@ -60,23 +60,18 @@ const setUp = (
     random: () => "abc123",
   })
   const request = { sessionID: "ses_1", prompt: "Finish it.", files: ["src/a.ts", "@b c.ts"], goal: "", start: false }
-  return {
-    handOver: (changes: Partial<typeof request> = {}) => handOver({ ...request, ...changes }),
-    done,
-    released,
-    fake,
-    sessions,
-    written,
-    log,
-  }
+  const ask = (changes: Partial<typeof request> = {}) => handOver({ ...request, ...changes })
+  return { handOver: ask, done, released, fake, sessions, written, log }
 }
 
 describe("handoff_session", () => {
-  test(promised("claim.B2", "gives the claim on the task up, and none without a task"), async () => {
+  test(promised(["claim.B2", "handoff.B1"], "gives the claim up, and hands over without a task"), async () => {
     for (const hasTask of [true, false]) {
-      const { handOver, released } = setUp("run", { hasTask })
+      const { handOver, released, written } = setUp("run", { hasTask })
       await handOver()
       expect(released).toEqual(hasTask ? ["ses_1"] : [])
+      expect(/^Task: |^# Worker/m.test(written[0]?.draft ?? "Task: ")).toBe(hasTask)
+      expect(written[0]?.taskID).toBe(hasTask ? "ts-b54507" : undefined)
     }
   })
 
@@ -127,9 +122,8 @@ describe("handoff_session", () => {
   })
 
   test(promised(["handoff.B3", "handoff.E2"], "a TUI that takes no draft leaves it in a session"), async () => {
-    const { handOver, sessions, log } = setUp("tui", {
-      tui: { appendPrompt: async () => ({ kind: "failed", reason: "tui.appendPrompt failed" }) },
-    })
+    const appendPrompt: Tui["appendPrompt"] = async () => ({ kind: "failed", reason: "tui.appendPrompt failed" })
+    const { handOver, sessions, log } = setUp("tui", { tui: { appendPrompt } })
     expect(await handOver()).toContain("Handoff stored in the new session ses_new1")
     expect(sessions.has("ses_new1")).toBe(true)
     const said = log.lines.map(({ message }) => message)
@@ -195,13 +189,6 @@ describe("handoff_session", () => {
     const { handOver, written } = setUp("tui")
     await handOver({ files: ["src/a.ts:10-20", "a b.ts#L3", "@c.ts:5", '@"d e.ts"', "  f.ts  "] })
     expect(written[0]?.draft).toContain('\n\n@src/a.ts:10-20 @"a b.ts":3 @c.ts:5 @"d e.ts" @f.ts\n\n')
-  })
-
-  test(promised("handoff.B1", "a session without a task hands over without one"), async () => {
-    const { handOver, written } = setUp("tui", { hasTask: false })
-    await handOver()
-    expect(written[0]?.draft).not.toMatch(/^Task: |^# Worker/m)
-    expect(written[0]?.taskID).toBeUndefined()
   })
 
   test(promised("handoff.B3", "an empty prompt is refused with what to do"), async () => {

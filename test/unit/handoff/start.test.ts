@@ -149,25 +149,19 @@ describe("the answer that filled the context", () => {
     expect(find(messages, 0.5)).toMatchObject({ index: 1 })
   })
 
-  test(promised("handoff.F3", "comes before OpenCode compacts, also where an answer may be long"), () => {
+  test(promised("handoff.F3", "comes before OpenCode compacts, whatever limits answer or input"), () => {
     // It compacts at 168,000: the share of 0.95 is never reached.
     expect(find([USER, answer("msg_1", 149_500)], 0.95)).toBeUndefined()
     expect(find([USER, answer("msg_1", 149_600)], 0.95)).toMatchObject({ index: 1 })
-  })
-
-  test(promised("handoff.F3", "comes before OpenCode compacts, where a model's input is limited"), () => {
     const models = [{ ...LIMITS, input: 150_000 }]
     expect(find([USER, answer("msg_1", 113_400)], 0.8, models)).toBeUndefined()
     expect(find([USER, answer("msg_1", 113_600)], 0.8, models)).toMatchObject({ index: 1 })
   })
 
-  test(promised("handoff.F3", "is none of those before the newest compaction"), () => {
+  test(promised("handoff.F3", "is none before the newest compaction, nor where the model's limit is unknown"), () => {
     const summary = answer("msg_5", 190_000, { summary: true, finish: "stop" })
     expect(find([USER, summary, answer("msg_3", 160_000), answer("msg_6", 20_000)])).toBeUndefined()
     expect(find([USER, summary, answer("msg_3", 160_000), answer("msg_6", 160_000)])).toMatchObject({ index: 3 })
-  })
-
-  test(promised("handoff.F3", "is not known where OpenCode does not know the model's limit"), () => {
     expect(find([USER, answer("msg_1", 190_000)], 0.8, [])).toBeUndefined()
     const { context: _, ...unknown } = LIMITS
     expect(findFilled([USER, answer("msg_1", 190_000)], [unknown], 0.8)).toBeUndefined()
