@@ -159,24 +159,22 @@ describe("a file that is not read", () => {
   })
 })
 
-describe("a file that changes while it is read", () => {
-  type Act = (path: string, outside: string) => void
-  const becomesPipe: Act = (path) => [rmSync(path), makePipe(path)]
-  const becomesLink: Act = (path, outside) => [rmSync(path), symlinkSync(outside, path)]
-  const shrinks: Act = (path) => truncateSync(path, 70_000)
-  test.each<[what: string, call: "stat" | "open", act: Act, expected: object]>([
-    ["is refused when a named pipe takes its place", "stat", becomesPipe, { reason: REPLACED }],
-    ["is refused when a link out takes its place", "stat", becomesLink, { kind: "refused" }],
-    ["is refused when a file takes its place", "stat", (path, other) => renameSync(other, path), { reason: REPLACED }],
-    ["is missing when it is deleted", "stat", (path) => rmSync(path), { kind: "missing" }],
-    ["is read as far as it reaches when it shrinks", "open", shrinks, { kind: "file", text: "x".repeat(70_000) }],
-    ["is refused when it grows over the limit", "open", (path) => grow(path), { reason: "it is larger than 2 MB" }],
-  ])(promised(["handoff.C3", "handoff.E2"], "%s"), async (_what, call, act, expected) => {
-    const { root, read, outside } = project()
-    const path = write(root, "a.ts", "x".repeat(200_000))
-    rightAfter(call, () => act(path, outside))
-    expect(await read("a.ts")).toMatchObject(expected)
-  })
+type Act = (path: string, outside: string) => void
+const becomesPipe: Act = (path) => [rmSync(path), makePipe(path)]
+const becomesLink: Act = (path, outside) => [rmSync(path), symlinkSync(outside, path)]
+const shrinks: Act = (path) => truncateSync(path, 70_000)
+test.each<[what: string, call: "stat" | "open", act: Act, expected: object]>([
+  ["is refused when a named pipe takes its place", "stat", becomesPipe, { reason: REPLACED }],
+  ["is refused when a link out takes its place", "stat", becomesLink, { kind: "refused" }],
+  ["is refused when a file takes its place", "stat", (path, other) => renameSync(other, path), { reason: REPLACED }],
+  ["is missing when it is deleted", "stat", (path) => rmSync(path), { kind: "missing" }],
+  ["is read as far as it reaches when it shrinks", "open", shrinks, { kind: "file", text: "x".repeat(70_000) }],
+  ["is refused when it grows over the limit", "open", (path) => grow(path), { reason: "it is larger than 2 MB" }],
+])(promised(["handoff.C3", "handoff.E2"], "a file that changes %s"), async (_what, call, act, expected) => {
+  const { root, read, outside } = project()
+  const path = write(root, "a.ts", "x".repeat(200_000))
+  rightAfter(call, () => act(path, outside))
+  expect(await read("a.ts")).toMatchObject(expected)
 })
 
 /** Paths between blanks. */

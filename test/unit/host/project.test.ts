@@ -24,14 +24,10 @@ describe("the project a directory belongs to", () => {
     expect(findProjectRoot(at("work", "deep", "er"), root)).toBe(at("work", "deep"))
   })
 
-  test("is the one that has the bundle, whatever a folder of settings on the way to it says", () => {
-    const { root, at } = setUp(".opencode/baton", "pkg/.opencode", "pkg/src")
+  test("is the one that has the bundle, behind a folder of settings or outside git", () => {
+    const { root, at } = setUp(".opencode/baton", "pkg/.opencode", "pkg/src", "sub")
     expect(findProjectRoot(at("pkg", "src"), root)).toBe(root)
     expect(nearestProject(at("pkg", "src"))).toBe(root)
-  })
-
-  test("is the one that has the bundle outside git, too", () => {
-    const { root, at } = setUp(".opencode/baton", "sub")
     expect(findProjectRoot(at("sub"), "/")).toBe(root)
     expect(findProjectRoot(at("sub"), at("sub"))).toBe(at("sub"))
   })

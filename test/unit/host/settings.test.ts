@@ -17,15 +17,12 @@ const withSettings = (text?: string): string => {
 const OFF = { enabled: false }
 
 describe("the settings", () => {
-  test(promised("handoff.C3", "have a default for everything, and need not be there"), async () => {
+  test(promised(["handoff.C3", "live-state.A2"], "have a default for everything beside what is set"), async () => {
     const handoff = { maxFiles: 20, maxKilobytes: 400 }
     const expected = { handoff, liveState: { enabled: true }, learning: { enabled: true }, claims: "shared" }
     const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
     expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
     expect(empty).toEqual({ kind: "settings", settings: expected, isDefault: false })
-  })
-
-  test(promised("live-state.A2", "keep what is set beside the defaults"), async () => {
     const text = '{"handoff":{"maxFiles":3},"liveState":{"enabled":false,"strict":true,"writer":["a","b"]}}'
     const liveState = { enabled: false, strict: true, writer: ["a", "b"] }
     const settings = { handoff: { maxFiles: 3, maxKilobytes: 400 }, liveState }

@@ -92,31 +92,24 @@ const openEarlier = () => {
 
 type Deps = ReturnType<typeof open>
 
+const readCompactions = (deps: Deps) =>
+  createJsonStore({ ...deps, folder: "compactions", schema: sessionStateSchema }).read(SESSION)
+
+const ASKED = { role: "worker", hasRoleHeading: true, brief: expect.stringContaining("Never touch the lexer") }
+const WORK = { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] }
+const HANDOFF = { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." }
+const COMPACTED = { count: 1, lastHandoff: HANDOFF, note: { taskID: TASK }, activity: WORK }
+const ARRIVED = { goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] }
+const SAID = { sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] }
+
 const KEPT: readonly (readonly [what: string, read: (deps: Deps) => Promise<unknown>, kept: object])[] = [
+  ["a session's task is known", (deps) => createSessionTasks(deps).read(SESSION), { taskID: TASK, ...ASKED }],
+  ["its compactions go on being counted, with handoff and note", readCompactions, COMPACTED],
+  ["its handoff is known", (deps) => createHandoffRecords(deps).list(), [{ from: SESSION, ...ARRIVED }]],
   [
-    "a session's task is known, with the protocol that it always had",
-    (deps) => createSessionTasks(deps).read(SESSION),
-    { taskID: TASK, role: "worker", hasRoleHeading: true, brief: expect.stringContaining("Never touch the lexer") },
-  ],
-  [
-    "its compactions go on being counted, with the handoff and the note they had",
-    (deps) => createJsonStore({ ...deps, folder: "compactions", schema: sessionStateSchema }).read(SESSION),
-    {
-      count: 1,
-      lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },
-      note: { taskID: TASK },
-      activity: { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] },
-    },
-  ],
-  [
-    "its handoff is known, with the session that goes on",
-    (deps) => createHandoffRecords(deps).list(),
-    [{ from: SESSION, goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] }],
-  ],
-  [
-    "a correction that did not reach the outbox still waits",
+    "a correction still waits",
     (deps) => createSessionRecords({ ...deps, pid: 1 }).waiting(),
-    [{ sessionID: SESSION, sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] }],
+    [{ sessionID: SESSION, ...SAID }],
   ],
 ]
 
