@@ -67,8 +67,7 @@ describe("reading a task", () => {
 
   test("leaves out what the task does not have", async () => {
     const shown = { ...SHOWN, description: null, definition_of_done: null, logs: null }
-    const { ledger } = setUp(exited(JSON.stringify(shown)))
-    const read = await ledger.readTask("ts-000001")
+    const read = await setUp(exited(JSON.stringify(shown))).ledger.readTask("ts-000001")
     expect(read).toMatchObject({ kind: "found", task: { description: "", logs: [] } })
     expect(read.kind === "found" && read.task).not.toHaveProperty("definitionOfDone")
   })
@@ -91,8 +90,7 @@ describe("writing", () => {
     ["unavailable", exited("", 137)],
     ["unavailable", { kind: "not-started", cause: "ENOENT" } as const],
   ])("is %s when prog ends so", async (kind, outcome) => {
-    const { ledger } = setUp(outcome)
-    expect(await ledger.appendLog("ts-000001", "m")).toMatchObject({ kind })
+    expect(await setUp(outcome).ledger.appendLog("ts-000001", "m")).toMatchObject({ kind })
   })
 
   test(promised("ledger.D1", "cuts a text that is too long and keeps the whole"), async () => {
@@ -240,21 +238,15 @@ describe("finding the program", () => {
 describe("the queue of calls", () => {
   test(promised("ledger.D1", "runs one call at a time, in their order"), async () => {
     const queue = createCallQueue()
-    let running = 0
-    let most = 0
-    const order: number[] = []
-    const calls = Array.from({ length: 20 }, (_, at) =>
-      queue.take(5000, async () => {
-        running += 1
-        most = Math.max(most, running)
-        await new Promise((resolve) => setImmediate(resolve))
-        order.push(at)
-        running -= 1
-      }),
-    )
-    await Promise.all(calls)
-    expect(most).toBe(1)
-    expect(order).toEqual(Array.from({ length: 20 }, (_, at) => at))
+    const happened: string[] = []
+    const numbers = Array.from({ length: 20 }, (_, at) => at)
+    const call = (at: number) => async () => {
+      happened.push(`${at} begins`)
+      await new Promise((resolve) => setImmediate(resolve))
+      happened.push(`${at} ends`)
+    }
+    await Promise.all(numbers.map((at) => queue.take(5000, call(at))))
+    expect(happened).toEqual(numbers.flatMap((at) => [`${at} begins`, `${at} ends`]))
   })
 
   test(promised("ledger.D1", "a reader behind a slow writer gives up at its own deadline"), async () => {

@@ -1,13 +1,10 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import {
-  mergeHandoff as merge,
-  splitHandoffs,
-  toArgument,
-  truncateBytes,
-} from "../../../.opencode/baton/ledger/description.ts"
+import * as descriptions from "../../../.opencode/baton/ledger/description.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
+
+const { mergeHandoff: merge, splitHandoffs, toArgument, truncateBytes } = descriptions
 
 /** A description with this section, as a single session writes it. */
 const mergeHandoff = (description: string, section: string, original?: string): string =>
@@ -64,14 +61,11 @@ describe("a description", () => {
     })
   })
 
-  test("gives the handoff back as it was put in", () => {
+  test("gives the handoff back as it was put in, readable, in a marked section", () => {
     const section = "## Done\n- `a`\n\n## Next\n- b"
     expect(splitHandoff(mergeHandoff("spec", `\n${section}\n`)).handoff).toBe(section)
     expect(splitHandoff("spec")).toEqual({ specification: "spec" })
     expect(splitHandoff(mergeHandoff("", "only"))).toEqual({ specification: "", handoff: "only" })
-  })
-
-  test("is readable: specification, blank line, marked section", () => {
     expect(mergeHandoff("Build it.\n", "Half done.")).toMatch(
       /^Build it\.\n\n\n<!-- baton:handoff [0-9a-f]{12}, replaced at each compaction -->\nHalf done\.\n<!-- \/baton:handoff -->$/,
     )
@@ -83,13 +77,10 @@ describe("a description", () => {
     expect(mergeHandoff(appended, "two")).toBe(mergeHandoff("spec\n\nAlso do this.", "two"))
   })
 
-  test("finds the section after an editor has turned every line end into CRLF", () => {
+  test("replaces a section with CRLF or edited, and drops the copies that racing writers left", () => {
     const converted = mergeHandoff("a\nb", "one\ntwo").replaceAll("\n", "\r\n")
     expect(splitHandoff(converted)).toEqual({ specification: "a\r\nb", handoff: "one\ntwo" })
     expect(splitHandoff(mergeHandoff(converted, "three"))).toEqual({ specification: "a\r\nb", handoff: "three" })
-  })
-
-  test("replaces a section that somebody edited, and drops the copies that racing writers left", () => {
     const edited = mergeHandoff("spec", "one").replace("one", "one, edited")
     expect(mergeHandoff(edited, "two")).toBe(mergeHandoff("spec", "two"))
     const copies = `${mergeHandoff("spec", "one")}\n\n${mergeHandoff("", "two")}`
@@ -155,11 +146,8 @@ describe("a text for the ledger", () => {
     expect(toArgument("a\0b\ud800c🎉\r\n")).toBe("a\u2400b\ufffdc🎉\r\n")
   })
 
-  test("is refused when not even the pointer fits", () => {
+  test("is refused when not even the pointer fits, and keeps its file inside the folder", () => {
     expect(truncateBytes("ts-000001", "x".repeat(100), 50)).toEqual({ kind: "no-room" })
-  })
-
-  test("keeps its file inside the folder, whatever the id", () => {
     const fitted = truncateBytes("../../etc/x", "y".repeat(500), 300)
     expect(fitted).toMatchObject({ kind: "cut", file: expect.stringMatching(/^[a-z0-9_-]+\.md$/) })
   })

@@ -63,12 +63,9 @@ describe("times", () => {
 })
 
 describe("text as Go prints it", () => {
-  test(promised("ledger.D3", "quotes and JSON escape what Go escapes"), () => {
+  test(promised("ledger.D3", "quotes and JSON escape what Go escapes; table summaries have 40 bytes"), () => {
     expect(goQuote('a"\\\n\t\u0007\u0001é🙂\u200b')).toBe('"a\\"\\\\\\n\\t\\a\\x01é🙂\\u200b"')
     expect(goJson({ a: "<b>&\u2028", b: [] })).toBe('{\n  "a": "\\u003cb\\u003e\\u0026\\u2028",\n  "b": []\n}')
-  })
-
-  test(promised("ledger.D3", "a summary in a table is cut to 40 bytes, and never inside a character"), () => {
     expect(format.tableSummary("x".repeat(40))).toBe("x".repeat(40))
     expect(format.tableSummary("x".repeat(41))).toBe(`${"x".repeat(37)}...`)
     expect(format.tableSummary("é".repeat(21))).toBe(`${"é".repeat(18)}...`)
