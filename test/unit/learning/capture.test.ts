@@ -1,7 +1,7 @@
 import { readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Part } from "@opencode-ai/sdk"
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createCapture, workAround } from "../../../.opencode/baton/learning/capture.ts"
@@ -12,14 +12,10 @@ import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.t
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import {
-  assistantMessage,
-  completedTool,
-  textPart,
-  toolPart,
-  userMessage,
-} from "../../support/opencode/stored-messages.ts"
+import * as stored from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const { assistantMessage, completedTool, textPart, toolPart, userMessage } = stored
 
 const SESSION = "ses_1"
 
@@ -60,11 +56,8 @@ describe("what was around a message", () => {
   const worked = assistant("msg_4", used("write", { filePath: "/p/src/b.ts" }))
 
   test(promised(["learning.A2", "learning.A1"], "is what the agent did, and its files"), () => {
-    expect(workAround([...before, worked], "msg_3", "/p")).toEqual({
-      answered: "changed src/a.ts; ran npm test",
-      files: ["src/b.ts", "src/a.ts"],
-      confirmed: true,
-    })
+    const done = { answered: "changed src/a.ts; ran npm test", files: ["src/b.ts", "src/a.ts"], confirmed: true }
+    expect(workAround([...before, worked], "msg_3", "/p")).toEqual(done)
   })
 
   test(promised("learning.A2", "confirms when the work changed and the user does not object"), () => {
@@ -82,7 +75,7 @@ describe("what was around a message", () => {
   })
 })
 
-/** A project's learnings; `asked` counts the reads of a ledger that has none. */
+/** A project's learnings, and a ledger that has none. */
 const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   const log = createRecordedLog()
   const state = createStateFolder(folder)
@@ -90,11 +83,7 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   const entries: OutboxEntry[] = []
   const outbox = { add: async (entry: OutboxEntry) => void entries.push(entry), pending: async () => entries }
   const project = { name: "p", folder, onlyFolder: folder }
-  let asked = 0
-  const readLearnings = async () => {
-    asked++
-    return { kind: "found", learnings: [] } as const
-  }
+  const readLearnings = vi.fn(async () => ({ kind: "found", learnings: [] }) as const)
   const ledger = { readLearnings }
   const database = join(folder, "prog.db")
   const known = createLearningIndex({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
@@ -108,17 +97,17 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
     await capture.addContext(SESSION)
     await capture.enqueue(SESSION)
   }
-  return { look, store, entries, log, known, records, folder, state, database, asked: () => asked }
+  return { look, store, entries, log, known, records, folder, state, database, readLearnings }
 }
 
 test(promised("learning.B1", "a damaged copy of the ledger's answer is not believed"), async () => {
-  const { folder, state, database, known, log, asked } = open()
+  const { folder, state, database, known, log, readLearnings } = open()
   writeFileSync(database, "x")
   const { mtimeMs, size } = statSync(database)
   const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
   await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
   expect(await known.read()).toEqual([])
-  expect(asked()).toBe(1)
+  expect(readLearnings).toHaveBeenCalledOnce()
   expect(log.lines.map(({ message: text }) => text)).toEqual(["the copy of the learnings is unusable"])
 })
 

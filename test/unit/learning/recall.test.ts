@@ -2,18 +2,14 @@ import { describe, expect, test } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
-import {
-  chooseLearnings,
-  createRecall,
-  MAX_CHARACTERS,
-  MAX_GIVEN,
-  renderLearnings,
-} from "../../../.opencode/baton/learning/recall.ts"
+import * as recalls from "../../../.opencode/baton/learning/recall.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const { chooseLearnings, createRecall, MAX_CHARACTERS, MAX_GIVEN, renderLearnings } = recalls
 
 const NOW = Date.parse("2026-11-22T12:00:00Z")
 
@@ -40,12 +36,9 @@ describe("what is given", () => {
     expect(chosen(known, "Fix the parser for tabs")).toEqual(expected)
   })
 
-  test(promised("learning.C1", "is nothing when nothing matches, and nothing that is stale"), () => {
-    const known = [learned("use tabs in the formatter"), learned("parser", { status: "replaced" })]
-    expect(chosen(known, "Draw the parser")).toEqual([])
-  })
-
-  test(promised("learning.C1", "matches a file by its name, and what was said for all work fits any"), () => {
+  test(promised("learning.C1", "matches a text or a file's name, unless stale; some fits any work"), () => {
+    const others = [learned("use tabs in the formatter"), learned("parser", { status: "replaced" })]
+    expect(chosen(others, "Draw the parser")).toEqual([])
     const small = learned("keep it small", { files: ["src/deep/lexer.ts"] })
     const known = [small, learned("never commit to main", { type: "preference" })]
     expect(chosen(known, "Look at lexer.ts")).toEqual(["keep it small", "never commit to main"])
