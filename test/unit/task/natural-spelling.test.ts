@@ -71,19 +71,23 @@ describe("a natural spelling", () => {
     expect(parseNaturalTask(text)).toBeUndefined()
   })
 
-  test(promised("task.C1", "takes the role of a heading, and tells an id alone from a line that names it"), () => {
+  test(promised("task.C1", "takes the role of a heading, tells an id alone, and gives way to the exact line"), () => {
     const planner = { taskID: "ep-82985b", role: "planner", hasRoleHeading: true, isBare: false }
     expect(parseNaturalTask("# Planner\n\nEpic ep-82985b")).toEqual(planner)
     expect(parseNaturalTask("ts-b54507")).toMatchObject({ role: "worker", hasRoleHeading: false, isBare: true })
-  })
-
-  test(promised("task.C1", "gives way to the exact line"), () => {
     expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-0aa111")).toBe(true)
     expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-b54507")).toBe(false)
     expect(namesTask("Work on ts-b54507", "ts-b54507")).toBe(true)
   })
 
-  test(promised("task.C1", "of no form escapes the look at a message"), () => {
+  test(promised(["task.B1", "task.C1"], "escapes in no form the look at a message, nor does the exact line"), () => {
+    const mark = fc.constantFrom("Task:", "Task:", "task:", "TASK:", "Task :", "**Task**:", "Task\uFF1A")
+    const id = fc.tuple(fc.constantFrom("ts-", "EP-", "abc-"), fc.stringMatching(/^[0-9a-f]{3,11}[0-9]$/))
+    const exact = fc.tuple(mark, id).map(([task, [prefix, hex]]) => `${task} ${prefix}${hex}`)
+    forAll(100, [fc.constantFrom("", "\uFEFF", '"', "a\r\n", "```\n"), exact], (before, task) => {
+      fc.pre(parseTask(before + task) !== undefined)
+      expect(mayNameTask(before + task)).toBe(true)
+    })
     const line = fc
       .tuple(fc.constantFrom(...NAMED), fc.constantFrom("ts-", "TS-", "ep-"), fc.stringMatching(/^[0-9a-fA-F]{4,12}$/))
       .map(([form, prefix, hex]) => form.replace(/ts-b54507/gi, prefix + hex))

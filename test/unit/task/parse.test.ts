@@ -1,15 +1,11 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Role } from "../../../.opencode/baton/task/parse.ts"
-import {
-  collectUserText,
-  extractBrief,
-  parseRole,
-  parseTask,
-  parseTaskID,
-} from "../../../.opencode/baton/task/parse.ts"
+import * as parser from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
+
+const { collectUserText, extractBrief, parseRole, parseTask, parseTaskID } = parser
 
 const MEGABYTE = 1_048_576
 
@@ -84,14 +80,11 @@ const otherLine = fc.string({ unit: "grapheme" }).map((line) => `.${line.replace
 const otherLines = fc.array(otherLine, { maxLength: 6 })
 
 describe("the Task: line, for any text", () => {
-  test(promised("task.B1", "names any id that stands alone on its line, in lower case, wherever the line is"), () => {
+  test(promised("task.B1", "names any id alone on its line, also inside the quotes of opencode run"), () => {
     forAll(100, [taskID, otherLines, otherLines, lineEnd], (id, before, after, end) => {
       const text = [...before, `Task: ${id}`, ...after].join(end)
       expect(parseTaskID(text)).toBe(id.toLowerCase())
     })
-  })
-
-  test(promised("task.B1", "names the same id inside the quotes of opencode run"), () => {
     forAll(100, [taskID, otherLines], (id, before) => {
       expect(parseTaskID(`"${[...before, `Task: ${id}`].join("\n")}"`)).toBe(id.toLowerCase())
     })
@@ -104,12 +97,9 @@ describe("the Task: line, for any text", () => {
     })
   })
 
-  test(promised("task.B1", "names no id that goes on with a word character"), () => {
+  test(promised("task.B1", "names no id that goes on, is quoted or stands within a line"), () => {
     const more = fc.constantFrom("g", "h", "z", "_", "é", "字", "-x", ".x", "/x", "-9")
     forAll(100, [taskID, more], (id, tail) => expect(parseTaskID(`Task: ${id}${tail}`)).toBeUndefined())
-  })
-
-  test(promised("task.B1", "names nothing behind a quote mark or within a line"), () => {
     const inFront = fc.constantFrom("> ", ">", "- ", " ", "\t", "see ", "* ", "'", "`", "#", "| ")
     forAll(100, [taskID, inFront, otherLines], (id, mark, before) => {
       expect(parseTask([...before, `${mark}Task: ${id}`].join("\n"))).toBeUndefined()
@@ -195,26 +185,21 @@ describe("the role heading", () => {
   })
 })
 
-describe("the user's text", () => {
-  test(promised("task.B1", "is every text part that a person wrote, each from the start of a line"), () => {
-    const [first, last] = [
-      { type: "text", text: "Look here" },
-      { type: "text", text: "Task: ts-b54507" },
-    ]
-    expect(collectUserText([first, { type: "file" }, last])).toBe("Look here\nTask: ts-b54507")
-  })
-
-  test(promised("task.B1", "leaves out synthetic, ignored and other parts"), () => {
-    const parts = [
-      { type: "text", text: "Task: ts-aaaa11", synthetic: true },
-      { type: "text", text: "Task: ts-bbbb22", ignored: true },
-      { type: "reasoning", text: "Task: ts-cccc33" },
-      { type: "tool", text: "Task: ts-dddd44" },
-      { type: "text" },
-    ]
-    expect(parseTask(collectUserText(parts))).toBeUndefined()
-    expect(collectUserText([])).toBe("")
-  })
+test(promised("task.B1", "the user's text is every text part that a person wrote, and no other"), () => {
+  const [first, last] = [
+    { type: "text", text: "Look here" },
+    { type: "text", text: "Task: ts-b54507" },
+  ]
+  expect(collectUserText([first, { type: "file" }, last])).toBe("Look here\nTask: ts-b54507")
+  const parts = [
+    { type: "text", text: "Task: ts-aaaa11", synthetic: true },
+    { type: "text", text: "Task: ts-bbbb22", ignored: true },
+    { type: "reasoning", text: "Task: ts-cccc33" },
+    { type: "tool", text: "Task: ts-dddd44" },
+    { type: "text" },
+  ]
+  expect(parseTask(collectUserText(parts))).toBeUndefined()
+  expect(collectUserText([])).toBe("")
 })
 
 const ROLE_PROMPT = '# Worker\n\n```\nTask: ts-b54507\n```\n\nSay "hi".\n\n<!-- baton:brief -->'

@@ -4,17 +4,12 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { beforeEach, describe, expect, test } from "vitest"
 import { ROLES } from "../../../.opencode/baton/task/parse.ts"
-import {
-  builtInProtocol,
-  createPromptFiles,
-  extractProtocol,
-  fillTaskID,
-  PROMPT_LIMIT_BYTES,
-  type PromptName,
-} from "../../../.opencode/baton/task/prompts.ts"
+import * as promptFiles from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { forAll } from "../../support/for-all.ts"
+
+const { builtInProtocol, createPromptFiles, extractProtocol, fillTaskID, PROMPT_LIMIT_BYTES } = promptFiles
 
 const COMMENT = "<!-- baton:handoff -->"
 const OWN = "Dear {{customer}},\nour offer is below.\n"
@@ -42,12 +37,9 @@ const read = () => createPromptFiles({ root }).read("handoff")
 const text = (text: string, path = PATH) => ({ kind: "text", path, text })
 
 describe("a prompt file", () => {
-  test(promised("compaction.C2", "loses its byte order mark and its CRLF"), () => {
+  test(promised("compaction.C2", "loses byte order mark and CRLF, and is at most 64 KB long"), () => {
     writeFileSync(path, `\uFEFF${COMMENT}\r\n# Übergabe\r\n\r\nSag’s kurz 🏁\r\n`)
     expect(read()).toEqual(text("# Übergabe\n\nSag’s kurz 🏁\n"))
-  })
-
-  test(promised("compaction.C2", "may be 64 KB long and not a byte longer"), () => {
     const rest = "x".repeat(PROMPT_LIMIT_BYTES - COMMENT.length - 1)
     writeFileSync(path, `${COMMENT}\n${rest}`)
     expect(read()).toEqual(text(rest))
@@ -84,7 +76,7 @@ describe("a file is Baton's by its contract comment", () => {
     expect(read()).toEqual({ kind: "foreign", path: PATH })
   })
 
-  test.each<PromptName>(["handoff", "handoff-command"])(
+  test.each<promptFiles.PromptName>(["handoff", "handoff-command"])(
     promised("start.A4", "the comment of %s.md is not sent to the model"),
     async (name) => {
       const comment = `<!-- baton:${name}: with this line the file is Baton's. -->`
@@ -161,9 +153,9 @@ const extract = (...lines: string[]) => extractProtocol(lines.join("\n"), { task
 
 describe("the protocol section", () => {
   test(promised("compaction.C4", "is what stands between the markers, trimmed, with the task's id filled in"), () => {
-    expect(extract("# Worker", OPEN, "", "log {{task_id}}", "", "twice: {{ task_id }}", "", CLOSE, "rest")).toBe(
-      "log ts-b54507\n\ntwice: ts-b54507",
-    )
+    const section = [OPEN, "", "log {{task_id}}", "", "twice: {{ task_id }}", "", CLOSE]
+    expect(extract("# Worker", ...section, "rest")).toBe("log ts-b54507\n\ntwice: ts-b54507")
+    expect(fillTaskID("a {{task_id}} b {{other}}", "$& $1 $$"), "no pattern").toBe("a $& $1 $$ b {{other}}")
   })
 
   test.each([
@@ -176,11 +168,8 @@ describe("the protocol section", () => {
     ["they stand in code spans", [`\`${OPEN}\``, "text", `\`${CLOSE}\``]],
   ])(promised("compaction.C4", "is not there when %s"), (_why, lines) => expect(extract(...lines)).toBeUndefined())
 
-  test(promised("compaction.C4", "begins at the last opening marker before the first closing one"), () => {
+  test(promised("compaction.C4", "begins at the last opening marker before the first closing one, also CRLF"), () => {
     expect(extract(OPEN, "lost", OPEN, "kept", CLOSE, OPEN, "second", CLOSE)).toBe("kept")
-  })
-
-  test(promised("compaction.C4", "accepts CRLF and markers with other blanks"), () => {
     const markdown = "x\r\n  <!--baton:protocol-->\r\na\r\nb\r\n<!--  /baton:protocol  -->  \r\n"
     expect(extractProtocol(markdown, { taskID: "ts-b54507" })).toBe("a\nb")
   })
@@ -191,10 +180,6 @@ describe("the protocol section", () => {
     forAll(100, [lines, lines, lines], (before, section, after) => {
       expect(extract(...before, OPEN, ...section, CLOSE, ...after)).toBe(section.join("\n"))
     })
-  })
-
-  test(promised("compaction.C4", "takes the id as it is, not as a replacement pattern"), () => {
-    expect(fillTaskID("a {{task_id}} b {{other}}", "$& $1 $$")).toBe("a $& $1 $$ b {{other}}")
   })
 })
 
