@@ -96,18 +96,16 @@ describe("the dispose hooks of an instance", () => {
   })
 })
 
-describe("a hook of a feature", () => {
-  test(promised("faults.F1", "does nothing, not even its fallback, in a copy that does not serve"), async () => {
-    const directory = temporaryFolder()
-    const first = newInstance(directory).core.feature("f")
-    const decide = vi.fn(async () => undefined)
-    const fallback = vi.fn()
-    const hook = first.hook("chat.message", 100, decide, fallback)
-    newInstance(directory).core.feature("f")
-    await hook({}, {})
-    expect(decide).not.toHaveBeenCalled()
-    expect(fallback).not.toHaveBeenCalled()
-  })
+test(promised("faults.F1", "a hook does nothing, not even its fallback, in a copy that does not serve"), async () => {
+  const directory = temporaryFolder()
+  const first = newInstance(directory).core.feature("f")
+  const decide = vi.fn(async () => undefined)
+  const fallback = vi.fn()
+  const hook = first.hook("chat.message", 100, decide, fallback)
+  newInstance(directory).core.feature("f")
+  await hook({}, {})
+  expect(decide).not.toHaveBeenCalled()
+  expect(fallback).not.toHaveBeenCalled()
 })
 
 let directories = 0
@@ -119,18 +117,14 @@ const newProject = () => {
 }
 
 describe("several copies of the bundle", () => {
-  test.each([
-    ["own", "global"],
-    ["global", "own"],
-  ] as const)(
-    promised("faults.F1", "the copy inside the project serves it, whichever is loaded first: %s, %s"),
-    (first, second) => {
-      const { claim, ...roots } = newProject()
-      const claims = [claim(roots[first]), claim(roots[second])]
-      expect(claims.map((each) => each.isActive())).toEqual([first === "own", second === "own"])
-      expect(claims.map((each) => each.other)).toEqual([undefined, roots[first]])
-    },
-  )
+  const COPIES = ["own", "global"] as const
+  test.each(COPIES)(promised("faults.F1", "the copy inside the project serves it when %s is first"), (first) => {
+    const second = first === "own" ? "global" : "own"
+    const { claim, ...roots } = newProject()
+    const claims = [claim(roots[first]), claim(roots[second])]
+    expect(claims.map((each) => each.isActive())).toEqual([first === "own", second === "own"])
+    expect(claims.map((each) => each.other)).toEqual([undefined, roots[first]])
+  })
 
   test(promised("faults.F1", "the global copy serves a project without one, and each directory on its own"), () => {
     const { claim, global } = newProject()

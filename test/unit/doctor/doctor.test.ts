@@ -39,7 +39,7 @@ describe("rendering", () => {
     summary: { ok: 1, warning: 0, broken: 1 },
   }
 
-  test(promised("install.E2", "aligns findings and passes no control character on to a terminal"), () => {
+  test(promised("install.E2", "aligns findings, passes no control character on, colours the status when asked"), () => {
     expect(renderText(report, { color: false })).toBe(
       [
         "Baton in /a [31mb",
@@ -52,39 +52,28 @@ describe("rendering", () => {
         "",
       ].join("\n"),
     )
-  })
-
-  test(promised("install.E2", "colours the status alone, and only when asked"), () => {
     const text = renderText(report, { color: true })
     expect(text).toContain("\u001b[31mbroken \u001b[0m  x")
     expect(text.replace(/\p{Cc}\[\d+m/gu, "")).toBe(renderText(report, { color: false }))
   })
 })
 
-test.each([
-  ["1.2.15", "ok"],
-  ["1.18.33", "ok"],
-  ["1.3.0-beta.1", "ok"],
-  ["1.2.14", "broken"],
-  ["1.1.99", "broken"],
-  ["2.0.0", "broken"],
-  ["0.0.0-dev-202601010000", "warning"],
-  ["local", "warning"],
-])(promised("install.E2", "OpenCode %s is %s"), (version, status) => {
-  expect(judgeVersion(version, "/bin/opencode").status).toBe(status)
+const VERSIONS = {
+  ok: ["1.2.15", "1.18.33", "1.3.0-beta.1"],
+  broken: ["1.2.14", "1.1.99", "2.0.0"],
+  warning: ["0.0.0-dev-202601010000", "local"],
+}
+test.each(Object.entries(VERSIONS))(promised("install.E2", "OpenCode is %s: %j"), (status, versions) => {
+  for (const version of versions) expect(judgeVersion(version, "/bin/opencode").status, version).toBe(status)
 })
 
-test.each([
-  ['{"exports":{"Thing":"function"}}', "ok"],
-  ['{"exports":{"default":"function"}}', "ok"],
-  ['{"exports":{}}', "broken"],
-  ['{"exports":{"A":"function","B":"function"}}', "broken"],
-  ['{"exports":{"A":"object"}}', "broken"],
-  ['{"error":"Error: no"}', "broken"],
-  ["", "broken"],
-  ["not json", "broken"],
-])(promised("install.E2", "a plugin whose import says %s is %s"), (line, status) => {
-  expect(judgeImport("thing.ts", line).status).toBe(status)
+const TWO = '{"exports":{"A":"function","B":"function"}}'
+const IMPORTS = {
+  ok: ['{"exports":{"Thing":"function"}}', '{"exports":{"default":"function"}}'],
+  broken: ['{"exports":{}}', TWO, '{"exports":{"A":"object"}}', '{"error":"Error: no"}', "", "not json"],
+}
+test.each(Object.entries(IMPORTS))(promised("install.E2", "a plugin is %s whose import says %j"), (status, lines) => {
+  for (const line of lines) expect(judgeImport("thing.ts", line).status, line).toBe(status)
 })
 
 describe("the manifest", () => {
@@ -94,16 +83,13 @@ describe("the manifest", () => {
     expect(sums.map(({ size }) => size)).toEqual([0, 5, 9, 70_000])
   })
 
-  test(promised("install.E2", "gives its version and files, two sums where a run was interrupted"), () => {
+  test(promised("install.E2", "gives its version and files, two sums after an interruption, and never throws"), () => {
     const { version, files } = parseManifest(
       "# What scripts/install put here. Baton 0.1.0\n1\t2\ta b.md\n3\t4\ta b.md\ndir\t-\tprompts\nbroken line\n",
     )
     expect(version).toBe("0.1.0")
     expect([...files.keys()]).toEqual(["a b.md"])
     expect(files.get("a b.md")).toEqual([1, 3].map((crc) => ({ crc, size: crc + 1 })))
-  })
-
-  test(promised("install.E2", "never throws on a damaged file"), () => {
     forAll(100, [fc.string({ unit: "binary" })], (text) => parseManifest(text).files.size >= 0)
   })
 })
