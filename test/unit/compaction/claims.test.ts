@@ -7,10 +7,7 @@ import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
 
 const TASK = BINDING.taskID
-const HELD = {
-  kind: "held",
-  summary: "ada (session ses_other on host in /project) since 2026-02-09 22:17 UTC",
-} as const
+const HELD = { kind: "held", summary: "ada (session ses_2 on host in /project) since 2026-02-09 22:17 UTC" } as const
 const DOWN = { kind: "unavailable", reason: "database is locked" } as const
 
 /** A ledger that answers the first claims as given and then grants them. */
@@ -32,9 +29,7 @@ const setUp = (answers: ClaimOutcome[] = [], setting: ClaimsMode = "shared") => 
       },
       releaseClaims: async (sessionIDs) => void calls.push(`release ${sessionIDs.join(" ")}`),
     },
-    tasks: {
-      owner: async (binding) => (binding.origin === "parent" ? { ...BINDING, sessionID: "ses_parent" } : binding),
-    },
+    tasks: { owner: async (own) => (own.origin === "parent" ? { ...BINDING, sessionID: "ses_parent" } : own) },
     mode: async () => world.setting,
     tell: async (sessionID, taskID, summary) => void told.push(`${sessionID} ${taskID} ${summary}`),
     log,
@@ -57,20 +52,17 @@ describe("a session's claim", () => {
     expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1", "renew ses_1", "release ses_1"])
   })
 
-  test(
-    promised("claim.B1", "is its parent's for a child, and none is made by a handoff or when they are off"),
-    async () => {
-      const { claims, calls, world } = setUp()
-      await claims.toolStarting(first, "handoff_session")
-      world.setting = "off"
-      await claims.toolStarting(first, "edit")
-      expect(calls).toEqual([])
-      world.setting = "shared"
-      await claims.toolStarting({ ...first, sessionID: "ses_child", origin: "parent" }, "edit")
-      await claims.forget("ses_child")
-      expect(calls).toEqual([`claim ${TASK} ses_parent`])
-    },
-  )
+  test(promised("claim.B1", "is its parent's for a child, and none is made by a handoff or when off"), async () => {
+    const { claims, calls, world } = setUp()
+    await claims.toolStarting(first, "handoff_session")
+    world.setting = "off"
+    await claims.toolStarting(first, "edit")
+    expect(calls).toEqual([])
+    world.setting = "shared"
+    await claims.toolStarting({ ...first, sessionID: "ses_child", origin: "parent" }, "edit")
+    await claims.forget("ses_child")
+    expect(calls).toEqual([`claim ${TASK} ses_parent`])
+  })
 
   test(promised("claim.B1", "moves with the session to another task, and all are released at the end"), async () => {
     const { claims, calls } = setUp()
@@ -80,44 +72,34 @@ describe("a session's claim", () => {
     await claims.stop()
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
     expect(calls.slice(0, 1)).toEqual([`claim ${TASK} ses_1`])
-    expect(calls.slice(1).toSorted()).toEqual([
-      "claim ts-000002 ses_1",
-      `claim ${TASK} ses_2`,
-      "release ses_1",
-      "release ses_1 ses_2",
-    ])
+    const others = ["claim ts-000002 ses_1", `claim ${TASK} ses_2`, "release ses_1", "release ses_1 ses_2"]
+    expect(calls.slice(1).toSorted()).toEqual(others)
   })
 
-  test(
-    promised("claim.B1", "that was released from outside is claimed again by the user's next message alone"),
-    async () => {
-      const { claims, calls, log, releaseFromOutside } = setUp()
-      await claims.toolStarting(first, "read")
-      releaseFromOutside("ses_1")
-      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-      await claims.toolStarting(first, "read")
-      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-      expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1"])
-      expect(log.lines.map(({ message }) => message)).toContain("the claim was released from outside")
-      await claims.userArrived("ses_1")
-      await claims.toolStarting(first, "read")
-      expect(calls.at(-1)).toBe(`claim ${TASK} ses_1`)
-      releaseFromOutside("ses_1")
-      await claims.userArrived("ses_1")
-      await claims.toolStarting(first, "read")
-      expect(calls.slice(-2), "also before the next renewal").toEqual(["renew ses_1", `claim ${TASK} ses_1`])
-    },
-  )
+  test(promised("claim.B1", "that was released from outside is claimed again by the user's next message"), async () => {
+    const { claims, calls, log, releaseFromOutside } = setUp()
+    await claims.toolStarting(first, "read")
+    releaseFromOutside("ses_1")
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    await claims.toolStarting(first, "read")
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1"])
+    expect(log.lines.map(({ message }) => message)).toContain("the claim was released from outside")
+    await claims.userArrived("ses_1")
+    await claims.toolStarting(first, "read")
+    expect(calls.at(-1)).toBe(`claim ${TASK} ses_1`)
+    releaseFromOutside("ses_1")
+    await claims.userArrived("ses_1")
+    await claims.toolStarting(first, "read")
+    expect(calls.slice(-2), "also before the next renewal").toEqual(["renew ses_1", `claim ${TASK} ses_1`])
+  })
 
   test(promised("claim.B1", "that the ledger did not take is tried again, and the session works on"), async () => {
     const { claims, calls, log } = setUp([DOWN, DOWN], "exclusive")
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
     expect(calls).toHaveLength(3)
-    expect(
-      log.lines.filter(({ level }) => level === "warn"),
-      "said once",
-    ).toHaveLength(1)
+    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
   })
 
@@ -165,8 +147,8 @@ describe("another's claim", () => {
     const { claims, releaseFromOutside } = setUp([], "exclusive")
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
     releaseFromOutside("ses_1")
-    for (const tool of ["edit", "edit"])
-      expect(await claims.toolStarting(first, tool)).toMatch(/was released .*next message/)
+    for (let change = 0; change < 2; change++)
+      expect(await claims.toolStarting(first, "edit")).toMatch(/was released .*next message/)
     await claims.userArrived("ses_1")
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
   })

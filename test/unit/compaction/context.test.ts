@@ -1,12 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
 import { createPreparations, PREPARATION_MS } from "../../../.opencode/baton/compaction/compaction.ts"
-import {
-  type ContextDeps,
-  DEFAULT_HANDOFF_PROMPT,
-  loadContext,
-  readInstructions,
-} from "../../../.opencode/baton/compaction/context.ts"
+import type { ContextDeps } from "../../../.opencode/baton/compaction/context.ts"
+import { DEFAULT_HANDOFF_PROMPT, loadContext, readInstructions } from "../../../.opencode/baton/compaction/context.ts"
 import { EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { renderNote } from "../../../.opencode/baton/compaction/texts.ts"
 import { builtInProtocol } from "../../../.opencode/baton/task/prompts.ts"
@@ -52,25 +48,16 @@ test(promised("claim.B2", "the note after a compaction tells that another sessio
 })
 
 describe("the context of a compaction", () => {
-  test(
-    promised(
-      ["compaction.C2", "faults.F2"],
-      "holds the built-in texts where the prompts cannot be used, with a warning each",
-    ),
-    async () => {
-      const { deps, logged } = setUp((name) => ({
-        kind: "unusable",
-        path: `prompts/${name}.md`,
-        reason: "it is empty",
-      }))
-      expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
-      await loadContext(deps, BINDING, EMPTY_STATE)
-      expect(logged("prompt unusable")).toMatchObject([
-        { level: "warn", extra: { path: "prompts/handoff.md", reason: "it is empty" } },
-        { level: "warn", extra: { path: "prompts/worker.md", reason: "it is empty" } },
-      ])
-    },
-  )
+  test(promised(["compaction.C2", "faults.F2"], "has built-in texts for unusable prompts, and warns"), async () => {
+    const reason = "it is empty"
+    const { deps, logged } = setUp((name) => ({ kind: "unusable", path: `prompts/${name}.md`, reason }))
+    expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
+    await loadContext(deps, BINDING, EMPTY_STATE)
+    expect(logged("prompt unusable")).toMatchObject([
+      { level: "warn", extra: { path: "prompts/handoff.md", reason } },
+      { level: "warn", extra: { path: "prompts/worker.md", reason } },
+    ])
+  })
 
   test(promised("start.A4", "names the project's own prompts in one line each, and uses none"), async () => {
     const { deps, logged } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
@@ -83,14 +70,11 @@ describe("the context of a compaction", () => {
     ])
   })
 
-  test(
-    promised(["compaction.C5", "compaction.C9"], "lacks git outside a repository, and the log says so"),
-    async () => {
-      const { deps, logged } = setUp(() => ({ kind: "text", path: "prompts/worker.md", text: "# Worker" }))
-      expect((await loadContext(deps, BINDING, EMPTY_STATE)).facts.git).toBeUndefined()
-      expect(logged("git state unknown")).toMatchObject([{ level: "debug" }])
-    },
-  )
+  test(promised(["compaction.C5", "compaction.C9"], "lacks git outside a repository, and logs it"), async () => {
+    const { deps, logged } = setUp(() => ({ kind: "text", path: "prompts/worker.md", text: "# Worker" }))
+    expect((await loadContext(deps, BINDING, EMPTY_STATE)).facts.git).toBeUndefined()
+    expect(logged("git state unknown")).toMatchObject([{ level: "debug" }])
+  })
 })
 
 /** Preparations of a session whose prompt has another wording at each reading. */

@@ -2,13 +2,14 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { UserMessage } from "@opencode-ai/sdk"
-import fc from "fast-check"
+
 import { describe, expect, test } from "vitest"
 import { createCompactionHooks } from "../../../.opencode/baton/compaction/hooks.ts"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
-import { parseTask } from "../../../.opencode/baton/task/parse.ts"
+
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 
 const CREATED_AT = 1_000
@@ -78,16 +79,4 @@ test(promised(["task.B2", "start.A5"], "the task is on disk before OpenCode make
   const { info, parts } = userMessage([textPart("Task: ts-b54507")])
   await hooks["chat.message"]?.({ sessionID: "ses_1" }, { message: info as UserMessage, parts })
   expect(readFileSync(join(state, "tasks", "ses_1.json"), "utf8")).toContain("ts-b54507")
-})
-
-test(promised("task.B1", "no text that the parser takes a task from escapes the look at a message"), () => {
-  const mark = fc.constantFrom("Task:", "Task:", "task:", "TASK:", "Task :", "**Task**:", "Task\uFF1A")
-  const id = fc.tuple(fc.constantFrom("ts-", "EP-", "abc-"), fc.stringMatching(/^[0-9a-f]{3,11}[0-9]$/))
-  const line = fc.tuple(mark, id).map(([task, [prefix, hex]]) => `${task} ${prefix}${hex}`)
-  fc.assert(
-    fc.property(fc.constantFrom("", "\uFEFF", '"', "a\r\n", "```\n"), line, (before, task) => {
-      fc.pre(parseTask(before + task) !== undefined)
-      expect(before + task).toContain("Task:")
-    }),
-  )
 })

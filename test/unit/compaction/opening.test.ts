@@ -14,27 +14,17 @@ import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
 
 const LEDGER = { title: "Teach CRLF", status: "open", definitionOfDone: "tests pass", specification: "CRLF counts." }
-const inputWith = (identity: Partial<TaskIdentity>): OpeningInput => ({
-  identity: {
-    taskID: "ts-b54507",
-    role: "worker",
-    brief: "Task: ts-b54507",
-    protocol: "",
-    isChild: false,
-    ...identity,
-  },
+const inputWith = (known: Partial<TaskIdentity>): OpeningInput => ({
+  identity: { taskID: "ts-b54507", role: "worker", brief: "Task: ts-b54507", protocol: "", isChild: false, ...known },
   logs: [],
   budget: createBudget(200_000),
 })
 
 describe("the text of the first request", () => {
-  test(promised("start.A1", "a specification that the message holds is not said twice"), () => {
+  test(promised("start.A1", "it says no specification twice, and keeps within the budget"), () => {
     const brief = "Task: ts-b54507\nCRLF counts."
     expect(renderOpening(inputWith({ ledger: LEDGER, brief }))).not.toContain("CRLF counts.")
     expect(renderOpening(inputWith({ ledger: LEDGER }))).toContain("CRLF counts.")
-  })
-
-  test(promised("start.A1", "it keeps within the budget, whatever the task, handoff and log hold"), () => {
     const long = "Keep what is there. ".repeat(2_000)
     const input: OpeningInput = {
       ...inputWith({ ledger: { ...LEDGER, specification: long } }),
@@ -73,15 +63,9 @@ describe("the text of the first request", () => {
   })
 })
 
-const TASK: LedgerTask = {
-  id: "ts-b54507",
-  type: "task",
-  project: "p",
-  title: "Teach CRLF",
-  status: "open",
-  description: "CRLF counts.",
-  logs: [],
-}
+const NAMED = { id: "ts-b54507", type: "task", project: "p", title: "Teach CRLF" }
+const TASK: LedgerTask = { ...NAMED, status: "open", description: "CRLF counts.", logs: [] }
+const FOUND = { kind: "found", task: TASK } as const
 const MODEL = { providerID: "p", modelID: "m" }
 
 const setUp = (
@@ -93,11 +77,8 @@ const setUp = (
   const toasts: string[] = []
   const asked: string[] = []
   const briefs: string[] = []
-  const sessionStates = createSessionStates({
-    read: async () => undefined,
-    write: async () => true,
-    remove: async () => {},
-  })
+  const store = { read: async () => undefined, write: async () => true, remove: async () => {} }
+  const sessionStates = createSessionStates(store)
   const openings = createOpenings({
     recover: async () => {},
     ledger: {
@@ -130,10 +111,7 @@ const setUp = (
 
 describe("the first request of a session", () => {
   test(promised("start.A1", "each task is read once, however many requests and messages follow"), async () => {
-    const { openings, ask, asked } = setUp([
-      { kind: "found", task: TASK },
-      { kind: "found", task: { ...TASK, id: "ts-000002", title: "The other one" } },
-    ])
+    const { openings, ask, asked } = setUp([FOUND, { kind: "found", task: { ...TASK, title: "The other one" } }])
     await openings.begin(BINDING, MODEL)
     const first = await ask()
     await openings.begin(BINDING, MODEL)
@@ -142,21 +120,15 @@ describe("the first request of a session", () => {
     expect(await ask({ ...BINDING, taskID: "ts-000002" })).toContain("The other one")
   })
 
-  test(
-    promised("start.A5", "a ledger that did not answer is asked again at the next message, not before"),
-    async () => {
-      const { openings, ask, asked } = setUp([
-        { kind: "unavailable", reason: "prog hung" },
-        { kind: "found", task: TASK },
-      ])
-      await openings.begin(BINDING, MODEL)
-      expect(await ask()).toContain("The ledger did not answer (prog hung)")
-      await ask()
-      expect(asked).toHaveLength(1)
-      await openings.begin(BINDING, MODEL)
-      expect(await ask()).toContain("CRLF counts.")
-    },
-  )
+  test(promised("start.A5", "a ledger that did not answer is asked again at the next message"), async () => {
+    const { openings, ask, asked } = setUp([{ kind: "unavailable", reason: "prog hung" }, FOUND])
+    await openings.begin(BINDING, MODEL)
+    expect(await ask()).toContain("The ledger did not answer (prog hung)")
+    await ask()
+    expect(asked).toHaveLength(1)
+    await openings.begin(BINDING, MODEL)
+    expect(await ask()).toContain("CRLF counts.")
+  })
 
   test(promised("start.A5", "a request waits 1.5 s at most, and the next one has what came later"), async () => {
     vi.useFakeTimers()
@@ -170,7 +142,7 @@ describe("the first request of a session", () => {
     const again = ask()
     await vi.advanceTimersByTimeAsync(1)
     expect(await again).toBe(await first)
-    read.resolve({ kind: "found", task: TASK })
+    read.resolve(FOUND)
     await vi.advanceTimersByTimeAsync(1)
     expect(await ask()).toContain("CRLF counts.")
   })
@@ -178,7 +150,7 @@ describe("the first request of a session", () => {
   test(promised("task.C2", "a missing database is said until it is back, and to the user once"), async () => {
     const missingDatabase = "/home/me/.prog/prog.db"
     const missing = { kind: "unavailable", reason: "its database is missing", missingDatabase } as const
-    const { openings, ask, toasts } = setUp([missing, missing, { kind: "found", task: TASK }])
+    const { openings, ask, toasts } = setUp([missing, missing, FOUND])
     for (let message = 0; message < 2; message++) {
       await openings.begin(BINDING, MODEL)
       const text = await ask()
@@ -203,10 +175,8 @@ describe("the first request of a session", () => {
 
   test(promised("claim.B2", "another's claim is told to the model and once to the user"), async () => {
     const summary = "ada (session ses_2 on host in /project) since 2026-02-09 22:17 UTC"
-    const claimed = (session: string, isOwn = false): TaskRead => ({
-      kind: "found",
-      task: { ...TASK, claim: { session, isOwn, summary } },
-    })
+    const claimed = (session: string, isOwn = false) =>
+      ({ kind: "found", task: { ...TASK, claim: { session, isOwn, summary } } }) as const
     const { openings, ask, toasts } = setUp([claimed("ses_2")])
     const text = await ask()
     expect(text).toContain(`the task was claimed by ${summary}`)
@@ -214,14 +184,10 @@ describe("the first request of a session", () => {
     await openings.claimed(BINDING.sessionID, BINDING.taskID, summary)
     expect(await ask()).toBe(text)
     expect(toasts).toEqual(["Task ts-b54507 is claimed"])
-    expect(await setUp([claimed("ses_2")], {}, [], "exclusive").ask()).toContain(
-      "are refused; `prog release ts-b54507`",
-    )
-    for (const own of [
-      setUp([claimed(BINDING.sessionID)]),
-      setUp([claimed("", true)]),
-      setUp([claimed("ses_2")], {}, [], "off"),
-    ]) {
+    const exclusive = setUp([claimed("ses_2")], {}, [], "exclusive")
+    expect(await exclusive.ask()).toContain("are refused; `prog release ts-b54507`")
+    const off = setUp([claimed("ses_2")], {}, [], "off")
+    for (const own of [setUp([claimed(BINDING.sessionID)]), setUp([claimed("", true)]), off]) {
       expect(await own.ask()).not.toContain("claimed by")
       expect(own.toasts).toEqual([])
     }
@@ -229,10 +195,7 @@ describe("the first request of a session", () => {
 
   test(promised("claim.B2", "a claim that another was quicker with is told with the next message"), async () => {
     const task = { ...TASK, claim: { session: "ses_2", isOwn: false, summary: "ada" } }
-    const { openings, ask, toasts } = setUp([
-      { kind: "found", task: TASK },
-      { kind: "found", task },
-    ])
+    const { openings, ask, toasts } = setUp([FOUND, { kind: "found", task }])
     const first = await ask()
     await openings.claimed(BINDING.sessionID, BINDING.taskID, "ada")
     expect(await ask(), "the same from request to request").toBe(first)

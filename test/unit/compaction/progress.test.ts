@@ -29,8 +29,7 @@ afterEach(() => {
 const setUp = () => {
   let sessionState: SessionState = EMPTY_STATE
   const added: OutboxEntry[] = []
-  let waiting: OutboxEntry[] | undefined = []
-  let parked: ParkedEntry[] = []
+  const outbox: { waiting: OutboxEntry[]; parked: ParkedEntry[] } = { waiting: [], parked: [] }
   const progress = createProgress({
     state: createStateFolder(root),
     sessionStates: { load: async () => sessionState },
@@ -38,8 +37,8 @@ const setUp = () => {
     outbox: {
       add: async (entry) => void added.push(entry),
       addIfMissing: async (entry) => void added.push(entry),
-      pending: async () => waiting,
-      status: async () => ({ waiting: 0, parked }),
+      pending: async () => outbox.waiting,
+      status: async () => ({ waiting: 0, parked: outbox.parked }),
     },
     queue: createKeyedQueue(),
     sessions: { todos: async () => ({ kind: "ok", value: [] }) },
@@ -62,19 +61,7 @@ const setUp = () => {
       return all()
     },
     added,
-    hold: (entries: OutboxEntry[] | undefined) => {
-      waiting = entries
-    },
-    park: (entry: OutboxEntry) => {
-      parked = [
-        {
-          file: "/parked.json",
-          record: { version: 1, createdAt: "", entry },
-          reason: "the ledger has no such task",
-          since: "",
-        },
-      ]
-    },
+    outbox,
     file,
     mark: () => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined),
   }
@@ -118,30 +105,21 @@ describe("work in progress", () => {
     expect(mark()).toBeUndefined()
   })
 
-  test.each(["waits", "is parked"])(
-    promised("sessions.A1", "is not recorded while an earlier record %s"),
-    async (how) => {
-      const { progress, change, sections, hold, park } = setUp()
-      const earlier = { kind: "handoff", taskID, sessionID, section: "earlier" } as const
-      if (how === "waits") hold([earlier])
-      else park(earlier)
-      change("a.ts")
-      progress.idle(sessionID)
-      expect(await sections(0)).toEqual([])
-    },
-  )
+  test.each(["waits", "is parked"])(promised("sessions.A1", "is not recorded while an earlier one %s"), async (how) => {
+    const { progress, change, sections, outbox } = setUp()
+    const earlier = { kind: "handoff", taskID, sessionID, section: "earlier" } as const
+    const record = { version: 1, createdAt: "", entry: earlier } as const
+    if (how === "waits") outbox.waiting.push(earlier)
+    else outbox.parked.push({ file: "/parked.json", record, reason: "no such task", since: "" })
+    change("a.ts")
+    progress.idle(sessionID)
+    expect(await sections(0)).toEqual([])
+  })
 
   test.each([
     { name: "in the middle of a turn", isIdle: false, host: hostname(), pid: DEAD, crashed: 1, records: 1 },
     { name: "right after a turn", isIdle: true, host: hostname(), pid: DEAD, crashed: 0, records: 1 },
-    {
-      name: "on another machine, as far as this one knows",
-      isIdle: false,
-      host: "other",
-      pid: DEAD,
-      crashed: 0,
-      records: 0,
-    },
+    { name: "on another machine, perhaps", isIdle: false, host: "other", pid: DEAD, crashed: 0, records: 0 },
     { name: "not at all", isIdle: false, host: hostname(), pid: process.pid, crashed: 0, records: 0 },
   ])(promised("sessions.A1", "of a process that ended $name"), async ({ isIdle, host, pid, crashed, records }) => {
     const { progress, change, sections, added, file, mark } = setUp()

@@ -1,10 +1,7 @@
-import { describe, expect, test } from "vitest"
+import { expect, test } from "vitest"
 import { createRecorder } from "../../../.opencode/baton/compaction/recorder.ts"
-import {
-  createSessionStates,
-  EMPTY_STATE,
-  type SessionState,
-} from "../../../.opencode/baton/compaction/session-state.ts"
+import type { SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
+import { createSessionStates, EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
@@ -13,12 +10,8 @@ import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
 
-const compaction = (at: number, summary = `Summary ${at}.`) => ({
-  requestID: `msg_r${at}`,
-  summaryID: `msg_s${at}`,
-  createdAt: at,
-  summary,
-})
+const compaction = (at: number, summary = `Summary ${at}.`) =>
+  ({ requestID: `msg_r${at}`, summaryID: `msg_s${at}`, createdAt: at, summary }) as const
 
 const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }
 
@@ -37,10 +30,7 @@ const setUp = (disk = new Map<string, SessionState>(), known: Known = {}) => {
   const again: OutboxEntry[] = []
   const sessionStates = createSessionStates({
     read: async (sessionID) => disk.get(sessionID),
-    write: async (sessionID, sessionState) => {
-      disk.set(sessionID, sessionState)
-      return true
-    },
+    write: async (sessionID, sessionState) => disk.set(sessionID, sessionState).size > 0,
     remove: async () => {},
   })
   const recorder = createRecorder({
@@ -73,180 +63,146 @@ const messages = (entries: OutboxEntry[]) =>
 const handoffs = (entries: OutboxEntry[]) => entries.filter((entry) => entry.kind === "handoff")
 const newestHandoff = (entries: OutboxEntry[]) => handoffs(entries).at(-1)?.section ?? ""
 
-describe("the recorder", () => {
-  test(
-    promised("start.A2", "the handoff of an earlier session stands in the first note, and no longer behind an own one"),
-    async () => {
-      const { recorder, sessionStates } = setUp()
-      const lastHandoff = { summaryID: "msg_other", text: "Line 12 is proven." }
-      await sessionStates.update("ses_1", (sessionState) => ({ ...sessionState, lastHandoff }))
-      const first = await recorder.record(BINDING, compaction(1, "It went fine."))
-      const second = await recorder.record(BINDING, compaction(2, "It went fine again."))
-      expect(first.note).toContain("older than the summary\nLine 12 is proven.")
-      expect(second.note).not.toContain("Line 12 is proven.")
-    },
+test(promised("start.A2", "the handoff of an earlier session stands in the first note alone"), async () => {
+  const { recorder, sessionStates } = setUp()
+  const lastHandoff = { summaryID: "msg_other", text: "Line 12 is proven." }
+  await sessionStates.update("ses_1", (sessionState) => ({ ...sessionState, lastHandoff }))
+  const first = await recorder.record(BINDING, compaction(1, "It went fine."))
+  const second = await recorder.record(BINDING, compaction(2, "It went fine again."))
+  expect(first.note).toContain("older than the summary\nLine 12 is proven.")
+  expect(second.note).not.toContain("Line 12 is proven.")
+})
+
+test(promised("soak.B3", "a session's state does not grow, and tells of the newest compaction"), async () => {
+  const { recorder, disk } = setUp()
+  const sizes: number[] = []
+  for (let at = 1_001; at <= 1_500; at++) {
+    await recorder.record(BINDING, compaction(at))
+    sizes.push(JSON.stringify(disk.get(BINDING.sessionID)).length)
+  }
+  expect(sizes[499]).toBe(sizes[149])
+  expect(disk.get(BINDING.sessionID)).toMatchObject({ count: 500, lastHandoff: { summaryID: "msg_s1500" } })
+})
+
+test(promised("compaction.C7", "a compaction reported twice at the same time is recorded once"), async () => {
+  const { recorder, added } = setUp()
+  const notes = await Promise.all([recorder.record(BINDING, compaction(1)), recorder.record(BINDING, compaction(1))])
+  expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
+  expect(notes[0].note).toBe(notes[1].note)
+})
+
+test(promised("compaction.C7", "after a restart the count goes on, and nothing is repeated"), async () => {
+  const first = setUp()
+  const { note } = await first.recorder.record(BINDING, compaction(1))
+  const second = setUp(first.disk)
+  expect((await second.recorder.record(BINDING, compaction(1))).note).toBe(note)
+  await second.recorder.record(BINDING, compaction(2))
+  expect(messages(second.added)).toEqual(["Compaction 2: Summary 2."])
+})
+
+test(promised("compaction.C7", "a handoff carries summary, number and its task's specification"), async () => {
+  const { recorder, added } = setUp()
+  await recorder.record(BINDING, compaction(1))
+  await recorder.record(OTHER_BINDING, compaction(2))
+  expect(handoffs(added)).toMatchObject(
+    [BINDING, OTHER_BINDING].map(({ taskID }) => ({ taskID, specification: `The specification of ${taskID}.` })),
   )
+  expect(handoffs(added)[0]?.section).toMatch(/Handoff after compaction 1 \(session ses_1.*Summary 1\./s)
+})
 
-  test(
-    promised("soak.B3", "a session's state is as long after 500 compactions as after 150, and tells of the newest"),
-    async () => {
-      const { recorder, disk } = setUp()
-      const sizes: number[] = []
-      for (let at = 1_001; at <= 1_500; at++) {
-        await recorder.record(BINDING, compaction(at))
-        sizes.push(JSON.stringify(disk.get(BINDING.sessionID)).length)
-      }
-      expect(sizes[499]).toBe(sizes[149])
-      expect(disk.get(BINDING.sessionID)).toMatchObject({ count: 500, lastHandoff: { summaryID: "msg_s1500" } })
-    },
-  )
+test(promised("task.B3", "a task that the session changed to is in the note of the compaction before"), async () => {
+  const { recorder, added } = setUp()
+  await recorder.record(BINDING, compaction(1))
+  const recorded = [...added]
+  const { note } = await recorder.record(OTHER_BINDING, compaction(1))
+  expect(note).toContain(`on task ${OTHER_BINDING.taskID}`)
+  expect((await recorder.record(OTHER_BINDING, compaction(1))).note).toBe(note)
+  expect(added).toEqual(recorded)
+})
 
-  test(promised("compaction.C7", "a compaction reported twice at the same time is recorded once"), async () => {
-    const { recorder, added } = setUp()
-    const notes = await Promise.all([recorder.record(BINDING, compaction(1)), recorder.record(BINDING, compaction(1))])
-    expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
-    expect(notes[0].note).toBe(notes[1].note)
-  })
+test.each(["the ledger", "the outbox"])(promised("compaction.C7", "a lost state is found in %s"), async (place) => {
+  const first = setUp()
+  await first.recorder.record(BINDING, compaction(1))
+  await first.recorder.record(BINDING, compaction(2))
+  const known = place === "the ledger" ? { handoff: newestHandoff(first.added) } : { waiting: first.added }
+  const second = setUp(new Map(), known)
+  expect((await second.recorder.record(BINDING, compaction(2))).note).toContain(BINDING.taskID)
+  expect(second.added).toEqual([])
+  await second.recorder.record(BINDING, compaction(3))
+  expect(messages(second.added)).toEqual(["Compaction 3: Summary 3."])
+})
 
-  test(
-    promised("compaction.C7", "after a restart the count goes on, nothing is repeated, and the note is the same text"),
-    async () => {
-      const first = setUp()
-      const { note } = await first.recorder.record(BINDING, compaction(1))
-      const second = setUp(first.disk)
-      expect((await second.recorder.record(BINDING, compaction(1))).note).toBe(note)
-      await second.recorder.record(BINDING, compaction(2))
-      expect(messages(second.added)).toEqual(["Compaction 2: Summary 2."])
-    },
-  )
+test.each(["the ledger", "the outbox"])(promised("compaction.C7", "another's record is known by %s"), async (place) => {
+  const known: Known = {}
+  const here = setUp(new Map(), known)
+  await here.recorder.record(BINDING, compaction(1))
+  const there = setUp(new Map(here.disk))
+  await there.recorder.record(BINDING, compaction(2))
+  if (place === "the outbox") known.waiting = there.added
+  else known.handoff = newestHandoff(there.added)
+  expect((await here.recorder.record(BINDING, compaction(2))).note).toContain("compaction 2 of this session")
+  await here.recorder.record(BINDING, compaction(3))
+  expect(messages(here.added)).toEqual(["Compaction 1: Summary 1.", "Compaction 3: Summary 3."])
+})
 
-  test(promised("compaction.C7", "a handoff carries summary, number and its task's specification"), async () => {
-    const { recorder, added } = setUp()
-    await recorder.record(BINDING, compaction(1))
-    await recorder.record(OTHER_BINDING, compaction(2))
-    expect(handoffs(added)).toMatchObject([
-      {
-        taskID: BINDING.taskID,
-        specification: `The specification of ${BINDING.taskID}.`,
-        section: expect.stringMatching(/Handoff after compaction 1 \(session ses_1.*Summary 1\./s),
-      },
-      { taskID: OTHER_BINDING.taskID, specification: `The specification of ${OTHER_BINDING.taskID}.` },
-    ])
-  })
+test(promised("compaction.C7", "a summary that a fork brought along has a note and no record"), async () => {
+  const { recorder, added, sessionStates } = setUp(new Map(), { bornAt: 5 })
+  const { note } = await recorder.record(BINDING, compaction(4))
+  expect(note).toContain("was compacted before this session was forked.")
+  expect((await recorder.record(BINDING, compaction(4))).note).toBe(note)
+  expect(added).toEqual([])
+  expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 4.")
+  await recorder.record(BINDING, compaction(6))
+  expect(messages(added)).toEqual(["Compaction 1: Summary 6."])
+})
 
-  test(promised("task.B3", "a task that the session changed to is in the note of the compaction before"), async () => {
-    const { recorder, added } = setUp()
-    await recorder.record(BINDING, compaction(1))
-    const recorded = [...added]
-    const { note } = await recorder.record(OTHER_BINDING, compaction(1))
-    expect(note).toContain(`on task ${OTHER_BINDING.taskID}`)
-    expect((await recorder.record(OTHER_BINDING, compaction(1))).note).toBe(note)
-    expect(added).toEqual(recorded)
-  })
+test(promised("compaction.C6", "the note waits for no slow ledger, a second delivery does"), async () => {
+  const flush = createDeferred<void>()
+  const { recorder } = setUp(new Map(), { flush: flush.promise })
+  const first = await recorder.record(BINDING, compaction(1))
+  expect(first.note).toContain(BINDING.taskID)
+  const second = await recorder.record(BINDING, compaction(1))
+  expect(second.delivered).toBe(first.delivered)
+  flush.resolve()
+  await second.delivered
+})
 
-  test.each(["the ledger", "the outbox"])(
-    promised("compaction.C7", "a session whose state is lost finds its newest compaction in %s"),
-    async (place) => {
-      const first = setUp()
-      await first.recorder.record(BINDING, compaction(1))
-      await first.recorder.record(BINDING, compaction(2))
-      const known = place === "the ledger" ? { handoff: newestHandoff(first.added) } : { waiting: first.added }
-      const second = setUp(new Map(), known)
-      expect((await second.recorder.record(BINDING, compaction(2))).note).toContain(BINDING.taskID)
-      expect(second.added).toEqual([])
-      await second.recorder.record(BINDING, compaction(3))
-      expect(messages(second.added)).toEqual(["Compaction 3: Summary 3."])
-    },
-  )
+test.each([
+  ["the ledger is silent", { isSilent: true }],
+  ["the outbox cannot be read", { waiting: undefined }],
+])(promised("compaction.C7", "while %s, a compaction is added if it is missing"), async (_, fault) => {
+  const lost = setUp(new Map(), fault)
+  await lost.recorder.record(BINDING, compaction(1))
+  expect([messages(lost.added), messages(lost.again)]).toEqual([[], ["Compaction 1: Summary 1."]])
+  // A compaction that this process saw happen is new, with any content of the ledger.
+  const own = setUp(new Map(), { ...fault, wasPrefetched: true })
+  await own.recorder.record(BINDING, compaction(1))
+  expect([messages(own.added), messages(own.again)]).toEqual([["Compaction 1: Summary 1."], []])
+})
 
-  test.each(["the ledger", "the outbox"])(
-    promised("compaction.C7", "what another process recorded of the same session, known by %s, is not recorded again"),
-    async (place) => {
-      const known: Known = {}
-      const here = setUp(new Map(), known)
-      await here.recorder.record(BINDING, compaction(1))
-      const there = setUp(new Map(here.disk))
-      await there.recorder.record(BINDING, compaction(2))
-      if (place === "the outbox") known.waiting = there.added
-      else known.handoff = newestHandoff(there.added)
-      expect((await here.recorder.record(BINDING, compaction(2))).note).toContain("compaction 2 of this session")
-      await here.recorder.record(BINDING, compaction(3))
-      expect(messages(here.added)).toEqual(["Compaction 1: Summary 1.", "Compaction 3: Summary 3."])
-    },
-  )
+test(promised("compaction.C7", "the handoff of another session says nothing of this one's count"), async () => {
+  const handoff = "# Handoff after compaction 7 (session ses_2, summary msg_s1, 2026-01-01T00:00:00.000Z)\n\nText."
+  const { recorder, added } = setUp(new Map(), { handoff })
+  await recorder.record(BINDING, compaction(1))
+  expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
+})
 
-  test(promised("compaction.C7", "a summary that a fork brought along has a note and no record"), async () => {
-    const { recorder, added, sessionStates } = setUp(new Map(), { bornAt: 5 })
-    const { note } = await recorder.record(BINDING, compaction(4))
-    expect(note).toContain("was compacted before this session was forked.")
-    expect((await recorder.record(BINDING, compaction(4))).note).toBe(note)
-    expect(added).toEqual([])
-    expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 4.")
-    await recorder.record(BINDING, compaction(6))
-    expect(messages(added)).toEqual(["Compaction 1: Summary 6."])
-  })
+test(promised("compaction.C8", "an empty summary keeps the last handoff with a text"), async () => {
+  const { recorder, added, sessionStates } = setUp()
+  await recorder.record(BINDING, compaction(1))
+  const { note } = await recorder.record(BINDING, compaction(2, ""))
+  expect(messages(added)[1]).toMatch(/^Compaction 2: the summary was empty/)
+  expect(note).toContain("Summary 1.")
+  expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 1.")
+})
 
-  test(promised("compaction.C6", "the note does not wait for a ledger that is slow"), async () => {
-    const { recorder } = setUp(new Map(), { flush: new Promise(() => {}) })
-    expect((await recorder.record(BINDING, compaction(1))).note).toContain(BINDING.taskID)
-  })
-
-  test(promised("compaction.C6", "a second report of a compaction waits for the delivery of the first"), async () => {
-    const flush = createDeferred<void>()
-    const { recorder } = setUp(new Map(), { flush: flush.promise })
-    const first = await recorder.record(BINDING, compaction(1))
-    const second = await recorder.record(BINDING, compaction(1))
-    expect(second.delivered).toBe(first.delivered)
-    flush.resolve()
-    await second.delivered
-  })
-
-  test.each([
-    ["the ledger is silent", { isSilent: true }],
-    ["the outbox cannot be read", { waiting: undefined }],
-  ])(
-    promised(
-      "compaction.C7",
-      "while %s, a compaction that may be recorded is added unless the ledger turns out to have it",
-    ),
-    async (_, fault) => {
-      const lost = setUp(new Map(), fault)
-      await lost.recorder.record(BINDING, compaction(1))
-      expect([messages(lost.added), messages(lost.again)]).toEqual([[], ["Compaction 1: Summary 1."]])
-      // A compaction that this process saw happen is new, with any content of the ledger.
-      const own = setUp(new Map(), { ...fault, wasPrefetched: true })
-      await own.recorder.record(BINDING, compaction(1))
-      expect([messages(own.added), messages(own.again)]).toEqual([["Compaction 1: Summary 1."], []])
-    },
-  )
-
-  test(promised("compaction.C7", "the handoff of another session says nothing of this one's count"), async () => {
-    const handoff = "# Handoff after compaction 7 (session ses_2, summary msg_s1, 2026-01-01T00:00:00.000Z)\n\nText."
-    const { recorder, added } = setUp(new Map(), { handoff })
-    await recorder.record(BINDING, compaction(1))
-    expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
-  })
-
-  test(promised("compaction.C8", "an empty summary keeps the last handoff with a text"), async () => {
-    const { recorder, added, sessionStates } = setUp()
-    await recorder.record(BINDING, compaction(1))
-    const { note } = await recorder.record(BINDING, compaction(2, ""))
-    expect(messages(added)[1]).toMatch(/^Compaction 2: the summary was empty/)
-    expect(note).toContain("Summary 1.")
-    expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 1.")
-  })
-
-  test(
-    promised("faults.F2", "a recording that a kill cut off is taken up without repeating what was written"),
-    async () => {
-      const first = setUp()
-      await first.recorder.record(BINDING, compaction(1))
-      const sessionState = { ...EMPTY_STATE, ...first.disk.get("ses_1") }
-      const cutOff = { ...sessionState, count: 0, recorded: [], recording: "msg_s1" }
-      const second = setUp(new Map([["ses_1", cutOff]]))
-      await second.recorder.record(BINDING, compaction(1))
-      expect(second.added).toEqual([])
-      expect(messages(second.again)).toEqual(["Compaction 1: Summary 1."])
-    },
-  )
+test(promised("faults.F2", "a recording that a kill cut off is taken up without a repetition"), async () => {
+  const first = setUp()
+  await first.recorder.record(BINDING, compaction(1))
+  const sessionState = { ...EMPTY_STATE, ...first.disk.get("ses_1") }
+  const cutOff = { ...sessionState, count: 0, recorded: [], recording: "msg_s1" }
+  const second = setUp(new Map([["ses_1", cutOff]]))
+  await second.recorder.record(BINDING, compaction(1))
+  expect(second.added).toEqual([])
+  expect(messages(second.again)).toEqual(["Compaction 1: Summary 1."])
 })

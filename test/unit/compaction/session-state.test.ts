@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest"
+import { expect, test } from "vitest"
 import { createSessionStates, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { promised } from "../../requirements.ts"
 
@@ -12,16 +12,9 @@ const setUp = () => {
       reads.push(sessionID)
       return disk.get(sessionID)
     },
-    write: (sessionID: string, sessionState: SessionState) =>
-      new Promise<boolean>((resolve) => {
-        pending.push(() => {
-          disk.set(sessionID, sessionState)
-          resolve(true)
-        })
-      }),
-    remove: async (sessionID: string) => {
-      disk.delete(sessionID)
-    },
+    write: (...saved: [sessionID: string, sessionState: SessionState]) =>
+      new Promise<boolean>((resolve) => pending.push(() => resolve(disk.set(...saved).size > 0))),
+    remove: async (sessionID: string) => void disk.delete(sessionID),
   }
   /** Ends the newest write first, as a busy file system may, until none is left. */
   const endWrites = async (): Promise<void> => {
@@ -37,52 +30,47 @@ const setUp = () => {
 
 const count = (to: number) => (sessionState: SessionState) => ({ ...sessionState, count: to })
 
-describe("the session states", () => {
-  test(promised(["compaction.C7", "faults.F2"], "of two saves at once the newer state ends up on disk"), async () => {
-    const { disk, endWrites, sessionStates } = setUp()
-    await sessionStates.update("ses_1", count(1))
-    const first = sessionStates.save("ses_1")
-    await new Promise((resolve) => setImmediate(resolve))
-    await sessionStates.update("ses_1", count(2))
-    const second = sessionStates.save("ses_1")
-    await endWrites()
-    expect(await Promise.all([first, second])).toEqual([true, true])
-    expect(disk.get("ses_1")?.count).toBe(2)
-  })
+test(promised(["compaction.C7", "faults.F2"], "of two saves at once the newer state ends up on disk"), async () => {
+  const { disk, endWrites, sessionStates } = setUp()
+  await sessionStates.update("ses_1", count(1))
+  const first = sessionStates.save("ses_1")
+  await new Promise((resolve) => setImmediate(resolve))
+  await sessionStates.update("ses_1", count(2))
+  const second = sessionStates.save("ses_1")
+  await endWrites()
+  expect(await Promise.all([first, second])).toEqual([true, true])
+  expect(disk.get("ses_1")?.count).toBe(2)
+})
 
-  test(promised("faults.F2", "saving all waits for a write that is under way and begins what is missing"), async () => {
-    const { disk, endWrites, sessionStates } = setUp()
-    await sessionStates.update("ses_1", count(1))
-    void sessionStates.save("ses_1")
-    await sessionStates.update("ses_2", count(2))
-    const all = sessionStates.saveAll().then(() => [...disk.values()].map((sessionState) => sessionState.count))
-    await endWrites()
-    expect(new Set(await all)).toEqual(new Set([1, 2]))
-  })
+test(promised("faults.F2", "saving all waits for a write that is under way and begins what is missing"), async () => {
+  const { disk, endWrites, sessionStates } = setUp()
+  await sessionStates.update("ses_1", count(1))
+  void sessionStates.save("ses_1")
+  await sessionStates.update("ses_2", count(2))
+  const all = sessionStates.saveAll().then(() => [...disk.values()].map((sessionState) => sessionState.count))
+  await endWrites()
+  expect(new Set(await all)).toEqual(new Set([1, 2]))
+})
 
-  test(
-    promised("compaction.C5", "a session's state that falls out of memory is saved first, and read back"),
-    async () => {
-      const { disk, reads, endWrites, sessionStates } = setUp()
-      await sessionStates.update("ses_0", count(7))
-      for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
-      expect((await sessionStates.load("ses_0")).count).toBe(7)
-      await endWrites()
-      expect(disk.get("ses_0")?.count).toBe(7)
-      for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
-      reads.length = 0
-      expect((await sessionStates.load("ses_0")).count).toBe(7)
-      expect(reads).toEqual(["ses_0"])
-    },
-  )
+test(promised("compaction.C5", "a state that falls out of memory is saved first, and read back"), async () => {
+  const { disk, reads, endWrites, sessionStates } = setUp()
+  await sessionStates.update("ses_0", count(7))
+  for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
+  expect((await sessionStates.load("ses_0")).count).toBe(7)
+  await endWrites()
+  expect(disk.get("ses_0")?.count).toBe(7)
+  for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
+  reads.length = 0
+  expect((await sessionStates.load("ses_0")).count).toBe(7)
+  expect(reads).toEqual(["ses_0"])
+})
 
-  test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {
-    const { disk, endWrites, sessionStates } = setUp()
-    await sessionStates.update("ses_1", count(1))
-    void sessionStates.save("ses_1")
-    const forgotten = sessionStates.forget("ses_1")
-    await endWrites()
-    await forgotten
-    expect(disk.size).toBe(0)
-  })
+test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {
+  const { disk, endWrites, sessionStates } = setUp()
+  await sessionStates.update("ses_1", count(1))
+  void sessionStates.save("ses_1")
+  const forgotten = sessionStates.forget("ses_1")
+  await endWrites()
+  await forgotten
+  expect(disk.size).toBe(0)
 })

@@ -1,49 +1,37 @@
+import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
-import {
-  renderCompactionPrompt,
-  renderNote,
-  SHOWN_BRIEF_CHARACTERS,
-  type TaskIdentity,
-  taskSections,
-} from "../../../.opencode/baton/compaction/texts.ts"
+import type { Section } from "../../../.opencode/baton/compaction/budget.ts"
+import { createBudget, fitSections, MAX_ADDED_CHARACTERS } from "../../../.opencode/baton/compaction/budget.ts"
+import * as texts from "../../../.opencode/baton/compaction/texts.ts"
 import { EMPTY_ACTIVITY, type Facts } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
+import { forAll } from "../../support/for-all.ts"
 
-const LEDGER = {
-  title: "Teach CRLF",
-  status: "in_progress",
-  definitionOfDone: "tests pass",
-  specification: "CRLF counts.",
-}
-const IDENTITY = {
-  taskID: "ts-b54507",
-  role: "worker",
-  brief: "Never touch the lexer.",
-  protocol: "orient → land",
-  isChild: false,
-} as const
-const KNOWN: TaskIdentity = { ...IDENTITY, ledger: LEDGER }
+const { renderCompactionPrompt, renderNote, SHOWN_BRIEF_CHARACTERS, taskSections } = texts
+
+const TEXTS = { title: "Teach CRLF", definitionOfDone: "tests pass", specification: "CRLF counts." }
+const LEDGER = { ...TEXTS, status: "in_progress" }
+const ASKED = { role: "worker", brief: "Never touch the lexer.", protocol: "orient → land" } as const
+const IDENTITY = { ...ASKED, taskID: "ts-b54507", isChild: false }
+const KNOWN: texts.TaskIdentity = { ...IDENTITY, ledger: LEDGER }
 const FACTS: Facts = { compactions: 2, activity: EMPTY_ACTIVITY, todos: [] }
+const SAID = { identity: KNOWN, facts: FACTS }
 const budget = createBudget(200_000)
 const count = (text: string, part: string): number => text.split(part).length - 1
 
 describe("the task block", () => {
-  const blockOf = (identity: TaskIdentity): string =>
+  const blockOf = (identity: texts.TaskIdentity): string =>
     taskSections(identity)
       .map(({ text }) => text)
       .join("\n\n")
 
-  test(
-    promised("compaction.C4", "it holds identity, definition of done, commands, brief, specification and protocol"),
-    () => {
-      const { taskID, role, brief, protocol } = IDENTITY
-      const block = blockOf(KNOWN)
-      for (const part of [`- Task: ${taskID}`, `- Role: ${role}`, `prog log ${taskID}`, brief, protocol])
-        expect(block).toContain(part)
-      for (const part of Object.values(LEDGER)) expect(block).toContain(part)
-    },
-  )
+  test(promised("compaction.C4", "it holds identity, commands, brief, protocol and the ledger's texts"), () => {
+    const { taskID, role, brief, protocol } = IDENTITY
+    const block = blockOf(KNOWN)
+    for (const part of [`- Task: ${taskID}`, `- Role: ${role}`, `prog log ${taskID}`, brief, protocol])
+      expect(block).toContain(part)
+    for (const part of Object.values(LEDGER)) expect(block).toContain(part)
+  })
 
   test(promised("compaction.C4", "a brief is quoted up to 6,000 characters, and the cut is named"), () => {
     const block = blockOf({ ...KNOWN, brief: "b".repeat(7_000) })
@@ -57,18 +45,12 @@ describe("the task block", () => {
     expect(count(block, "orient → land")).toBe(1)
   })
 
-  test(
-    promised("compaction.C4", "of a task that the ledger does not have, block and note say that, and no more"),
-    () => {
-      const identity: TaskIdentity = { ...IDENTITY, ledger: "unknown" }
-      expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
-      const note = renderNote({ identity, facts: FACTS, number: 1, summary: "S.", budget })
-      expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
-      expect(note).not.toMatch(/already recorded|could not be asked/)
-    },
-  )
-
-  test(promised("compaction.C4", "without a ledger it says so and keeps the rest"), () => {
+  test(promised("compaction.C4", "of a task not in the ledger, or without one, it says so and keeps the rest"), () => {
+    const identity: texts.TaskIdentity = { ...IDENTITY, ledger: "unknown" }
+    expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
+    const note = renderNote({ identity, facts: FACTS, number: 1, summary: "S.", budget })
+    expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
+    expect(note).not.toMatch(/already recorded|could not be asked/)
     expect(blockOf(IDENTITY)).toContain("prog could not be asked")
     expect(blockOf(IDENTITY)).toContain(IDENTITY.brief)
   })
@@ -76,62 +58,80 @@ describe("the task block", () => {
 
 describe("the compaction prompt", () => {
   const render = (extra: { previousSummary?: string; otherContext?: string[] } = {}) =>
-    renderCompactionPrompt({
-      instructions: "INSTRUCTIONS",
-      identity: KNOWN,
-      facts: FACTS,
-      otherHandoffs: [],
-      otherContext: [],
-      budget,
-      ...extra,
-    })
+    renderCompactionPrompt({ ...SAID, instructions: "ADVICE", otherHandoffs: [], otherContext: [], budget, ...extra })
 
-  test(
-    promised(
-      "compaction.C3",
-      "instructions, block, facts, prior summary and other plugins' context stand in it once each",
-    ),
-    () => {
-      const prior = "p".repeat(60_000)
-      const { prompt, block } = render({ previousSummary: prior, otherContext: ["OTHER"] })
-      for (const part of ["INSTRUCTIONS", block, prior, "OTHER", "Compactions of this session so far: 2"])
-        expect(count(prompt, part)).toBe(1)
-      expect(prompt.indexOf("INSTRUCTIONS")).toBe(0)
-    },
-  )
-
-  test(promised("compaction.C3", "without a prior summary none is spoken of"), () => {
+  test(promised("compaction.C3", "each of its parts stands in it once, and no prior summary without one"), () => {
+    const prior = "p".repeat(60_000)
+    const { prompt, block } = render({ previousSummary: prior, otherContext: ["OTHER"] })
+    for (const part of ["ADVICE", block, prior, "OTHER", "Compactions of this session so far: 2"])
+      expect(count(prompt, part)).toBe(1)
+    expect(prompt.indexOf("ADVICE")).toBe(0)
     expect(render().prompt).not.toContain("earlier handoff\n")
   })
 })
 
 describe("the note of the next turn", () => {
   const render = (summary: string, contextTokens = 200_000) =>
-    renderNote({
-      identity: KNOWN,
-      facts: FACTS,
-      number: 3,
-      summary,
-      earlierHandoff: "THE EARLIER HANDOFF",
-      budget: createBudget(contextTokens),
-    })
+    renderNote({ ...SAID, number: 3, summary, earlierHandoff: "THE EARLIER ONE", budget: createBudget(contextTokens) })
 
-  test(promised("compaction.C6", "it says that a compaction happened and that the summary is recorded"), () => {
+  test(promised(["compaction.C6", "compaction.C4"], "it says what happened, with identity and next command"), () => {
     expect(render("a summary")).toContain("compaction 3 of this session")
     expect(render("a summary")).toContain("already recorded in prog")
-    expect(render("a summary")).not.toContain("THE EARLIER HANDOFF")
+    expect(render("a summary")).not.toContain("THE EARLIER ONE")
+    const note = render("", 8_000)
+    expect(note.length).toBeLessThanOrEqual(3_200)
+    for (const part of ["- Task: ts-b54507", "Teach CRLF", "Next command: `prog show ts-b54507`"])
+      expect(note).toContain(part)
+  })
+})
+
+const section = (name: string, text: string, priority: number, maxShare = 0.3) =>
+  ({ name, text, priority, maxShare, source: "prog" }) satisfies Section
+
+describe("the budget of what Baton adds", () => {
+  test(promised("compaction.C4", "a section that fits stands whole, in the order given"), () => {
+    const text = fitSections([section("a", "first", 5), section("b", "second", 0)], createBudget(200_000))
+    expect(text).toBe("first\n\nsecond")
   })
 
-  test(
-    promised(
-      "compaction.C4",
-      "all of it is within a tenth of the smallest context, with identity and next command whole",
-    ),
-    () => {
-      const note = render("", 8_000)
-      expect(note.length).toBeLessThanOrEqual(3_200)
-      for (const part of ["- Task: ts-b54507", "Teach CRLF", "Next command: `prog show ts-b54507`"])
-        expect(note).toContain(part)
-    },
-  )
+  test(promised("compaction.C4", "no text is longer than 12,000 characters or 10 % of the context"), () => {
+    const long = { maxLength: 20_000, size: "max" } as const
+    const sections = fc.array(
+      fc.record({
+        name: fc.constantFrom("identity", "brief", "specification"),
+        text: fc.oneof(fc.string(long), fc.string({ ...long, unit: "grapheme", maxLength: 9_000 })),
+        priority: fc.integer({ min: 0, max: 9 }),
+        maxShare: fc.double({ min: 0.05, max: 1, noNaN: true }),
+        source: fc.constant("prog show ts-000000"),
+      }),
+      { maxLength: 7 },
+    )
+    const contexts = fc.constantFrom(2_000, 8_000, 20_000, 200_000)
+    forAll(60, [sections, contexts], (some, context) => {
+      const text = fitSections(some, createBudget(context))
+      expect(text.length).toBeLessThanOrEqual(MAX_ADDED_CHARACTERS)
+      const tokens = Array.from(text).reduce((sum, character) => sum + (character < "\u0080" ? 0.25 : 1), 0)
+      expect(tokens).toBeLessThanOrEqual(context * 0.1 + 0.001)
+    })
+  })
+
+  test(promised("compaction.C4", "what is cut says so in place, and what finds no room is named"), () => {
+    const budget = createBudget(8_000)
+    const long = "x".repeat(9_000)
+    const text = fitSections([section("brief", long, 0, 0.9), section("protocol", long, 9, 0.01)], budget)
+    expect(text).toMatch(/\[brief cut to \d+ of 9000 characters; the whole is in prog\]/)
+    expect(text).toMatch(/left out, since there is no room: protocol \(prog\)|protocol cut to/)
+  })
+
+  test(promised("compaction.C4", "a cut never splits a character in two"), () => {
+    forAll(
+      100,
+      [fc.string({ unit: "grapheme", minLength: 1, maxLength: 400 }), fc.double({ min: 0, max: 1, noNaN: true })],
+      (text, maxShare) => {
+        const budget = createBudget(4_000)
+        expect(budget.head(text, maxShare).isWellFormed() || !text.isWellFormed()).toBe(true)
+        expect(budget.tail(text, maxShare).isWellFormed() || !text.isWellFormed()).toBe(true)
+      },
+    )
+  })
 })

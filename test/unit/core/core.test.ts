@@ -34,19 +34,16 @@ describe("the core of an instance", () => {
     expect(one).toBe(other)
   })
 
-  test(
-    promised("soak.B5", "ends when its directory begins anew without a word to its plugins, as on 1.3.2"),
-    async () => {
-      const { core, directory } = newInstance()
-      const stop = vi.fn(async () => {})
-      const feature = core.feature("one")
-      feature.dispose(stop)
-      expect(feature.isActive()).toBe(true)
-      newInstance(directory).core.feature("one")
-      await vi.waitFor(() => expect(stop).toHaveBeenCalledOnce())
-      expect(feature.isActive()).toBe(false)
-    },
-  )
+  test(promised("soak.B5", "ends when its directory silently begins anew, as on 1.3.2"), async () => {
+    const { core, directory } = newInstance()
+    const stop = vi.fn(async () => {})
+    const feature = core.feature("one")
+    feature.dispose(stop)
+    expect(feature.isActive()).toBe(true)
+    newInstance(directory).core.feature("one")
+    await vi.waitFor(() => expect(stop).toHaveBeenCalledOnce())
+    expect(feature.isActive()).toBe(false)
+  })
 
   test(promised("soak.B5", "ends at the last event where OpenCode calls no dispose (1.2.15, 1.14.41)"), async () => {
     const { core } = newInstance()
@@ -98,18 +95,16 @@ describe("the dispose hooks of an instance", () => {
   })
 })
 
-describe("a hook of a feature", () => {
-  test(promised("faults.F1", "does nothing, not even its fallback, in a copy that does not serve"), async () => {
-    const directory = temporaryFolder()
-    const first = newInstance(directory).core.feature("f")
-    const decide = vi.fn(async () => undefined)
-    const fallback = vi.fn()
-    const hook = first.hook("chat.message", 100, decide, fallback)
-    newInstance(directory).core.feature("f")
-    await hook({}, {})
-    expect(decide).not.toHaveBeenCalled()
-    expect(fallback).not.toHaveBeenCalled()
-  })
+test(promised("faults.F1", "a hook does nothing, not even its fallback, in a copy that does not serve"), async () => {
+  const directory = temporaryFolder()
+  const first = newInstance(directory).core.feature("f")
+  const decide = vi.fn(async () => undefined)
+  const fallback = vi.fn()
+  const hook = first.hook("chat.message", 100, decide, fallback)
+  newInstance(directory).core.feature("f")
+  await hook({}, {})
+  expect(decide).not.toHaveBeenCalled()
+  expect(fallback).not.toHaveBeenCalled()
 })
 
 let directories = 0
@@ -121,18 +116,14 @@ const newProject = () => {
 }
 
 describe("several copies of the bundle", () => {
-  test.each([
-    ["own", "global"],
-    ["global", "own"],
-  ] as const)(
-    promised("faults.F1", "the copy inside the project serves it, whichever is loaded first: %s, %s"),
-    (first, second) => {
-      const { claim, ...roots } = newProject()
-      const claims = [claim(roots[first]), claim(roots[second])]
-      expect(claims.map((each) => each.isActive())).toEqual([first === "own", second === "own"])
-      expect(claims.map((each) => each.other)).toEqual([undefined, roots[first]])
-    },
-  )
+  const COPIES = ["own", "global"] as const
+  test.each(COPIES)(promised("faults.F1", "the copy inside the project serves it when %s is first"), (first) => {
+    const second = first === "own" ? "global" : "own"
+    const { claim, ...roots } = newProject()
+    const claims = [claim(roots[first]), claim(roots[second])]
+    expect(claims.map((each) => each.isActive())).toEqual([first === "own", second === "own"])
+    expect(claims.map((each) => each.other)).toEqual([undefined, roots[first]])
+  })
 
   test(promised("faults.F1", "the global copy serves a project without one, and each directory on its own"), () => {
     const { claim, global } = newProject()
@@ -140,18 +131,15 @@ describe("several copies of the bundle", () => {
     expect(claim(global, "/elsewhere").isActive()).toBe(true)
   })
 
-  test(
-    promised("faults.F1", "a directory initialised again is served by the newer instance, and release ends it"),
-    () => {
-      const { claim, own } = newProject()
-      const earlier = claim(own)
-      const later = claim(own)
-      expect([earlier.isActive(), later.isActive()]).toEqual([false, true])
-      expect(later.other).toBeUndefined()
-      earlier.release()
-      expect(later.isActive()).toBe(true)
-      later.release()
-      expect(later.isActive()).toBe(false)
-    },
-  )
+  test(promised("faults.F1", "a directory opened again is served by the newer instance until its release"), () => {
+    const { claim, own } = newProject()
+    const earlier = claim(own)
+    const later = claim(own)
+    expect([earlier.isActive(), later.isActive()]).toEqual([false, true])
+    expect(later.other).toBeUndefined()
+    earlier.release()
+    expect(later.isActive()).toBe(true)
+    later.release()
+    expect(later.isActive()).toBe(false)
+  })
 })

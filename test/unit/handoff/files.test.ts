@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest"
 import { loadFiles, MAX_LINE_CHARACTERS, MAX_LINES, renderFileBlock } from "../../../.opencode/baton/handoff/files.ts"
 import type { LineRange } from "../../../.opencode/baton/handoff/references.ts"
 import { promised } from "../../requirements.ts"
-import { runs } from "../../support/effort.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { forAll } from "../../support/for-all.ts"
 
 const render = (text: string, lines?: LineRange, encoding = "UTF-8") =>
   renderFileBlock({ absolutePath: "/p/a.ts", text, encoding, ...(lines ? { lines } : {}) })
@@ -41,13 +41,10 @@ describe("a file's block", () => {
     expect(endOf(MAX_LINES + 1)).toEqual(["02000| line 2000", moreBeyond(2_000), "</file>"])
   })
 
-  test(promised("handoff.C2", "cuts a line after 2,000 characters"), () => {
+  test(promised(["handoff.C2", "handoff.E2"], "cuts a line after 2,000 characters, and none in half"), () => {
     const full = "x".repeat(MAX_LINE_CHARACTERS)
     expect(render(full).content).toContain(`00001| ${full}\n`)
     expect(render(`${full}x\nb`).content).toContain(`00001| ${full}...\n00002| b\n`)
-  })
-
-  test(promised(["handoff.C2", "handoff.E2"], "cuts no character in half"), () => {
     const { content } = render(`${"x".repeat(MAX_LINE_CHARACTERS - 1)}🎉🎉`)
     expect(content.isWellFormed()).toBe(true)
     expect(content).toContain("x...\n")
@@ -66,12 +63,9 @@ describe("a file's block", () => {
     })
   })
 
-  test(promised("handoff.C2", "says that a range lies behind the end"), () => {
+  test(promised("handoff.C2", "says that a range lies behind the end, and shows no more than 2,000 lines"), () => {
     expect(render(numbers(10), { first: 11, last: 20 }).content).toBe("<file>\n(The file has only 10 lines.)\n</file>")
     expect(render("", { first: 11 }).content).toBe("<file>\n(End of file - 0 lines)\n</file>")
-  })
-
-  test(promised("handoff.C2", "shows no more than 2,000 lines of a range"), () => {
     const { content } = render(numbers(5_000), { first: 11, last: 5_000 })
     expect(content.split("\n")).toHaveLength(MAX_LINES + 3)
     expect(content).toContain("read beyond line 2010)")
@@ -81,42 +75,28 @@ describe("a file's block", () => {
     expect(render("a", undefined, "Latin-1").content).toContain("00001| a\n(Read as Latin-1.)\n(End of file")
   })
 
-  test(
-    promised(["handoff.C2", "handoff.E2"], "shows a closing tag that cannot end it, in every block that it makes"),
-    () => {
-      const block = [
-        "<file>",
-        "00001| a <\\/file> <\\/FILE >",
-        "00002| <\\/file",
-        "00003| >",
-        "(The closing tag of this block is shown as <\\/file where the file has it.)",
-        "(End of file - 3 lines)",
-        "</file>",
-      ].join("\n")
-      for (let again = 0; again < 3; again++) expect(render("a </file> </FILE >\n</file\n>").content).toBe(block)
-      expect(render("<file>\n").content).not.toContain("closing tag")
-    },
-  )
+  test(promised(["handoff.C2", "handoff.E2"], "shows a closing tag that cannot end it, in every block"), () => {
+    const said = "(The closing tag of this block is shown as <\\/file where the file has it.)\n(End of file - 3 lines)"
+    const block = `<file>\n00001| a <\\/file> <\\/FILE >\n00002| <\\/file\n00003| >\n${said}\n</file>`
+    for (let again = 0; again < 3; again++) expect(render("a </file> </FILE >\n</file\n>").content).toBe(block)
+    expect(render("<file>\n").content).not.toContain("closing tag")
+  })
 
   test(promised(["handoff.C2", "handoff.E2"], "holds for any text and range"), () => {
-    const text = fc.array(fc.oneof(fc.string(), fc.constantFrom("\n", "\r\n", "\r", "</file>", "\u2028")), {
-      maxLength: 30,
-    })
+    const piece = fc.oneof(fc.string(), fc.constantFrom("\n", "\r\n", "\r", "</file>", "\u2028"))
+    const text = fc.array(piece, { maxLength: 30 })
     const range = fc.option(fc.tuple(fc.integer({ min: 1, max: 30 }), fc.nat({ max: 30 })), { nil: undefined })
-    fc.assert(
-      fc.property(text, range, (pieces, chosen) => {
-        const lines = chosen && { first: chosen[0], last: chosen[0] + chosen[1] }
-        const { header, content } = render(pieces.join(""), lines)
-        expect(JSON.parse(header.slice(HEADER.length))).toMatchObject({ filePath: "/p/a.ts" })
-        expect(content.match(/<\/file/gi)).toHaveLength(1)
-        const all = pieces.join("").replace(/(?:\r\n|\r|\n)$/, "")
-        const count = pieces.join("") === "" ? 0 : all.split(/\r\n|\r|\n/).length
-        const shown = content.split("\n").filter((line) => /^\d{5}\| /.test(line))
-        const expected = lines ? Math.max(0, Math.min(lines.last, count) - lines.first + 1) : count
-        expect(shown).toHaveLength(expected)
-      }),
-      { numRuns: runs(2_000) },
-    )
+    forAll(2_000, [text, range], (pieces, chosen) => {
+      const lines = chosen && { first: chosen[0], last: chosen[0] + chosen[1] }
+      const { header, content } = render(pieces.join(""), lines)
+      expect(JSON.parse(header.slice(HEADER.length))).toMatchObject({ filePath: "/p/a.ts" })
+      expect(content.match(/<\/file/gi)).toHaveLength(1)
+      const all = pieces.join("").replace(/(?:\r\n|\r|\n)$/, "")
+      const count = pieces.join("") === "" ? 0 : all.split(/\r\n|\r|\n/).length
+      const shown = content.split("\n").filter((line) => /^\d{5}\| /.test(line))
+      const expected = lines ? Math.max(0, Math.min(lines.last, count) - lines.first + 1) : count
+      expect(shown).toHaveLength(expected)
+    })
   })
 })
 
@@ -130,20 +110,14 @@ const setUp = () => {
   return { write, load }
 }
 
-test(
-  promised(["handoff.C4", "handoff.E2"], "what is named when the budget is used up is not even looked at"),
-  async () => {
-    const { write, load } = setUp()
-    for (const name of ["a.ts", "b.ts", "c.ts"]) write(name)
-    const { references, leftOut } = await load(["a.ts", "b.ts", "c.ts", "gone.ts", "@alice"])
-    expect(references).toEqual([{ path: "a.ts" }, { path: "b.ts" }])
-    const reason = "it is beyond the budget of 2 files"
-    expect(leftOut).toEqual([
-      { path: "c.ts", reason },
-      { path: "gone.ts", reason },
-    ])
-  },
-)
+test(promised(["handoff.C4", "handoff.E2"], "what is beyond the budget is not looked at"), async () => {
+  const { write, load } = setUp()
+  for (const name of ["a.ts", "b.ts", "c.ts"]) write(name)
+  const { references, leftOut } = await load(["a.ts", "b.ts", "c.ts", "gone.ts", "@alice"])
+  expect(references).toEqual([{ path: "a.ts" }, { path: "b.ts" }])
+  const reason = "it is beyond the budget of 2 files"
+  expect(leftOut).toEqual(["c.ts", "gone.ts"].map((path) => ({ path, reason })))
+})
 
 test(promised(["handoff.C4", "handoff.E2"], "files that do not fit are not all opened to find that out"), async () => {
   const { write, load } = setUp()

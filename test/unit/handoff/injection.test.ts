@@ -1,5 +1,5 @@
 import type { Part, UserMessage } from "@opencode-ai/sdk"
-import { describe, expect, test } from "vitest"
+import { expect, test } from "vitest"
 import { renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
 import type { LoadedFiles } from "../../../.opencode/baton/handoff/files.ts"
 import { createInjection } from "../../../.opencode/baton/handoff/injection.ts"
@@ -29,20 +29,9 @@ const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async ()
   const added: OutboxEntry[] = []
   const injection = createInjection({
     sessions: createFakeSessions(new Map([["ses_new", {}]])),
-    records: {
-      list: async () => [...stored.values()],
-      write: async (each) => {
-        stored.set(each.id, each)
-        return true
-      },
-    },
+    records: { list: async () => [...stored.values()], write: async (each) => stored.set(each.id, each).size > 0 },
     loadFiles: load,
-    outbox: {
-      add: async (entry) => {
-        await add()
-        added.push(entry)
-      },
-    },
+    outbox: { add: (entry) => add().then(() => void added.push(entry)) },
     log: createRecordedLog(),
     now: () => new Date("2026-01-02T00:00:00.000Z"),
   })
@@ -59,110 +48,85 @@ const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async ()
 const synthetic = (parts: Part[]): string[] =>
   parts.flatMap((part) => (part.type === "text" && part.synthetic ? [part.text] : []))
 
-describe("the arrival of a draft", () => {
-  test(
-    promised("handoff.C4", "files come as synthetic parts of the same message, behind its text, in order"),
-    async () => {
-      const { receive } = setUp({ records: [record()] })
-      const parts = await receive(`${DRAFT} And @b.ts.`)
-      expect(synthetic(parts)).toEqual(["header a.ts", "content a.ts", "header b.ts", "content b.ts"])
-      const ids = parts.map(({ id }) => id)
-      expect(ids).toEqual(ids.toSorted())
-      expect(new Set(ids).size).toBe(5)
-      for (const id of ids.slice(1)) expect(id).toMatch(/^prt_[0-9a-f]{12}[0-9A-Za-z]{14}$/)
-      expect(parts.every(({ messageID, sessionID }) => messageID !== "" && sessionID !== "")).toBe(true)
-    },
-  )
+test(promised("handoff.C4", "files come as synthetic parts behind the message's text, in order"), async () => {
+  const { receive } = setUp({ records: [record()] })
+  const parts = await receive(`${DRAFT} And @b.ts.`)
+  expect(synthetic(parts)).toEqual(["header a.ts", "content a.ts", "header b.ts", "content b.ts"])
+  const ids = parts.map(({ id }) => id)
+  expect(ids).toEqual(ids.toSorted())
+  expect(new Set(ids).size).toBe(5)
+  for (const id of ids.slice(1)) expect(id).toMatch(/^prt_[0-9a-f]{12}[0-9A-Za-z]{14}$/)
+  expect(parts.every(({ messageID, sessionID }) => messageID !== "" && sessionID !== "")).toBe(true)
+})
 
-  test(promised("handoff.B5", "the handoff is recorded with the session in which it arrived, once"), async () => {
-    const { receive, stored, added } = setUp({ records: [record([], { taskID: "ts-b54507" })] })
-    await receive(DRAFT)
-    await receive(DRAFT)
-    expect(stored.get(FROM)?.arrivals.map(({ sessionID }) => sessionID)).toEqual(["ses_new"])
-    expect(added).toEqual([{ kind: "log", taskID: "ts-b54507", message: "Handoff to ses_new: Go on" }])
-  })
+test(promised("handoff.B5", "the handoff is recorded with the session in which it arrived, once"), async () => {
+  const { receive, stored, added } = setUp({ records: [record([], { taskID: "ts-b54507" })] })
+  await receive(DRAFT)
+  await receive(DRAFT)
+  expect(stored.get(FROM)?.arrivals.map(({ sessionID }) => sessionID)).toEqual(["ses_new"])
+  expect(added).toEqual([{ kind: "log", taskID: "ts-b54507", message: "Handoff to ses_new: Go on" }])
+})
 
-  test(
-    promised("handoff.B5", "the message waits for the record, since `run` may end right behind it; not for ever"),
-    async () => {
-      const records = [record([], { taskID: "ts-b54507" })]
-      const slow = setUp({ records, add: () => new Promise((resolve) => setTimeout(resolve, 50)) })
-      await slow.receive(DRAFT)
-      expect(slow.added).toHaveLength(1)
-      const hanging = setUp({ records, add: () => new Promise(() => {}) })
-      expect(synthetic(await hanging.receive(DRAFT))).toHaveLength(2)
-      expect(hanging.stored.get(FROM)?.arrivals).toHaveLength(1)
-    },
-  )
+test(promised("handoff.B5", "the message waits for the record, but not for ever"), async () => {
+  const records = [record([], { taskID: "ts-b54507" })]
+  const slow = setUp({ records, add: () => new Promise((resolve) => setTimeout(resolve, 50)) })
+  await slow.receive(DRAFT)
+  expect(slow.added).toHaveLength(1)
+  const hanging = setUp({ records, add: () => new Promise(() => {}) })
+  expect(synthetic(await hanging.receive(DRAFT))).toHaveLength(2)
+  expect(hanging.stored.get(FROM)?.arrivals).toHaveLength(1)
+})
 
-  test(
-    promised("handoff.B5", "of several handoffs of one session the one whose draft was sent is recorded"),
-    async () => {
-      const drafts = ["First.", "Second."].map((prompt) => `${renderMarker(FROM)}\n\n@a.ts\n\n${prompt}`)
-      const { receive, stored } = setUp({ records: drafts.map((draft) => record([], { id: draft, draft })) })
-      const arrivals = () => [...stored.values()].map((each) => each.arrivals.length)
-      await receive(`Typed before. ${drafts[0]} And more.`)
-      expect(arrivals()).toEqual([1, 0])
-      await receive(drafts[0] ?? "", "ses_newer")
-      expect(arrivals()).toEqual([2, 0])
-      await receive(`${renderMarker(FROM)}\n\n@a.ts\n\nEdited.`, "ses_newest")
-      expect(arrivals()).toEqual([2, 1])
-    },
-  )
+test(promised("handoff.B5", "of a session's handoffs the one whose draft was sent is recorded"), async () => {
+  const drafts = ["First.", "Second."].map((prompt) => `${renderMarker(FROM)}\n\n@a.ts\n\n${prompt}`)
+  const { receive, stored } = setUp({ records: drafts.map((draft) => record([], { id: draft, draft })) })
+  const arrivals = () => [...stored.values()].map((each) => each.arrivals.length)
+  await receive(`Typed before. ${drafts[0]} And more.`)
+  expect(arrivals()).toEqual([1, 0])
+  await receive(drafts[0] ?? "", "ses_newer")
+  expect(arrivals()).toEqual([2, 0])
+  await receive(`${renderMarker(FROM)}\n\n@a.ts\n\nEdited.`, "ses_newest")
+  expect(arrivals()).toEqual([2, 1])
+})
 
-  test.each([
-    ["a quotation of one that arrived elsewhere", "ses_other", `What is this?\n${DRAFT}`, 0],
-    ["the same again, as it is, in another session", "ses_other", DRAFT, 2],
-    ["one that was taken back, again in its own session", "ses_new", `Typed before. ${DRAFT}`, 2],
-  ])(promised("handoff.C4", "%s brings its files or none"), async (_what, arrivedIn, text, files) => {
-    const { receive } = setUp({ records: [record([arrivedIn])] })
-    expect(synthetic(await receive(text))).toHaveLength(files)
-  })
+test.each([
+  ["a quotation of one that arrived elsewhere", "ses_other", `What is this?\n${DRAFT}`, 0],
+  ["the same again, as it is, in another session", "ses_other", DRAFT, 2],
+  ["one that was taken back, again in its own session", "ses_new", `Typed before. ${DRAFT}`, 2],
+])(promised("handoff.C4", "%s brings its files or none"), async (_what, arrivedIn, text, files) => {
+  const { receive } = setUp({ records: [record([arrivedIn])] })
+  expect(synthetic(await receive(text))).toHaveLength(files)
+})
 
-  test(promised(["handoff.C4", "handoff.E2"], "a lost record costs the files of no draft"), async () => {
-    const { receive, added } = setUp()
-    expect(synthetic(await receive(DRAFT))).toHaveLength(2)
-    expect(added).toEqual([])
-  })
+test(promised(["handoff.C4", "handoff.E2"], "a lost record costs the files of no draft"), async () => {
+  const { receive, added } = setUp()
+  expect(synthetic(await receive(DRAFT))).toHaveLength(2)
+  expect(added).toEqual([])
+})
 
-  test(
-    promised("handoff.C4", "files that failed to come are tried again with the session's next message, once"),
-    async () => {
-      let fails = true
-      const { receive, injection } = setUp({
-        load: async (references) => {
-          if (fails) throw new Error("the disk is away")
-          return loadAll(references)
-        },
-      })
-      await expect(receive(DRAFT)).rejects.toThrow("the disk is away")
-      expect(injection.isPending("ses_new")).toBe(true)
-      fails = false
-      expect(synthetic(await receive("Go on.", "ses_new", "msg_2"))).toEqual(["header a.ts", "content a.ts"])
-      expect(injection.isPending("ses_new")).toBe(false)
-      expect(synthetic(await receive("And on.", "ses_new", "msg_3"))).toEqual([])
-    },
-  )
+test(promised("handoff.C4", "files that failed to come are tried again with the next message, once"), async () => {
+  let fails = true
+  const load: typeof loadAll = (files) => (fails ? Promise.reject(new Error("the disk is away")) : loadAll(files))
+  const { receive, injection } = setUp({ load })
+  await expect(receive(DRAFT)).rejects.toThrow("the disk is away")
+  expect(injection.isPending("ses_new")).toBe(true)
+  fails = false
+  expect(synthetic(await receive("Go on.", "ses_new", "msg_2"))).toEqual(["header a.ts", "content a.ts"])
+  expect(injection.isPending("ses_new")).toBe(false)
+  expect(synthetic(await receive("And on.", "ses_new", "msg_3"))).toEqual([])
+})
 
-  test(promised("handoff.C5", "a deleted session's pending files are forgotten"), async () => {
-    const { receive, injection } = setUp({ load: async () => Promise.reject(new Error("away")) })
-    await expect(receive(DRAFT)).rejects.toThrow()
-    injection.forget("ses_new")
-    expect(injection.isPending("ses_new")).toBe(false)
-  })
+test(promised("handoff.C5", "a deleted session's pending files are forgotten"), async () => {
+  const { receive, injection } = setUp({ load: async () => Promise.reject(new Error("away")) })
+  await expect(receive(DRAFT)).rejects.toThrow()
+  injection.forget("ses_new")
+  expect(injection.isPending("ses_new")).toBe(false)
+})
 
-  test(
-    promised(["handoff.C3", "handoff.E2"], "what was not loaded is listed for the model, and costs no other file"),
-    async () => {
-      const { receive } = setUp({
-        load: async (references) => ({
-          ...(await loadAll(references)),
-          leftOut: [{ path: "a\nb.bin", reason: "it is binary" }],
-        }),
-      })
-      const texts = synthetic(await receive(DRAFT))
-      expect(texts).toHaveLength(3)
-      expect(texts[2]).toContain('- "a\\nb.bin": it is binary')
-    },
-  )
+test(promised(["handoff.C3", "handoff.E2"], "what was not loaded is listed for the model"), async () => {
+  const leftOut = [{ path: "a\nb.bin", reason: "it is binary" }]
+  const { receive } = setUp({ load: async (references) => ({ ...(await loadAll(references)), leftOut }) })
+  const texts = synthetic(await receive(DRAFT))
+  expect(texts).toHaveLength(3)
+  expect(texts[2]).toContain('- "a\\nb.bin": it is binary')
 })

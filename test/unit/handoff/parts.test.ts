@@ -1,11 +1,11 @@
 import type { ToolState } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
-import { renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
+import { renderDraft, renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
 import { collectRequests, readHistory } from "../../../.opencode/baton/handoff/history.ts"
 import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
 import { findChain, renderHandoffLine } from "../../../.opencode/baton/handoff/records.ts"
-import { createToolOffers, registerCommand, toolsAskedFor } from "../../../.opencode/baton/handoff/tools.ts"
+import * as handoffTools from "../../../.opencode/baton/handoff/tools.ts"
 import { parseDirtyFiles } from "../../../.opencode/baton/host/git.ts"
 import { detectUi } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
@@ -13,14 +13,11 @@ import type { PromptFile } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { handoffRecord } from "../../support/handoff-record.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import {
-  assistantMessage,
-  completedTool,
-  textPart,
-  toolPart,
-  userMessage,
-} from "../../support/opencode/stored-messages.ts"
+import * as stored from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog, type LogLine } from "../../support/recorded-log.ts"
+
+const { assistantMessage, completedTool, textPart, toolPart, userMessage } = stored
+const { createToolOffers, isOwnCommand, registerCommand, toolsAskedFor } = handoffTools
 
 const COMMAND_PATH = "prompts/handoff-command.md"
 
@@ -31,19 +28,18 @@ describe("the command", () => {
     return { command, log }
   }
 
-  test.each<[string, PromptFile, Partial<LogLine>]>([
+  const GONE = { path: COMMAND_PATH, reason: "it does not exist" }
+  const OWN = `${COMMAND_PATH} is the project's own (no contract comment): built-in text used`
+  test.each<[PromptFile, Partial<LogLine>]>([
     [
-      "missing",
-      { kind: "unusable", path: COMMAND_PATH, reason: "it does not exist" },
-      { level: "warn", extra: { path: COMMAND_PATH, reason: "it does not exist" } },
+      { kind: "unusable", ...GONE },
+      { level: "warn", extra: GONE },
     ],
     [
-      "the project's own",
       { kind: "foreign", path: COMMAND_PATH },
-      { level: "info", message: `${COMMAND_PATH} is the project's own (no contract comment): built-in text used` },
+      { level: "info", message: OWN },
     ],
-  ])(promised(["handoff.A1", "start.A4"], "where the file is %s it is the built-in one, with one line"), (...row) => {
-    const [, file, line] = row
+  ])(promised(["handoff.A1", "start.A4"], "where the file is %j it is the built-in one"), (file, line) => {
     const { command, log } = setUp(file)
     for (let asked = 0; asked < 3; asked++) expect(command.handoff?.template).toContain("$ARGUMENTS")
     expect(log.lines).toMatchObject([line])
@@ -105,34 +101,30 @@ test(promised("soak.B4", "of more than 500 sessions, the state of the one used l
   expect([0, 1, 500].map((at) => offers.isKnown(`ses_${at}`))).toEqual([false, true, true])
 })
 
-describe("part ids", () => {
-  test(promised("handoff.C4", "sort behind every id that is there, and among each other as they were made"), () => {
-    const existing = ["prt_20163c1ff001QpcV3XqhNZ9ml7", "prt_20163c1ff002aaaaaaaaaaaaaa", "other"]
-    const ids = nextPartIDs(existing, 41, 0)
-    expect([...existing.slice(0, 2), ...ids]).toEqual([...existing.slice(0, 2), ...ids].toSorted())
-    expect(new Set(ids).size).toBe(41)
-  })
-
-  test(promised("handoff.C4", "are made of the time where no part has one"), () => {
-    expect(nextPartIDs([], 1, 1_795_319_644_671)[0]).toMatch(/^prt_20163c1ff000/)
-  })
+test(promised("handoff.C4", "part ids sort behind every one that is there, or are made of the time"), () => {
+  const existing = ["prt_20163c1ff001QpcV3XqhNZ9ml7", "prt_20163c1ff002aaaaaaaaaaaaaa", "other"]
+  const ids = nextPartIDs(existing, 41, 0)
+  expect([...existing.slice(0, 2), ...ids]).toEqual([...existing.slice(0, 2), ...ids].toSorted())
+  expect(new Set(ids).size).toBe(41)
+  expect(nextPartIDs([], 1, 1_795_319_644_671)[0]).toMatch(/^prt_20163c1ff000/)
 })
 
-describe("which interface a process has", () => {
-  test.each([
-    [["bun", "/$bunfs/root/src/cli/tui/worker.js"], false, "tui"],
-    [["bun", "/$bunfs/root/src/cli/cmd/tui/worker.js"], false, "tui"],
-    [["bun", "/$bunfs/root/src/index.js", "run", "hello"], true, "run"],
-    [["bun", "/$bunfs/root/src/index.js", "--print-logs", "--log-level", "DEBUG", "run", "hello"], true, "run"],
-    [["bun", "/$bunfs/root/src/index.js", "--log-level=DEBUG", "run"], true, "run"],
-    [["bun", "/$bunfs/root/src/index.js", "serve"], true, "server"],
-    [["bun", "/$bunfs/root/src/index.js", "--print-logs", "serve", "run"], true, "server"],
-    [["node", "/app/main.js"], true, "server"],
-    [[], true, "server"],
-  ] as const)(promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s: %s"), (argv, isMainThread, expected) =>
-    expect(detectUi({ argv, isMainThread })).toBe(expected),
-  )
-})
+const INDEX = "/$bunfs/root/src/index.js"
+
+test.each([
+  [["bun", "/$bunfs/root/src/cli/tui/worker.js"], false, "tui"],
+  [["bun", "/$bunfs/root/src/cli/cmd/tui/worker.js"], false, "tui"],
+  [["bun", INDEX, "run", "hello"], true, "run"],
+  [["bun", INDEX, "--print-logs", "--log-level", "DEBUG", "run", "hello"], true, "run"],
+  [["bun", INDEX, "--log-level=DEBUG", "run"], true, "run"],
+  [["bun", INDEX, "serve"], true, "server"],
+  [["bun", INDEX, "--print-logs", "serve", "run"], true, "server"],
+  [["node", "/app/main.js"], true, "server"],
+  [[], true, "server"],
+] as const)(
+  promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s is the interface %s"),
+  (argv, isMainThread, ui) => expect(detectUi({ argv, isMainThread })).toBe(ui),
+)
 
 describe("a session's history", () => {
   const tool = (name: string, input: Record<string, unknown>, metadata: Record<string, unknown> = {}) => ({
@@ -152,27 +144,24 @@ describe("a session's history", () => {
     assistantMessage("", { summary: true }),
   ]
 
-  test.each([true, false])(
-    promised("handoff.A2", "gives the first request and what was done (cursors: %s)"),
-    async (cursors) => {
-      const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
-      const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
-      const { first } = collectRequests(history.userTexts, { isComplete: true, isCommand: () => false })
-      expect(first).toBe("The first request.\n  Verbatim.")
-      expect(history).toMatchObject({
-        activity: {
-          files: [
-            { path: "src/a.ts", reads: 1, changes: 0 },
-            { path: "src/b.ts", reads: 0, changes: 1 },
-            { path: "src/c.ts", reads: 0, changes: 1 },
-          ],
-          failures: [{ command: "npm test", exitCode: 1 }],
-        },
-        compactions: 1,
-      })
-      expect(history.incomplete).toBeUndefined()
-    },
-  )
+  test.each([true, false])(promised("handoff.A2", "gives first request and work (cursors: %s)"), async (cursors) => {
+    const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
+    const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
+    const { first } = collectRequests(history.userTexts, { isComplete: true, isCommand: () => false })
+    expect(first).toBe("The first request.\n  Verbatim.")
+    expect(history).toMatchObject({
+      activity: {
+        files: [
+          { path: "src/a.ts", reads: 1, changes: 0 },
+          { path: "src/b.ts", reads: 0, changes: 1 },
+          { path: "src/c.ts", reads: 0, changes: 1 },
+        ],
+        failures: [{ command: "npm test", exitCode: 1 }],
+      },
+      compactions: 1,
+    })
+    expect(history.incomplete).toBeUndefined()
+  })
 
   test(promised("handoff.A2", "that could not be read to its beginning invents no first request"), async () => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
@@ -189,13 +178,10 @@ describe("the facts of a handoff", () => {
   test.each([
     ["x".repeat(5_000), `> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`],
     [`${"x".repeat(3_999)}${"😀".repeat(10)}`, `> ${"x".repeat(3_999)}\n(20 characters more; read_session has them)`],
-  ])(
-    promised(["handoff.A2", "handoff.E2"], "quote at most 4,000 characters of a first request"),
-    (firstRequest, quoted) => {
-      const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
-      expect(text).toContain(quoted)
-    },
-  )
+  ])(promised(["handoff.A2", "handoff.E2"], "quote 4,000 characters of a request"), (firstRequest, quoted) => {
+    const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
+    expect(text).toContain(quoted)
+  })
 
   test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {
     expect(parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")).toEqual([
@@ -251,11 +237,9 @@ describe("what belongs to one user message", () => {
     const turns = createUserTurns()
     let made = 0
     const handOver = async () => `handoff ${++made}`
-    const [first, second] = await Promise.all([
-      turns.oncePerTurn("ses_1", handOver),
-      turns.oncePerTurn("ses_1", handOver),
-    ])
-    expect([first, second]).toEqual(["handoff 1", "This was handed over before, and not a second time.\n\nhandoff 1"])
+    const both = [turns.oncePerTurn("ses_1", handOver), turns.oncePerTurn("ses_1", handOver)]
+    const again = "This was handed over before, and not a second time.\n\nhandoff 1"
+    expect(await Promise.all(both)).toEqual(["handoff 1", again])
     turns.onMessage("ses_1")
     expect(await turns.oncePerTurn("ses_1", handOver)).toBe("handoff 2")
   })
@@ -265,4 +249,63 @@ describe("what belongs to one user message", () => {
     await expect(turns.oncePerTurn("ses_1", () => Promise.reject(new Error("no disk")))).rejects.toThrow("no disk")
     expect(await turns.oncePerTurn("ses_1", async () => "made")).toBe("made")
   })
+})
+
+const ROLE_PROMPT = "# Worker\n\nTask: ts-b54507\n\nYou carry this one task.\n<!-- baton:brief -->\nMind the lexer."
+const COMMAND = "# Hand this work over to a new session\n\nThe user ends this session here."
+const EDITED_COMMAND = { kind: "text", path: "prompts/a.md", text: "Now over:\n\n$ARGUMENTS\n\nEnd." } as const
+const isCommand = isOwnCommand({ read: () => EDITED_COMMAND })
+
+const collect = (texts: readonly string[], options: Partial<Parameters<typeof collectRequests>[1]> = {}) =>
+  collectRequests(texts, { isComplete: true, isCommand, ...options })
+
+const DRAFT = renderDraft({ sessionID: "ses_0", files: [], goal: "", prompt: "Go on.", facts: "Facts." })
+const EARLIER = { draft: DRAFT, requests: { first: "Build it.", later: ["Use tabs."] } }
+
+describe("the user's own words", () => {
+  test.each([
+    ["without a role prompt", [ROLE_PROMPT, "Use tabs."], "Mind the lexer.", ["Use tabs."]],
+    ["without a role's heading", ["# Worker\n\nTask: ts-b54507\n\nMind."], "Task: ts-b54507\n\nMind.", []],
+    ["without our command", [COMMAND, "Build it.", "Now over:\n\nthe parser\n\nEnd."], "Build it.", []],
+    ["as typed, a heading inside too", ["Build it.\n\n# Worker\n  x"], "Build it.\n\n# Worker\n  x", []],
+    ["none", [COMMAND, "# Planner\n", " "], undefined, []],
+  ])(promised("handoff.F1", "are taken %s"), (_why, texts, first, later) => {
+    expect(collect(texts)).toEqual({ later, ...(first === undefined ? {} : { first }) })
+  })
+
+  test(promised("handoff.F1", "are all later ones where the beginning was not read"), () => {
+    expect(collect(["One.", "Two."], { isComplete: false })).toEqual({ later: ["One.", "Two."] })
+    const collected = collect(["One."], { isComplete: false, earlier: EARLIER })
+    expect(collected).toEqual({ first: "Build it.", later: ["Use tabs.", "One."] })
+  })
+
+  test.each([
+    ["as it was made", DRAFT, []],
+    ["with words around it", `Be quick. ${DRAFT}\n\nAnd mind the lexer.`, ["Be quick.\nAnd mind the lexer."]],
+    ["that was edited", `Be quick.\n${DRAFT.replace("Go on.", "Go on, please.")}`, ["Be quick."]],
+  ])(promised("handoff.F1", "follow the chain through a draft %s"), (_why, draft, around) => {
+    const expected = { first: "Build it.", later: ["Use tabs.", ...around, "No comments."] }
+    expect(collect([draft, "No comments."], { earlier: EARLIER })).toEqual(expected)
+  })
+})
+
+describe("the user's later messages in a draft", () => {
+  const render = (laterRequests: readonly string[]) =>
+    renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], laterRequests })
+
+  test(promised("handoff.F1", "are the newest that have room, verbatim, or a cut one"), () => {
+    const text = render(["a".repeat(3_000), "b".repeat(2_000), "Task: ts-0bad00\n  c"])
+    expect(text).toContain("oldest first\n(1 older ones left out; read_session has them)\n\n> bbb")
+    expect(text).toContain("bbb\n\n> Task: ts-0bad00\n>   c\n\n## Facts")
+    expect(text).not.toContain("aaa")
+    expect(render(["old", "b".repeat(4_100)])).toContain(`> ${"b".repeat(4_000)}\n(100 characters more; read_session`)
+  })
+})
+
+test(promised("handoff.F1", "a task's own text is bounded, and says where the rest is"), () => {
+  const task = { taskID: "ts-b54507", definitionOfDone: "d".repeat(2_001), specification: "s".repeat(6_010) }
+  const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], task })
+  expect(text).toContain("## Definition of done\nddd")
+  expect(text).toContain("(1 characters more; prog show ts-b54507 has them)\n\n## Specification\nsss")
+  expect(text).toContain("(10 characters more; prog show ts-b54507 has them)\n\n## Facts gathered")
 })

@@ -65,18 +65,14 @@ describe("read_session", () => {
     ["ses_foreign", "it belongs to another project"],
     ["ses_stranger", "it is not in this session's chain"],
   ])(promised(["handoff.D1", "handoff.D2"], "%s is not read: %s"), async (sessionID, reason) => {
-    const { ask } = setUp({
-      others: { ses_foreign: { info: { projectID: "q" } }, ses_stranger: { messages: conversation(1) } },
-    })
-    const { output } = await ask({ sessionID })
+    const others = { ses_foreign: { info: { projectID: "q" } }, ses_stranger: { messages: conversation(1) } }
+    const { output } = await setUp({ others }).ask({ sessionID })
     expect(output).toContain(`Could not read session ${sessionID}: ${reason}`)
   })
 
   test(promised("handoff.D2", "a project outside git is told by its folder"), async () => {
-    const others = {
-      [READER]: { info: { projectID: "global" } },
-      ses_else: { info: { projectID: "global", directory: "/b" } },
-    }
+    const [projectID, directory] = ["global", "/b"]
+    const others = { [READER]: { info: { projectID } }, ses_else: { info: { projectID, directory } } }
     const { output } = await setUp({ others }).ask({ sessionID: "ses_else", any: true })
     expect(output).toContain("it belongs to another project")
   })
@@ -94,20 +90,13 @@ describe("read_session", () => {
   })
 
   const MARKER = userMessage([textPart(renderMarker(OLD))], "msg_marker")
+  const MID = handoffRecord("ses_mid", [READER])
   const began = (...messages: StoredMessage[]) => ({ records: [], others: { [READER]: { messages } } })
 
   test.each<[string, boolean, Parameters<typeof setUp>[0]]>([
-    [
-      "a chain of several handoffs",
-      true,
-      { others: { ses_mid: {} }, records: [handoffRecord(OLD, ["ses_mid"]), handoffRecord("ses_mid", [READER])] },
-    ],
+    ["a chain of several handoffs", true, { others: { ses_mid: {} }, records: [handoffRecord(OLD, ["ses_mid"]), MID] }],
     ["the other end of a chain", true, { records: [handoffRecord(READER, [OLD])] }],
-    [
-      "a subagent of the chain",
-      true,
-      { others: { [OLD]: { info: { parentID: "ses_mid" } } }, records: [handoffRecord("ses_mid", [READER])] },
-    ],
+    ["a subagent of the chain", true, { others: { [OLD]: { info: { parentID: "ses_mid" } } }, records: [MID] }],
     ["a chain whose record is lost, by the marker", true, began(MARKER)],
     ["such a chain, however far back the first message is", true, began(MARKER, ...conversation(250))],
     ["a draft that is quoted later, which makes no chain", false, began(...conversation(1), MARKER)],
@@ -127,20 +116,17 @@ describe("read_session", () => {
     expect((await ask({ before: "msg_none" })).output).toContain("it has no message msg_none")
   })
 
-  test.each([true, false])(
-    promised("handoff.D3", "search finds lines with those around them (cursors: %s)"),
-    async (cursors) => {
-      const messages = conversation(1_200)
-      messages[10] = userMessage([textPart("one\ntwo\nthe Needle here\nfour\nfive\nsix")], "msg_10")
-      const { ask } = setUp({ messages, cursors })
-      const { output } = await ask({ search: "needle" })
-      expect(output).toContain("## User (msg_10)\n  one\n  two\n> the Needle here\n  four\n  five")
-      expect(output).not.toContain("six")
-      expect(output).toContain("(1 match in the newest 1200 messages, which is the whole session.")
-      expect((await ask({ search: "/n[e]{2}dle/i" })).output).toContain("> the Needle here")
-      expect((await ask({ search: "/needle/" })).output).toContain("(0 matches")
-    },
-  )
+  test.each([true, false])(promised("handoff.D3", "search shows lines around (cursors: %s)"), async (cursors) => {
+    const messages = conversation(1_200)
+    messages[10] = userMessage([textPart("one\ntwo\nthe Needle here\nfour\nfive\nsix")], "msg_10")
+    const { ask } = setUp({ messages, cursors })
+    const { output } = await ask({ search: "needle" })
+    expect(output).toContain("## User (msg_10)\n  one\n  two\n> the Needle here\n  four\n  five")
+    expect(output).not.toContain("six")
+    expect(output).toContain("(1 match in the newest 1200 messages, which is the whole session.")
+    expect((await ask({ search: "/n[e]{2}dle/i" })).output).toContain("> the Needle here")
+    expect((await ask({ search: "/needle/" })).output).toContain("(0 matches")
+  })
 
   test(promised("handoff.D4", "as much is read of 10,000 messages as of 200, and nothing twice"), async () => {
     const readFor = async (count: number, request: Partial<ReadRequest>) => {
@@ -161,37 +147,24 @@ describe("read_session", () => {
     expect(output).toContain("Answer 2999.")
   })
 
-  test(
-    promised("handoff.D3", "a search stays below what OpenCode would cut, and shows no half character"),
-    async () => {
-      const long = (index: number) => userMessage([textPart(`x${"😀".repeat(300)} needle\n`.repeat(5))], `msg_${index}`)
-      const messages = Array.from({ length: 40 }, (_, index) => long(index))
-      const { output } = await setUp({ messages }).ask({ search: "needle" })
-      expect(Buffer.byteLength(output)).toBeLessThan(50_000)
-      expect(output.isWellFormed()).toBe(true)
-      expect(output).toContain("msg_39")
-      expect(output).toContain("older ones were not searched")
-    },
-  )
+  test(promised("handoff.D3", "a search stays below OpenCode's limit, and shows no half character"), async () => {
+    const long = (index: number) => userMessage([textPart(`x${"😀".repeat(300)} needle\n`.repeat(5))], `msg_${index}`)
+    const messages = Array.from({ length: 40 }, (_, index) => long(index))
+    const { output } = await setUp({ messages }).ask({ search: "needle" })
+    expect(Buffer.byteLength(output)).toBeLessThan(50_000)
+    expect(output.isWellFormed()).toBe(true)
+    expect(output).toContain("msg_39")
+    expect(output).toContain("older ones were not searched")
+  })
 })
 
-describe("a search pattern", () => {
-  test.each(["/(a+)+$/", "/(a|a)*b/", "/(\\w+\\s?)*$/", "/([a-z]+)*x/", "/(.)\\1/", "/((a)+b?)+/"])(
-    promised(["handoff.D3", "handoff.E2"], "%s, which may never end, is refused"),
-    (pattern) => expect(parseSearch(pattern).kind).toBe("invalid"),
-  )
-
-  test.each(["/foo.*bar/i", "/^\\[Tool: (bash|edit)\\]/", "/a{2,3}/", "/(?:foo|bar) baz/"])(
-    promised("handoff.D3", "%s is taken"),
-    (pattern) => expect(parseSearch(pattern).kind).toBe("search"),
-  )
-
-  test(promised("handoff.D3", "a broken one is named, and a text may hold anything"), () => {
-    expect(parseSearch("/(/")).toMatchObject({
-      kind: "invalid",
-      reason: expect.stringContaining("no regular expression"),
-    })
-    const plain = parseSearch("a/b(c")
-    expect(plain.kind === "search" && plain.find("xxA/B(C")).toBe(2)
-  })
+test(promised(["handoff.D3", "handoff.E2"], "a search pattern that is broken or may never end is refused"), () => {
+  for (const pattern of ["/(a+)+$/", "/(a|a)*b/", "/(\\w+\\s?)*$/", "/([a-z]+)*x/", "/(.)\\1/", "/((a)+b?)+/"])
+    expect(parseSearch(pattern).kind, pattern).toBe("invalid")
+  for (const pattern of ["/foo.*bar/i", "/^\\[Tool: (bash|edit)\\]/", "/a{2,3}/", "/(?:foo|bar) baz/"])
+    expect(parseSearch(pattern).kind, pattern).toBe("search")
+  const reason = expect.stringContaining("no regular expression")
+  expect(parseSearch("/(/")).toMatchObject({ kind: "invalid", reason })
+  const plain = parseSearch("a/b(c")
+  expect(plain.kind === "search" && plain.find("xxA/B(C")).toBe(2)
 })

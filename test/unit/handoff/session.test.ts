@@ -54,57 +54,43 @@ const setUp = (
     }),
     releaseClaim: async (sessionID) => void released.push(sessionID),
     sessions: fake,
-    records: {
-      list: async () => written,
-      write: async (record) => {
-        written.push(record)
-        return isKept
-      },
-    },
+    records: { list: async () => written, write: async (record) => written.push(record) > 0 && isKept },
     log,
     now: () => new Date("2026-01-01T00:00:00.000Z"),
     random: () => "abc123",
   })
   const request = { sessionID: "ses_1", prompt: "Finish it.", files: ["src/a.ts", "@b c.ts"], goal: "", start: false }
-  return {
-    handOver: (changes: Partial<typeof request> = {}) => handOver({ ...request, ...changes }),
-    done,
-    released,
-    fake,
-    sessions,
-    written,
-    log,
-  }
+  const ask = (changes: Partial<typeof request> = {}) => handOver({ ...request, ...changes })
+  return { handOver: ask, done, released, fake, sessions, written, log }
 }
 
 describe("handoff_session", () => {
-  test(promised("claim.B2", "gives the claim on the task up, and none without a task"), async () => {
+  test(promised(["claim.B2", "handoff.B1"], "gives the claim up, and hands over without a task"), async () => {
     for (const hasTask of [true, false]) {
-      const { handOver, released } = setUp("run", { hasTask })
+      const { handOver, released, written } = setUp("run", { hasTask })
       await handOver()
       expect(released).toEqual(hasTask ? ["ses_1"] : [])
+      expect(/^Task: |^# Worker/m.test(written[0]?.draft ?? "Task: ")).toBe(hasTask)
+      expect(written[0]?.taskID).toBe(hasTask ? "ts-b54507" : undefined)
     }
   })
 
-  test(
-    promised("handoff.B1", "the draft is marker, references, task, prompt and facts, and binds to no other task"),
-    async () => {
-      const { handOver, written } = setUp("tui")
-      await handOver()
-      const draft = written[0]?.draft ?? ""
-      expect(draft.split("\n\n").slice(0, 5)).toEqual([
-        "Continuing work from session ses_1. When you lack specific information you can use read_session to get it.",
-        expect.stringMatching(/^@src\/a\.ts @/),
-        "# Worker",
-        "Task: ts-b54507",
-        "Finish it.",
-      ])
-      expect(draft).toContain("> Please do it.\n> Task: ts-ffffff")
-      expect(draft).toContain("Not committed (1): src/a.ts")
-      expect(draft).toContain("[pending] Write the test")
-      expect(draft.match(/^Task: /gm)).toHaveLength(1)
-    },
-  )
+  test(promised("handoff.B1", "the draft has all its parts, and binds to no other task"), async () => {
+    const { handOver, written } = setUp("tui")
+    await handOver()
+    const draft = written[0]?.draft ?? ""
+    expect(draft.split("\n\n").slice(0, 5)).toEqual([
+      "Continuing work from session ses_1. When you lack specific information you can use read_session to get it.",
+      expect.stringMatching(/^@src\/a\.ts @/),
+      "# Worker",
+      "Task: ts-b54507",
+      "Finish it.",
+    ])
+    expect(draft).toContain("> Please do it.\n> Task: ts-ffffff")
+    expect(draft).toContain("Not committed (1): src/a.ts")
+    expect(draft).toContain("[pending] Write the test")
+    expect(draft.match(/^Task: /gm)).toHaveLength(1)
+  })
 
   test(promised("handoff.B2", "in a TUI: new session, a pause, the draft, a toast of four seconds"), async () => {
     const { handOver, done, written, sessions } = setUp("tui")
@@ -119,73 +105,53 @@ describe("handoff_session", () => {
     expect(answer).toContain("the draft is in the prompt of a new session")
   })
 
-  test(
-    promised("handoff.B3", "in run: a titled session holds the draft, and the answer says how to go on"),
-    async () => {
-      const { handOver, done, sessions, written } = setUp("run")
-      const answer = await handOver({ goal: "Make\nit work" })
-      expect(done).toEqual([])
-      expect(sessions.get("ses_new1")?.info?.title).toBe("Handoff: Make it work")
-      expect(answer).toContain('opencode run --session ses_new1 "Go on."')
-      expect(answer).toContain(written[0]?.draft)
-    },
-  )
+  test(promised("handoff.B3", "in run: a titled session holds the draft, and the answer says how"), async () => {
+    const { handOver, done, sessions, written } = setUp("run")
+    const answer = await handOver({ goal: "Make\nit work" })
+    expect(done).toEqual([])
+    expect(sessions.get("ses_new1")?.info?.title).toBe("Handoff: Make it work")
+    expect(answer).toContain('opencode run --session ses_new1 "Go on."')
+    expect(answer).toContain(written[0]?.draft)
+  })
 
-  test(
-    promised("handoff.B3", "on a server, where a TUI may be attached, the draft is stored and a toast says where"),
-    async () => {
-      const { handOver, done, sessions } = setUp("server")
-      await handOver()
-      expect(sessions.has("ses_new1")).toBe(true)
-      expect(done).toEqual(["toast Handoff Ready — Stored as the session “Handoff: Finish it.” 4000"])
-    },
-  )
+  test(promised("handoff.B3", "on a server the draft is stored, and a toast says where"), async () => {
+    const { handOver, done, sessions } = setUp("server")
+    await handOver()
+    expect(sessions.has("ses_new1")).toBe(true)
+    expect(done).toEqual(["toast Handoff Ready — Stored as the session “Handoff: Finish it.” 4000"])
+  })
 
-  test(
-    promised(["handoff.B3", "handoff.E2"], "a TUI that does not take the draft leaves it in a session"),
-    async () => {
-      const { handOver, sessions, log } = setUp("tui", {
-        tui: { appendPrompt: async () => ({ kind: "failed", reason: "tui.appendPrompt failed" }) },
-      })
-      expect(await handOver()).toContain("Handoff stored in the new session ses_new1")
-      expect(sessions.has("ses_new1")).toBe(true)
-      expect(log.lines.map(({ message }) => message)).toContain(
-        "the TUI did not take the draft: it is stored in a session instead",
-      )
-    },
-  )
+  test(promised(["handoff.B3", "handoff.E2"], "a TUI that takes no draft leaves it in a session"), async () => {
+    const appendPrompt: Tui["appendPrompt"] = async () => ({ kind: "failed", reason: "tui.appendPrompt failed" })
+    const { handOver, sessions, log } = setUp("tui", { tui: { appendPrompt } })
+    expect(await handOver()).toContain("Handoff stored in the new session ses_new1")
+    expect(sessions.has("ses_new1")).toBe(true)
+    const said = log.lines.map(({ message }) => message)
+    expect(said).toContain("the TUI did not take the draft: it is stored in a session instead")
+  })
 
   test.each([
     [true, /The draft is kept in \.opencode\/state\/handoffs\/ \(\S+-abc123\)\./],
-    [
-      false,
-      /could not be kept on disk either\.[\s\S]*The draft:\n\nContinuing work from session ses_1\.[\s\S]*Finish it\./,
-    ],
-  ])(
-    promised(["handoff.B3", "handoff.B5", "handoff.E2"], "a draft that is not delivered is not lost (kept: %s)"),
-    async (isKept, said) => {
-      const lost = setUp("run", { isKept })
-      // A created session is not found afterwards.
-      lost.sessions.set = () => lost.sessions
-      await expect(lost.handOver()).rejects.toThrow(said)
-      const empty = setUp("run", { isKept })
-      empty.fake.store = async () => ({ kind: "ok", value: undefined })
-      await expect(empty.handOver()).rejects.toThrow("the new session does not hold the draft")
-      await expect(empty.handOver()).rejects.toThrow(said)
-    },
-  )
+    [false, /could not be kept on disk either\..*The draft:\n\nContinuing work from session ses_1\..*Finish it\./s],
+  ])(promised(["handoff.B3", "handoff.B5", "handoff.E2"], "no draft is lost (kept: %s)"), async (isKept, said) => {
+    const lost = setUp("run", { isKept })
+    // A created session is not found afterwards.
+    lost.sessions.set = () => lost.sessions
+    await expect(lost.handOver()).rejects.toThrow(said)
+    const empty = setUp("run", { isKept })
+    empty.fake.store = async () => ({ kind: "ok", value: undefined })
+    await expect(empty.handOver()).rejects.toThrow("the new session does not hold the draft")
+    await expect(empty.handOver()).rejects.toThrow(said)
+  })
 
-  test(
-    promised("handoff.F2", "a started session has its record before it begins, and the answer names it"),
-    async () => {
-      const { handOver, done, sessions, written } = setUp("server")
-      const answer = await handOver({ start: true })
-      expect(answer).toContain("Handoff started: the new session ses_new1 (“Handoff: Finish it.”) works on it now.")
-      expect(written.map(({ started }) => started)).toEqual([undefined, "ses_new1"])
-      expect(sessions.get("ses_new1")?.messages).toHaveLength(1)
-      expect(done).toEqual(["toast Handoff Started — At work as the session “Handoff: Finish it.” 4000"])
-    },
-  )
+  test(promised("handoff.F2", "a started session has its record first, and the answer names it"), async () => {
+    const { handOver, done, sessions, written } = setUp("server")
+    const answer = await handOver({ start: true })
+    expect(answer).toContain("Handoff started: the new session ses_new1 (“Handoff: Finish it.”) works on it now.")
+    expect(written.map(({ started }) => started)).toEqual([undefined, "ses_new1"])
+    expect(sessions.get("ses_new1")?.messages).toHaveLength(1)
+    expect(done).toEqual(["toast Handoff Started — At work as the session “Handoff: Finish it.” 4000"])
+  })
 
   test(promised("handoff.F2", "a handoff that cannot be recorded is not started"), async () => {
     const { handOver, fake } = setUp("server", { isKept: false })
@@ -223,13 +189,6 @@ describe("handoff_session", () => {
     const { handOver, written } = setUp("tui")
     await handOver({ files: ["src/a.ts:10-20", "a b.ts#L3", "@c.ts:5", '@"d e.ts"', "  f.ts  "] })
     expect(written[0]?.draft).toContain('\n\n@src/a.ts:10-20 @"a b.ts":3 @c.ts:5 @"d e.ts" @f.ts\n\n')
-  })
-
-  test(promised("handoff.B1", "a session without a task hands over without one"), async () => {
-    const { handOver, written } = setUp("tui", { hasTask: false })
-    await handOver()
-    expect(written[0]?.draft).not.toMatch(/^Task: |^# Worker/m)
-    expect(written[0]?.taskID).toBeUndefined()
   })
 
   test(promised("handoff.B3", "an empty prompt is refused with what to do"), async () => {

@@ -1,17 +1,15 @@
 import { describe, expect, test } from "vitest"
+import { findFilled } from "../../../.opencode/baton/handoff/auto-handoff.ts"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
-import {
-  chooseTarget,
-  countStarted,
-  decideStart,
-  MAX_STARTED_IN_A_ROW,
-} from "../../../.opencode/baton/handoff/start.ts"
+import * as start from "../../../.opencode/baton/handoff/start.ts"
 import type { AgentInfo } from "../../../.opencode/baton/host/child-sessions.ts"
 import type { Interface } from "../../../.opencode/baton/host/tui.ts"
 import { promised } from "../../requirements.ts"
 import { handoffRecord } from "../../support/handoff-record.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
-import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+
+const { chooseTarget, countStarted, decideStart } = start
 
 const started = (from: string, to: string): HandoffRecord =>
   handoffRecord(from, [to], { started: to, draft: `Draft of ${from}` })
@@ -86,41 +84,25 @@ describe("sessions that start one another", () => {
     ["A", "tui", "model", undefined, "in the TUI the user decides"],
     ["A", "run", "user", undefined, "`opencode run` ends with this session's turn"],
     ["A", "server", "model", "ses_parent", "this is a subagent's session"],
-    ["F", "server", "model", undefined, `${MAX_STARTED_IN_A_ROW} sessions in a row`],
+    ["F", "server", "model", undefined, `${start.MAX_STARTED_IN_A_ROW} sessions in a row`],
   ] as const)(promised("handoff.F2", "%s on %s by the %s with the parent %s does not start"), async (...row) => {
     const [id, userInterface, wish, parentID, reason] = row
-    expect(await decide(id, userInterface, wish, parentID)).toMatchObject({
-      kind: "draft",
-      reason: expect.stringContaining(reason),
-    })
+    const draft = { kind: "draft", reason: expect.stringContaining(reason) }
+    expect(await decide(id, userInterface, wish, parentID)).toMatchObject(draft)
   })
 })
 
 describe("the agent and the model of a new session", () => {
-  const agent = (name: string, change: Partial<AgentInfo> = {}): AgentInfo => ({
-    name,
-    description: "",
-    prompt: "",
-    mode: "primary",
-    isHidden: false,
-    permission: [],
-    ...change,
-  })
+  const agent = (name: string, change: Partial<AgentInfo> = {}) =>
+    ({ name, description: "", prompt: "", mode: "primary", isHidden: false, permission: [], ...change }) as const
   const OTHER = { providerID: "p", modelID: "vendor/big" }
+  const [writer, explore] = [agent("writer", { mode: "all", model: OTHER }), agent("explore", { mode: "subagent" })]
+  const AGENTS = [agent("build"), writer, explore, agent("title", { isHidden: true })]
   const deps = {
-    childSessions: {
-      agents: async () => ({
-        kind: "ok" as const,
-        value: [
-          agent("build"),
-          agent("writer", { mode: "all", model: OTHER }),
-          agent("explore", { mode: "subagent" }),
-          agent("title", { isHidden: true }),
-        ],
-      }),
-    },
+    childSessions: { agents: async () => ({ kind: "ok", value: AGENTS }) as const },
     models: async () => ({ kind: "ok" as const, value: [{ providerID: "p", modelID: "m" }, OTHER] }),
   }
+  const WRITER_ON_M = { agent: "writer", model: "p/m" }
   const CURRENT = { agent: "plan", model: { providerID: "p", modelID: "m" } }
 
   test.each([
@@ -128,10 +110,7 @@ describe("the agent and the model of a new session", () => {
     [{ agent: "build" }, { ...CURRENT, agent: "build" }],
     [{ agent: "writer" }, { agent: "writer", model: OTHER }],
     [{ model: "p/vendor/big" }, { agent: "plan", model: OTHER }],
-    [
-      { agent: "writer", model: "p/m" },
-      { agent: "writer", model: CURRENT.model },
-    ],
+    [WRITER_ON_M, { ...CURRENT, agent: "writer" }],
   ])(promised("handoff.F2", "%j gives %j"), async (wanted, expected) => {
     expect(await chooseTarget(deps, wanted, CURRENT)).toEqual(expected)
   })
@@ -148,5 +127,43 @@ describe("the agent and the model of a new session", () => {
   test(promised("handoff.F2", "a name that cannot be checked is refused, since OpenCode takes any"), async () => {
     const models = async () => ({ kind: "failed" as const, reason: "config.providers failed" })
     await expect(chooseTarget({ ...deps, models }, { model: "p/m" }, CURRENT)).rejects.toThrow("cannot be checked")
+  })
+})
+
+const LIMITS = { providerID: "p", modelID: "m", context: 200_000, output: 64_000 }
+
+const answer = (id: string, input: number, extra: Parameters<typeof assistantMessage>[1] = {}) => {
+  const tokens = { input, output: 1_000, reasoning: 0, cache: { read: 9_000, write: 0 } }
+  return assistantMessage("An answer.", { providerID: "p", modelID: "m", tokens, ...extra }, { id })
+}
+
+const USER = userMessage([textPart("Begin.")], "msg_0")
+const find = (messages: Parameters<typeof findFilled>[0], at = 0.8, models = [LIMITS]) =>
+  findFilled(messages, models, at)
+
+describe("the answer that filled the context", () => {
+  test(promised("handoff.F3", "is the first that reaches the share, whatever follows"), () => {
+    const messages = [USER, answer("msg_1", 149_500), answer("msg_2", 150_000), answer("msg_3", 190_000)]
+    expect(find(messages)).toEqual({ index: 2, share: 0.8 })
+    expect(find(messages.slice(0, 2))).toBeUndefined()
+    expect(find(messages, 0.5)).toMatchObject({ index: 1 })
+  })
+
+  test(promised("handoff.F3", "comes before OpenCode compacts, whatever limits answer or input"), () => {
+    // It compacts at 168,000: the share of 0.95 is never reached.
+    expect(find([USER, answer("msg_1", 149_500)], 0.95)).toBeUndefined()
+    expect(find([USER, answer("msg_1", 149_600)], 0.95)).toMatchObject({ index: 1 })
+    const models = [{ ...LIMITS, input: 150_000 }]
+    expect(find([USER, answer("msg_1", 113_400)], 0.8, models)).toBeUndefined()
+    expect(find([USER, answer("msg_1", 113_600)], 0.8, models)).toMatchObject({ index: 1 })
+  })
+
+  test(promised("handoff.F3", "is none before the newest compaction, nor where the model's limit is unknown"), () => {
+    const summary = answer("msg_5", 190_000, { summary: true, finish: "stop" })
+    expect(find([USER, summary, answer("msg_3", 160_000), answer("msg_6", 20_000)])).toBeUndefined()
+    expect(find([USER, summary, answer("msg_3", 160_000), answer("msg_6", 160_000)])).toMatchObject({ index: 3 })
+    expect(find([USER, answer("msg_1", 190_000)], 0.8, [])).toBeUndefined()
+    const { context: _, ...unknown } = LIMITS
+    expect(findFilled([USER, answer("msg_1", 190_000)], [unknown], 0.8)).toBeUndefined()
   })
 })

@@ -2,37 +2,24 @@ import type { Part, ToolState } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { ToolDetail } from "../../../.opencode/baton/handoff/tools.ts"
-import {
-  MAX_TRANSCRIPT_BYTES,
-  MAX_TRANSCRIPT_LINES,
-  renderMessage,
-  renderTranscript,
-  type TranscriptPage,
-} from "../../../.opencode/baton/handoff/transcript.ts"
+import * as transcripts from "../../../.opencode/baton/handoff/transcript.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"
-import { runs } from "../../support/effort.ts"
-import {
-  assistantMessage,
-  compactionPart,
-  completedTool,
-  filePart,
-  reasoningPart,
-  textPart,
-  toolPart,
-  userMessage,
-} from "../../support/opencode/stored-messages.ts"
+import { forAll } from "../../support/for-all.ts"
+import * as stored from "../../support/opencode/stored-messages.ts"
+
+const { assistantMessage, compactionPart, completedTool, filePart, reasoningPart, textPart, toolPart, userMessage } =
+  stored
+const { MAX_TRANSCRIPT_BYTES, MAX_TRANSCRIPT_LINES, renderMessage, renderTranscript } = transcripts
 
 /** OpenCode's limit for a tool's output. */
 const OUTPUT_BYTES = 50 * 1024
 const OUTPUT_LINES = 2_000
 
-const assistant = (parts: Part[], id?: string): StoredMessage => ({
-  ...assistantMessage(undefined, {}, id === undefined ? {} : { id }),
-  parts,
-})
+const assistant = (parts: Part[], id = "msg_a") =>
+  ({ ...assistantMessage(undefined, {}, { id }), parts }) satisfies StoredMessage
 const user = (text: string, id?: string): StoredMessage => userMessage([textPart(text)], id)
-const render = (messages: readonly StoredMessage[], page: Partial<TranscriptPage> = {}): string =>
+const render = (messages: readonly StoredMessage[], page: Partial<transcripts.TranscriptPage> = {}): string =>
   renderTranscript({ messages, hasOlder: false, detail: "titles", limit: 100, maxLimit: 500, ...page })
 const session = (count: number, text = (index: number) => `message ${index}`): StoredMessage[] =>
   Array.from({ length: count }, (_, index) => user(text(index), `msg_${index}`))
@@ -43,30 +30,21 @@ const expectToFit = (text: string): void => {
 
 describe("a transcript", () => {
   test(promised("handoff.D1", "has the sections, attachments, tools and the footer of the document"), () => {
-    const messages = [
-      userMessage([textPart("Fix the parser.\n"), filePart({ filename: "parser.ts" })]),
-      assistant([
-        textPart("On it."),
-        toolPart("read", completedTool("src/parser.ts")),
-        toolPart("bash", completedTool("")),
-      ]),
-    ]
-    expect(render(messages)).toBe(
+    const asked = userMessage([textPart("Fix the parser.\n"), filePart({ filename: "parser.ts" })])
+    const tools = [toolPart("read", completedTool("src/parser.ts")), toolPart("bash", completedTool(""))]
+    expect(render([asked, assistant([textPart("On it."), ...tools])])).toBe(
       "## User\nFix the parser.\n[Attached: parser.ts]\n\n## Assistant\nOn it.\n[Tool: read] src/parser.ts\n[Tool: bash]\n\n(End of session - 2 messages)",
     )
   })
 
+  const MORE = "Use a higher 'limit' to see more."
   const OLDER = '(Older ones: read_session with before: "msg_0".)'
 
-  test.each<[string, Partial<TranscriptPage>, string]>([
-    ["has older ones", { limit: 2 }, `(Showing 2 most recent messages. Use a higher 'limit' to see more.)\n${OLDER}`],
+  test.each<[string, Partial<transcripts.TranscriptPage>, string]>([
+    ["has older ones", { limit: 2 }, `(Showing 2 most recent messages. ${MORE})\n${OLDER}`],
     ["has older ones, at the highest limit", { limit: 500 }, `(Showing 2 most recent messages.)\n${OLDER}`],
     ["lies further back", { before: "msg_9", hasOlder: false }, "(Start of session - 2 messages before msg_9)"],
-    [
-      "lies further back and has older ones",
-      { before: "msg_9", limit: 2 },
-      `(Showing 2 messages before msg_9. Use a higher 'limit' to see more.)\n${OLDER}`,
-    ],
+    ["lies back, has older", { before: "msg_9", limit: 2 }, `(Showing 2 messages before msg_9. ${MORE})\n${OLDER}`],
   ])(promised(["handoff.D1", "handoff.D3"], "that %s says so, and how to see more"), (_what, page, footer) => {
     const text = render(session(2), { hasOlder: true, ...page })
     expect(text).toBe(`## User\nmessage 0\n\n## User\nmessage 1\n\n${footer}`)
@@ -87,61 +65,44 @@ describe("a message", () => {
   const failedTool = (error: string): ToolState => ({ status: "error", input: {}, error, time: { start: 1, end: 2 } })
   const shown = (message: StoredMessage, detail: ToolDetail = "titles") => renderMessage(message, detail)
 
-  test(
-    promised("handoff.D1", "shows neither reasoning nor what the user did not write or the model did not see"),
-    () => {
-      const parts = [
-        textPart("synthetic", { synthetic: true }),
-        textPart("ignored", { ignored: true }),
-        reasoningPart("reasoning"),
-        textPart(" \n"),
-      ]
-      expect(shown(userMessage(parts))).toBeUndefined()
-      expect(shown(assistant(parts))).toBeUndefined()
-      expect(shown(assistant([...parts, textPart(" said ")]))).toBe("## Assistant\nsaid")
-    },
-  )
+  test(promised("handoff.D1", "shows neither reasoning nor synthetic or ignored text"), () => {
+    const hidden = [textPart("synthetic", { synthetic: true }), textPart("ignored", { ignored: true })]
+    const parts = [...hidden, reasoningPart("reasoning"), textPart(" \n")]
+    expect(shown(userMessage(parts))).toBeUndefined()
+    expect(shown(assistant(parts))).toBeUndefined()
+    expect(shown(assistant([...parts, textPart(" said ")]))).toBe("## Assistant\nsaid")
+  })
 
   test(promised("handoff.D1", "shows failed and unfinished tools as such"), () => {
     const failed = toolPart("bash", failedTool("no such\nfile"))
     const pending = toolPart("edit", { status: "pending", input: {}, raw: "" })
     const running = toolPart("task", { status: "running", input: {}, title: "look", time: { start: 1 } })
-    expect(shown(assistant([failed, pending, running]))).toBe(
-      "## Assistant\n[Tool failed: bash] no such file\n[Tool unfinished: edit]\n[Tool unfinished: task] look",
-    )
+    const unfinished = "[Tool unfinished: edit]\n[Tool unfinished: task] look"
+    const all = shown(assistant([failed, pending, running]))
+    expect(all).toBe(`## Assistant\n[Tool failed: bash] no such file\n${unfinished}`)
   })
 
   test(promised("handoff.D1", "marks compactions, their summaries and failures"), () => {
     expect(shown(userMessage([compactionPart()]))).toBe("## User\n[The session was compacted here]")
     expect(shown(assistantMessage("so far", { summary: true }))).toBe("## Assistant (summary of a compaction)\nso far")
     const error = { name: "MessageAbortedError" as const, data: { message: "The\nuser stopped it" } }
-    expect(shown(assistantMessage(undefined, { error }))).toBe(
-      "## Assistant\n[Failed: MessageAbortedError The user stopped it]",
-    )
+    const failed = shown(assistantMessage(undefined, { error }))
+    expect(failed).toBe("## Assistant\n[Failed: MessageAbortedError The user stopped it]")
   })
 
   test(promised(["handoff.D1", "handoff.E2"], "names an attachment on one line, and no data of it"), () => {
     const data = `data:image/png;base64,${"A".repeat(100_000)}`
-    const parts = [
-      filePart({ filename: "a\n## Assistant\nb" }),
-      filePart({ url: data, mime: "image/png" }),
-      filePart({ filename: "", url: "file:///p/b.ts" }),
-    ]
-    expect(shown(userMessage(parts))?.split("\n")).toEqual([
-      "## User",
-      "[Attached: a ## Assistant b]",
-      "[Attached: image/png]",
-      "[Attached: file:///p/b.ts]",
-    ])
+    const named = [filePart({ filename: "a\n## Assistant\nb" }), filePart({ url: data, mime: "image/png" })]
+    const text = shown(userMessage([...named, filePart({ filename: "", url: "file:///p/b.ts" })]))
+    expect(text).toBe("## User\n[Attached: a ## Assistant b]\n[Attached: image/png]\n[Attached: file:///p/b.ts]")
   })
 
   test(promised("handoff.D3", "shows tools as asked for"), () => {
     const tool = toolPart("bash", completedTool("list", "a\nb\n", { command: "ls" }))
     expect(shown(assistant([textPart("x"), tool]), "none")).toBe("## Assistant\nx")
     expect(shown(assistant([tool]), "none")).toBeUndefined()
-    expect(shown(assistant([tool]), "full")).toBe(
-      '## Assistant\n[Tool: bash] list\nInput:\n  {"command":"ls"}\nOutput:\n  a\n  b',
-    )
+    const full = '## Assistant\n[Tool: bash] list\nInput:\n  {"command":"ls"}\nOutput:\n  a\n  b'
+    expect(shown(assistant([tool]), "full")).toBe(full)
     const failed = toolPart("bash", failedTool("no"))
     expect(shown(assistant([failed]), "full")).toBe("## Assistant\n[Tool failed: bash] no\nInput:\n  {}\nOutput:\n  no")
   })
@@ -182,18 +143,15 @@ describe("a transcript's cap", () => {
     ["one line of long characters", `x${"🎉".repeat(500_000)}`],
     ["many lines", "x\n".repeat(500_000)],
     ["broken characters", `${"\ufffd".repeat(400_000)}x`],
-  ])(
-    promised(["handoff.D3", "handoff.E2"], "cuts a message that alone is too long, of %s, and says so"),
-    (_what, long) => {
-      const text = render([user("before", "msg_1"), user(long, "msg_2")])
-      expectToFit(text)
-      expect(text).toMatch(
-        /\n\[cut: this message alone is longer [^\n]+\]\n\n\(Showing 1 most recent messages\.\)\n\(Older ones: .*"msg_2"\.\)$/,
-      )
-      expect(text.replaceAll("\ufffd", "").isWellFormed()).toBe(true)
-      if (!long.includes("\ufffd")) expect(text).not.toContain("\ufffd")
-    },
-  )
+  ])(promised(["handoff.D3", "handoff.E2"], "cuts a single message that is too long, of %s"), (_what, long) => {
+    const text = render([user("before", "msg_1"), user(long, "msg_2")])
+    expectToFit(text)
+    expect(text).toMatch(
+      /\n\[cut: this message alone is longer [^\n]+\]\n\n\(Showing 1 most recent messages\.\)\n\(Older ones: .*"msg_2"\.\)$/,
+    )
+    expect(text.replaceAll("\ufffd", "").isWellFormed()).toBe(true)
+    if (!long.includes("\ufffd")) expect(text).not.toContain("\ufffd")
+  })
 
   test(promised("handoff.D3", "leaves a message that is too long to the next page when newer ones are shown"), () => {
     const text = render([user("x".repeat(60_000), "msg_1"), user("after", "msg_2")])
@@ -204,19 +162,16 @@ describe("a transcript's cap", () => {
     const long = ["x".repeat(MAX_TRANSCRIPT_BYTES), "y".repeat(20_000)]
     const tall = ["z\n".repeat(MAX_TRANSCRIPT_LINES), "a\n".repeat(700)]
     const text = fc.oneof(fc.string(), fc.constantFrom("", ...long, ...tall))
-    fc.assert(
-      fc.property(fc.array(text, { maxLength: 8 }), fc.boolean(), (texts, hasOlder) => {
-        const messages = texts.map((each, index) => user(each, `msg_${index}`))
-        const shown = render(messages, { hasOlder })
-        expectToFit(shown)
-        const footer = shown.slice(shown.lastIndexOf("\n\n(") + 1).trim()
-        const count = Number(/^\((?:End of session - |Showing )(\d+)/.exec(footer)?.[1])
-        expect(footer.startsWith("(End of session")).toBe(!hasOlder && count === messages.length)
-        const oldest = messages[messages.length - count]
-        if (!footer.startsWith("(End") && oldest) expect(footer).toContain(`"${oldest.info.id}"`)
-        expect(count).toBeGreaterThanOrEqual(Math.min(1, messages.length))
-      }),
-      { numRuns: runs(500) },
-    )
+    forAll(500, [fc.array(text, { maxLength: 8 }), fc.boolean()], (texts, hasOlder) => {
+      const messages = texts.map((each, index) => user(each, `msg_${index}`))
+      const shown = render(messages, { hasOlder })
+      expectToFit(shown)
+      const footer = shown.slice(shown.lastIndexOf("\n\n(") + 1).trim()
+      const count = Number(/^\((?:End of session - |Showing )(\d+)/.exec(footer)?.[1])
+      expect(footer.startsWith("(End of session")).toBe(!hasOlder && count === messages.length)
+      const oldest = messages[messages.length - count]
+      if (!footer.startsWith("(End") && oldest) expect(footer).toContain(`"${oldest.info.id}"`)
+      expect(count).toBeGreaterThanOrEqual(Math.min(1, messages.length))
+    })
   })
 })

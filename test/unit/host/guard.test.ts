@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest"
+import { z } from "zod"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../../../.opencode/baton/host/guard.ts"
+import { createLog, describeError, truncate } from "../../../.opencode/baton/host/log.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
@@ -11,14 +13,12 @@ const fail = (): never => {
 }
 const reject = () => Promise.reject(new Error("no"))
 
-describe("a hook that may refuse", () => {
-  test(promised("claim.B2", "throws the reason it was given, and nothing else"), async () => {
-    const gate = (judge: () => Promise<string | undefined>) =>
-      guardGate(createRecordedLog(), "a.hook", DEADLINE_MS, judge)(null, null)
-    await expect(gate(async () => "Ask first.")).rejects.toThrow("Ask first.")
-    for (const judge of [async () => undefined, reject, fail, () => new Promise<string>(() => {})])
-      await expect(gate(judge)).resolves.toBeUndefined()
-  })
+test(promised("claim.B2", "a hook that may refuse throws the reason it was given, and nothing else"), async () => {
+  const gate = (judge: () => Promise<string | undefined>) =>
+    guardGate(createRecordedLog(), "a.hook", DEADLINE_MS, judge)(null, null)
+  await expect(gate(async () => "Ask first.")).rejects.toThrow("Ask first.")
+  for (const judge of [async () => undefined, reject, fail, () => new Promise<string>(() => {})])
+    await expect(gate(judge)).resolves.toBeUndefined()
 })
 
 describe("a guarded hook", () => {
@@ -27,9 +27,7 @@ describe("a guarded hook", () => {
     const output = { value: "before" }
     const decision = createDeferred<() => void>()
     await guardHook(log, "a.hook", DEADLINE_MS, () => decision.promise)(null, output)
-    decision.resolve(() => {
-      output.value = "after"
-    })
+    decision.resolve(() => void Object.assign(output, { value: "after" }))
     await decision.promise
     expect(output.value).toBe("before")
     expect(log.lines).toMatchObject([{ level: "warn", extra: { hook: "a.hook", deadlineMs: 20 } }])
@@ -38,19 +36,14 @@ describe("a guarded hook", () => {
   test.each([
     ["late", () => new Promise<undefined>(() => {})],
     ["failed", reject],
-  ])(
-    promised("faults.F2", "does what was named for it when its decision is %s, and not otherwise"),
-    async (_how, decide) => {
-      const output = { tools: true }
-      const hide = (_input: null, out: typeof output): void => {
-        out.tools = false
-      }
-      await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, async () => undefined, hide)(null, output)
-      expect(output.tools).toBe(true)
-      await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, decide, hide)(null, output)
-      expect(output.tools).toBe(false)
-    },
-  )
+  ])(promised("faults.F2", "falls back only when its decision is %s"), async (_how, decide) => {
+    const output = { tools: true }
+    const hide = (_input: null, out: typeof output) => void Object.assign(out, { tools: false })
+    await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, async () => undefined, hide)(null, output)
+    expect(output.tools).toBe(true)
+    await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, decide, hide)(null, output)
+    expect(output.tools).toBe(false)
+  })
 
   test.each([
     ["its input", { sessionID: "ses_1" }, {}],
@@ -73,8 +66,7 @@ describe("a guarded hook", () => {
 
   test(promised("faults.F1", "an observer that throws is logged and swallowed"), async () => {
     const log = createRecordedLog()
-    const observe = guardObserver(log, "event", fail)
-    await expect(observe(null)).resolves.toBeUndefined()
+    await expect(guardObserver(log, "event", fail)(null)).resolves.toBeUndefined()
     expect(log.lines).toMatchObject([{ level: "error" }])
   })
 
@@ -87,32 +79,56 @@ describe("a guarded hook", () => {
     const config: { theme?: string } = {}
     await expect(setUp(config)).resolves.toBeUndefined()
     expect(config.theme).toBe("set before the failure")
-    expect(log.lines).toMatchObject([
-      { level: "error", message: "cannot set up /handoff", extra: { hook: "config", error: "Error: no" } },
-    ])
+    const extra = { hook: "config", error: "Error: no" }
+    expect(log.lines).toMatchObject([{ level: "error", message: "cannot set up /handoff", extra }])
   })
 
-  test(
-    promised("faults.F1", "tools are made once, when they are asked for; where they cannot be, there are none"),
-    () => {
-      const log = createRecordedLog()
-      const made: string[] = []
-      const tools = guardTools(log, "one", () => {
-        made.push("one")
-        return { one: { description: "", args: {}, execute: async () => "" } }
-      })
-      expect(made).toEqual([])
-      expect(tools()).toBe(tools())
-      expect(made).toEqual(["one"])
-      const none = guardTools(log, "learned and forget", fail)
-      expect([none(), none()]).toEqual([{}, {}])
-      let isReady = false
-      const later = guardTools(log, "two", () => (isReady ? tools() : undefined))
-      expect(later()).toEqual({})
-      isReady = true
-      expect(later()).toBe(tools())
-      expect(log.lines).toMatchObject([{ level: "error", message: "the tools learned and forget are not there" }])
-      expect(guardTools(log, "none", () => undefined)()).toEqual({})
-    },
-  )
+  test(promised("faults.F1", "tools are made once, at first use, or are not there"), () => {
+    const log = createRecordedLog()
+    const made: string[] = []
+    const tools = guardTools(log, "one", () => {
+      made.push("one")
+      return { one: { description: "", args: {}, execute: async () => "" } }
+    })
+    expect(made).toEqual([])
+    expect(tools()).toBe(tools())
+    expect(made).toEqual(["one"])
+    const none = guardTools(log, "learned and forget", fail)
+    expect([none(), none()]).toEqual([{}, {}])
+    let isReady = false
+    const later = guardTools(log, "two", () => (isReady ? tools() : undefined))
+    expect(later()).toEqual({})
+    isReady = true
+    expect(later()).toBe(tools())
+    expect(log.lines).toMatchObject([{ level: "error", message: "the tools learned and forget are not there" }])
+    expect(guardTools(log, "none", () => undefined)()).toEqual({})
+  })
+})
+
+test(promised("compaction.C9", "an error in the log is one line, no longer than a person reads"), () => {
+  const { error } = z.object({ version: z.literal(1), count: z.number() }).safeParse({ version: 2 })
+  expect(error?.message).toContain("\n")
+  expect(describeError(error)).toMatch(/^ZodError: .*version.*count.*$/)
+  expect(describeError(new Error("x".repeat(10_000)))).toHaveLength(500)
+})
+
+test.each([
+  ["throws", fail],
+  ["rejects", () => Promise.reject(new Error("no log"))],
+  ["never answers", () => new Promise(() => {})],
+  ["answers nothing", () => undefined],
+])(promised(["faults.F1", "faults.F2"], "a client that cannot log and %s disturbs nobody"), async (_, log) => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => unhandled.push(reason)
+  process.on("unhandledRejection", note)
+  createLog({ app: { log } } as never, "feature").warn("something happened")
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off("unhandledRejection", note)
+  expect(unhandled).toEqual([])
+})
+
+test(promised("handoff.E2", "a text is cut between characters and never inside one"), () => {
+  expect(truncate("ab😀cd", 3)).toBe("ab")
+  expect(truncate("ab😀cd", 4)).toBe("ab😀")
+  expect(truncate("short", 10)).toBe("short")
 })

@@ -1,14 +1,10 @@
 import type { AssistantMessage } from "@opencode-ai/sdk"
-import { describe, expect, test } from "vitest"
-import {
-  isSummaryRequest,
-  latestCompaction,
-  showsPreviousSummary,
-  summaryLine,
-} from "../../../.opencode/baton/host/messages.ts"
+import { expect, test } from "vitest"
+import * as stored from "../../../.opencode/baton/host/messages.ts"
 import { promised } from "../../requirements.ts"
 import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 
+const { isSummaryRequest, latestCompaction, showsPreviousSummary } = stored
 const request = (id: string) => userMessage([compactionPart()], id)
 const user = (id: string, text: string) => userMessage([textPart(text)], id)
 const assistant = (id: string, parentID: string, extra: Partial<AssistantMessage>, text?: string) =>
@@ -16,56 +12,39 @@ const assistant = (id: string, parentID: string, extra: Partial<AssistantMessage
 const summary = (id: string, parentID: string, text?: string) =>
   assistant(id, parentID, { summary: true, finish: "stop" }, text)
 
-describe("completed compactions", () => {
-  test(promised("compaction.C7", "the newest finished summary counts, with its request"), () => {
-    const messages = [request("u1"), summary("a1", "u1", "one"), request("u2"), summary("a2", "u2", " two ")]
-    expect(latestCompaction(messages)).toEqual({ requestID: "u2", summaryID: "a2", createdAt: 1, summary: "two" })
-  })
+test(promised("compaction.C7", "the newest finished summary counts, with its request"), () => {
+  const messages = [request("u1"), summary("a1", "u1", "one"), request("u2"), summary("a2", "u2", " two ")]
+  expect(latestCompaction(messages)).toEqual({ requestID: "u2", summaryID: "a2", createdAt: 1, summary: "two" })
+})
 
-  test(promised("compaction.C8", "a summary that failed or is unfinished is no summary; an empty one is"), () => {
-    const error: AssistantMessage["error"] = { name: "UnknownError", data: { message: "400" } }
-    const failed = assistant("a", "u", { summary: true, finish: "stop", error }, "x")
-    const unfinished = assistant("a", "u", { summary: true }, "half")
-    expect(latestCompaction([request("u"), failed])).toBeUndefined()
-    expect(latestCompaction([request("u"), unfinished])).toBeUndefined()
-    expect(latestCompaction([request("u"), summary("a", "u")])).toMatchObject({ summary: "" })
-  })
+test(promised("compaction.C8", "a summary that failed or is unfinished is no summary; an empty one is"), () => {
+  const error: AssistantMessage["error"] = { name: "UnknownError", data: { message: "400" } }
+  const failed = assistant("a", "u", { summary: true, finish: "stop", error }, "x")
+  const unfinished = assistant("a", "u", { summary: true }, "half")
+  expect(latestCompaction([request("u"), failed])).toBeUndefined()
+  expect(latestCompaction([request("u"), unfinished])).toBeUndefined()
+  expect(latestCompaction([request("u"), summary("a", "u")])).toMatchObject({ summary: "" })
+})
 
-  test(
-    promised("compaction.C7", "an older compaction that stands behind the newest summary, verbatim, does not count"),
-    () => {
-      const older = [user("m1", "hi"), request("m2"), summary("m3", "m2", "one")]
-      const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", "go on")]
-      expect(latestCompaction(messages)).toEqual({ requestID: "m5", summaryID: "m6", createdAt: 1, summary: "two" })
-      expect(isSummaryRequest(messages)).toBe(false)
-      expect(isSummaryRequest([request("m8"), ...messages])).toBe(true)
-    },
-  )
+test(promised("compaction.C7", "an older one behind the newest summary does not count"), () => {
+  const older = [user("m1", "hi"), request("m2"), summary("m3", "m2", "one")]
+  const messages = [request("m5"), summary("m6", "m5", "two"), ...older, user("m7", "go on")]
+  expect(latestCompaction(messages)).toEqual({ requestID: "m5", summaryID: "m6", createdAt: 1, summary: "two" })
+  expect(isSummaryRequest(messages)).toBe(false)
+  expect(isSummaryRequest([request("m8"), ...messages])).toBe(true)
+})
 
-  test("an unfinished summary as the newest message means the prior one is still shown", () => {
-    expect(showsPreviousSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
-    expect(showsPreviousSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)
-  })
+test(promised("compaction.C3", "an unfinished summary shows the prior one only as the newest message"), () => {
+  expect(showsPreviousSummary([request("u1"), assistant("a1", "u1", { summary: true })])).toBe(true)
+  expect(showsPreviousSummary([assistant("a0", "u0", { finish: "stop" }), request("u1")])).toBe(false)
+  const cutOff = assistant("m2", "m1", { summary: true })
+  expect(showsPreviousSummary([cutOff, user("m3", "go on")])).toBe(false)
+  expect(showsPreviousSummary([cutOff, request("m3")])).toBe(false)
+})
 
-  test(
-    promised("compaction.C3", "a summary that a kill cut off says nothing of whether the prior one is shown"),
-    () => {
-      const cutOff = assistant("m2", "m1", { summary: true })
-      expect(showsPreviousSummary([cutOff, user("m3", "go on")])).toBe(false)
-      expect(showsPreviousSummary([cutOff, request("m3")])).toBe(false)
-    },
-  )
-
-  test(
-    promised(
-      "compaction.C7",
-      "one line of the summary goes to the log: no heading, no markdown, at most 200 characters",
-    ),
-    () => {
-      expect(summaryLine("## Done\n\n- The parser reads CRLF.\n- more")).toBe("The parser reads CRLF.")
-      expect(summaryLine("# Only a heading")).toBe("Only a heading")
-      expect(summaryLine("")).toBe("")
-      expect(summaryLine("x".repeat(500))).toHaveLength(200)
-    },
-  )
+test(promised("compaction.C7", "the log has one plain line of the summary, of at most 200 characters"), () => {
+  expect(stored.summaryLine("## Done\n\n- The parser reads CRLF.\n- more")).toBe("The parser reads CRLF.")
+  expect(stored.summaryLine("# Only a heading")).toBe("Only a heading")
+  expect(stored.summaryLine("")).toBe("")
+  expect(stored.summaryLine("x".repeat(500))).toHaveLength(200)
 })

@@ -4,14 +4,11 @@ import files from "node:fs/promises"
 import { syncBuiltinESMExports } from "node:module"
 import { dirname, join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
-import {
-  decodeText,
-  isSecretPath,
-  MAX_FILE_BYTES,
-  readProjectFile,
-} from "../../../.opencode/baton/host/project-file.ts"
+import * as projectFile from "../../../.opencode/baton/host/project-file.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+
+const { decodeText, isSecretPath, MAX_FILE_BYTES: MAX, readProjectFile } = projectFile
 
 /** Simulates another process: runs `act` right after a call of the file system while a file is being read. */
 const rightAfter = (call: "stat" | "open", act: () => void): void => {
@@ -62,17 +59,15 @@ const project = () => {
 const NOBODY = 65_534
 
 describe("a file of the project", () => {
-  test.each(["a.ts", "./a.ts", "../src/a.ts", "../link.ts", "../folder/a.ts", "../../project/src/a.ts"])(
-    promised("handoff.C3", "is read, whether named from the base, from the root or through a link inside: %s"),
-    async (path) => {
-      const { root, read } = project()
-      const realPath = write(root, "src/a.ts")
-      link(root, "src/a.ts", "link.ts")
-      link(root, "src", "folder")
-      const expected = { kind: "file", path: "a.ts", realPath, text: "a\nb\n", encoding: "UTF-8" }
-      expect(await read(path, "src")).toEqual(expected)
-    },
-  )
+  const SAME = ["a.ts", "./a.ts", "../src/a.ts", "../link.ts", "../folder/a.ts", "../../project/src/a.ts"]
+  test.each(SAME)(promised("handoff.C3", "is read from the base, the root or a link inside: %s"), async (path) => {
+    const { root, read } = project()
+    const realPath = write(root, "src/a.ts")
+    link(root, "src/a.ts", "link.ts")
+    link(root, "src", "folder")
+    const expected = { kind: "file", path: "a.ts", realPath, text: "a\nb\n", encoding: "UTF-8" }
+    expect(await read(path, "src")).toEqual(expected)
+  })
 
   test(promised("handoff.C3", "is named from the base, with `/`"), async () => {
     const { root, read } = project()
@@ -82,23 +77,18 @@ describe("a file of the project", () => {
     expect(await read(path, "docs")).toMatchObject({ path: "../src/a.ts" })
   })
 
-  test.each(["a\nb.ts", " a ", 'quo"te', "back\\slash.ts", "..a.ts", "...", "日本.ts", "a.environment.ts"])(
-    promised(["handoff.C3", "handoff.E2"], "may be called %j"),
-    async (name) => {
-      const { root, read } = project()
-      write(root, name)
-      expect(await read(name)).toMatchObject({ kind: "file", path: name })
-    },
-  )
+  const NAMES = ["a\nb.ts", " a ", 'quo"te', "back\\slash.ts", "..a.ts", "...", "日本.ts", "a.environment.ts"]
+  test.each(NAMES)(promised(["handoff.C3", "handoff.E2"], "may be called %j"), async (name) => {
+    const { root, read } = project()
+    write(root, name)
+    expect(await read(name)).toMatchObject({ kind: "file", path: name })
+  })
 
-  test.each(["", "x".repeat(MAX_FILE_BYTES)])(
-    promised("handoff.C3", "may be empty, or as large as the limit"),
-    async (text) => {
-      const { root, read } = project()
-      write(root, "a.ts", text)
-      expect(await read("a.ts")).toMatchObject({ kind: "file", text })
-    },
-  )
+  test.each(["", "x".repeat(MAX)])(promised("handoff.C3", "may be of any allowed size"), async (text) => {
+    const { root, read } = project()
+    write(root, "a.ts", text)
+    expect(await read("a.ts")).toMatchObject({ kind: "file", text })
+  })
 })
 
 const MISSING = "there is no such file"
@@ -121,11 +111,7 @@ const REFUSED: readonly (readonly [what: string, reason: string, prepare: (root:
   ["that is a folder", "it is a folder", (root) => dirname(write(root, "src/a.ts"))],
   ["that is the project itself", "it is a folder", () => "."],
   ["of 5 GB", "it is larger than 2 MB (5368709120 bytes)", (root) => grow(write(root, "a.ts"))],
-  [
-    "one byte too large",
-    `it is larger than 2 MB (${MAX_FILE_BYTES + 1} bytes)`,
-    (root) => write(root, "a.ts", "x".repeat(MAX_FILE_BYTES + 1)),
-  ],
+  ["a byte too large", `it is larger than 2 MB (${MAX + 1} bytes)`, (root) => write(root, "a.ts", "x".repeat(MAX + 1))],
   ["with a null byte in its name", "its name has a null byte", () => "a\0.ts"],
   ["with too long a name", "its name is too long", () => "a".repeat(300)],
   ["with secrets", SECRET, (root) => write(root, "config/.env")],
@@ -136,14 +122,11 @@ const REFUSED: readonly (readonly [what: string, reason: string, prepare: (root:
 ]
 
 describe("a file that is not read", () => {
-  test.each(REFUSED)(
-    promised(["handoff.C3", "handoff.B4", "handoff.E2"], "is one %s: %s"),
-    async (_what, reason, prepare) => {
-      const { root, read } = project()
-      const path = prepare(root)
-      expect(await read(path)).toEqual({ kind: reason === MISSING ? "missing" : "refused", path, reason })
-    },
-  )
+  test.each(REFUSED)(promised(["handoff.C3", "handoff.B4", "handoff.E2"], "is one %s: %s"), async (_, reason, make) => {
+    const { root, read } = project()
+    const path = make(root)
+    expect(await read(path)).toEqual({ kind: reason === MISSING ? "missing" : "refused", path, reason })
+  })
 
   test(promised("handoff.B4", "is one that may not be read"), async () => {
     const { root, read } = project()
@@ -162,15 +145,12 @@ describe("a file that is not read", () => {
     [".ssh", "a"],
     [".ssh", "../link/a"],
     ["", "link/a"],
-  ])(
-    promised("handoff.C3", "is one in a folder for keys, though the base lies there too: %j, %s"),
-    async (base, path) => {
-      const { root, read } = project()
-      write(root, ".ssh/a")
-      link(root, ".ssh", "link")
-      expect(await read(path, base)).toMatchObject({ reason: SECRET })
-    },
-  )
+  ])(promised("handoff.C3", "is one in a folder for keys, with the base %j: %s"), async (base, path) => {
+    const { root, read } = project()
+    write(root, ".ssh/a")
+    link(root, ".ssh", "link")
+    expect(await read(path, base)).toMatchObject({ reason: SECRET })
+  })
 
   test(promised("handoff.C3", "is not taken for a secret for a folder above the project"), async () => {
     const root = join(temporaryFolder(), ".ssh", "x.env.d", "project")
@@ -179,46 +159,22 @@ describe("a file that is not read", () => {
   })
 })
 
-describe("a file that changes while it is read", () => {
-  test.each<[what: string, call: "stat" | "open", act: (path: string, outside: string) => void, expected: object]>([
-    [
-      "is refused when a named pipe takes its place, and nothing waits for a writer",
-      "stat",
-      (path) => {
-        rmSync(path)
-        makePipe(path)
-      },
-      { reason: REPLACED },
-    ],
-    [
-      "is refused when a link out takes its place",
-      "stat",
-      (path, outside) => {
-        rmSync(path)
-        symlinkSync(outside, path)
-      },
-      { kind: "refused" },
-    ],
-    [
-      "is refused when another file takes its place",
-      "stat",
-      (path, outside) => renameSync(outside, path),
-      { reason: REPLACED },
-    ],
-    ["is missing when it is deleted", "stat", (path) => rmSync(path), { kind: "missing" }],
-    [
-      "is read as far as it reaches when it shrinks",
-      "open",
-      (path) => truncateSync(path, 70_000),
-      { kind: "file", text: "x".repeat(70_000) },
-    ],
-    ["is refused when it grows over the limit", "open", (path) => grow(path), { reason: "it is larger than 2 MB" }],
-  ])(promised(["handoff.C3", "handoff.E2"], "%s"), async (_what, call, act, expected) => {
-    const { root, read, outside } = project()
-    const path = write(root, "a.ts", "x".repeat(200_000))
-    rightAfter(call, () => act(path, outside))
-    expect(await read("a.ts")).toMatchObject(expected)
-  })
+type Act = (path: string, outside: string) => void
+const becomesPipe: Act = (path) => [rmSync(path), makePipe(path)]
+const becomesLink: Act = (path, outside) => [rmSync(path), symlinkSync(outside, path)]
+const shrinks: Act = (path) => truncateSync(path, 70_000)
+test.each<[what: string, call: "stat" | "open", act: Act, expected: object]>([
+  ["is refused when a named pipe takes its place", "stat", becomesPipe, { reason: REPLACED }],
+  ["is refused when a link out takes its place", "stat", becomesLink, { kind: "refused" }],
+  ["is refused when a file takes its place", "stat", (path, other) => renameSync(other, path), { reason: REPLACED }],
+  ["is missing when it is deleted", "stat", (path) => rmSync(path), { kind: "missing" }],
+  ["is read as far as it reaches when it shrinks", "open", shrinks, { kind: "file", text: "x".repeat(70_000) }],
+  ["is refused when it grows over the limit", "open", (path) => grow(path), { reason: "it is larger than 2 MB" }],
+])(promised(["handoff.C3", "handoff.E2"], "a file that changes %s"), async (_what, call, act, expected) => {
+  const { root, read, outside } = project()
+  const path = write(root, "a.ts", "x".repeat(200_000))
+  rightAfter(call, () => act(path, outside))
+  expect(await read("a.ts")).toMatchObject(expected)
 })
 
 /** Paths between blanks. */
@@ -236,13 +192,8 @@ const HARMLESS = split(`
 `)
 
 describe("a secret", () => {
-  test.each(SECRETS)(promised("handoff.C3", "is held by %s"), (path) => {
-    expect(isSecretPath(path)).toBe(true)
-  })
-
-  test.each(HARMLESS)(promised("handoff.C3", "is not held by %s"), (path) => {
-    expect(isSecretPath(path)).toBe(false)
-  })
+  test.each(SECRETS)(promised("handoff.C3", "is held by %s"), (path) => expect(isSecretPath(path)).toBe(true))
+  test.each(HARMLESS)(promised("handoff.C3", "is not held by %s"), (path) => expect(isSecretPath(path)).toBe(false))
 })
 
 describe("a file's bytes", () => {
@@ -270,7 +221,5 @@ describe("a file's bytes", () => {
     ["a mark of UTF-16 and null characters", utf16("a\0b")],
     ["a mark of UTF-16 and control characters", utf16("\u0001\u0002a")],
     ["more than 30 % control characters", Buffer.from("\u0001\u0002\u0003\u0004abcdef")],
-  ])(promised("handoff.C3", "are binary: %s"), (_what, bytes) => {
-    expect(decodeText(bytes)).toEqual({ kind: "binary" })
-  })
+  ])(promised("handoff.C3", "are binary: %s"), (_what, bytes) => expect(decodeText(bytes)).toEqual({ kind: "binary" }))
 })

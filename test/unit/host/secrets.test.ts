@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { findSecret, REDACTED, redact, SECRET_RULES } from "../../../.opencode/baton/host/secrets.ts"
 import { promised } from "../../requirements.ts"
+import { forAll } from "../../support/for-all.ts"
 
 const MIXED = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6dE9fG2hJ5kL8mN1pQ4rS7tU0vW3xY6zA9bC2dE5fG8hJ1kL4mN7pQ0rS"
 const HEX = "0123456789abcdef".repeat(8)
@@ -73,9 +74,7 @@ describe("secrets", () => {
     "Use API_KEY=abc-123-def instead.",
     `always send token: "9f8e7d6c"`,
     `No, use ${MIXED.slice(5, 45)} for the header.`,
-  ])(promised("learning.B2", "%s holds one"), (text) => {
-    expect(findSecret(text)).toBeDefined()
-  })
+  ])(promised("learning.B2", "%s holds one"), (text) => expect(findSecret(text)).toBeDefined())
 
   test.each([
     "Never log the password.",
@@ -86,9 +85,7 @@ describe("secrets", () => {
     "Use process.env.API_TOKEN instead.",
     "the api key is not needed here, use the session",
     "No, use https://docs.example.com/api/v2/users?limit=10 instead.",
-  ])(promised("learning.B2", "%s holds none"), (text) => {
-    expect(findSecret(text)).toBeUndefined()
-  })
+  ])(promised("learning.B2", "%s holds none"), (text) => expect(findSecret(text)).toBeUndefined())
 })
 
 const LONG = "aB3".repeat(12)
@@ -126,9 +123,7 @@ describe("redacting", () => {
     ["login --password hunter22 --user me", `login --password ${REDACTED} --user me`],
     ["https://hooks.slack.com/services/T000/B000/abcdef", `https://hooks.slack.com/services/${REDACTED}`],
     ["GITHUB_TOKEN: abcdefgh", `GITHUB_TOKEN: ${REDACTED}`],
-  ])(promised("pass-over.E3", "%j becomes %j"), (text, expected) => {
-    expect(redact(text)).toBe(expected)
-  })
+  ])(promised("pass-over.E3", "%j becomes %j"), (text, expected) => expect(redact(text)).toBe(expected))
 
   test.each([
     "Review the token parser in src/token.ts",
@@ -138,19 +133,15 @@ describe("redacting", () => {
     "commit 3f2a9c01d4e5b6a7988776655443322110ffeedd",
     "secretary: Alice",
     "use --token only with --verbose",
-  ])(promised("pass-over.E3", "leaves %j as it is"), (text) => {
-    expect(redact(text)).toBe(text)
-  })
+  ])(promised("pass-over.E3", "leaves %j as it is"), (text) => expect(redact(text)).toBe(text))
 
   test(promised("pass-over.E3", "changes nothing the second time, and ends on a megabyte of anything"), () => {
     const begins = ["sk-", "token=", "://u:", "@", " ", "eyJ", ".", "-----BEGIN ", "PRIVATE KEY-----", "é"]
     const piece = fc.constantFrom(...begins, LONG)
-    fc.assert(
-      fc.property(fc.array(piece), (pieces) => {
-        const once = redact(pieces.join(""))
-        expect(redact(once)).toBe(once)
-      }),
-    )
+    forAll(100, [fc.array(piece)], (pieces) => {
+      const once = redact(pieces.join(""))
+      expect(redact(once)).toBe(once)
+    })
     for (const text of ["a", "-----BEGIN A PRIVATE KEY-----", "eyJ", "x://", "password", "sk-", "bearer "])
       expect(redact(text.repeat(1_000_000 / text.length)).length).toBeGreaterThan(0)
   })

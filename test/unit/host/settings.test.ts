@@ -14,27 +14,19 @@ const withSettings = (text?: string): string => {
   return root
 }
 
+const OFF = { enabled: false }
+
 describe("the settings", () => {
-  test(promised("handoff.C3", "have a default for everything, and need not be there"), async () => {
-    const expected = {
-      handoff: { maxFiles: 20, maxKilobytes: 400 },
-      liveState: { enabled: true },
-      learning: { enabled: true },
-      claims: "shared",
-    }
+  test(promised(["handoff.C3", "live-state.A2"], "have a default for everything beside what is set"), async () => {
+    const handoff = { maxFiles: 20, maxKilobytes: 400 }
+    const expected = { handoff, liveState: { enabled: true }, learning: { enabled: true }, claims: "shared" }
     const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
     expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
     expect(empty).toEqual({ kind: "settings", settings: expected, isDefault: false })
-  })
-
-  test(promised("live-state.A2", "keep what is set beside the defaults"), async () => {
     const text = '{"handoff":{"maxFiles":3},"liveState":{"enabled":false,"strict":true,"writer":["a","b"]}}'
-    expect(await readSettings(withSettings(text))).toMatchObject({
-      settings: {
-        handoff: { maxFiles: 3, maxKilobytes: 400 },
-        liveState: { enabled: false, strict: true, writer: ["a", "b"] },
-      },
-    })
+    const liveState = { enabled: false, strict: true, writer: ["a", "b"] }
+    const settings = { handoff: { maxFiles: 3, maxKilobytes: 400 }, liveState }
+    expect(await readSettings(withSettings(text))).toMatchObject({ settings })
   })
 
   test.each([
@@ -53,16 +45,10 @@ describe("the settings", () => {
   })
 
   test.each([
-    ['{"learning":{"enabled":false},"handof":{}}', { learning: { enabled: false } }],
-    ['{"learning":{"enabled":false,"projet":"x"}}', { learning: { enabled: false } }],
-    [
-      '{"learning":{"enabled":false},"handoff":{"maxFiles":-1,"maxKilobytes":7}}',
-      { handoff: { maxFiles: 20, maxKilobytes: 7 } },
-    ],
-    [
-      '{"liveState":{"enabled":false,"writer":["a",""]},"handoff":3}',
-      { liveState: { enabled: false }, handoff: { maxFiles: 20 } },
-    ],
+    ['{"learning":{"enabled":false},"handof":{}}', { learning: OFF }],
+    ['{"learning":{"enabled":false,"projet":"x"}}', { learning: OFF }],
+    ['{"learning":{},"handoff":{"maxFiles":-1,"maxKilobytes":7}}', { handoff: { maxFiles: 20, maxKilobytes: 7 } }],
+    ['{"liveState":{"enabled":false,"writer":[""]},"handoff":3}', { liveState: OFF, handoff: { maxFiles: 20 } }],
     ["[]", { learning: { enabled: true } }],
   ])(promised("handoff.C3", "%s: a typo in one place undoes nothing in another"), async (text, settings) => {
     expect(await settingsOrDefaults(withSettings(text), createRecordedLog())).toMatchObject(settings)

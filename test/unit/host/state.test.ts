@@ -37,20 +37,17 @@ describe("stored session state", () => {
     ["another version", JSON.stringify({ ...BINDING, version: 2 })],
     ["a missing field", JSON.stringify({ version: 1, sessionID: "ses_1" })],
     ["bytes that are no text", "\u0000\u0001\ufffd"],
-  ])(
-    promised("faults.F1", "%s in a state file is ignored with a warning that names the file"),
-    async (_what, content) => {
-      const { store, state, log } = openStore()
-      mkdirSync(state.path("tasks"), { recursive: true })
-      writeFileSync(state.path("tasks", "ses_1.json"), content)
-      expect(await store.read("ses_1")).toBeUndefined()
-      expect(log.lines).toMatchObject([{ level: "warn", extra: { path: state.path("tasks", "ses_1.json") } }])
-      expect(await store.write("ses_1", BINDING)).toBe(true)
-      expect(readFileSync(state.path("tasks", "ses_1.json.unusable"), "utf8")).toBe(content)
-      await store.remove("ses_1")
-      expect(readdirSync(state.path("tasks"))).toEqual([])
-    },
-  )
+  ])(promised("faults.F1", "%s in a state file is ignored with a warning"), async (_what, content) => {
+    const { store, state, log } = openStore()
+    mkdirSync(state.path("tasks"), { recursive: true })
+    writeFileSync(state.path("tasks", "ses_1.json"), content)
+    expect(await store.read("ses_1")).toBeUndefined()
+    expect(log.lines).toMatchObject([{ level: "warn", extra: { path: state.path("tasks", "ses_1.json") } }])
+    expect(await store.write("ses_1", BINDING)).toBe(true)
+    expect(readFileSync(state.path("tasks", "ses_1.json.unusable"), "utf8")).toBe(content)
+    await store.remove("ses_1")
+    expect(readdirSync(state.path("tasks"))).toEqual([])
+  })
 
   test(promised("faults.F1", "what the disk refuses is known to this process, until the disk takes it"), async () => {
     const { store, log, root } = openStore()
@@ -123,31 +120,24 @@ const openEarlier = () => {
 
 type Deps = ReturnType<typeof open>
 
+const readCompactions = (deps: Deps) =>
+  createJsonStore({ ...deps, folder: "compactions", schema: sessionStateSchema }).read(SESSION)
+
+const ASKED = { role: "worker", hasRoleHeading: true, brief: expect.stringContaining("Never touch the lexer") }
+const WORK = { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] }
+const HANDOFF = { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." }
+const COMPACTED = { count: 1, lastHandoff: HANDOFF, note: { taskID: TASK }, activity: WORK }
+const ARRIVED = { goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] }
+const SAID = { sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] }
+
 const KEPT: readonly (readonly [what: string, read: (deps: Deps) => Promise<unknown>, kept: object])[] = [
+  ["a session's task is known", (deps) => createSessionTasks(deps).read(SESSION), { taskID: TASK, ...ASKED }],
+  ["its compactions go on being counted, with handoff and note", readCompactions, COMPACTED],
+  ["its handoff is known", (deps) => createHandoffRecords(deps).list(), [{ from: SESSION, ...ARRIVED }]],
   [
-    "a session's task is known, with the protocol that it always had",
-    (deps) => createSessionTasks(deps).read(SESSION),
-    { taskID: TASK, role: "worker", hasRoleHeading: true, brief: expect.stringContaining("Never touch the lexer") },
-  ],
-  [
-    "its compactions go on being counted, with the handoff and the note they had",
-    (deps) => createJsonStore({ ...deps, folder: "compactions", schema: sessionStateSchema }).read(SESSION),
-    {
-      count: 1,
-      lastHandoff: { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." },
-      note: { taskID: TASK },
-      activity: { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] },
-    },
-  ],
-  [
-    "its handoff is known, with the session that goes on",
-    (deps) => createHandoffRecords(deps).list(),
-    [{ from: SESSION, goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] }],
-  ],
-  [
-    "a correction that did not reach the outbox still waits",
+    "a correction still waits",
     (deps) => createSessionRecords({ ...deps, pid: 1 }).waiting(),
-    [{ sessionID: SESSION, sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] }],
+    [{ sessionID: SESSION, ...SAID }],
   ],
 ]
 

@@ -7,25 +7,23 @@ import { ARGUMENT_TYPES as types } from "../../../.opencode/baton/host/schema.ts
 import { createTools as createLearningTools } from "../../../.opencode/baton/learning/tools.ts"
 import { promised } from "../../requirements.ts"
 
-describe("a tool that is called with arguments of another shape", () => {
-  test.each([
-    ["handoff_session", {}, "prompt"],
-    ["handoff_session", { prompt: 7 }, "prompt"],
-    ["handoff_session", { prompt: "x", files: "src/a.ts" }, "files"],
-    ["read_session", {}, "sessionID"],
-    ["read_session", { sessionID: "ses_1", limit: "100" }, "limit"],
-    ["read_session", { sessionID: "ses_1", tools: "all" }, "tools"],
-    ["learned", { query: 7 }, "query"],
-    ["forget", { id: "lrn-1a2b3c" }, "reason"],
-    ["forget", null, "expected object"],
-  ])(promised("faults.F1", "%s with %j does nothing and says what was wrong: %s"), async (name, args, wrong) => {
-    const load = vi.fn(() => Promise.reject(new Error("loaded")))
-    const tools = { ...createHandoffTools({ load, turns: createUserTurns() }), ...createLearningTools(load) }
-    const answer = await tools[name]?.execute(args as never, { sessionID: "ses_1" } as unknown as ToolContext)
-    expect(answer).toContain("The arguments are not valid; nothing was done.")
-    expect(answer).toContain(wrong)
-    expect(load).not.toHaveBeenCalled()
-  })
+test.each([
+  ["handoff_session", {}, "prompt"],
+  ["handoff_session", { prompt: 7 }, "prompt"],
+  ["handoff_session", { prompt: "x", files: "src/a.ts" }, "files"],
+  ["read_session", {}, "sessionID"],
+  ["read_session", { sessionID: "ses_1", limit: "100" }, "limit"],
+  ["read_session", { sessionID: "ses_1", tools: "all" }, "tools"],
+  ["learned", { query: 7 }, "query"],
+  ["forget", { id: "lrn-1a2b3c" }, "reason"],
+  ["forget", null, "expected object"],
+])(promised("faults.F1", "the tool %s with %j does nothing and says what was wrong: %s"), async (name, args, wrong) => {
+  const load = vi.fn(() => Promise.reject(new Error("loaded")))
+  const tools = { ...createHandoffTools({ load, turns: createUserTurns() }), ...createLearningTools(load) }
+  const answer = await tools[name]?.execute(args as never, { sessionID: "ses_1" } as unknown as ToolContext)
+  expect(answer).toContain("The arguments are not valid; nothing was done.")
+  expect(answer).toContain(wrong)
+  expect(load).not.toHaveBeenCalled()
 })
 
 const MADE = {
@@ -47,12 +45,9 @@ const WANTED = {
 }
 
 describe("the types of a tool's arguments, made without zod", () => {
-  test.each(["input", "output"] as const)(
-    promised("handoff.E2", "are to zod what its own are, in JSON Schema for %s"),
-    (io) => {
-      expect(z.toJSONSchema(z.object(MADE), { io })).toEqual(z.toJSONSchema(z.object(WANTED), { io }))
-    },
-  )
+  test.each(["input", "output"] as const)(promised("handoff.E2", "are zod's own, in JSON Schema for %s"), (io) => {
+    expect(z.toJSONSchema(z.object(MADE), { io })).toEqual(z.toJSONSchema(z.object(WANTED), { io }))
+  })
 
   test(promised("handoff.E2", "let through what a model writes, which Baton checks itself"), () => {
     const written = { prompt: 7, files: "src/a.ts", tools: "all" }

@@ -1,7 +1,7 @@
 import { readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Part } from "@opencode-ai/sdk"
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createCapture, workAround } from "../../../.opencode/baton/learning/capture.ts"
@@ -12,14 +12,10 @@ import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.t
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import {
-  assistantMessage,
-  completedTool,
-  textPart,
-  toolPart,
-  userMessage,
-} from "../../support/opencode/stored-messages.ts"
+import * as stored from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const { assistantMessage, completedTool, textPart, toolPart, userMessage } = stored
 
 const SESSION = "ses_1"
 
@@ -59,16 +55,10 @@ describe("what was around a message", () => {
   ]
   const worked = assistant("msg_4", used("write", { filePath: "/p/src/b.ts" }))
 
-  test(
-    promised(["learning.A2", "learning.A1"], "is what the agent had done, and the files between, from tools' results"),
-    () => {
-      expect(workAround([...before, worked], "msg_3", "/p")).toEqual({
-        answered: "changed src/a.ts; ran npm test",
-        files: ["src/b.ts", "src/a.ts"],
-        confirmed: true,
-      })
-    },
-  )
+  test(promised(["learning.A2", "learning.A1"], "is what the agent did, and its files"), () => {
+    const done = { answered: "changed src/a.ts; ran npm test", files: ["src/b.ts", "src/a.ts"], confirmed: true }
+    expect(workAround([...before, worked], "msg_3", "/p")).toEqual(done)
+  })
 
   test(promised("learning.A2", "confirms when the work changed and the user does not object"), () => {
     const confirmed = (...after: StoredMessage[]) => workAround([...before, ...after], "msg_3", "/p")?.confirmed
@@ -85,7 +75,7 @@ describe("what was around a message", () => {
   })
 })
 
-/** A project's learnings; `asked` counts the reads of a ledger that has none. */
+/** A project's learnings, and a ledger that has none. */
 const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   const log = createRecordedLog()
   const state = createStateFolder(folder)
@@ -93,11 +83,7 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   const entries: OutboxEntry[] = []
   const outbox = { add: async (entry: OutboxEntry) => void entries.push(entry), pending: async () => entries }
   const project = { name: "p", folder, onlyFolder: folder }
-  let asked = 0
-  const readLearnings = async () => {
-    asked++
-    return { kind: "found", learnings: [] } as const
-  }
+  const readLearnings = vi.fn(async () => ({ kind: "found", learnings: [] }) as const)
   const ledger = { readLearnings }
   const database = join(folder, "prog.db")
   const known = createLearningIndex({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
@@ -111,41 +97,35 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
     await capture.addContext(SESSION)
     await capture.enqueue(SESSION)
   }
-  return { look, store, entries, log, known, records, folder, state, database, asked: () => asked }
+  return { look, store, entries, log, known, records, folder, state, database, readLearnings }
 }
 
-test(
-  promised("learning.B1", "a damaged copy of what the ledger said is not believed, and the ledger is asked"),
-  async () => {
-    const { folder, state, database, known, log, asked } = open()
-    writeFileSync(database, "x")
-    const { mtimeMs, size } = statSync(database)
-    const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
-    await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
-    expect(await known.read()).toEqual([])
-    expect(asked()).toBe(1)
-    expect(log.lines.map(({ message: text }) => text)).toEqual(["the copy of the learnings is unusable"])
-  },
-)
+test(promised("learning.B1", "a damaged copy of the ledger's answer is not believed"), async () => {
+  const { folder, state, database, known, log, readLearnings } = open()
+  writeFileSync(database, "x")
+  const { mtimeMs, size } = statSync(database)
+  const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
+  await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
+  expect(await known.read()).toEqual([])
+  expect(readLearnings).toHaveBeenCalledOnce()
+  expect(log.lines.map(({ message: text }) => text)).toEqual(["the copy of the learnings is unusable"])
+})
 
 describe("the capture", () => {
-  test(
-    promised("learning.B1", "keeps what a message teaches at once, and stores it once, also after a restart"),
-    async () => {
-      const first = open()
-      await first.look("No, use tabs.", "msg_1")
-      await first.look("No, use tabs.", "msg_1")
-      expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
-      const restarted = open(first.folder)
-      expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
-      await restarted.store()
-      await restarted.store()
-      expect(restarted.entries).toMatchObject([
-        { kind: "learning", summary: "No, use tabs.", concepts: ["correction", "tab"], source: { messageID: "msg_1" } },
-      ])
-      expect(await open(first.folder).records.waiting()).toEqual([])
-    },
-  )
+  test(promised("learning.B1", "keeps at once what a message teaches, and stores it once"), async () => {
+    const first = open()
+    await first.look("No, use tabs.", "msg_1")
+    await first.look("No, use tabs.", "msg_1")
+    expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
+    const restarted = open(first.folder)
+    expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
+    await restarted.store()
+    await restarted.store()
+    expect(restarted.entries).toMatchObject([
+      { kind: "learning", summary: "No, use tabs.", concepts: ["correction", "tab"], source: { messageID: "msg_1" } },
+    ])
+    expect(await open(first.folder).records.waiting()).toEqual([])
+  })
 
   test(promised("learning.B1", "keeps what another process of the same session learned meanwhile"), async () => {
     const first = open()
@@ -200,17 +180,14 @@ describe("the capture", () => {
     expect(log.lines).toMatchObject([{ level: "warn", extra: { rule: "named-secret" } }])
   })
 
-  test(
-    promised("learning.B2", "learns nothing from a message with a private key, whatever other secret stands in it"),
-    async () => {
-      const { look, store, entries, log } = open()
-      const header = "Authorization: Bearer abcdefghijklmnop1234"
-      await look(`No, use tabs.\n${header}\n-----BEGIN RSA PRIVATE KEY-----`, "msg_1")
-      await store()
-      expect(entries).toEqual([])
-      expect(log.lines.map(({ extra }) => extra?.rule)).toContain("private-key")
-    },
-  )
+  test(promised("learning.B2", "learns nothing from a message with a private key"), async () => {
+    const { look, store, entries, log } = open()
+    const header = "Authorization: Bearer abcdefghijklmnop1234"
+    await look(`No, use tabs.\n${header}\n-----BEGIN RSA PRIVATE KEY-----`, "msg_1")
+    await store()
+    expect(entries).toEqual([])
+    expect(log.lines.map(({ extra }) => extra?.rule)).toContain("private-key")
+  })
 
   test(promised("learning.C2", "retires what a newer correction contradicts, with a log line"), async () => {
     const { look, store, entries, log, known } = open()
@@ -225,20 +202,17 @@ describe("the capture", () => {
     expect(active.map(({ sentence }) => sentence)).toEqual(["Actually, use spaces instead of tabs."])
   })
 
-  test(
-    promised("learning.A2", "takes a confirmation back when the user objects to the work that followed"),
-    async () => {
-      const messages = [user("msg_1", "No, use tabs."), assistant("msg_2", used("write", { filePath: "/p/a.ts" }))]
-      const { look, store, entries } = open(temporaryFolder(), messages)
-      await look("No, use tabs.", "msg_1")
-      await store()
-      messages.push(user("msg_3", "That's wrong."))
-      await look("That's wrong.", "msg_3")
-      await store()
-      expect(entries).toMatchObject([
-        { confirmed: true, files: ["a.ts"], source: { taskID: "ts-abc123" } },
-        { confirmed: false, source: { messageID: "msg_1" } },
-      ])
-    },
-  )
+  test(promised("learning.A2", "takes a confirmation back when the user objects to the work"), async () => {
+    const messages = [user("msg_1", "No, use tabs."), assistant("msg_2", used("write", { filePath: "/p/a.ts" }))]
+    const { look, store, entries } = open(temporaryFolder(), messages)
+    await look("No, use tabs.", "msg_1")
+    await store()
+    messages.push(user("msg_3", "That's wrong."))
+    await look("That's wrong.", "msg_3")
+    await store()
+    expect(entries).toMatchObject([
+      { confirmed: true, files: ["a.ts"], source: { taskID: "ts-abc123" } },
+      { confirmed: false, source: { messageID: "msg_1" } },
+    ])
+  })
 })

@@ -39,9 +39,8 @@ describe("the detector", () => {
 
   test(promised("learning.A2", "an objection without content counts as one and is not kept"), () => {
     expect(detect("That's wrong.")).toEqual({ learnings: [], objects: true })
-    expect(sentences("No. Use tabs here, the linter wants them.")).toEqual([
-      "No. Use tabs here, the linter wants them.",
-    ])
+    const said = "No. Use tabs here, the linter wants them."
+    expect(sentences(said)).toEqual([said])
   })
 
   test.each([
@@ -55,9 +54,7 @@ describe("the detector", () => {
     ["a task's brief", "Task: ts-abc123\nAlways use tabs instead of spaces."],
     ["a handoff's draft", "Continuing work from session ses_abcdefghijklmnop.\n\nAlways use tabs."],
     ["another language", "No, use la función que ya existe en el módulo."],
-  ])(promised("learning.A1", "nothing is learned from %s"), (_what, text) => {
-    expect(sentences(text)).toEqual([])
-  })
+  ])(promised("learning.A1", "nothing is learned from %s"), (_what, text) => expect(sentences(text)).toEqual([]))
 
   test(promised("learning.A1", "the quotes that opencode run puts around a message are not the user's"), () => {
     expect(sentences('"No, use \\"strict\\" mode for the parser."')).toEqual(['No, use "strict" mode for the parser.'])
@@ -65,23 +62,19 @@ describe("the detector", () => {
 
   test(promised("learning.E2", "a message of 1 MB is looked at in linear time, its own words included"), () => {
     const paste = `${"at run (/app/index.js:1:2) no, use tabs ".repeat(50)}\n`.repeat(500)
-    expect(sentences(`No, use the streaming parser.\n\n\`\`\`\n${paste}\`\`\`\n`)).toEqual([
-      "No, use the streaming parser.",
-    ])
+    const said = "No, use the streaming parser."
+    expect(sentences(`${said}\n\n\`\`\`\n${paste}\`\`\`\n`)).toEqual([said])
     for (const text of ["no, ".repeat(250_000), "`".repeat(1_000_000), "a. ".repeat(330_000), "\n".repeat(1_000_000)])
       expect(sentences(text)).toEqual([])
   })
 })
 
 describe("the labelled messages", () => {
-  test.each(LEARNING_SETS)(
-    promised("learning.A3", "of what is stored from the %s set 95 % is right, and 60 % is found"),
-    (name) => {
-      const { precision, recall, wrong } = scoreLearningSet(name)
-      expect(precision, wrong.join("\n")).toBeGreaterThanOrEqual(0.95)
-      expect(recall).toBeGreaterThanOrEqual(0.6)
-    },
-  )
+  test.each(LEARNING_SETS)(promised("learning.A3", "of the %s set 95 % is right, 60 % found"), (name) => {
+    const { precision, recall, wrong } = scoreLearningSet(name)
+    expect(precision, wrong.join("\n")).toBeGreaterThanOrEqual(0.95)
+    expect(recall).toBeGreaterThanOrEqual(0.6)
+  })
 
   test(promised("learning.A3", "no two sets share a message"), () => {
     const texts = LEARNING_SETS.flatMap((name) => readLearningSet(name).map(({ text }) => text))

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
-import { afterEach, describe, expect, test, vi } from "vitest"
+import { afterEach, expect, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLearningHooks } from "../../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../../requirements.ts"
@@ -70,152 +70,119 @@ const open = (session: object = {}) => {
 
 const ROOT = { id: SESSION, title: "", projectID: "p", directory: "/" }
 
-describe("the hooks of session learning", () => {
-  test(
-    promised("learning.A1", "what a command became teaches nothing; what is typed after one that failed does"),
-    async () => {
-      const { begin, say, command, read } = open()
-      await begin()
-      await command("Always use tabs in this repo.")
-      await say("msg_1", "Always use tabs in this repo.")
-      await command("Fix the tests.")
-      await say("msg_2", TAUGHT)
-      const taught = await eventually("the record", () => read("learning", "sessions") || undefined)
-      expect(taught).toContain(TAUGHT)
-      expect(taught).not.toContain("Always use tabs")
-    },
-  )
+test(promised("learning.A1", "a command's text teaches nothing, what is typed after it does"), async () => {
+  const { begin, say, command, read } = open()
+  await begin()
+  await command("Always use tabs in this repo.")
+  await say("msg_1", "Always use tabs in this repo.")
+  await command("Fix the tests.")
+  await say("msg_2", TAUGHT)
+  const taught = await eventually("the record", () => read("learning", "sessions") || undefined)
+  expect(taught).toContain(TAUGHT)
+  expect(taught).not.toContain("Always use tabs")
+})
 
-  test(promised("soak.B4", "of more than 500 new sessions, the parent of the oldest is asked for again"), async () => {
-    const asked: string[] = []
-    const { event, say, hooks } = open({
-      get: async ({ path }: { path: { id: string } }) => {
-        asked.push(path.id)
-        return { data: { ...ROOT, id: path.id } }
-      },
-    })
-    await event("session.created", { id: SESSION })
-    for (let at = 0; at < 500; at++) await event("session.created", { id: `ses_new_${at}` })
-    await say("msg_1", TAUGHT)
-    await eventually("the question", () => asked.includes(SESSION) || undefined)
-    await hooks.dispose?.()
+test(promised("soak.B4", "of more than 500 new sessions, the parent of the oldest is asked for again"), async () => {
+  const asked: string[] = []
+  const { event, say, hooks } = open({
+    get: async ({ path }: { path: { id: string } }) => {
+      asked.push(path.id)
+      return { data: { ...ROOT, id: path.id } }
+    },
   })
+  await event("session.created", { id: SESSION })
+  for (let at = 0; at < 500; at++) await event("session.created", { id: `ses_new_${at}` })
+  await say("msg_1", TAUGHT)
+  await eventually("the question", () => asked.includes(SESSION) || undefined)
+  await hooks.dispose?.()
+})
 
-  test(promised("learning.B1", "what a message teaches is on disk before its request"), async () => {
-    const { begin, say, read } = open()
-    await begin()
-    await say("msg_1", TAUGHT)
-    expect(read("learning", "sessions")).toContain(TAUGHT)
-  })
+test(promised("learning.B1", "a message that teaches nothing leaves nothing; the rest is on disk first"), async () => {
+  const { begin, say, read, directory } = open()
+  await begin()
+  await say("msg_0", "Fix the parser.")
+  expect(existsSync(join(directory, ".opencode"))).toBe(false)
+  await say("msg_1", TAUGHT)
+  expect(read("learning", "sessions")).toContain(TAUGHT)
+})
 
-  test(
-    promised("learning.C1", "settings that name no project load nothing, not even to find it switched off"),
-    async () => {
-      const { begin, say, logged, directory } = open()
-      mkdirSync(join(directory, ".opencode"))
-      writeFileSync(join(directory, ".opencode", "baton.json"), JSON.stringify({ learning: { enabled: false } }))
-      await begin()
-      await say("msg_1", "Fix the parser.")
-      expect(logged).toEqual([])
-      await say("msg_2", TAUGHT)
-      expect(logged.map(({ message }) => message).join()).toContain("switched off")
-    },
-  )
+test(promised("learning.C1", "what teaches nothing loads nothing, not even to find it switched off"), async () => {
+  const { begin, say, logged, directory } = open()
+  mkdirSync(join(directory, ".opencode"))
+  writeFileSync(join(directory, ".opencode", "baton.json"), JSON.stringify({ learning: { enabled: false } }))
+  await begin()
+  await say("msg_1", "Fix the parser.")
+  expect(logged).toEqual([])
+  await say("msg_2", TAUGHT)
+  expect(logged.map(({ message }) => message).join()).toContain("switched off")
+})
 
-  test(promised("learning.B1", "a message that teaches nothing leaves nothing"), async () => {
-    const { begin, say, directory } = open()
-    await begin()
-    await say("msg_1", "Fix the parser.")
-    expect(existsSync(join(directory, ".opencode"))).toBe(false)
-  })
+test.each([
+  ["does not tell", async () => ({ error: { name: "Broken" } })],
+  ["is silent", () => new Promise(() => {})],
+])(promised("learning.B1", "what is said while OpenCode %s waits on disk, unverified"), async (_how, get) => {
+  const { say, read, hooks } = open({ get })
+  // The process may end right after the hook, with work still in the background.
+  await say("msg_1", TAUGHT)
+  await hooks.dispose?.()
+  const records = read("learning", "sessions")
+  expect(records).toContain(TAUGHT)
+  expect(records).toContain('"isUnverified":true')
+  expect(read("outbox")).toBe("")
+})
 
-  test.each([
-    ["does not tell", async () => ({ error: { name: "Broken" } })],
-    ["is silent", () => new Promise(() => {})],
-  ])(
-    promised("learning.B1", "what is said while OpenCode %s whose session it is waits on disk, unverified"),
-    async (_how, get) => {
-      const { say, read, hooks } = open({ get })
-      // The process may end right after the hook, with work still in the background.
-      await say("msg_1", TAUGHT)
-      await hooks.dispose?.()
-      const records = read("learning", "sessions")
-      expect(records).toContain(TAUGHT)
-      expect(records).toContain('"isUnverified":true')
-      expect(read("outbox")).toBe("")
-    },
-  )
+test.each([
+  ["is learned once OpenCode tells that it is a person's session", ROOT, true],
+  ["goes where OpenCode tells that it is a child's", { ...ROOT, parentID: "ses_0" }, false],
+])(promised("learning.B1", "what an earlier process left unverified %s"), async (_what, info, isKept) => {
+  const { leave, say, read, hooks } = open({ get: async () => ({ data: info }) })
+  leave("No, use tabs.", true)
+  await say("msg_1", "Fix the parser.")
+  const isOver = () => (isKept ? read("outbox") !== "" : read("learning", "sessions") === "")
+  await eventually("the end", () => isOver() || undefined)
+  await hooks.dispose?.()
+  expect(read("outbox").includes("No, use tabs.")).toBe(isKept)
+  expect(read("learning", "sessions")).not.toContain("isUnverified")
+})
 
-  test.each([
-    ["is learned once OpenCode tells that it is a person's session", ROOT, true],
-    ["goes where OpenCode tells that it is a child's", { ...ROOT, parentID: "ses_0" }, false],
-  ])(promised("learning.B1", "what an earlier process left unverified %s"), async (_what, info, isKept) => {
-    const { leave, say, read, hooks } = open({ get: async () => ({ data: info }) })
-    leave("No, use tabs.", true)
-    await say("msg_1", "Fix the parser.")
-    await eventually(
-      "the end",
-      () => (isKept ? read("outbox") !== "" : read("learning", "sessions") === "") || undefined,
-    )
-    await hooks.dispose?.()
-    expect(read("outbox").includes("No, use tabs.")).toBe(isKept)
-    expect(read("learning", "sessions")).not.toContain("isUnverified")
-  })
+test(promised("learning.B1", "what waits in a deleted session reaches the outbox first"), async () => {
+  const { begin, event, say, read, hooks } = open()
+  await begin()
+  await say("msg_1", TAUGHT)
+  await eventually("the record", () => read("learning", "sessions") || undefined)
+  await event("session.deleted", { id: SESSION })
+  await eventually("the record's end", () => read("learning", "sessions") === "" || undefined)
+  expect(read("outbox")).toContain(TAUGHT)
+  await hooks.dispose?.()
+})
 
-  test(
-    promised("learning.B1", "what waits in a session that is deleted reaches the outbox before its record goes"),
-    async () => {
-      const { begin, event, say, read, hooks } = open()
-      await begin()
-      await say("msg_1", TAUGHT)
-      await eventually("the record", () => read("learning", "sessions") || undefined)
-      await event("session.deleted", { id: SESSION })
-      await eventually("the record's end", () => read("learning", "sessions") === "" || undefined)
-      expect(read("outbox")).toContain(TAUGHT)
-      await hooks.dispose?.()
-    },
-  )
+test(promised("learning.E2", "what an earlier process left is stored before what is new"), async () => {
+  const { begin, leave, say, read } = open()
+  const sentence = "No, use tabs instead of spaces."
+  leave(sentence, false)
+  await begin()
+  await say("msg_1", TAUGHT)
+  await eventually("the entry", () => read("outbox").includes(sentence) || undefined)
+  const state = /"messageID":"(msg_\d)"[^{}]*"state":"(\w+)"/g
+  await eventually("the record", () => read("learning", "sessions").includes('"stored"') || undefined)
+  const states = [...read("learning", "sessions").matchAll(state)].map(([, id, is]) => `${id} ${is}`)
+  expect(states).toEqual(["msg_0 stored", "msg_1 waiting"])
+  expect(read("outbox")).not.toContain("pnpm")
+})
 
-  test(
-    promised(
-      "learning.E2",
-      "what an earlier process left is stored though its session goes on; what is new is not yet",
-    ),
-    async () => {
-      const { begin, leave, say, read } = open()
-      const sentence = "No, use tabs instead of spaces."
-      leave(sentence, false)
-      await begin()
-      await say("msg_1", TAUGHT)
-      await eventually("the entry", () => read("outbox").includes(sentence) || undefined)
-      const state = /"messageID":"(msg_\d)"[^{}]*"state":"(\w+)"/g
-      await eventually("the record", () => read("learning", "sessions").includes('"stored"') || undefined)
-      const states = [...read("learning", "sessions").matchAll(state)].map(([, id, is]) => `${id} ${is}`)
-      expect(states).toEqual(["msg_0 stored", "msg_1 waiting"])
-      expect(read("outbox")).not.toContain("pnpm")
-    },
-  )
+test(promised("learning.B1", "what the disk refuses goes to the outbox at once"), async () => {
+  const { begin, say, read, state } = open()
+  mkdirSync(state, { recursive: true })
+  symlinkSync("/nowhere/at/all", join(state, "learning"))
+  await begin()
+  await say("msg_1", TAUGHT)
+  await eventually("the entry", () => read("outbox").includes(TAUGHT) || undefined)
+})
 
-  test(
-    promised("learning.B1", "what the disk refuses goes to the outbox at once, and does not wait for the turn's end"),
-    async () => {
-      const { begin, say, read, state } = open()
-      mkdirSync(state, { recursive: true })
-      symlinkSync("/nowhere/at/all", join(state, "learning"))
-      await begin()
-      await say("msg_1", TAUGHT)
-      await eventually("the entry", () => read("outbox").includes(TAUGHT) || undefined)
-    },
-  )
-
-  test(
-    promised("learning.C1", "a request that cannot wait for the learnings goes without them and without the tools"),
-    async () => {
-      const { hooks, request, logged, state } = open({ get: () => new Promise(() => {}) })
-      mkdirSync(join(state, "learning"), { recursive: true })
-      await hooks.config?.({})
-      expect((await request("msg_1", "Fix the parser")).tools).toEqual({ learned: false, forget: false })
-      expect(logged.map(({ message }) => message).join()).toContain("goes without learnings")
-    },
-  )
+test(promised("learning.C1", "a request that cannot wait goes without learnings and tools"), async () => {
+  const { hooks, request, logged, state } = open({ get: () => new Promise(() => {}) })
+  mkdirSync(join(state, "learning"), { recursive: true })
+  await hooks.config?.({})
+  expect((await request("msg_1", "Fix the parser")).tools).toEqual({ learned: false, forget: false })
+  expect(logged.map(({ message }) => message).join()).toContain("goes without learnings")
 })

@@ -3,34 +3,22 @@ import { SILENT } from "../../../.opencode/baton/host/log.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
-import {
-  chooseLearnings,
-  createRecall,
-  MAX_CHARACTERS,
-  MAX_GIVEN,
-  renderLearnings,
-} from "../../../.opencode/baton/learning/recall.ts"
+import * as recalls from "../../../.opencode/baton/learning/recall.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
 import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
+const { chooseLearnings, createRecall, MAX_CHARACTERS, MAX_GIVEN, renderLearnings } = recalls
+
 const NOW = Date.parse("2026-11-22T12:00:00Z")
 
-const learned = (sentence: string, changes: Partial<KnownLearning> = {}): KnownLearning => ({
-  key: sentence.length.toString(16).padStart(12, "0"),
-  folder: "/p",
-  type: "correction",
-  sentence,
-  ...lookUpBy(sentence),
-  files: [],
-  at: "2026-11-20T12:00:00Z",
-  times: 1,
-  confirmed: false,
-  status: "active",
-  ...changes,
-})
+const ANY = { folder: "/p", type: "correction", files: [], times: 1, confirmed: false, status: "active" } as const
+const learned = (sentence: string, changes: Partial<KnownLearning> = {}): KnownLearning => {
+  const key = sentence.length.toString(16).padStart(12, "0")
+  return { ...ANY, key, sentence, ...lookUpBy(sentence), at: "2026-11-20T12:00:00Z", ...changes }
+}
 const chosen = (known: readonly KnownLearning[], text: string): string[] =>
   chooseLearnings(known, text, { now: NOW }).map(({ sentence }) => sentence)
 
@@ -44,26 +32,16 @@ describe("what is given", () => {
       learned("the parser of tabs"),
       learned("we chose the parser", { type: "decision" }),
     ]
-    expect(chosen(known, "Fix the parser for tabs")).toEqual([
-      "the parser of tabs",
-      "the parser, twice",
-      "the parser, once",
-      "the parser, old",
-      "we chose the parser",
-      "insight about the parser",
-    ])
+    const corrections = ["the parser of tabs", "the parser, twice", "the parser, once", "the parser, old"]
+    const expected = [...corrections, "we chose the parser", "insight about the parser"]
+    expect(chosen(known, "Fix the parser for tabs")).toEqual(expected)
   })
 
-  test(promised("learning.C1", "is nothing when nothing matches, and nothing that is stale"), () => {
-    const known = [learned("use tabs in the formatter"), learned("parser", { status: "replaced" })]
-    expect(chosen(known, "Draw the parser")).toEqual([])
-  })
-
-  test(promised("learning.C1", "matches a file by its name, and what was said for all work fits any"), () => {
-    const known = [
-      learned("keep it small", { files: ["src/deep/lexer.ts"] }),
-      learned("never commit to main", { type: "preference" }),
-    ]
+  test(promised("learning.C1", "matches a text or a file's name, unless stale; some fits any work"), () => {
+    const others = [learned("use tabs in the formatter"), learned("parser", { status: "replaced" })]
+    expect(chosen(others, "Draw the parser")).toEqual([])
+    const small = learned("keep it small", { files: ["src/deep/lexer.ts"] })
+    const known = [small, learned("never commit to main", { type: "preference" })]
     expect(chosen(known, "Look at lexer.ts")).toEqual(["keep it small", "never commit to main"])
     expect(chosen(known, "Hello")).toEqual(["never commit to main"])
   })
@@ -127,30 +105,24 @@ describe("the request", () => {
     return { request, recall, records, known, folder, log }
   }
 
-  test(
-    promised("learning.C1", "holds one text in one place, also after a restart and whatever is learned since"),
-    async () => {
-      const first = open()
-      const [begun] = await first.request(user("msg_1", "Fix the parser"))
-      expect(begun).toContain("use tabs in the parser")
-      first.known.learnings = []
-      const later = [user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_3", "And the lexer")]
-      expect((await first.request(...structuredClone(later)))[0]).toBe(begun)
-      const restarted = open({ folder: first.folder })
-      expect((await restarted.request(...later))[0]).toBe(begun)
-    },
-  )
+  test(promised("learning.C1", "holds the same text, also after a restart and new learnings"), async () => {
+    const first = open()
+    const [begun] = await first.request(user("msg_1", "Fix the parser"))
+    expect(begun).toContain("use tabs in the parser")
+    first.known.learnings = []
+    const later = [user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_3", "And the lexer")]
+    expect((await first.request(...structuredClone(later)))[0]).toBe(begun)
+    const restarted = open({ folder: first.folder })
+    expect((await restarted.request(...later))[0]).toBe(begun)
+  })
 
-  test(
-    promised("learning.C1", "has them in the log when they are in it, and not when they come too late"),
-    async () => {
-      const { recall, log } = open()
-      const change = await recall.inject([user("msg_1", "Fix the parser")])
-      expect(log.lines).toEqual([])
-      change?.()
-      expect(log.lines.map(({ message }) => message)).toEqual(["learnings given"])
-    },
-  )
+  test(promised("learning.C1", "has them in the log when they are in it, and not before"), async () => {
+    const { recall, log } = open()
+    const change = await recall.inject([user("msg_1", "Fix the parser")])
+    expect(log.lines).toEqual([])
+    change?.()
+    expect(log.lines.map(({ message }) => message)).toEqual(["learnings given"])
+  })
 
   test(promised("learning.C1", "does not quote what its own first message teaches"), async () => {
     const { request, records, known } = open()
@@ -163,27 +135,21 @@ describe("the request", () => {
     expect(begun).not.toContain(own.sentence)
   })
 
-  test(
-    promised("learning.C1", "of a child session, and of a session that had begun before, stays as it is"),
-    async () => {
-      expect(await open({ isRoot: false }).request(user("msg_1", "Fix the parser"))).toEqual(["Fix the parser"])
-      const messages = [user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_3", "Go on")]
-      expect((await open().request(...messages)).join()).not.toContain("baton-learned")
-    },
-  )
+  test(promised("learning.C1", "of a child session or one that had begun before stays as it is"), async () => {
+    expect(await open({ isRoot: false }).request(user("msg_1", "Fix the parser"))).toEqual(["Fix the parser"])
+    const messages = [user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_3", "Go on")]
+    expect((await open().request(...messages)).join()).not.toContain("baton-learned")
+  })
 
-  test(
-    promised("learning.C1", "after a compaction holds them beside its summary, and the summariser's none"),
-    async () => {
-      const { request, recall } = open()
-      const [begun] = await request(user("msg_1", "Fix the parser"))
-      recall.summaryExpected("ses_1")
-      expect((await request(user("msg_1", "Fix the parser"))).join()).not.toContain("baton-learned")
-      const texts = await request(...compacted())
-      expect(texts[0]).toContain("use tabs in the parser")
-      expect(texts.slice(1).join()).not.toContain("baton-learned")
-      const reverted = await request(user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_6", "Go on"))
-      expect(reverted[0], "the compaction is taken back").toBe(begun)
-    },
-  )
+  test(promised("learning.C1", "after a compaction holds them again, and the summariser's none"), async () => {
+    const { request, recall } = open()
+    const [begun] = await request(user("msg_1", "Fix the parser"))
+    recall.summaryExpected("ses_1")
+    expect((await request(user("msg_1", "Fix the parser"))).join()).not.toContain("baton-learned")
+    const texts = await request(...compacted())
+    expect(texts[0]).toContain("use tabs in the parser")
+    expect(texts.slice(1).join()).not.toContain("baton-learned")
+    const reverted = await request(user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_6", "Go on"))
+    expect(reverted[0], "the compaction is taken back").toBe(begun)
+  })
 })

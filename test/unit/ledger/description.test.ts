@@ -1,13 +1,10 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import {
-  mergeHandoff as merge,
-  splitHandoffs,
-  toArgument,
-  truncateBytes,
-} from "../../../.opencode/baton/ledger/description.ts"
+import * as descriptions from "../../../.opencode/baton/ledger/description.ts"
 import { promised } from "../../requirements.ts"
-import { runs } from "../../support/effort.ts"
+import { forAll } from "../../support/for-all.ts"
+
+const { mergeHandoff: merge, splitHandoffs, toArgument, truncateBytes } = descriptions
 
 /** A description with this section, as a single session writes it. */
 const mergeHandoff = (description: string, section: string, original?: string): string =>
@@ -32,58 +29,43 @@ const plain = text.filter((specification) => splitHandoff(specification).handoff
 
 describe("a description", () => {
   test(promised("compaction.C7", "keeps the specification byte for byte, whatever is in both"), () => {
-    fc.assert(
-      fc.property(plain, text, (specification, section) => {
-        expect(splitHandoff(mergeHandoff(specification, section)).specification).toBe(specification)
-      }),
-      { numRuns: runs(2000) },
-    )
+    forAll(2000, [plain, text], (specification, section) => {
+      expect(splitHandoff(mergeHandoff(specification, section)).specification).toBe(specification)
+    })
   })
 
   test("holds one handoff: a second replaces the first, the same again changes nothing", () => {
-    fc.assert(
-      fc.property(plain, text, text, (specification, first, second) => {
-        const once = mergeHandoff(specification, second)
-        expect(mergeHandoff(mergeHandoff(specification, first), second)).toBe(once)
-        expect(mergeHandoff(once, second)).toBe(once)
-        expect(splitHandoff(once).handoff).toBeDefined()
-      }),
-      { numRuns: runs(2000) },
-    )
+    forAll(2000, [plain, text, text], (specification, first, second) => {
+      const once = mergeHandoff(specification, second)
+      expect(mergeHandoff(mergeHandoff(specification, first), second)).toBe(once)
+      expect(mergeHandoff(once, second)).toBe(once)
+      expect(splitHandoff(once).handoff).toBeDefined()
+    })
   })
 
   test("keeps a known specification byte for byte even when it looks like a section of Baton's", () => {
-    fc.assert(
-      fc.property(text, text, text, (specification, first, second) => {
-        const once = mergeHandoff(specification, first, specification)
-        expect(once.startsWith(specification)).toBe(true)
-        expect(mergeHandoff(once, second, specification)).toBe(mergeHandoff(specification, second, specification))
-      }),
-      { numRuns: runs(2000) },
-    )
+    forAll(2000, [text, text, text], (specification, first, second) => {
+      const once = mergeHandoff(specification, first, specification)
+      expect(once.startsWith(specification)).toBe(true)
+      expect(mergeHandoff(once, second, specification)).toBe(mergeHandoff(specification, second, specification))
+    })
   })
 
   test("loses neither the original nor what an agent wrote over it, and settles at once", () => {
-    fc.assert(
-      fc.property(plain, plain, text, (original, written, section) => {
-        const merged = mergeHandoff(written, section, original)
-        const { specification } = splitHandoff(merged)
-        const normal = (value: string) => value.replaceAll("\r\n", "\n").trim()
-        expect(normal(specification)).toContain(normal(original))
-        expect(normal(specification)).toContain(normal(written))
-      }),
-      { numRuns: runs(2000) },
-    )
+    forAll(2000, [plain, plain, text], (original, written, section) => {
+      const merged = mergeHandoff(written, section, original)
+      const { specification } = splitHandoff(merged)
+      const normal = (value: string) => value.replaceAll("\r\n", "\n").trim()
+      expect(normal(specification)).toContain(normal(original))
+      expect(normal(specification)).toContain(normal(written))
+    })
   })
 
-  test("gives the handoff back as it was put in", () => {
+  test("gives the handoff back as it was put in, readable, in a marked section", () => {
     const section = "## Done\n- `a`\n\n## Next\n- b"
     expect(splitHandoff(mergeHandoff("spec", `\n${section}\n`)).handoff).toBe(section)
     expect(splitHandoff("spec")).toEqual({ specification: "spec" })
     expect(splitHandoff(mergeHandoff("", "only"))).toEqual({ specification: "", handoff: "only" })
-  })
-
-  test("is readable: specification, blank line, marked section", () => {
     expect(mergeHandoff("Build it.\n", "Half done.")).toMatch(
       /^Build it\.\n\n\n<!-- baton:handoff [0-9a-f]{12}, replaced at each compaction -->\nHalf done\.\n<!-- \/baton:handoff -->$/,
     )
@@ -95,13 +77,10 @@ describe("a description", () => {
     expect(mergeHandoff(appended, "two")).toBe(mergeHandoff("spec\n\nAlso do this.", "two"))
   })
 
-  test("finds the section after an editor has turned every line end into CRLF", () => {
+  test("replaces a section with CRLF or edited, and drops the copies that racing writers left", () => {
     const converted = mergeHandoff("a\nb", "one\ntwo").replaceAll("\n", "\r\n")
     expect(splitHandoff(converted)).toEqual({ specification: "a\r\nb", handoff: "one\ntwo" })
     expect(splitHandoff(mergeHandoff(converted, "three"))).toEqual({ specification: "a\r\nb", handoff: "three" })
-  })
-
-  test("replaces a section that somebody edited, and drops the copies that racing writers left", () => {
     const edited = mergeHandoff("spec", "one").replace("one", "one, edited")
     expect(mergeHandoff(edited, "two")).toBe(mergeHandoff("spec", "two"))
     const copies = `${mergeHandoff("spec", "one")}\n\n${mergeHandoff("", "two")}`
@@ -138,32 +117,28 @@ describe("a description", () => {
 
 describe("a text for the ledger", () => {
   test("is sent whole while it fits", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "grapheme" }), (text) => {
-        expect(truncateBytes("ts-000001", text, 10_000)).toEqual({ kind: "whole", text: toArgument(text) })
-      }),
-    )
+    forAll(100, [fc.string({ unit: "grapheme" })], (text) => {
+      expect(truncateBytes("ts-000001", text, 10_000)).toEqual({ kind: "whole", text: toArgument(text) })
+    })
   })
 
   test(promised("ledger.D1", "is cut between characters, with a pointer to the whole, when it is too long"), () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: "grapheme", minLength: 200 }),
-        fc.integer({ min: 120, max: 400 }),
-        (text, limit) => {
-          const full = toArgument(text)
-          fc.pre(Buffer.byteLength(full) > limit)
-          const fitted = truncateBytes("TS-00000A", text, limit)
-          if (fitted.kind !== "cut") throw new Error(`expected a cut text, received ${fitted.kind}`)
-          const [kept = ""] = fitted.text.split("\n\n[cut: ")
-          expect(Buffer.byteLength(fitted.text)).toBeLessThanOrEqual(limit)
-          expect(Buffer.byteLength(fitted.text)).toBeGreaterThan(limit - 4)
-          expect(full.startsWith(kept)).toBe(true)
-          expect(fitted).toMatchObject({ full, file: expect.stringMatching(/^ts-00000a-[0-9a-f]{12}\.md$/) })
-          expect(fitted.text).toContain(`.opencode/state/long-texts/${fitted.file}]`)
-          expect(truncateBytes("TS-00000A", text, limit)).toEqual(fitted)
-        },
-      ),
+    forAll(
+      100,
+      [fc.string({ unit: "grapheme", minLength: 200 }), fc.integer({ min: 120, max: 400 })],
+      (text, limit) => {
+        const full = toArgument(text)
+        fc.pre(Buffer.byteLength(full) > limit)
+        const fitted = truncateBytes("TS-00000A", text, limit)
+        if (fitted.kind !== "cut") throw new Error(`expected a cut text, received ${fitted.kind}`)
+        const [kept = ""] = fitted.text.split("\n\n[cut: ")
+        expect(Buffer.byteLength(fitted.text)).toBeLessThanOrEqual(limit)
+        expect(Buffer.byteLength(fitted.text)).toBeGreaterThan(limit - 4)
+        expect(full.startsWith(kept)).toBe(true)
+        expect(fitted).toMatchObject({ full, file: expect.stringMatching(/^ts-00000a-[0-9a-f]{12}\.md$/) })
+        expect(fitted.text).toContain(`.opencode/state/long-texts/${fitted.file}]`)
+        expect(truncateBytes("TS-00000A", text, limit)).toEqual(fitted)
+      },
     )
   })
 
@@ -171,12 +146,79 @@ describe("a text for the ledger", () => {
     expect(toArgument("a\0b\ud800c🎉\r\n")).toBe("a\u2400b\ufffdc🎉\r\n")
   })
 
-  test("is refused when not even the pointer fits", () => {
+  test("is refused when not even the pointer fits, and keeps its file inside the folder", () => {
     expect(truncateBytes("ts-000001", "x".repeat(100), 50)).toEqual({ kind: "no-room" })
-  })
-
-  test("keeps its file inside the folder, whatever the id", () => {
     const fitted = truncateBytes("../../etc/x", "y".repeat(500), 300)
     expect(fitted).toMatchObject({ kind: "cut", file: expect.stringMatching(/^[a-z0-9_-]+\.md$/) })
+  })
+})
+
+const handoffOf = (session: string, minute: number, text = `Work of ${session}.`): string => {
+  const at = `2026-01-01T00:${String(minute).padStart(2, "0")}:00.000Z`
+  return `# Handoff after compaction ${minute} (session ses_${session}, summary msg_${session}${minute}, ${at})\n\n${text}`
+}
+const mergeAll = (description: string, ...sections: string[]): string =>
+  sections.reduce((merged, section) => merge(merged, section).description, description)
+
+describe("the handoffs of several sessions", () => {
+  test(promised("sessions.A2", "stand side by side, the newest first, and each replaces its own earlier one"), () => {
+    const description = mergeAll("The specification.", handoffOf("a", 1), handoffOf("b", 2), handoffOf("a", 3))
+    const handoffs = [handoffOf("a", 3), handoffOf("b", 2)]
+    expect(splitHandoffs(description)).toEqual({ specification: "The specification.", handoffs })
+  })
+
+  test(promised("sessions.A2", "are three at most: the oldest is handed back"), () => {
+    const full = mergeAll("Spec", handoffOf("a", 1), handoffOf("b", 2), handoffOf("c", 3))
+    const { description, dropped } = merge(full, handoffOf("d", 4))
+    expect(dropped).toEqual([handoffOf("a", 1)])
+    expect(splitHandoffs(description).handoffs).toEqual([handoffOf("d", 4), handoffOf("c", 3), handoffOf("b", 2)])
+    const late = merge(description, handoffOf("a", 1))
+    expect(late).toEqual({ description, dropped: [handoffOf("a", 1)] })
+  })
+
+  test(promised("sessions.A2", "stay when an older one of their session is delivered late"), () => {
+    const title = "(session ses_a, summary msg_1, 2026-01-01T09:00:00.000Z)"
+    const old = `# Handoff after compaction 1 ${title}\n\nOld.`
+    const description = mergeAll("Spec", handoffOf("a", 2))
+    expect(merge(description, old)).toEqual({ description, dropped: [] })
+    const progress = "# Work in progress (session ses_a, 2026-01-01T09:00:00.000Z)\n\nLess."
+    expect(merge(description, progress)).toEqual({ description, dropped: [] })
+  })
+
+  test(promised("sessions.A2", "give way when the description has no room for them"), () => {
+    const others = mergeAll("Spec", handoffOf("a", 1, "x".repeat(400)), handoffOf("b", 2))
+    const { description, dropped } = merge(others, handoffOf("c", 3), { maxBytes: 900 })
+    expect(splitHandoffs(description).handoffs).toEqual([handoffOf("c", 3), handoffOf("b", 2)])
+    expect(dropped).toEqual([handoffOf("a", 1, "x".repeat(400))])
+  })
+
+  test(promised("sessions.A2", "of which one was edited are found, and replaced by their own session"), () => {
+    const edited = mergeAll("Spec", handoffOf("a", 1), handoffOf("b", 2)).replace("Work of b.", "Work of b, in part.")
+    expect(splitHandoffs(edited).specification).toBe("Spec")
+    const { handoffs } = splitHandoffs(mergeAll(edited, handoffOf("a", 3)))
+    expect(handoffs).toEqual([handoffOf("a", 3), handoffOf("b", 2, "Work of b, in part.")])
+  })
+
+  test(promised("sessions.A2", "keep a section that Baton 0.1.0 wrote, as that session's"), () => {
+    const old = mergeAll("Spec", handoffOf("old", 1))
+    expect(splitHandoffs(mergeAll(old, handoffOf("new", 2))).handoffs).toEqual([
+      handoffOf("new", 2),
+      handoffOf("old", 1),
+    ])
+  })
+
+  test(promised("sessions.A2", "never change the specification, in any order, and settle"), () => {
+    const session = fc.constantFrom("a", "b", "c", "d", "e")
+    const write = fc.record({ session, minute: fc.nat(59), text: fc.string() })
+    const specification = fc.string().filter((text) => splitHandoffs(text).handoffs.length === 0)
+    forAll(500, [specification, fc.array(write, { maxLength: 12 })], (spec, writes) => {
+      const sections = writes.map(({ session: id, minute, text }) => handoffOf(id, minute, text))
+      const merged = mergeAll(spec, ...sections)
+      const { handoffs } = splitHandoffs(merged)
+      expect(splitHandoffs(merged).specification).toBe(spec)
+      expect(handoffs.length).toBe(Math.min(3, new Set(writes.map(({ session: id }) => id)).size))
+      const [newest] = handoffs
+      if (newest !== undefined) expect(merge(merged, newest)).toEqual({ description: merged, dropped: [] })
+    })
   })
 })

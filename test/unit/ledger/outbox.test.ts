@@ -38,14 +38,7 @@ const setUp = () => {
   const log = createRecordedLog()
   const outboxFolder = state.path("outbox")
   const open = (deps: Partial<OutboxDeps> = {}) =>
-    createOutbox({
-      ledger: scripted.ledger,
-      state: { ...state, write },
-      log,
-      firstRetryMs: 60_000,
-      orphanGraceMs: 0,
-      ...deps,
-    })
+    createOutbox({ ...scripted, state: { ...state, write }, log, firstRetryMs: 60_000, orphanGraceMs: 0, ...deps })
   const files = () =>
     existsSync(outboxFolder) ? readdirSync(outboxFolder).filter((name) => name.endsWith(".json")) : []
   /** Entries of an earlier process that did not reach the ledger. */
@@ -65,9 +58,7 @@ type Outboxes = ReturnType<typeof setUp>
 
 const fillDisk = ({ disk }: Outboxes) => {
   disk.full = true
-  return () => {
-    disk.full = false
-  }
+  return () => void Object.assign(disk, { full: false })
 }
 
 /** Puts a file where the state folder is. @returns puts the folder back */
@@ -112,9 +103,7 @@ describe("the outbox", () => {
   test(promised("ledger.D2", "has an entry on disk before the ledger is called, and nothing before it"), async () => {
     const { open, script, files, task, outboxFolder, calls } = setUp()
     const seen: number[] = []
-    script.gate = async () => {
-      seen.push(files().length)
-    }
+    script.gate = async () => void seen.push(files().length)
     const outbox = open()
     expect(existsSync(outboxFolder)).toBe(false)
     expect(calls).toEqual([])
@@ -127,23 +116,20 @@ describe("the outbox", () => {
   test.each([
     ["is there already", ["one"], ["one"]],
     ["is not there", ["other"], ["other", "one"]],
-  ])(
-    promised("ledger.D2", "what may be in the ledger is asked for when it is delivered: one that %s"),
-    async (_what, before, after) => {
-      const { open, script, task, files, log } = setUp()
-      task().messages.push(...before)
-      script.readable = false
-      await open().addIfMissing(entry("one"))
-      expect(files()).toHaveLength(1)
-      script.readable = true
-      const outbox = open()
-      await outbox.addIfMissing(entry("one"))
-      await outbox.flush(5000)
-      expect(task().messages).toEqual(after)
-      expect(files()).toEqual([])
-      expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
-    },
-  )
+  ])(promised("ledger.D2", "adds only what is missing: an entry that %s"), async (_what, before, after) => {
+    const { open, script, task, files, log } = setUp()
+    task().messages.push(...before)
+    script.readable = false
+    await open().addIfMissing(entry("one"))
+    expect(files()).toHaveLength(1)
+    script.readable = true
+    const outbox = open()
+    await outbox.addIfMissing(entry("one"))
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(after)
+    expect(files()).toEqual([])
+    expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
+  })
 
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp()
@@ -156,10 +142,8 @@ describe("the outbox", () => {
 
   test(promised("ledger.D2", "keeps the order even when the clock goes back between two processes"), async () => {
     const { open, leave, files, task } = setUp()
-    await leave(
-      ["one", "two", "three"].map((message) => entry(message)),
-      { now: () => new Date("2026-06-02T00:00:00Z") },
-    )
+    const later = { now: () => new Date("2026-06-02T00:00:00Z") }
+    await leave([entry("one"), entry("two"), entry("three")], later)
     expect(files()).toHaveLength(3)
     await deliver(open({ now: () => new Date("2026-06-01T00:00:00Z") }), entry("four"))
     expect(task().messages).toEqual(["one", "two", "three", "four"])
@@ -200,49 +184,26 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
-  test("the waits for more than 500 ended processes are forgotten, the oldest first", async () => {
-    const clock = { ms: Date.parse("2026-06-01T00:00:00Z") }
-    const { ledger } = createScriptedLedger([TASK])
-    const deliverOne = createDelivery({ ledger, now: () => clock.ms, self: "self", orphanGraceMs: 7000 })
-    // The clock of the machine that made the attempts is ahead, so that the wait counts from the first look at each.
-    const at = "2026-06-02T00:00:00Z"
-    const isWaiting = async (by: string): Promise<boolean> => {
-      const record = { version: 1, createdAt: at, entry: entry("one"), attempt: { at, by, equalBefore: 0 } } as const
-      return (await deliverOne(record, new Map(), async () => false)).kind === "unavailable"
-    }
-    for (let process = 0; process <= 500; process++) expect(await isWaiting(`${process}`)).toBe(true)
-    clock.ms += 7000
-    expect([await isWaiting("500"), await isWaiting("0")]).toEqual([false, true])
+  test(promised("ledger.D2", "parks a record for an unknown task, and tries it when moved back"), async () => {
+    const { open, log, task, outboxFolder } = setUp()
+    const outbox = open()
+    await deliver(outbox, entry("nowhere", "ts-ffffff"), entry("somewhere"))
+    expect(task().messages).toEqual(["somewhere"])
+    const { waiting, parked } = await outbox.status()
+    expect(waiting).toBe(0)
+    const record = { version: 1, createdAt: expect.any(String), entry: entry("nowhere", "ts-ffffff") }
+    const file = expect.stringContaining(join(outboxFolder, "parked"))
+    const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
+    expect(parked).toEqual([{ file, record, reason: "the ledger has no task ts-ffffff", since }])
+    const warning = { level: "warn", message: expect.stringContaining("parked") }
+    expect(log.lines).toContainEqual(expect.objectContaining(warning))
+    const path = parked[0]?.file ?? ""
+    writeFileSync(join(outboxFolder, basename(path)), readFileSync(path, "utf8").replace("ts-ffffff", TASK))
+    rmSync(path)
+    await outbox.drain()
+    expect(task().messages).toEqual(["somewhere", "nowhere"])
+    expect((await outbox.status()).parked).toEqual([])
   })
-
-  test(
-    promised("ledger.D2", "parks a record for an unknown task, goes on, and tries it when it is moved back"),
-    async () => {
-      const { open, log, task, outboxFolder } = setUp()
-      const outbox = open()
-      await deliver(outbox, entry("nowhere", "ts-ffffff"), entry("somewhere"))
-      expect(task().messages).toEqual(["somewhere"])
-      const { waiting, parked } = await outbox.status()
-      expect(waiting).toBe(0)
-      expect(parked).toEqual([
-        {
-          file: expect.stringContaining(join(outboxFolder, "parked")),
-          record: { version: 1, createdAt: expect.any(String), entry: entry("nowhere", "ts-ffffff") },
-          reason: "the ledger has no task ts-ffffff",
-          since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-        },
-      ])
-      expect(log.lines).toContainEqual(
-        expect.objectContaining({ level: "warn", message: expect.stringContaining("parked") }),
-      )
-      const file = parked[0]?.file ?? ""
-      writeFileSync(join(outboxFolder, basename(file)), readFileSync(file, "utf8").replace("ts-ffffff", TASK))
-      rmSync(file)
-      await outbox.drain()
-      expect(task().messages).toEqual(["somewhere", "nowhere"])
-      expect((await outbox.status()).parked).toEqual([])
-    },
-  )
 
   test.each([
     ["no JSON", "{"],
@@ -285,10 +246,8 @@ describe("the outbox", () => {
     await outbox.add(entry("two"))
     expect(set.task().messages).toEqual(["one", "two"])
     await outbox.flush(5000)
-    const warning = {
-      message: expect.stringContaining("cannot be written"),
-      extra: { taskID: TASK, reason: expect.stringContaining(reason) },
-    }
+    const extra = { taskID: TASK, reason: expect.stringContaining(reason) }
+    const warning = { message: expect.stringContaining("cannot be written"), extra }
     expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, warning])
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
@@ -430,6 +389,21 @@ describe("the outbox", () => {
     expect(calls.filter((call) => call.startsWith("show"))).toHaveLength(1)
   }, 60_000)
 
+  test("forgets the waits for more than 500 ended processes, the oldest first", async () => {
+    const clock = { ms: Date.parse("2026-06-01T00:00:00Z") }
+    const { ledger } = createScriptedLedger([TASK])
+    const deliverOne = createDelivery({ ledger, now: () => clock.ms, self: "self", orphanGraceMs: 7000 })
+    // The clock of the machine that made the attempts is ahead, so that the wait counts from the first look at each.
+    const at = "2026-06-02T00:00:00Z"
+    const isWaiting = async (by: string): Promise<boolean> => {
+      const record = { version: 1, createdAt: at, entry: entry("one"), attempt: { at, by, equalBefore: 0 } } as const
+      return (await deliverOne(record, new Map(), async () => false)).kind === "unavailable"
+    }
+    for (let process = 0; process <= 500; process++) expect(await isWaiting(`${process}`)).toBe(true)
+    clock.ms += 7000
+    expect([await isWaiting("500"), await isWaiting("0")]).toEqual([false, true])
+  })
+
   test("merges a handoff, and the one after it takes its place", async () => {
     const { open, task, calls } = setUp()
     task().description = "Build it."
@@ -446,10 +420,7 @@ describe("the outbox", () => {
     expect(task().description).toContain("Progress: half.")
   })
 
-  test(promised(
-    "ledger.D2",
-    "writes every record once and in order, however calls fail and the disk comes and goes",
-  ), async () => {
+  test(promised("ledger.D2", "comes once and in order, whatever fails"), async () => {
     const fault = fc.constantFrom<Fault>("none", "none", "refused", "unavailable", "written-unheard")
     const message = fc.record({ id: fc.constantFrom(TASK, OTHER), text: fc.constantFrom("a", "b", "") })
     const disks = fc.array(fc.boolean(), { maxLength: 3 })
@@ -467,8 +438,7 @@ describe("the outbox", () => {
           }
           await outbox.add(entry(message.text, message.id))
           if (restart) {
-            // The disk works again before the restart, long enough for a new pass: records that are only in memory end with the
-            // process.
+            // Before the restart the disk works long enough for a new pass: what is only in memory ends with the process.
             disk.full = false
             await outbox.drain()
             await outbox.flush(5000)

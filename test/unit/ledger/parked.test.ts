@@ -9,23 +9,15 @@ const RIGHT = { id: "ts-00000b", description: "Spec." }
 const log = (message: string, taskID = "ts-00000a"): OutboxEntry => ({ kind: "log", taskID, message })
 const section = (session: string, number: number, at = AT) =>
   `# Handoff after compaction ${number} (session ${session}, summary msg_${number}, ${at})\n\nDo.`
-const handoff = (text: string, taskID = "ts-00000a"): OutboxEntry => ({
-  kind: "handoff",
-  taskID,
-  sessionID: "ses_A",
-  section: text,
-  specification: "Another task's specification.",
-})
+const own = (section: string, taskID: string) => ({ kind: "handoff", taskID, sessionID: "ses_A", section }) as const
+const handoff = (text: string, taskID = "ts-00000a") =>
+  ({ ...own(text, taskID), specification: "Another task's specification." }) satisfies OutboxEntry
 const retired: OutboxEntry = { kind: "retire", project: "demo", folder: "", key: "k", as: "forgotten", reason: "r" }
 const record = (entry: OutboxEntry, attempt?: OutboxRecord["attempt"]) => ({
   record: { version: 1, createdAt: AT, entry, ...(attempt ? { attempt } : {}) } as OutboxRecord,
 })
-const file = (id: string, one?: { record: OutboxRecord }): ParkedEntry => ({
-  file: `/p/parked/${id}.json`,
-  reason: "r",
-  since: AT,
-  ...one,
-})
+const file = (id: string, one?: { record: OutboxRecord }) =>
+  ({ file: `/p/parked/${id}.json`, reason: "r", since: AT, ...one }) satisfies ParkedEntry
 
 describe("parked records", () => {
   const parked = [
@@ -35,13 +27,11 @@ describe("parked records", () => {
     file("1-000003-dd", record(retired)),
   ]
 
+  const AA_AND_CC = ["aa", "cc"]
   test.each([
     [[], ["aa", "bb", "cc", "dd"]],
     [["1-000001-BB"], ["bb"]],
-    [
-      ["/p/parked/1-000002-cc.json", "TS-00000A"],
-      ["aa", "cc"],
-    ],
+    [["/p/parked/1-000002-cc.json", "TS-00000A"], AA_AND_CC],
     [["1-000000-aa", "ts-00000a"], ["aa"]],
   ])(promised("outbox.A1", "%j chooses %j: ids, files and tasks in any case, each record once"), (names, expected) => {
     expect(chooseParked(parked, names).map((one) => one.file.slice(-7, -5))).toEqual(expected)
@@ -60,28 +50,18 @@ describe("parked records", () => {
 })
 
 describe("a record that is put back", () => {
-  const renew = (...entries: OutboxEntry[]) =>
-    renewRecords(
-      entries.map((entry) => record(entry)),
-      RIGHT,
-    ).map((one) => one.record)
+  const renew = (...entries: OutboxEntry[]) => {
+    const records = entries.map((entry) => record(entry))
+    return renewRecords(records, RIGHT).map((one) => one.record)
+  }
 
   test(promised("outbox.A1", "goes to its new task without the old one's specification and attempt"), () => {
     const before = { at: AT, by: "1-a", equalBefore: 4 }
     const [moved] = renewRecords([record(log("one"), before)], RIGHT)
-    expect(moved?.record).toEqual({
-      version: 1,
-      createdAt: AT,
-      entry: log("one", RIGHT.id),
-      attempt: { at: AT, by: "baton outbox", equalBefore: 0 },
-    })
+    const attempt = { at: AT, by: "baton outbox", equalBefore: 0 }
+    expect(moved?.record).toEqual({ version: 1, createdAt: AT, entry: log("one", RIGHT.id), attempt })
     const [redirected] = renew(handoff(section("ses_A", 1)))
-    expect(redirected?.entry).toEqual({
-      kind: "handoff",
-      taskID: RIGHT.id,
-      sessionID: "ses_A",
-      section: section("ses_A", 1),
-    })
+    expect(redirected?.entry).toEqual(own(section("ses_A", 1), RIGHT.id))
   })
 
   test("stays as it is for its own task, with the attempt that was begun", () => {
@@ -93,10 +73,8 @@ describe("a record that is put back", () => {
   })
 
   test(promised("outbox.A1", "is looked for first; of equal log entries each counts"), () => {
-    const attempts = renew(log("same"), log("other"), log("same"), log("same")).map(
-      ({ attempt }) => attempt?.equalBefore,
-    )
-    expect(attempts).toEqual([0, 0, 1, 2])
+    const renewed = renew(log("same"), log("other"), log("same"), log("same"))
+    expect(renewed.map(({ attempt }) => attempt?.equalBefore)).toEqual([0, 0, 1, 2])
   })
 
   test.each([
@@ -105,16 +83,11 @@ describe("a record that is put back", () => {
     ["the same", [section("ses_A", 1)], "handoff"],
     ["a newer one of another session", [section("ses_B", 2, "2026-01-01T11:00:00.000Z")], "handoff"],
     ["none", [], "handoff"],
-  ])(
-    promised("outbox.A1", "a handoff does not replace a newer one: the description has %s"),
-    (_what, has, expected) => {
-      const marked = has.map(
-        (text) => `\n\n<!-- baton:handoff 000000000000, replaced -->\n${text}\n<!-- /baton:handoff -->`,
-      )
-      const target = { ...RIGHT, description: `Spec.${marked.join("")}` }
-      const [one] = renewRecords([record(handoff(section("ses_A", 1)))], target)
-      expect(one?.record.entry.kind).toBe(expected)
-      if (one?.record.entry.kind === "log") expect(one.record.entry.message).toContain(section("ses_A", 1))
-    },
-  )
+  ])(promised("outbox.A1", "a handoff does not replace a newer one: there is %s"), (_what, has, expected) => {
+    const marked = (text: string) => `\n\n<!-- baton:handoff 000000000000, x -->\n${text}\n<!-- /baton:handoff -->`
+    const target = { ...RIGHT, description: `Spec.${has.map(marked).join("")}` }
+    const [one] = renewRecords([record(handoff(section("ses_A", 1)))], target)
+    expect(one?.record.entry.kind).toBe(expected)
+    if (one?.record.entry.kind === "log") expect(one.record.entry.message).toContain(section("ses_A", 1))
+  })
 })

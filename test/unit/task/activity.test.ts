@@ -1,101 +1,74 @@
 import fc from "fast-check"
-import { describe, expect, test } from "vitest"
-import {
-  type Activity,
-  afterSnapshot,
-  afterToolUse,
-  EMPTY_ACTIVITY,
-  MAX_FAILURES,
-  MAX_FILES,
-} from "../../../.opencode/baton/task/activity.ts"
+import { expect, test } from "vitest"
+import * as activities from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
+import { forAll } from "../../support/for-all.ts"
 
+const { afterSnapshot, afterToolUse, EMPTY_ACTIVITY, MAX_FAILURES, MAX_FILES } = activities
 const ROOT = "/project"
 const bash = (command: string, exit: unknown) => ({ tool: "bash", args: { command }, metadata: { exit } })
 const touched = (tool: string, filePath: string) => ({ tool, args: { filePath }, metadata: {} })
-const activityAfter = (...uses: Parameters<typeof afterToolUse>[1][]): Activity =>
+const activityAfter = (...uses: Parameters<typeof afterToolUse>[1][]): activities.Activity =>
   uses.reduce((activity, use) => afterToolUse(activity, use, ROOT), EMPTY_ACTIVITY)
 
-describe("activity", () => {
-  test(
-    promised("compaction.C5", "reads and changes are counted per file, relative to the project where it is inside"),
-    () => {
-      const { files } = activityAfter(
-        touched("read", "/project/a.ts"),
-        touched("read", "a.ts"),
-        touched("edit", "/project/a.ts"),
-        touched("read", "/etc/hosts"),
-      )
-      expect(files).toEqual([
-        { path: "a.ts", reads: 2, changes: 1, byShell: false },
-        { path: "/etc/hosts", reads: 1, changes: 0, byShell: false },
-      ])
-    },
-  )
+test(promised("compaction.C5", "reads and changes are counted per file, relative to the project"), () => {
+  const reads = ["/project/a.ts", "a.ts"].map((path) => touched("read", path))
+  const { files } = activityAfter(...reads, touched("edit", "/project/a.ts"), touched("read", "/etc/hosts"))
+  expect(files).toEqual([
+    { path: "a.ts", reads: 2, changes: 1, byShell: false },
+    { path: "/etc/hosts", reads: 1, changes: 0, byShell: false },
+  ])
+})
 
-  test(promised("compaction.C5", "a patch changes each file that it names, and both names of one that moves"), () => {
-    const patchText = [
-      "*** Begin Patch",
-      "*** Update File: a.ts",
-      "*** Move to: moved.ts",
-      "@@",
-      "-*** Update File: quoted.ts",
-      "+x",
-      "*** Add File: /project/new.ts",
-      "+x",
-      "*** Delete File: old.ts",
-      "*** Update File: a.ts",
-      "*** End Patch",
-    ].join("\n")
-    for (const tool of ["apply_patch", "patch"]) {
-      const { files, changedSinceSnapshot } = activityAfter({ tool, args: { patchText }, metadata: {} })
-      const changed = ["a.ts", "moved.ts", "new.ts", "old.ts"]
-      expect(files).toEqual(changed.map((path) => ({ path, reads: 0, changes: 1, byShell: false })))
-      expect(changedSinceSnapshot).toEqual(changed)
-    }
-    expect(activityAfter({ tool: "apply_patch", args: undefined, metadata: {} })).toEqual(EMPTY_ACTIVITY)
+test(promised("compaction.C5", "a patch changes each file that it names, and both names of one that moves"), () => {
+  const moved = "*** Update File: a.ts\n*** Move to: moved.ts\n@@\n-*** Update File: quoted.ts\n+x"
+  const others = "*** Add File: /project/new.ts\n+x\n*** Delete File: old.ts\n*** Update File: a.ts"
+  const patchText = `*** Begin Patch\n${moved}\n${others}\n*** End Patch`
+  for (const tool of ["apply_patch", "patch"]) {
+    const { files, changedSinceSnapshot } = activityAfter({ tool, args: { patchText }, metadata: {} })
+    const changed = ["a.ts", "moved.ts", "new.ts", "old.ts"]
+    expect(files).toEqual(changed.map((path) => ({ path, reads: 0, changes: 1, byShell: false })))
+    expect(changedSinceSnapshot).toEqual(changed)
+  }
+  expect(activityAfter({ tool: "apply_patch", args: undefined, metadata: {} })).toEqual(EMPTY_ACTIVITY)
+})
+
+test(promised("compaction.C5", "a command that fails is kept with its exit code until it succeeds"), () => {
+  expect(activityAfter(bash("bun test", 1)).failures).toEqual([{ command: "bun test", exitCode: 1 }])
+  const twice = activityAfter(bash("bun test", 1), bash("bun test", 2))
+  expect(twice.failures).toEqual([{ command: "bun test", exitCode: 2 }])
+  expect(activityAfter(bash("bun test", 1), bash("bun  test", 0)).failures).toEqual([])
+  expect(activityAfter(bash("sleep 99", null)).failures).toEqual([{ command: "sleep 99", exitCode: null }])
+})
+
+test(promised("compaction.C5", "what a snapshot saw change and no tool did counts as changed by shell"), () => {
+  const written = activityAfter(touched("write", "/project/a.ts"))
+  const activity = afterSnapshot(written, ["/project/a.ts", "/project/b.ts"], ROOT)
+  expect(activity.files).toEqual([
+    { path: "a.ts", reads: 0, changes: 1, byShell: false },
+    { path: "b.ts", reads: 0, changes: 1, byShell: true },
+  ])
+  const { files } = afterSnapshot(activity, ["/project/a.ts"], ROOT)
+  expect(files.at(-1)).toEqual({ path: "a.ts", reads: 0, changes: 2, byShell: true })
+})
+
+test(promised("compaction.C5", "10,000 files cost a bounded list, and changed files outlast read ones"), () => {
+  let activity = afterToolUse(EMPTY_ACTIVITY, touched("edit", "/project/kept.ts"), ROOT)
+  for (let at = 0; at < 10_000; at++) activity = afterToolUse(activity, touched("read", `/project/${at}.ts`), ROOT)
+  expect(activity.files).toHaveLength(MAX_FILES)
+  expect(activity.files[0]?.path).toBe("kept.ts")
+  expect(activity.forgottenFiles).toBe(10_001 - MAX_FILES)
+})
+
+test(promised("compaction.C5", "any tool call at all is taken without throwing, and bounds hold"), () => {
+  const use = fc.record({
+    tool: fc.constantFrom("read", "edit", "write", "bash", "apply_patch", "unknown"),
+    args: fc.oneof(fc.anything(), fc.record({ filePath: fc.anything(), command: fc.anything() })),
+    metadata: fc.oneof(fc.anything(), fc.record({ exit: fc.anything() })),
   })
-
-  test(promised("compaction.C5", "a command that fails is kept with its exit code until it succeeds"), () => {
-    expect(activityAfter(bash("bun test", 1)).failures).toEqual([{ command: "bun test", exitCode: 1 }])
-    expect(activityAfter(bash("bun test", 1), bash("bun test", 2)).failures).toEqual([
-      { command: "bun test", exitCode: 2 },
-    ])
-    expect(activityAfter(bash("bun test", 1), bash("bun  test", 0)).failures).toEqual([])
-    expect(activityAfter(bash("sleep 99", null)).failures).toEqual([{ command: "sleep 99", exitCode: null }])
-  })
-
-  test(promised("compaction.C5", "what a snapshot saw change and no tool did counts as changed by shell"), () => {
-    const written = activityAfter(touched("write", "/project/a.ts"))
-    const activity = afterSnapshot(written, ["/project/a.ts", "/project/b.ts"], ROOT)
-    expect(activity.files).toEqual([
-      { path: "a.ts", reads: 0, changes: 1, byShell: false },
-      { path: "b.ts", reads: 0, changes: 1, byShell: true },
-    ])
-    const { files } = afterSnapshot(activity, ["/project/a.ts"], ROOT)
-    expect(files.at(-1)).toEqual({ path: "a.ts", reads: 0, changes: 2, byShell: true })
-  })
-
-  test(promised("compaction.C5", "10,000 files cost a bounded list, and changed files outlast read ones"), () => {
-    let activity = afterToolUse(EMPTY_ACTIVITY, touched("edit", "/project/kept.ts"), ROOT)
-    for (let at = 0; at < 10_000; at++) activity = afterToolUse(activity, touched("read", `/project/${at}.ts`), ROOT)
-    expect(activity.files).toHaveLength(MAX_FILES)
-    expect(activity.files[0]?.path).toBe("kept.ts")
-    expect(activity.forgottenFiles).toBe(10_001 - MAX_FILES)
-  })
-
-  test(promised("compaction.C5", "any tool call at all is taken without throwing, and bounds hold"), () => {
-    const use = fc.record({
-      tool: fc.constantFrom("read", "edit", "write", "bash", "apply_patch", "unknown"),
-      args: fc.oneof(fc.anything(), fc.record({ filePath: fc.anything(), command: fc.anything() })),
-      metadata: fc.oneof(fc.anything(), fc.record({ exit: fc.anything() })),
-    })
-    fc.assert(
-      fc.property(fc.array(use, { maxLength: 60 }), (uses) => {
-        const activity = activityAfter(...uses)
-        expect(activity.failures.length).toBeLessThanOrEqual(MAX_FAILURES)
-        expect(new Set(activity.files.map((file) => file.path)).size).toBe(activity.files.length)
-      }),
-    )
+  forAll(100, [fc.array(use, { maxLength: 60 })], (uses) => {
+    const activity = activityAfter(...uses)
+    expect(activity.failures.length).toBeLessThanOrEqual(MAX_FAILURES)
+    expect(new Set(activity.files.map((file) => file.path)).size).toBe(activity.files.length)
   })
 })

@@ -3,38 +3,22 @@ import { describe, expect, test } from "vitest"
 import { mayNameTask } from "../../../.opencode/baton/compaction/hooks.ts"
 import { namesTask, parseNaturalTask, parseTask } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
+import { forAll } from "../../support/for-all.ts"
 import { LEARNING_SETS, readLearningSet } from "../../support/learning-sets.ts"
 
+/** Texts of one line, between bars. */
+const LINES = `
+  task: ts-b54507 | Task ts-b54507 | **Task:** ts-b54507 | **Task**: ts-b54507 | **Task: ts-b54507** | TASK: TS-B54507
+  TASK:ts-b54507 | Task : ts-b54507 | Task\uFF1Ats-b54507 | task=ts-b54507 | Task: \`ts-b54507\` | task id: ts-b54507
+  Your task is ts-b54507. | Epic ts-b54507 | Work on ts-b54507 | work on ts-b54507. | "Work on ts-b54507"
+  Work on task \`ts-b54507\`: | Please work on ts-b54507! | Work on ts-b54507, please. | Can you work on ts-b54507?
+  Could you please continue with ts-b54507? | Let's start with ts-b54507 | Next, pick up the task ts-b54507
+  Resume ts-b54507 | keep working on ts-b54507 now | do ts-b54507 | ts-b54507
+`
+
 const NAMED: readonly string[] = [
-  "task: ts-b54507",
-  "Task ts-b54507",
-  "**Task:** ts-b54507",
-  "**Task**: ts-b54507",
-  "**Task: ts-b54507**",
-  "TASK: TS-B54507",
-  "TASK:ts-b54507",
-  "Task : ts-b54507",
-  "Task\uFF1Ats-b54507",
-  "task=ts-b54507",
-  "Task: `ts-b54507`",
-  "task id: ts-b54507",
-  "Your task is ts-b54507.",
-  "Epic ts-b54507",
-  "Work on ts-b54507",
-  "work on ts-b54507.",
-  '"Work on ts-b54507"',
-  "Work on task `ts-b54507`:",
-  "Please work on ts-b54507!",
-  "Work on ts-b54507, please.",
-  "Can you work on ts-b54507?",
-  "Could you please continue with ts-b54507?",
-  "Let's start with ts-b54507",
+  ...LINES.trim().split(/ *[|\n] */),
   "Now continue ts-b54507 \t",
-  "Next, pick up the task ts-b54507",
-  "Resume ts-b54507",
-  "keep working on ts-b54507 now",
-  "do ts-b54507",
-  "ts-b54507",
   "  `TS-B54507`.\n",
   "Work on ts-b54507\nNever touch the lexer.",
   "Fix the lexer first\nwork on ts-b54507",
@@ -87,28 +71,30 @@ describe("a natural spelling", () => {
     expect(parseNaturalTask(text)).toBeUndefined()
   })
 
-  test(promised("task.C1", "takes the role of a heading, and tells an id alone from a line that names it"), () => {
+  test(promised("task.C1", "takes the role of a heading, tells an id alone, and gives way to the exact line"), () => {
     const planner = { taskID: "ep-82985b", role: "planner", hasRoleHeading: true, isBare: false }
     expect(parseNaturalTask("# Planner\n\nEpic ep-82985b")).toEqual(planner)
     expect(parseNaturalTask("ts-b54507")).toMatchObject({ role: "worker", hasRoleHeading: false, isBare: true })
-  })
-
-  test(promised("task.C1", "gives way to the exact line"), () => {
     expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-0aa111")).toBe(true)
     expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-b54507")).toBe(false)
     expect(namesTask("Work on ts-b54507", "ts-b54507")).toBe(true)
   })
 
-  test(promised("task.C1", "of no form escapes the look at a message"), () => {
+  test(promised(["task.B1", "task.C1"], "escapes in no form the look at a message, nor does the exact line"), () => {
+    const mark = fc.constantFrom("Task:", "Task:", "task:", "TASK:", "Task :", "**Task**:", "Task\uFF1A")
+    const id = fc.tuple(fc.constantFrom("ts-", "EP-", "abc-"), fc.stringMatching(/^[0-9a-f]{3,11}[0-9]$/))
+    const exact = fc.tuple(mark, id).map(([task, [prefix, hex]]) => `${task} ${prefix}${hex}`)
+    forAll(100, [fc.constantFrom("", "\uFEFF", '"', "a\r\n", "```\n"), exact], (before, task) => {
+      fc.pre(parseTask(before + task) !== undefined)
+      expect(mayNameTask(before + task)).toBe(true)
+    })
     const line = fc
       .tuple(fc.constantFrom(...NAMED), fc.constantFrom("ts-", "TS-", "ep-"), fc.stringMatching(/^[0-9a-fA-F]{4,12}$/))
       .map(([form, prefix, hex]) => form.replace(/ts-b54507/gi, prefix + hex))
-    fc.assert(
-      fc.property(fc.constantFrom("", "\uFEFF", '"', "a\r\n"), line, (before, form) => {
-        fc.pre(parseNaturalTask(before + form) !== undefined)
-        expect(mayNameTask(before + form)).toBe(true)
-      }),
-    )
+    forAll(100, [fc.constantFrom("", "\uFEFF", '"', "a\r\n"), line], (before, form) => {
+      fc.pre(parseNaturalTask(before + form) !== undefined)
+      expect(mayNameTask(before + form)).toBe(true)
+    })
   })
 
   test.each([
@@ -130,15 +116,12 @@ const WITH_ID: readonly ((text: string) => string)[] = [
   (text) => `${text}\nSee ts-b54507 for more.`,
 ]
 
-test.each(LEARNING_SETS)(
-  promised("task.C1", "no labelled message of the %s set names a task, with an id in it or not"),
-  (set) => {
-    const texts = readLearningSet(set)
-      .map(({ text }) => text)
-      .filter((text) => parseTask(text) === undefined)
-    expect(texts.length).toBeGreaterThan(200)
-    expect(texts.filter(mayNameTask).length, "for these the feature is loaded").toBeLessThanOrEqual(1)
-    const named = texts.flatMap((text) => WITH_ID.map((add) => add(text))).filter((text) => parseNaturalTask(text))
-    expect(named).toEqual([])
-  },
-)
+test.each(LEARNING_SETS)(promised("task.C1", "no message of the %s set names a task"), (set) => {
+  const texts = readLearningSet(set)
+    .map(({ text }) => text)
+    .filter((text) => parseTask(text) === undefined)
+  expect(texts.length).toBeGreaterThan(200)
+  expect(texts.filter(mayNameTask).length, "for these the feature is loaded").toBeLessThanOrEqual(1)
+  const named = texts.flatMap((text) => WITH_ID.map((add) => add(text))).filter((text) => parseNaturalTask(text))
+  expect(named).toEqual([])
+})

@@ -1,15 +1,11 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import {
-  collectUserText,
-  extractBrief,
-  parseRole,
-  parseTask,
-  parseTaskID,
-  type Role,
-} from "../../../.opencode/baton/task/parse.ts"
+import type { Role } from "../../../.opencode/baton/task/parse.ts"
+import * as parser from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
-import { runs } from "../../support/effort.ts"
+import { forAll } from "../../support/for-all.ts"
+
+const { collectUserText, extractBrief, parseRole, parseTask, parseTaskID } = parser
 
 const MEGABYTE = 1_048_576
 
@@ -69,9 +65,7 @@ describe("the Task: line", () => {
     expect(parseTaskID(text)).toBe(taskID)
   })
 
-  test.each(UNNAMED)(promised("task.B1", "names no task: %s"), (_why, text) => {
-    expect(parseTask(text)).toBeUndefined()
-  })
+  test.each(UNNAMED)(promised("task.B1", "names no task: %s"), (_why, text) => expect(parseTask(text)).toBeUndefined())
 })
 
 const letters = (alphabet: string, minLength: number, maxLength: number) =>
@@ -82,68 +76,42 @@ const hex = letters("0123456789abcdefABCDEF", 4, 12)
 const taskID = fc.tuple(prefix, hex).map(([head, tail]) => `${head}-${tail}`)
 const lineEnd = fc.constantFrom("\n", "\r\n", "\r")
 /** Any text without a line that starts with `Task:`. */
-const otherLines = fc.array(
-  fc.string({ unit: "grapheme" }).map((line) => `.${line.replace(/[\r\n]/g, " ")}`),
-  { maxLength: 6 },
-)
+const otherLine = fc.string({ unit: "grapheme" }).map((line) => `.${line.replace(/[\r\n]/g, " ")}`)
+const otherLines = fc.array(otherLine, { maxLength: 6 })
 
 describe("the Task: line, for any text", () => {
-  test(promised("task.B1", "names any id that stands alone on its line, in lower case, wherever the line is"), () => {
-    fc.assert(
-      fc.property(taskID, otherLines, otherLines, lineEnd, (id, before, after, end) => {
-        const text = [...before, `Task: ${id}`, ...after].join(end)
-        expect(parseTaskID(text)).toBe(id.toLowerCase())
-      }),
-    )
-  })
-
-  test(promised("task.B1", "names the same id inside the quotes of opencode run"), () => {
-    fc.assert(
-      fc.property(taskID, otherLines, (id, before) => {
-        expect(parseTaskID(`"${[...before, `Task: ${id}`].join("\n")}"`)).toBe(id.toLowerCase())
-      }),
-    )
+  test(promised("task.B1", "names any id alone on its line, also inside the quotes of opencode run"), () => {
+    forAll(100, [taskID, otherLines, otherLines, lineEnd], (id, before, after, end) => {
+      const text = [...before, `Task: ${id}`, ...after].join(end)
+      expect(parseTaskID(text)).toBe(id.toLowerCase())
+    })
+    forAll(100, [taskID, otherLines], (id, before) => {
+      expect(parseTaskID(`"${[...before, `Task: ${id}`].join("\n")}"`)).toBe(id.toLowerCase())
+    })
   })
 
   test(promised("task.B1", "names an id with a digit whatever title follows"), () => {
     const withDigit = taskID.filter((id) => /\d/.test(id))
-    fc.assert(
-      fc.property(withDigit, fc.string(), (id, title) => {
-        expect(parseTaskID(`Task: ${id} ${title.replace(/[\r\n]/g, " ")}`)).toBe(id.toLowerCase())
-      }),
-    )
+    forAll(100, [withDigit, fc.string()], (id, title) => {
+      expect(parseTaskID(`Task: ${id} ${title.replace(/[\r\n]/g, " ")}`)).toBe(id.toLowerCase())
+    })
   })
 
-  test(promised("task.B1", "names no id that goes on with a word character"), () => {
+  test(promised("task.B1", "names no id that goes on, is quoted or stands within a line"), () => {
     const more = fc.constantFrom("g", "h", "z", "_", "é", "字", "-x", ".x", "/x", "-9")
-    fc.assert(
-      fc.property(taskID, more, (id, tail) => {
-        expect(parseTaskID(`Task: ${id}${tail}`)).toBeUndefined()
-      }),
-    )
-  })
-
-  test(promised("task.B1", "names nothing behind a quote mark or within a line"), () => {
+    forAll(100, [taskID, more], (id, tail) => expect(parseTaskID(`Task: ${id}${tail}`)).toBeUndefined())
     const inFront = fc.constantFrom("> ", ">", "- ", " ", "\t", "see ", "* ", "'", "`", "#", "| ")
-    fc.assert(
-      fc.property(taskID, inFront, otherLines, (id, mark, before) => {
-        expect(parseTask([...before, `${mark}Task: ${id}`].join("\n"))).toBeUndefined()
-      }),
-    )
+    forAll(100, [taskID, inFront, otherLines], (id, mark, before) => {
+      expect(parseTask([...before, `${mark}Task: ${id}`].join("\n"))).toBeUndefined()
+    })
   })
 
   test(promised("task.B1", "gives a canonical id or nothing, and never throws"), () => {
-    const hostile = fc.oneof(
-      fc.string({ unit: "binary" }),
-      fc.string({ unit: fc.constantFrom("Task:", " ", "\t", '"', "\n", "`", "~", "#", "-", "a", "9", "ts-", "é") }),
-    )
-    fc.assert(
-      fc.property(hostile, (text) => {
-        const found = parseTask(text)
-        expect(found === undefined || /^[a-z]{2,}-[0-9a-f]{4,12}$/.test(found.taskID)).toBe(true)
-      }),
-      { numRuns: runs(500) },
-    )
+    const unit = fc.constantFrom("Task:", " ", "\t", '"', "\n", "`", "~", "#", "-", "a", "9", "ts-", "é")
+    forAll(500, [fc.oneof(fc.string({ unit: "binary" }), fc.string({ unit }))], (text) => {
+      const found = parseTask(text)
+      expect(found === undefined || /^[a-z]{2,}-[0-9a-f]{4,12}$/.test(found.taskID)).toBe(true)
+    })
   })
 })
 
@@ -209,39 +177,29 @@ describe("the role heading", () => {
   })
 
   test(promised("task.B1", "ignores a heading in a fence of any length and mark"), () => {
-    const fence = fc
-      .tuple(fc.constantFrom("`", "~"), fc.integer({ min: 3, max: 9 }))
-      .map(([mark, length]) => mark.repeat(length))
-    fc.assert(
-      fc.property(fence, (mark) => {
-        expect(parseRole(`${mark}\n# Planner\n${mark}\n`)).toBeUndefined()
-        expect(parseRole(`${mark}\n${mark}\n# Planner`)).toBe("planner")
-      }),
-    )
+    forAll(100, [fc.constantFrom("`", "~"), fc.integer({ min: 3, max: 9 })], (character, length) => {
+      const mark = character.repeat(length)
+      expect(parseRole(`${mark}\n# Planner\n${mark}\n`)).toBeUndefined()
+      expect(parseRole(`${mark}\n${mark}\n# Planner`)).toBe("planner")
+    })
   })
 })
 
-describe("the user's text", () => {
-  test(promised("task.B1", "is every text part that a person wrote, each from the start of a line"), () => {
-    const text = collectUserText([
-      { type: "text", text: "Look here" },
-      { type: "file" },
-      { type: "text", text: "Task: ts-b54507" },
-    ])
-    expect(text).toBe("Look here\nTask: ts-b54507")
-  })
-
-  test(promised("task.B1", "leaves out synthetic, ignored and other parts"), () => {
-    const parts = [
-      { type: "text", text: "Task: ts-aaaa11", synthetic: true },
-      { type: "text", text: "Task: ts-bbbb22", ignored: true },
-      { type: "reasoning", text: "Task: ts-cccc33" },
-      { type: "tool", text: "Task: ts-dddd44" },
-      { type: "text" },
-    ]
-    expect(parseTask(collectUserText(parts))).toBeUndefined()
-    expect(collectUserText([])).toBe("")
-  })
+test(promised("task.B1", "the user's text is every text part that a person wrote, and no other"), () => {
+  const [first, last] = [
+    { type: "text", text: "Look here" },
+    { type: "text", text: "Task: ts-b54507" },
+  ]
+  expect(collectUserText([first, { type: "file" }, last])).toBe("Look here\nTask: ts-b54507")
+  const parts = [
+    { type: "text", text: "Task: ts-aaaa11", synthetic: true },
+    { type: "text", text: "Task: ts-bbbb22", ignored: true },
+    { type: "reasoning", text: "Task: ts-cccc33" },
+    { type: "tool", text: "Task: ts-dddd44" },
+    { type: "text" },
+  ]
+  expect(parseTask(collectUserText(parts))).toBeUndefined()
+  expect(collectUserText([])).toBe("")
 })
 
 const ROLE_PROMPT = '# Worker\n\n```\nTask: ts-b54507\n```\n\nSay "hi".\n\n<!-- baton:brief -->'
@@ -249,27 +207,19 @@ const ROLE_PROMPT = '# Worker\n\n```\nTask: ts-b54507\n```\n\nSay "hi".\n\n<!-- 
 /** The form in which OpenCode 1.2.15 and 1.18.33 send an argument that contains a blank. */
 const inRunQuotes = (argument: string): string => `"${argument.replaceAll('"', '\\"')}"`
 
-describe("the user's brief", () => {
-  test.each([
-    ["what follows the role prompt", `${ROLE_PROMPT}\n\nMake it fast.\n\nAnd small.\n`, "Make it fast.\n\nAnd small."],
-    ["what precedes it", `Make it fast.\n${ROLE_PROMPT}\n`, "Make it fast."],
-    ["both", `Make it fast.\n${ROLE_PROMPT}\nAnd small.`, "Make it fast.\n\nAnd small."],
-    ["nothing for the bare role prompt", `${ROLE_PROMPT}\n`, ""],
-    ["nothing for the role prompt in the quotes of opencode run", inRunQuotes(ROLE_PROMPT), ""],
-    ["what the user typed inside these quotes", inRunQuotes(`${ROLE_PROMPT}\nSay "hi".`), 'Say "hi".'],
-    ["what the user typed in these quotes, without a role prompt", `${inRunQuotes('Say "hi".')}\n`, 'Say "hi".'],
-    ["what comes on stdin behind the role prompt in these quotes", `${inRunQuotes(ROLE_PROMPT)}\nBe fast.`, "Be fast."],
-    ["what stands in these quotes before a role prompt on stdin", `"Make it fast."\n${ROLE_PROMPT}`, '"Make it fast."'],
-    ["a text that begins and ends with quotations, verbatim", '"a" is not "b"', '"a" is not "b"'],
-    ["the same with CRLF", `${ROLE_PROMPT}\n\nMake it fast.`.replaceAll("\n", "\r\n"), "Make it fast."],
-    [
-      "a text without a role prompt, verbatim",
-      "  Task: ts-b54507\r\nMake it fast. ",
-      "  Task: ts-b54507\r\nMake it fast. ",
-    ],
-    ["a role prompt that has no end, verbatim", "# Worker\nTask: ts-b54507\n", "# Worker\nTask: ts-b54507\n"],
-    ["an end that has no role prompt, verbatim", "x\n<!-- baton:brief -->\ny", "x\n<!-- baton:brief -->\ny"],
-  ])(promised("compaction.C4", "is %s"), (_what, text, brief) => {
-    expect(extractBrief(text)).toBe(brief)
-  })
-})
+test.each([
+  ["what follows the role prompt", `${ROLE_PROMPT}\n\nMake it fast.\n\nAnd small.\n`, "Make it fast.\n\nAnd small."],
+  ["what precedes it", `Make it fast.\n${ROLE_PROMPT}\n`, "Make it fast."],
+  ["both", `Make it fast.\n${ROLE_PROMPT}\nAnd small.`, "Make it fast.\n\nAnd small."],
+  ["nothing for the bare role prompt", `${ROLE_PROMPT}\n`, ""],
+  ["nothing for the role prompt in the quotes of opencode run", inRunQuotes(ROLE_PROMPT), ""],
+  ["what the user typed inside these quotes", inRunQuotes(`${ROLE_PROMPT}\nSay "hi".`), 'Say "hi".'],
+  ["what the user typed in these quotes, without a role prompt", `${inRunQuotes('Say "hi".')}\n`, 'Say "hi".'],
+  ["what comes on stdin behind the role prompt in these quotes", `${inRunQuotes(ROLE_PROMPT)}\nBe fast.`, "Be fast."],
+  ["what stands in these quotes before a role prompt on stdin", `"Make it fast."\n${ROLE_PROMPT}`, '"Make it fast."'],
+  ["a text that begins and ends with quotations, verbatim", '"a" is not "b"', '"a" is not "b"'],
+  ["the same with CRLF", `${ROLE_PROMPT}\n\nMake it fast.`.replaceAll("\n", "\r\n"), "Make it fast."],
+  ["a text without a role prompt, verbatim", "  Task: ts-b54507\r\nBe fast. ", "  Task: ts-b54507\r\nBe fast. "],
+  ["a role prompt that has no end, verbatim", "# Worker\nTask: ts-b54507\n", "# Worker\nTask: ts-b54507\n"],
+  ["an end that has no role prompt, verbatim", "x\n<!-- baton:brief -->\ny", "x\n<!-- baton:brief -->\ny"],
+])(promised("compaction.C4", "the user's brief is %s"), (_what, text, brief) => expect(extractBrief(text)).toBe(brief))

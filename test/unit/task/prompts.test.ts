@@ -4,16 +4,12 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { beforeEach, describe, expect, test } from "vitest"
 import { ROLES } from "../../../.opencode/baton/task/parse.ts"
-import {
-  builtInProtocol,
-  createPromptFiles,
-  extractProtocol,
-  fillTaskID,
-  PROMPT_LIMIT_BYTES,
-  type PromptName,
-} from "../../../.opencode/baton/task/prompts.ts"
+import * as promptFiles from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { forAll } from "../../support/for-all.ts"
+
+const { builtInProtocol, createPromptFiles, extractProtocol, fillTaskID, PROMPT_LIMIT_BYTES } = promptFiles
 
 const COMMENT = "<!-- baton:handoff -->"
 const OWN = "Dear {{customer}},\nour offer is below.\n"
@@ -41,12 +37,9 @@ const read = () => createPromptFiles({ root }).read("handoff")
 const text = (text: string, path = PATH) => ({ kind: "text", path, text })
 
 describe("a prompt file", () => {
-  test(promised("compaction.C2", "loses its byte order mark and its CRLF"), () => {
+  test(promised("compaction.C2", "loses byte order mark and CRLF, and is at most 64 KB long"), () => {
     writeFileSync(path, `\uFEFF${COMMENT}\r\n# Übergabe\r\n\r\nSag’s kurz 🏁\r\n`)
     expect(read()).toEqual(text("# Übergabe\n\nSag’s kurz 🏁\n"))
-  })
-
-  test(promised("compaction.C2", "may be 64 KB long and not a byte longer"), () => {
     const rest = "x".repeat(PROMPT_LIMIT_BYTES - COMMENT.length - 1)
     writeFileSync(path, `${COMMENT}\n${rest}`)
     expect(read()).toEqual(text(rest))
@@ -83,7 +76,7 @@ describe("a file is Baton's by its contract comment", () => {
     expect(read()).toEqual({ kind: "foreign", path: PATH })
   })
 
-  test.each<PromptName>(["handoff", "handoff-command"])(
+  test.each<promptFiles.PromptName>(["handoff", "handoff-command"])(
     promised("start.A4", "the comment of %s.md is not sent to the model"),
     async (name) => {
       const comment = `<!-- baton:${name}: with this line the file is Baton's. -->`
@@ -116,14 +109,11 @@ describe("a prompt is looked for in prompts/, then in .opencode/prompts/", () =>
     ["the project's, empty", OWN, "", empty(SECOND_PATH)],
     ["absent, empty", undefined, "", empty(SECOND_PATH)],
     ["absent, the project's", undefined, OWN, { kind: "foreign", path: SECOND_PATH }],
-  ])(
-    promised("start.A4", "the first of Baton's counts, else what matters most is told: %s"),
-    (_, first, other, told) => {
-      if (first !== undefined) writeFileSync(path, first)
-      if (other !== undefined) writeFileSync(second, other)
-      expect(read()).toEqual(told)
-    },
-  )
+  ])(promised("start.A4", "the first of Baton's counts, else the reason is told: %s"), (_, first, other, told) => {
+    if (first !== undefined) writeFileSync(path, first)
+    if (other !== undefined) writeFileSync(second, other)
+    expect(read()).toEqual(told)
+  })
 
   test(promised("start.A4", "a file called prompts gives way"), () => {
     writeFileSync(second, SECOND)
@@ -152,13 +142,10 @@ const UNUSABLE: readonly (readonly [what: string, make: () => void, reason: stri
   ["holds NUL bytes", () => writeFileSync(path, "a\0b"), "it holds NUL bytes, so it is not text"],
 ]
 
-test.each(UNUSABLE)(
-  promised("compaction.C2", "is refused with its path and a reason when it %s"),
-  async (_w, make, reason) => {
-    make()
-    expect(read()).toEqual({ kind: "unusable", path: PATH, reason })
-  },
-)
+test.each(UNUSABLE)(promised("compaction.C2", "is refused with a reason when it %s"), async (_w, make, reason) => {
+  make()
+  expect(read()).toEqual({ kind: "unusable", path: PATH, reason })
+})
 
 const OPEN = "<!-- baton:protocol -->"
 const CLOSE = "<!-- /baton:protocol -->"
@@ -166,9 +153,9 @@ const extract = (...lines: string[]) => extractProtocol(lines.join("\n"), { task
 
 describe("the protocol section", () => {
   test(promised("compaction.C4", "is what stands between the markers, trimmed, with the task's id filled in"), () => {
-    expect(extract("# Worker", OPEN, "", "log {{task_id}}", "", "twice: {{ task_id }}", "", CLOSE, "rest")).toBe(
-      "log ts-b54507\n\ntwice: ts-b54507",
-    )
+    const section = [OPEN, "", "log {{task_id}}", "", "twice: {{ task_id }}", "", CLOSE]
+    expect(extract("# Worker", ...section, "rest")).toBe("log ts-b54507\n\ntwice: ts-b54507")
+    expect(fillTaskID("a {{task_id}} b {{other}}", "$& $1 $$"), "no pattern").toBe("a $& $1 $$ b {{other}}")
   })
 
   test.each([
@@ -179,15 +166,10 @@ describe("the protocol section", () => {
     ["nothing stands between them", [OPEN, "  ", "", CLOSE]],
     ["they stand within a sentence", [`see ${OPEN} and`, "text", `see ${CLOSE}`]],
     ["they stand in code spans", [`\`${OPEN}\``, "text", `\`${CLOSE}\``]],
-  ])(promised("compaction.C4", "is not there when %s"), (_why, lines) => {
-    expect(extract(...lines)).toBeUndefined()
-  })
+  ])(promised("compaction.C4", "is not there when %s"), (_why, lines) => expect(extract(...lines)).toBeUndefined())
 
-  test(promised("compaction.C4", "begins at the last opening marker before the first closing one"), () => {
+  test(promised("compaction.C4", "begins at the last opening marker before the first closing one, also CRLF"), () => {
     expect(extract(OPEN, "lost", OPEN, "kept", CLOSE, OPEN, "second", CLOSE)).toBe("kept")
-  })
-
-  test(promised("compaction.C4", "accepts CRLF and markers with other blanks"), () => {
     const markdown = "x\r\n  <!--baton:protocol-->\r\na\r\nb\r\n<!--  /baton:protocol  -->  \r\n"
     expect(extractProtocol(markdown, { taskID: "ts-b54507" })).toBe("a\nb")
   })
@@ -195,15 +177,9 @@ describe("the protocol section", () => {
   test(promised("compaction.C4", "comes back from any document that holds it"), () => {
     const line = fc.string({ unit: "grapheme" }).map((text) => `.${text.replace(/[\r\n{}]/g, " ")}.`)
     const lines = fc.array(line, { minLength: 1, maxLength: 5 })
-    fc.assert(
-      fc.property(lines, lines, lines, (before, section, after) => {
-        expect(extract(...before, OPEN, ...section, CLOSE, ...after)).toBe(section.join("\n"))
-      }),
-    )
-  })
-
-  test(promised("compaction.C4", "takes the id as it is, not as a replacement pattern"), () => {
-    expect(fillTaskID("a {{task_id}} b {{other}}", "$& $1 $$")).toBe("a $& $1 $$ b {{other}}")
+    forAll(100, [lines, lines, lines], (before, section, after) => {
+      expect(extract(...before, OPEN, ...section, CLOSE, ...after)).toBe(section.join("\n"))
+    })
   })
 })
 

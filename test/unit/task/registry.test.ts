@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from "vitest"
+import { expect, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { Result, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
@@ -13,19 +13,18 @@ const createMemoryStore = () => {
   const values = new Map<string, SessionTask>()
   return {
     values,
+    keys: async () => [...values.keys()],
     read: async (sessionID: string) => values.get(sessionID),
     write: async (sessionID: string, value: SessionTask) => Boolean(values.set(sessionID, value)),
     remove: async (sessionID: string) => void values.delete(sessionID),
-    keys: async () => [...values.keys()],
   }
 }
 
 const said = (text: string, extra: { synthetic?: boolean } = {}) => userMessage([textPart(text, extra)])
 
 /** A session whose task is named so many messages back. */
-const namedLongAgo = (length: number) => ({
-  ses_1: [said("Task: ts-b54507"), ...Array.from({ length }, () => assistantMessage("x"))],
-})
+const answers = (length: number) => Array.from({ length }, () => assistantMessage("x"))
+const namedLongAgo = (length: number) => ({ ses_1: [said("Task: ts-b54507"), ...answers(length)] })
 
 const BUSY: Result<never> = { kind: "failed", reason: "busy" }
 
@@ -54,271 +53,242 @@ const setUp = (options: Options = {}) => {
   return { store, calls: sessions.calls, entries: log.lines, lookUp, create, tasks: create() }
 }
 
-describe("the task registry", () => {
-  test(
-    promised("task.B2", "a Task line in a user's message binds the session at once, without reading any message"),
-    async () => {
-      const { tasks, store, calls } = setUp()
-      await tasks.userMessage("ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
-      expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
-      expect(store.values.get("ses_1")?.boundAt).toBe(NOW.toISOString())
-      expect(calls).toEqual([])
-    },
-  )
+test(promised("task.B2", "a Task line binds the session at once, without reading a message"), async () => {
+  const { tasks, store, calls } = setUp()
+  await tasks.userMessage("ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
+  expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
+  expect(store.values.get("ses_1")?.boundAt).toBe(NOW.toISOString())
+  expect(calls).toEqual([])
+})
 
-  test(promised("task.B2", "the same task named again after a restart keeps the first brief"), async () => {
-    const { tasks, create } = setUp()
-    await tasks.userMessage("ses_1", "Task: ts-b54507\nThe whole brief.")
-    const later = create()
-    await later.userMessage("ses_1", "Task: ts-b54507\ngo on")
-    expect(later.cached("ses_1")?.brief).toContain("The whole brief.")
-  })
+test(promised("task.B2", "the same task named again after a restart keeps the first brief"), async () => {
+  const { tasks, create } = setUp()
+  await tasks.userMessage("ses_1", "Task: ts-b54507\nThe whole brief.")
+  const later = create()
+  await later.userMessage("ses_1", "Task: ts-b54507\ngo on")
+  expect(later.cached("ses_1")?.brief).toContain("The whole brief.")
+})
 
-  test(
-    promised("task.B2", "found late, a task in the newest page costs one page at 10 messages and at 10,000"),
-    async () => {
-      const filler = (length: number) => Array.from({ length }, (_, at) => assistantMessage(`step ${at}`))
-      for (const length of [9, 9_999]) {
-        const { tasks, calls } = setUp({ history: { ses_1: [...filler(length), said("Task: ts-b54507")] } })
-        expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
-        expect(calls).toEqual([{ limit: 50 }])
-      }
-    },
-  )
+test(promised("task.B2", "a task in the newest page costs one page of 10 or 10,000"), async () => {
+  for (const length of [9, 9_999]) {
+    const { tasks, calls } = setUp({ history: { ses_1: [...answers(length), said("Task: ts-b54507")] } })
+    expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
+    expect(calls).toEqual([{ limit: 50 }])
+  }
+})
 
-  test(
-    promised("task.B2", "the search ends at its deadline, in pages, and a later one may find the task"),
-    async () => {
-      let isSlow = true
-      let clock = 0
-      const now = () => {
-        clock += isSlow ? 100 : 0
-        return new Date(clock)
-      }
-      const { tasks, calls } = setUp({ history: namedLongAgo(9_999), now })
-      expect(await tasks.find("ses_1")).toBeUndefined()
-      expect(calls.reduce((sum, { limit }) => sum + limit, 0)).toBeLessThan(1_000)
-      isSlow = false
-      expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-    },
-  )
+test(promised("task.B2", "the search ends at its deadline, and a later one may find the task"), async () => {
+  let isSlow = true
+  let clock = 0
+  const now = () => {
+    clock += isSlow ? 100 : 0
+    return new Date(clock)
+  }
+  const { tasks, calls } = setUp({ history: namedLongAgo(9_999), now })
+  expect(await tasks.find("ses_1")).toBeUndefined()
+  expect(calls.reduce((sum, { limit }) => sum + limit, 0)).toBeLessThan(1_000)
+  isSlow = false
+  expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+})
 
-  test(promised("task.B2", "without cursors (1.2.15) a task is found however far back it is named"), async () => {
-    const { tasks } = setUp({ history: namedLongAgo(999), cursors: false })
-    expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-  })
+test(promised("task.B2", "without cursors (1.2.15) a task is found however far back it is named"), async () => {
+  const { tasks } = setUp({ history: namedLongAgo(999), cursors: false })
+  expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+})
 
-  test(promised("task.B2", "a history that cannot be read now is read when the task is asked for again"), async () => {
-    const change = ({ messages }: Sessions) => ({ messages: vi.fn(messages).mockResolvedValueOnce(BUSY) })
-    const { tasks } = setUp({ history: namedLongAgo(0), change })
-    expect(await tasks.find("ses_1")).toBeUndefined()
-    expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-  })
+test(promised("task.B2", "a history that cannot be read now is read when the task is asked for again"), async () => {
+  const change = ({ messages }: Sessions) => ({ messages: vi.fn(messages).mockResolvedValueOnce(BUSY) })
+  const { tasks } = setUp({ history: namedLongAgo(0), change })
+  expect(await tasks.find("ses_1")).toBeUndefined()
+  expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+})
 
-  test(promised("task.B3", "a parent that cannot be told now is asked for again"), async () => {
-    const change = ({ parent }: Sessions) => ({ parent: vi.fn(parent).mockResolvedValueOnce(BUSY) })
-    const history = { ses_parent: [said("Task: ts-b54507")] }
-    const { tasks } = setUp({ history, parents: { ses_child: "ses_parent" }, change })
-    expect(await tasks.find("ses_child")).toBeUndefined()
-    expect(await tasks.find("ses_child")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
-  })
+test(promised("task.B3", "a parent that cannot be told now is asked for again"), async () => {
+  const change = ({ parent }: Sessions) => ({ parent: vi.fn(parent).mockResolvedValueOnce(BUSY) })
+  const history = { ses_parent: [said("Task: ts-b54507")] }
+  const { tasks } = setUp({ history, parents: { ses_child: "ses_parent" }, change })
+  expect(await tasks.find("ses_child")).toBeUndefined()
+  expect(await tasks.find("ses_child")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
+})
 
-  test(promised("task.B3", "a task named while the history is searched counts, in memory and on disk"), async () => {
-    const asked = createDeferred<void>()
-    const change = ({ messages }: Sessions): Partial<Sessions> => ({
-      messages: (...args) => asked.promise.then(() => messages(...args)),
-    })
-    const { tasks, store } = setUp({ history: { ses_1: [said("Task: ts-0000a1")] }, change })
-    await tasks.userMessage("ses_1", "go on")
-    await tasks.userMessage("ses_1", "Task: ts-b54507")
-    asked.resolve()
-    expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+test(promised("task.B3", "a task named while the history is searched counts, in memory and on disk"), async () => {
+  const asked = createDeferred<void>()
+  const change = ({ messages }: Sessions) =>
+    ({ messages: (...args) => asked.promise.then(() => messages(...args)) }) satisfies Partial<Sessions>
+  const { tasks, store } = setUp({ history: { ses_1: [said("Task: ts-0000a1")] }, change })
+  await tasks.userMessage("ses_1", "go on")
+  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  asked.resolve()
+  expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+  expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+})
+
+test(promised("task.B3", "of two bindings at once the later one ends up on disk"), async () => {
+  const store = createMemoryStore()
+  const writes: (() => void)[] = []
+  const slow = {
+    ...store,
+    write: (sessionID: string, value: SessionTask) =>
+      new Promise<boolean>((resolve) => writes.push(() => resolve(store.write(sessionID, value)))),
+  }
+  const { tasks } = setUp({ store: slow })
+  const both = Promise.all(["ts-0000a1", "ts-b54507"].map((id) => tasks.userMessage("ses_1", `Task: ${id}`)))
+  for (let at = 0; at < 2; at++) {
     await new Promise((resolve) => setImmediate(resolve))
-    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-    expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
-  })
+    // The newest write ends first, as on a busy disk.
+    writes.pop()?.()
+  }
+  await both
+  expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+})
 
-  test(promised("task.B3", "of two bindings at once the later one ends up on disk"), async () => {
-    const store = createMemoryStore()
-    const writes: (() => void)[] = []
-    const slow = {
-      ...store,
-      write: (sessionID: string, value: SessionTask) =>
-        new Promise<boolean>((resolve) => writes.push(() => resolve(store.write(sessionID, value)))),
-    }
-    const { tasks } = setUp({ store: slow })
-    const both = Promise.all([
-      tasks.userMessage("ses_1", "Task: ts-0000a1"),
-      tasks.userMessage("ses_1", "Task: ts-b54507"),
-    ])
-    for (let at = 0; at < 2; at++) {
-      await new Promise((resolve) => setImmediate(resolve))
-      // The newest write ends first, as on a busy disk.
-      writes.pop()?.()
-    }
-    await both
-    expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
-  })
+test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
+  const history = { ses_1: [said("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")] }
+  expect(await setUp({ history }).tasks.find("ses_1")).toBeUndefined()
+})
 
-  test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
-    const history = { ses_1: [said("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")] }
-    expect(await setUp({ history }).tasks.find("ses_1")).toBeUndefined()
-  })
+test(promised("task.B3", "a child session has its parent's task and role and its own brief"), async () => {
+  const { tasks } = setUp()
+  await tasks.userMessage("ses_parent", "# Planner\nTask: ts-b54507\nThe parent's brief")
+  tasks.sessionCreated("ses_child", "ses_parent")
+  await tasks.userMessage("ses_child", "Count the files")
+  const expected = { taskID: "ts-b54507", role: "planner", brief: "Count the files", origin: "parent" }
+  expect(await tasks.find("ses_child")).toMatchObject(expected)
+})
 
-  test(promised("task.B3", "a child session has its parent's task and role and its own brief"), async () => {
-    const { tasks } = setUp()
-    await tasks.userMessage("ses_parent", "# Planner\nTask: ts-b54507\nThe parent's brief")
-    tasks.sessionCreated("ses_child", "ses_parent")
-    await tasks.userMessage("ses_child", "Count the files")
-    expect(await tasks.find("ses_child")).toMatchObject({
-      taskID: "ts-b54507",
-      role: "planner",
-      brief: "Count the files",
-      origin: "parent",
-    })
-  })
+test(promised("task.B3", "a grandchild inherits through the chain, and a cycle of parents ends"), async () => {
+  const { tasks } = setUp({ parents: { ses_c: "ses_b", ses_b: "ses_a", ses_x: "ses_y", ses_y: "ses_x" } })
+  await tasks.userMessage("ses_a", "Task: ts-b54507")
+  expect(await tasks.find("ses_c")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
+  expect(await tasks.find("ses_x")).toBeUndefined()
+  expect(await setUp({ parents: { ses_x: "ses_x" } }).tasks.find("ses_x")).toBeUndefined()
+})
 
-  test(promised("task.B3", "a grandchild inherits through the chain, and a cycle of parents ends"), async () => {
-    const { tasks } = setUp({ parents: { ses_c: "ses_b", ses_b: "ses_a", ses_x: "ses_y", ses_y: "ses_x" } })
-    await tasks.userMessage("ses_a", "Task: ts-b54507")
-    expect(await tasks.find("ses_c")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
-    expect(await tasks.find("ses_x")).toBeUndefined()
-    expect(await setUp({ parents: { ses_x: "ses_x" } }).tasks.find("ses_x")).toBeUndefined()
-  })
+test(promised("task.B3", "another Task line re-binds and says from what to what"), async () => {
+  const { tasks, entries } = setUp()
+  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  await tasks.userMessage("ses_1", "Task: ts-0aa111")
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
+  const extra = { sessionID: "ses_1", from: "ts-b54507", to: "ts-0aa111" }
+  expect(entries).toContainEqual({ level: "info", message: "session changed its task", extra })
+})
 
-  test(promised("task.B3", "another Task line re-binds and says from what to what"), async () => {
-    const { tasks, entries } = setUp()
-    await tasks.userMessage("ses_1", "Task: ts-b54507")
-    await tasks.userMessage("ses_1", "Task: ts-0aa111")
-    expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
-    const extra = { sessionID: "ses_1", from: "ts-b54507", to: "ts-0aa111" }
-    expect(entries).toContainEqual({ level: "info", message: "session changed its task", extra })
-  })
+test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {
+  const page = createDeferred<Result<{ messages: StoredMessage[] }>>()
+  const { tasks, store } = setUp({ change: () => ({ messages: () => page.promise }) })
+  const found = tasks.find("ses_1")
+  const forgotten = tasks.forget("ses_1")
+  page.resolve({ kind: "ok", value: { messages: [said("Task: ts-b54507")] } })
+  await Promise.all([found, forgotten])
+  expect(tasks.cached("ses_1")).toBeUndefined()
+  expect(store.values.size).toBe(0)
+})
 
-  test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {
-    const page = createDeferred<Result<{ messages: StoredMessage[] }>>()
-    const { tasks, store } = setUp({ change: () => ({ messages: () => page.promise }) })
-    const found = tasks.find("ses_1")
-    const forgotten = tasks.forget("ses_1")
-    page.resolve({ kind: "ok", value: { messages: [said("Task: ts-b54507")] } })
-    await Promise.all([found, forgotten])
-    expect(tasks.cached("ses_1")).toBeUndefined()
-    expect(store.values.size).toBe(0)
-  })
+test(promised("task.B4", "a session without a task is said once, at debug level, and stores nothing"), async () => {
+  const { tasks, entries, store } = setUp({ history: { ses_1: [said("hello")] } })
+  await tasks.userMessage("ses_1", "hello")
+  await tasks.find("ses_1")
+  await tasks.userMessage("ses_1", "hello again")
+  await tasks.find("ses_1")
+  expect(entries.map(({ level }) => level)).toEqual(["debug"])
+  expect(store.values.size).toBe(0)
+})
 
-  test(promised("task.B4", "a session without a task is said once, at debug level, and stores nothing"), async () => {
-    const { tasks, entries, store } = setUp({ history: { ses_1: [said("hello")] } })
-    await tasks.userMessage("ses_1", "hello")
-    await tasks.find("ses_1")
-    await tasks.userMessage("ses_1", "hello again")
-    await tasks.find("ses_1")
-    expect(entries.map(({ level }) => level)).toEqual(["debug"])
-    expect(store.values.size).toBe(0)
-  })
+test(promised("start.A2", "what an earlier session was asked for is added to the brief, once"), async () => {
+  const { tasks, store } = setUp()
+  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.\n")
+  await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.")
+  await tasks.addToBrief("ses_1", "ts-000002", "Another task's brief.")
+  expect(tasks.cached("ses_1")?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
+  expect((await store.read("ses_1"))?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
+})
 
-  test(promised("start.A2", "what an earlier session was asked for is added to the brief, once"), async () => {
-    const { tasks, store } = setUp()
-    await tasks.userMessage("ses_1", "Task: ts-b54507")
-    await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.\n")
-    await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.")
-    await tasks.addToBrief("ses_1", "ts-000002", "Another task's brief.")
-    expect(tasks.cached("ses_1")?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
-    expect((await store.read("ses_1"))?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
-  })
+test(promised("task.C1", "a natural spelling binds if the ledger knows the id, and re-binds"), async () => {
+  const { tasks, lookUp } = setUp()
+  await tasks.userMessage("ses_1", "# Planner\nWork on ts-b54507\nMind the lexer.")
+  expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
+  await tasks.userMessage("ses_1", "Continue with ts-b54507")
+  expect(lookUp).toHaveBeenCalledTimes(1)
+  await tasks.userMessage("ses_1", "Now work on ts-0aa111")
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
+})
 
-  test(promised("task.C1", "a natural spelling binds if the ledger knows the id, and re-binds"), async () => {
-    const { tasks, lookUp } = setUp()
-    await tasks.userMessage("ses_1", "# Planner\nWork on ts-b54507\nMind the lexer.")
-    expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
-    await tasks.userMessage("ses_1", "Continue with ts-b54507")
-    expect(lookUp).toHaveBeenCalledTimes(1)
-    await tasks.userMessage("ses_1", "Now work on ts-0aa111")
-    expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
-  })
+test.each([
+  ["does not know the id", { kind: "unknown" } as const],
+  ["cannot be asked", { kind: "unavailable", reason: "not within 2000 ms" } as const],
+])(promised("task.C1", "a natural spelling does not bind where the ledger %s"), async (_, answer) => {
+  const { tasks, store, entries } = setUp({ lookUp: async () => answer })
+  await tasks.userMessage("ses_1", "Work on ts-b54507")
+  expect(await tasks.find("ses_1")).toBeUndefined()
+  expect(store.values.size).toBe(0)
+  expect(entries.map(({ message }) => message).join()).toContain("that a message names: not bound")
+  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+})
 
-  test.each([
-    ["does not know the id", { kind: "unknown" } as const],
-    ["cannot be asked", { kind: "unavailable", reason: "not within 2000 ms" } as const],
-  ])(
-    promised("task.C1", "a natural spelling does not bind where the ledger %s, and the log says so"),
-    async (_, answer) => {
-      const { tasks, store, entries } = setUp({ lookUp: async () => answer })
-      await tasks.userMessage("ses_1", "Work on ts-b54507")
-      expect(await tasks.find("ses_1")).toBeUndefined()
-      expect(store.values.size).toBe(0)
-      expect(entries.map(({ message }) => message).join()).toContain("that a message names: not bound")
-      await tasks.userMessage("ses_1", "Task: ts-b54507")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-    },
-  )
+test(promised("task.C1", "the exact line is not looked up, and wins over a natural one beside it"), async () => {
+  const { tasks, lookUp } = setUp()
+  await tasks.userMessage("ses_1", "Work on ts-0aa111\nTask: ts-b54507")
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+  expect(lookUp).not.toHaveBeenCalled()
+})
 
-  test(
-    promised("task.C2", "a natural spelling binds where the ledger of earlier tasks is lost, not where none was"),
-    async () => {
-      const missingDatabase = "/home/me/.prog/prog.db"
-      const lookUp = async () => ({ kind: "unavailable", reason: "it is missing", missingDatabase }) as const
-      const { tasks } = setUp({ lookUp })
-      await tasks.userMessage("ses_1", "Work on ts-b54507")
-      expect(tasks.cached("ses_1")).toBeUndefined()
-      await tasks.userMessage("ses_2", "Task: ts-0aa111")
-      await tasks.userMessage("ses_1", "Work on ts-b54507")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-    },
-  )
+test(promised("task.C1", "an id alone leaves the task at hand if the ledger knows it"), async () => {
+  const unknown: string[] = []
+  const lookUp = async (id: string) => ({ kind: unknown.includes(id) ? ("unknown" as const) : ("found" as const) })
+  const { tasks } = setUp({ lookUp })
+  await tasks.userMessage("ses_1", "ts-b54507")
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+  await tasks.userMessage("ses_1", "ts-0aa111")
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+  unknown.push("ts-b54507")
+  await tasks.userMessage("ses_1", "ts-0aa111")
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
+})
 
-  test(promised("task.C1", "the exact line is not looked up, and wins over a natural one beside it"), async () => {
-    const { tasks, lookUp } = setUp()
-    await tasks.userMessage("ses_1", "Work on ts-0aa111\nTask: ts-b54507")
-    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-    expect(lookUp).not.toHaveBeenCalled()
-  })
+test(promised("task.C1", "the words of an agent to its subagent bind only by the exact line"), async () => {
+  const { tasks } = setUp({ parents: { ses_child: "ses_parent" } })
+  await tasks.userMessage("ses_child", "Work on ts-b54507")
+  expect(await tasks.find("ses_child")).toBeUndefined()
+  await tasks.userMessage("ses_parent", "Task: ts-0aa111")
+  tasks.sessionCreated("ses_other", "ses_parent")
+  await tasks.userMessage("ses_other", "Work on ts-0aa111")
+  await tasks.find("ses_other")
+  await tasks.userMessage("ses_other", "Continue with ts-0aa111")
+  expect(tasks.cached("ses_other")?.origin).toBe("parent")
+  await tasks.userMessage("ses_child", "Task: ts-b54507")
+  expect(tasks.cached("ses_child")?.taskID).toBe("ts-b54507")
+})
 
-  test(
-    promised("task.C1", "an id alone leaves the task at hand, unless the ledger does not know that one"),
-    async () => {
-      const unknown: string[] = []
-      const lookUp = async (id: string) => ({ kind: unknown.includes(id) ? ("unknown" as const) : ("found" as const) })
-      const { tasks } = setUp({ lookUp })
-      await tasks.userMessage("ses_1", "ts-b54507")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-      await tasks.userMessage("ses_1", "ts-0aa111")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-      unknown.push("ts-b54507")
-      await tasks.userMessage("ses_1", "ts-0aa111")
-      expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
-    },
-  )
+test(promised("task.C1", "a message that came while the ledger was asked is newer"), async () => {
+  const answer = createDeferred<{ kind: "found" }>()
+  const { tasks, store } = setUp({ lookUp: () => answer.promise })
+  const first = tasks.userMessage("ses_1", "Work on ts-0aa111")
+  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  answer.resolve({ kind: "found" })
+  await first
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+  expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+})
 
-  test(promised("task.C1", "the words of an agent to its subagent bind only by the exact line"), async () => {
-    const { tasks } = setUp({ parents: { ses_child: "ses_parent" } })
-    await tasks.userMessage("ses_child", "Work on ts-b54507")
-    expect(await tasks.find("ses_child")).toBeUndefined()
-    await tasks.userMessage("ses_parent", "Task: ts-0aa111")
-    tasks.sessionCreated("ses_other", "ses_parent")
-    await tasks.userMessage("ses_other", "Work on ts-0aa111")
-    await tasks.find("ses_other")
-    await tasks.userMessage("ses_other", "Continue with ts-0aa111")
-    expect(tasks.cached("ses_other")?.origin).toBe("parent")
-    await tasks.userMessage("ses_child", "Task: ts-b54507")
-    expect(tasks.cached("ses_child")?.taskID).toBe("ts-b54507")
-  })
+test(promised("task.C1", "the history is searched for natural spellings, but for an id alone"), async () => {
+  const lookUp = async (id: string) => ({ kind: id === "ts-b54507" ? ("found" as const) : ("unknown" as const) })
+  const history = ["Work on ts-b54507", "ts-b54508", "Task ts-0000ab"].map((text) => said(text))
+  const set = setUp({ history: { ses_1: history }, lookUp })
+  expect(await set.tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
+  expect(set.lookUp.mock.calls).toEqual([["ts-0000ab"], ["ts-b54507"]])
+})
 
-  test(promised("task.C1", "a message that came while the ledger was asked is newer"), async () => {
-    const answer = createDeferred<{ kind: "found" }>()
-    const { tasks, store } = setUp({ lookUp: () => answer.promise })
-    const first = tasks.userMessage("ses_1", "Work on ts-0aa111")
-    await tasks.userMessage("ses_1", "Task: ts-b54507")
-    answer.resolve({ kind: "found" })
-    await first
-    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-    expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
-  })
-
-  test(promised("task.C1", "the history is searched for natural spellings, but for an id alone"), async () => {
-    const lookUp = async (id: string) => ({ kind: id === "ts-b54507" ? ("found" as const) : ("unknown" as const) })
-    const history = ["Work on ts-b54507", "ts-b54508", "Task ts-0000ab"].map((text) => said(text))
-    const set = setUp({ history: { ses_1: history }, lookUp })
-    expect(await set.tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
-    expect(set.lookUp.mock.calls).toEqual([["ts-0000ab"], ["ts-b54507"]])
-  })
+test(promised("task.C2", "a natural spelling binds where the ledger is lost, not where none was"), async () => {
+  const missingDatabase = "/home/me/.prog/prog.db"
+  const lookUp = async () => ({ kind: "unavailable", reason: "it is missing", missingDatabase }) as const
+  const { tasks } = setUp({ lookUp })
+  await tasks.userMessage("ses_1", "Work on ts-b54507")
+  expect(tasks.cached("ses_1")).toBeUndefined()
+  await tasks.userMessage("ses_2", "Task: ts-0aa111")
+  await tasks.userMessage("ses_1", "Work on ts-b54507")
+  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
 })

@@ -6,21 +6,16 @@ import { drawPlan } from "../../support/faults/storm/plan.ts"
 import { findForeignAccesses } from "../../support/faults/storm/trace.ts"
 import type { RunResult } from "../../support/opencode/opencode-run.ts"
 
-describe("a plan", () => {
-  const seeds = Array.from({ length: 200 }, (_, index) => index + 1)
-  const plans = seeds.map((seed) => drawPlan(seed, CATALOGUE))
+const seeds = Array.from({ length: 200 }, (_, index) => index + 1)
+const plans = seeds.map((seed) => drawPlan(seed, CATALOGUE))
 
-  test(promised("storm.B1", "is decided by its seed"), () => {
-    expect(seeds.map((seed) => drawPlan(seed, CATALOGUE))).toEqual(plans)
-    expect(new Set(plans.map((plan) => JSON.stringify({ ...plan, seed: 0 }))).size).toBe(plans.length)
-  })
-
-  test(promised("storm.B1", "of 200 seeds draws each fault on some run, one to four at once, on both ends"), () => {
-    const drawn = new Set(plans.flatMap(({ faults }) => faults.map(({ name }) => name)))
-    expect([...drawn].toSorted()).toEqual(CATALOGUE.map(({ name }) => name).toSorted())
-    expect(new Set(plans.map(({ faults }) => faults.length))).toEqual(new Set([1, 2, 3, 4]))
-    expect(new Set(plans.map(({ end }) => end))).toEqual(new Set(["oldest", "newest"]))
-  })
+test(promised("storm.B1", "a plan is decided by its seed; 200 draw each fault, up to four at once"), () => {
+  expect(seeds.map((seed) => drawPlan(seed, CATALOGUE))).toEqual(plans)
+  expect(new Set(plans.map((plan) => JSON.stringify({ ...plan, seed: 0 }))).size).toBe(plans.length)
+  const drawn = new Set(plans.flatMap(({ faults }) => faults.map(({ name }) => name)))
+  expect([...drawn].toSorted()).toEqual(CATALOGUE.map(({ name }) => name).toSorted())
+  expect(new Set(plans.map(({ faults }) => faults.length))).toEqual(new Set([1, 2, 3, 4]))
+  expect(new Set(plans.map(({ end }) => end))).toEqual(new Set(["oldest", "newest"]))
 })
 
 const SPECIFICATION = "Lines may end in CRLF."
@@ -28,21 +23,15 @@ const SUMMARY = "Summary 1 of storm 7."
 const CORRECTION = "No, use tabs instead of spaces in the formatter."
 
 const ended: RunResult = { exitCode: 0, signal: null, stdout: "Finished.\n", stderr: "", durationMs: 3_000 }
-const seenTurn = {
-  turn: { kind: "task", steps: ["write", "compact"] },
-  ending: ended,
-  reference: ended,
-  wasKilled: false,
-} as const
+const turn = { kind: "task", steps: ["write", "compact"] } as const
+const seenTurn = { turn, ending: ended, reference: ended, wasKilled: false }
 const ledger = {
   logs: [`Compaction 1: ${SUMMARY}`],
   description: `${SPECIFICATION}\n\n# Handoff after compaction 1 (session ses_1, summary msg_1, 2026-01-01T00:00:00.000Z)\n`,
   learnings: [CORRECTION],
 }
-const surroundings = {
-  beside: { sibling: "there", "sibling/secret.txt": "file 1" },
-  project: { "README.md": "file 2" },
-}
+const [beside, project] = [{ sibling: "there", "sibling/secret.txt": "file 1" }, { "README.md": "file 2" }]
+const surroundings = { beside, project }
 const file = { path: "work/1.txt", found: "work 1\n", allowed: ["work 1\n"] }
 const compaction = { what: "the compaction", begins: "Compaction ", holds: SUMMARY, isCertain: true }
 
@@ -61,7 +50,7 @@ const good: Observation = {
   files: [file],
   surroundings: {
     before: surroundings,
-    after: { ...surroundings, project: { ...surroundings.project, work: "folder 755", "work/1.txt": "file 3" } },
+    after: { beside, project: { ...project, work: "folder 755", "work/1.txt": "file 3" } },
   },
   passes: [{ id: "pass_1", state: "returned", hasCopy: false, isAudited: true }],
   found: { outside: [], leak: [], secret: [], left: [], half: [] },
@@ -74,20 +63,16 @@ const turnWith = (ending: Partial<RunResult>, wasKilled = false): Partial<Observ
 const after = (change: Partial<Observation["surroundings"]["after"]>): Partial<Observation> => ({
   surroundings: { before: surroundings, after: { ...good.surroundings.after, ...change } },
 })
-const ledgerWith = (change: Partial<Observation["ledger"]>): Partial<Observation> => ({
-  ledger: { ...ledger, ...change },
-})
+const ledgerWith = (change: Partial<Observation["ledger"]>) => ({ ledger: { ...ledger, ...change } })
+
+const KILLED = turnWith({ exitCode: null, signal: "SIGKILL" }, true)
 
 const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
   ["a crash", turnWith({ exitCode: 1, stderr: "Unexpected server error" }), /^crash: run 1 \(task\) ended with exit 1/],
   ["an end that was to be a kill", turnWith({}, true), /^crash: .*expected SIGKILL/],
   ["a hang", turnWith({ exitCode: null, signal: "SIGKILL", durationMs: 150_010 }), /^hang: run 1/],
   ["a lost record", ledgerWith({ logs: ledger.logs.slice(1) }), /^lost: the compaction/],
-  [
-    "a lost record of a killed run",
-    { ...turnWith({ exitCode: null, signal: "SIGKILL" }, true), ...ledgerWith({ logs: [] }) },
-    /^lost: the compaction/,
-  ],
+  ["a lost record of a killed run", { ...KILLED, ...ledgerWith({ logs: [] }) }, /^lost: the compaction/],
   ["a doubled record", ledgerWith({ logs: [...ledger.logs, `Compaction 2: ${SUMMARY}`] }), /^doubled: the compaction/],
   ["a lost specification", ledgerWith({ description: "# Handoff after compaction 1" }), /^changed: the specification/],
   ["two handoffs of a session", ledgerWith({ description: ledger.description.repeat(2) }), /^doubled: .* two handoffs/],
@@ -103,9 +88,7 @@ const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
 ]
 
 describe("the oracle", () => {
-  test(promised("storm.B3", "has nothing against a run in which all is well"), () => {
-    expect(judge(good)).toEqual([])
-  })
+  test(promised("storm.B3", "has nothing against a run in which all is well"), () => expect(judge(good)).toEqual([]))
 
   test.each(WRONG)(promised("storm.B3", "notices %s, and nothing else"), (_what, change, expected) => {
     const violations = judge({ ...good, ...change })
@@ -122,6 +105,6 @@ test.each([
   ['symlink("/usr/a", "/srv/storm/b") = 0', "symlink /srv/storm/b"],
   ['newfstatat(7</srv/storm/outside>, "a", {st_mode=S_IFREG}, 0) = 0', "newfstatat /srv/storm/outside/a"],
 ])(promised("storm.B3", "%s is an access outside"), (line, access) => {
-  const project = { directory: "/srv/storm/project", home: "/srv/storm/home" }
-  expect(findForeignAccesses([line, line], project)).toEqual([access])
+  const folders = { directory: "/srv/storm/project", home: "/srv/storm/home" }
+  expect(findForeignAccesses([line, line], folders)).toEqual([access])
 })
