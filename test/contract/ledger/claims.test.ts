@@ -84,6 +84,8 @@ describe("claims", () => {
     expect(await claimsOf(ledger)).toMatchObject([{ task: id, holder: "bob", fence: 2 }])
     await ledger.ok("done", id)
     expect(await ledger.ok("claims"), "a closed task has none").toBe("No claims")
+    await ledger.ok("claim", await ledger.task("U"))
+    expect(await claimsOf(ledger), "the user has no name here").toMatchObject([{ holder: "someone" }])
     expect(await ledger.ok("show", id)).not.toContain("Claimed:")
   })
 
