@@ -55,7 +55,7 @@ const commandsText = ({ taskID, role, ledger, isChild }: TaskIdentity): string =
   if (isChild) return [...common, "- Its status and description are for the session that started you"].join("\n")
   return [
     ...common,
-    ...(ledger?.status === "open" ? [`- \`prog start ${taskID}\`: claim it, once`] : []),
+    ...(ledger?.status === "open" ? [`- \`prog start ${taskID}\`: begin it, once`] : []),
     `- \`prog append ${taskID} "…"\`: add to the description; \`prog desc\` replaces all of it, so keep the specification`,
     FINISHING[role](taskID),
   ].join("\n")

@@ -84,6 +84,8 @@ describe("claims", () => {
     expect(await claimsOf(ledger)).toMatchObject([{ task: id, holder: "bob", fence: 2 }])
     await ledger.ok("done", id)
     expect(await ledger.ok("claims"), "a closed task has none").toBe("No claims")
+    await ledger.ok("claim", await ledger.task("U"))
+    expect(await claimsOf(ledger), "the user has no name here").toMatchObject([{ holder: "someone" }])
     expect(await ledger.ok("show", id)).not.toContain("Claimed:")
   })
 
@@ -154,6 +156,10 @@ describe("claims", () => {
       await claim()
       set("lease_until", "2026-01-01T00:00:00.000Z")
       expect(await isFree(), "the lease is over").toBe(true)
+      for (const damaged of ["soon", "2099-01-01T00:00:00.000Z"]) {
+        set("lease_until", damaged)
+        expect(await isFree(), "no date, or longer than any lease: a clock was set back").toBe(true)
+      }
       await claim()
       child.kill("SIGKILL")
       await once(child, "exit")
@@ -164,6 +170,17 @@ describe("claims", () => {
       expect(await ledger.fails("claim", id)).toContain("session ses_1 on elsewhere in ")
     },
   )
+
+  test(promised("claim.B1", "a damaged table of claims hides no task and stops no other command"), async () => {
+    const { home, ledger } = open()
+    const id = await ledger.task("T")
+    runSql(databaseOf(home), ["CREATE TABLE baton_claims (damaged TEXT)"])
+    expect(await ledger.ok("show", id)).toMatch(/^Claimed: +unknown \(.*no such column: task_id/m)
+    expect(await ledger.json("show", id, "--json")).not.toHaveProperty("claim")
+    for (const line of [["claims"], ["claim", id], ["claim", "--next", "-p", "demo"]])
+      expect(await ledger.fails(...line)).toContain("no such column")
+    for (const command of ["start", "done", "delete"]) await ledger.ok(command, id)
+  })
 
   test(promised("claim.B1", "a claim by hand goes on in a session of the same name"), async () => {
     const home = temporaryFolder()

@@ -1,5 +1,6 @@
 import { describe } from "vitest"
 import { describeFaults } from "../../support/faults/fault-assertions.ts"
+import { CLAIM_FAULTS } from "../../support/faults/fault-claim-table.ts"
 import { FOREIGN_PROG, LEDGER_FAULTS, pathWithFakeProg } from "../../support/faults/fault-ledger-table.ts"
 import { MACHINE_FAULTS } from "../../support/faults/fault-machine-table.ts"
 import { closeTaskProjects, endsOf, type TaskProject } from "../../support/index.ts"
@@ -12,7 +13,7 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
   describeFaults("faults of the ledger", binary, LEDGER_FAULTS, { environment: withLedger("real") })
 })
 
-for (const [index, fault] of [...MACHINE_FAULTS, FOREIGN_PROG].entries())
+for (const [index, fault] of [...MACHINE_FAULTS, FOREIGN_PROG, ...CLAIM_FAULTS].entries())
   describe.each(endsOf(index))("OpenCode $version", (binary) =>
     describeFaults(fault.name, binary, [fault], fault.options),
   )

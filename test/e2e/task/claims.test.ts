@@ -9,7 +9,6 @@ import {
   endsOf,
   eventually,
   LEDGER_WAIT_MS,
-  NEWEST,
   newestSessionID,
   newestWords,
   openSharedTask,
@@ -20,7 +19,6 @@ import {
 } from "../../support/index.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { handedOverTo } from "../../support/model/handoff-script.ts"
-import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 
 closeTaskProjects()
 
@@ -178,33 +176,6 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
     expect(newestSessionID(task)).not.toBe(dead)
     expect(await task.ledger.prog("claims")).toBe("No claims")
   })
-})
-
-// scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
-  test(
-    promised(["claim.B1", "claim.B2"], "a toast tells who has the task, and the end of the TUI frees it"),
-    async () => {
-      const task: TaskProject = await openTaskProject(
-        NEWEST,
-        obedient(() => task.project.directory),
-      )
-      await task.ledger.prog("claim", task.taskID, "--as", "ada")
-      const tui = await startTui(NEWEST, task.project)
-      try {
-        await tui.send(`Task: ${task.taskID}`)
-        await tui.shows(`Task ${task.taskID} is claimed`)
-        await tui.shows("Noted.")
-        expect(lastTurn(task)).toContain("claimed by ada (on ")
-        await task.ledger.prog("release", task.taskID)
-        await tui.send("RUN: echo it is done")
-        await eventually("the claim", async () => (await task.ledger.prog("claims")).includes("session") || undefined)
-      } finally {
-        await tui.stop()
-      }
-      await eventually("its end", async () => (await task.ledger.prog("claims")) === "No claims" || undefined)
-    },
-  )
 })
 
 const real = findRealProg()

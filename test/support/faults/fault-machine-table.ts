@@ -1,8 +1,6 @@
 import { spawnSync } from "node:child_process"
 import { mkdirSync, renameSync, symlinkSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
-import { databaseOf } from "../ledger/ledger-process.ts"
-import { runSql } from "../ledger/ledger-rows.ts"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault } from "./fault.ts"
 import { inPlaceOf, lineWith, RECORDED_DIRECTLY } from "./fault-table.ts"
@@ -65,13 +63,6 @@ const pathWithoutGit = ({ project }: TaskProject): string => {
   return folder
 }
 
-/** A view in the place of the claims' table: everything but a claim can be written. */
-const breakClaims = ({ project }: TaskProject): void =>
-  void runSql(databaseOf(project.home), [
-    "DROP TABLE IF EXISTS baton_claims",
-    "CREATE VIEW baton_claims AS SELECT 1 AS task_id",
-  ])
-
 /** Faults of the machine that OpenCode runs on, each for a whole run. */
 export const MACHINE_FAULTS: readonly CompactionFault[] = [
   ...chooseDiskFaults(),
@@ -103,14 +94,6 @@ export const MACHINE_FAULTS: readonly CompactionFault[] = [
     slots: ["git", "prog"],
     record: "ledger",
     options: { environment: (task) => ({ PATH: pathWithoutGit(task) }) },
-  },
-  {
-    name: "claims cannot be written",
-    slots: ["prog"],
-    arrange: breakClaims,
-    lift: ({ project }) => void runSql(databaseOf(project.home), ["DROP VIEW IF EXISTS baton_claims"]),
-    expectedLog: lineWith("the task is not claimed", "cannot modify baton_claims"),
-    record: "ledger",
   },
   {
     name: "the project is no git repository",

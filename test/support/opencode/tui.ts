@@ -62,6 +62,7 @@ export const startTerminal = (
   /** Presses a key by its tmux name: Enter, Escape, C-c. */
   const press = (key: string): void => void tmux("send-keys", "-t", "tui", key)
   return {
+    pid,
     screen,
     shows,
     type,

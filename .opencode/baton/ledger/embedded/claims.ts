@@ -45,8 +45,14 @@ const isGone = ({ pid, processStart }: ClaimRow): boolean => {
   return processStart !== "" && start !== "" && start !== processStart
 }
 
+/** Longer than any lease, by more than clocks differ: the clock was set back since. */
+const TOO_LONG_MS = 24 * 60 * 60_000
+
 export const isClaimed = (claim: ClaimRow | undefined, nowMs: number): claim is ClaimRow => {
-  if (claim === undefined || claim.leaseUntil === "" || Date.parse(claim.leaseUntil) <= nowMs) return false
+  if (claim === undefined) return false
+  const leftMs = Date.parse(claim.leaseUntil) - nowMs
+  // Not a number when it was released, or is damaged.
+  if (!(leftMs > 0 && leftMs < TOO_LONG_MS)) return false
   return claim.pid === 0 || claim.host !== readHost() || !isGone(claim)
 }
 
@@ -59,7 +65,7 @@ export const describeClaim = ({ holder, session, host, directory, claimedAt }: C
 
 export const ownName = (): string => {
   const { BATON_HOLDER, USER, LOGNAME } = process.env
-  return BATON_HOLDER || USER || LOGNAME || process.getBuiltinModule("node:os").userInfo().username
+  return BATON_HOLDER || USER || LOGNAME || "someone"
 }
 
 /** A claim in JSON: with `show --json`, and in the lists of `claims --json`. */

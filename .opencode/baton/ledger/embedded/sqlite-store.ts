@@ -292,9 +292,6 @@ const createSqliteClaims = (connection: Connection): ClaimStore => {
       connection.run(CLAIM_TABLE)
       connection.insert("baton_claims", row, "OR REPLACE")
     },
-    removeOf: (taskId) => {
-      if (isThere()) connection.run("DELETE FROM baton_claims WHERE task_id = ?", taskId)
-    },
   }
 }
 

@@ -207,7 +207,6 @@ export type ClaimStore = {
   /** The latest claim first. */
   all(): ClaimRow[]
   put(row: ClaimRow): void
-  removeOf(taskId: string): void
 }
 
 export type LedgerStore = {

@@ -7,14 +7,12 @@ import { liveFiles, liveFolder, recordingWriter } from "../../opencode/live-stre
 import { runOpenCode } from "../../opencode/opencode-run.ts"
 import type { TaskProject } from "../../opencode/task-project.ts"
 import { CORRECTION, type Fault, type Scene, SECRET_TEXT } from "../fault.ts"
+import { CLAIM_FAULTS, CLAIM_STEPS, COMPANION_MESSAGE } from "../fault-claim-table.ts"
 import { FOREIGN_PROG, HANGING_LEDGERS, LEDGER_FAULTS } from "../fault-ledger-table.ts"
 import { findProcessesOf } from "../fault-leftovers.ts"
 import { MACHINE_FAULTS } from "../fault-machine-table.ts"
 import { DAMAGES, STORED_FAULTS, stateFolder } from "../fault-stored-table.ts"
 import { clientFault, PROJECT_FAULTS } from "../fault-table.ts"
-
-/** Message of the project's second OpenCode; the scripted agent answers it with a word. */
-export const COMPANION_MESSAGE = "COMPANION-OF-THE-STORM: what time is it?"
 
 const READ_EVERY_MS = 20
 
@@ -268,6 +266,8 @@ export const CATALOGUE: readonly Fault[] = [
   ...LIVE_STATE_FAULTS,
   ...PASS_FAULTS,
   ...RECORD_FAULTS,
+  ...CLAIM_FAULTS,
+  ...CLAIM_STEPS,
 ]
 
 export const faultNamed = (name: string): Fault => {

@@ -87,6 +87,7 @@ export const readRecords = async ({ task, correction }: Stage) => {
   if (JSON.stringify([logs, description, learnings]).includes(SECRET_TEXT)) holders.push("the ledger")
   return {
     ledger: { logs: logs.map(({ message }) => message), description, learnings },
+    claims: await task.ledger.prog("claims"),
     specification: TASK.specification,
     waiting: recordsIn(task, "outbox"),
     parked: recordsIn(task, "outbox/parked").length,

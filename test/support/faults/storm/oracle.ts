@@ -53,6 +53,8 @@ export type Observation = {
     readonly description: string
     readonly learnings: readonly string[]
   }
+  /** Claims when every process has ended, a line each; "No claims". */
+  readonly claims: string
   readonly specification: string
   readonly waiting: readonly string[]
   readonly parked: { readonly found: number; readonly expected: number }
@@ -129,7 +131,7 @@ const judgeLogs = ({ owedLogs, ledger, mayLose }: Observation): string[] =>
   })
 
 const judgeLedger = (seen: Observation): string[] => {
-  const { ledger, specification, owedLearning, waiting, parked, mayLose } = seen
+  const { ledger, claims, specification, owedLearning, waiting, parked, mayLose } = seen
   const learned = ledger.learnings.filter((text) => text === owedLearning).length
   const sections = [
     ...ledger.description.matchAll(/^# (?:Handoff after compaction \d+|Work in progress) \((session \w+)/gm),
@@ -137,6 +139,7 @@ const judgeLedger = (seen: Observation): string[] => {
   const sessions = new Set(sections.map(([, session]) => session))
   return [
     ...judgeLogs(seen),
+    ...when(claims !== "No claims", `claimed: a claim outlives its holder: ${claims}`),
     ...when(!ledger.description.startsWith(specification), "changed: the specification is not what it was"),
     ...when(sections.length > sessions.size, `doubled: the description holds two handoffs of one session`),
     ...when(owedLearning !== undefined && learned === 0 && !mayLose, "lost: what the user said was not learned"),

@@ -2,7 +2,7 @@ import { isOrdered, passOver, returns, stepsMade } from "../../model/pass-over-s
 import { COMPACTING_PROMPT_TOKENS } from "../../model/retention.ts"
 import { bash, type ModelReply, type ModelRequest, newestWords, type Script } from "../../model/scripted-model.ts"
 import { type ChildBehaviour, CORRECTION, type RootBehaviour } from "../fault.ts"
-import { COMPANION_MESSAGE } from "./catalogue.ts"
+import { isCompanion } from "../fault-claim-table.ts"
 import type { Step, Turn } from "./plan.ts"
 
 /** A file that an agent writes: its old content (undefined: none), and its possible content until the write is confirmed. */
@@ -212,7 +212,10 @@ export const createStormScript = (options: StormScriptOptions) => {
   }
 
   const script: Script = async (request) => {
-    if (request.conversation.includes(COMPANION_MESSAGE)) return { text: "It is late." }
+    if (isCompanion(request.conversation))
+      return /\bTask: ts-/.test(request.conversation) && stepsMade(request) === 0
+        ? bash("echo a companion")
+        : { text: "It is late." }
     if (isOrdered(request)) return await childReply(request, child, turnEnded)
     return await rootReply(request)
   }

@@ -24,7 +24,7 @@ import {
   STATUSES,
   withDerivedStatus,
 } from "../items.ts"
-import { type ConceptRow, type LogRow, StoreError } from "../store.ts"
+import { type ConceptRow, type ItemRow, type LogRow, StoreError } from "../store.ts"
 import { relatedConcepts } from "./knowledge.ts"
 
 const JSON_FLAG: FlagSpec = { name: "json", kind: "switch", about: "print JSON" }
@@ -142,25 +142,38 @@ type Details = {
   readonly logs: readonly LogRow[]
   readonly dependencies: readonly string[]
   readonly concepts: readonly ConceptRow[]
-  readonly claim: ReturnType<typeof claimEntry> | undefined
+  readonly claim?: ReturnType<typeof claimEntry>
+  /** The claim in words, or why it is not known. */
+  readonly claimed?: string
+}
+
+/** A table of claims that cannot be read hides no task. */
+const readClaim = (context: CommandContext, { id, status }: ItemRow): Pick<Details, "claim" | "claimed"> => {
+  try {
+    const row = context.store().claims.find(id)
+    if (!isClaimed(row, context.nowMs()) || isClosed(status)) return {}
+    const claim = claimEntry(row)
+    return { claim, claimed: claim.summary }
+  } catch (error) {
+    return { claimed: `unknown (${error instanceof Error ? error.message : String(error)})` }
+  }
 }
 
 const readDetails = (context: CommandContext, id: string): Details => {
   const store = context.store()
   const row = withErrorPrefix("failed to get item", () => store.items.find(id))
   if (row === undefined) throw itemNotFound(id)
-  const claim = store.claims.find(id)
   const labels = withErrorPrefix("failed to get item labels", () => store.labels.namesByItem().get(id) ?? [])
   return {
     item: { ...withDerivedStatus(row, store.items.childStatuses(id)), labels },
     logs: withErrorPrefix("failed to get logs", () => store.logs.of(id)),
     dependencies: dependenciesByItem(store.dependencies.all()).get(id) ?? [],
     concepts: relatedConcepts(row, store.concepts.of(row.project)),
-    claim: isClaimed(claim, context.nowMs()) && !isClosed(row.status) ? claimEntry(claim) : undefined,
+    ...readClaim(context, row),
   }
 }
 
-const fieldLines = ({ item, claim }: Details): string[] => [
+const fieldLines = ({ item, claimed }: Details): string[] => [
   `ID:          ${item.id}`,
   `Type:        ${item.type}`,
   `Project:     ${item.project}`,
@@ -169,7 +182,7 @@ const fieldLines = ({ item, claim }: Details): string[] => [
   `Priority:    ${item.priority}`,
   ...(item.parentId === null ? [] : [`Parent:      ${item.parentId}`]),
   ...(item.labels.length === 0 ? [] : [`Labels:      ${item.labels.join(", ")}`]),
-  ...(claim === undefined ? [] : [`Claimed:     ${claim.summary}`]),
+  ...(claimed === undefined ? [] : [`Claimed:     ${claimed}`]),
 ]
 
 const titledLines = (heading: string, body: readonly string[]): string[] =>

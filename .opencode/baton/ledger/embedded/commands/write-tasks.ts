@@ -93,7 +93,6 @@ const remove: Command = {
       withErrorPrefix("failed to delete logs", () => logs.removeOf(id))
       withErrorPrefix("failed to delete dependencies", () => dependencies.removeOf(id))
       withErrorPrefix("failed to delete item", () => items.remove(id))
-      context.store().claims.removeOf(id)
       return lines([`Deleted ${id}`])
     }),
 }
