@@ -1,11 +1,10 @@
 import { execFileSync } from "node:child_process"
-import { renameSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { openTestLedger } from "../../test/support/ledger/test-ledger.ts"
+import { startObserver, writeStatefile } from "../../test/support/opencode/observer.ts"
 import { NEWEST } from "../../test/support/opencode/opencode-binary.ts"
 import { createTestProject } from "../../test/support/opencode/test-project.ts"
-import { startWebObserver } from "./tour/place.ts"
 
 /** draw-observe.ts FOLDER: FOLDER/observe-light.png and observe-dark.png, from the real page of six agents' statefiles. */
 const [folder] = process.argv.slice(2)
@@ -78,31 +77,26 @@ const { addTask, prog } = openTestLedger(project, NEWEST)
 const startedAt = Date.now()
 const iso = (minutesAgo: number): string => new Date(startedAt - minutesAgo * 60_000).toISOString()
 
-/** Writes a statefile as the writer does: complete, by rename. */
 const write = ({ name, steps, isGone }: Agent, taskID: string, index: number): void => {
   const [minutesAgo, doing, ...counts] = steps[index]?.split(" ") ?? []
   const count = (letter: string): number => Number(counts.find((text) => text.startsWith(letter))?.slice(1) ?? 0)
   const ts = iso(Number(minutesAgo))
+  const extensions = {
+    task: { id: taskID, role: name === "api" ? "planner" : "worker" },
+    compactions: count("c"),
+    handoffs: count("h"),
+    heartbeat_at: ts,
+    context_tokens: 9_100 + name.length * 1_777 + count("t") * 640,
+  }
   const state = {
-    c2c_session_id: name,
-    c2c_alias: null,
-    root_opencode_session_id: `ses_${name}`,
     opencode_pid: isGone && index === steps.length - 1 ? NO_SUCH_PROCESS : process.pid,
     plugin_started_at: iso(15),
     agent: { is_idle: doing === "idle", turn_count: count("t"), last_step: null },
     tui_focus: doing === "permission" ? { ty: doing, details: PERMISSION } : { ty: "prompt", details: null },
     pendingQuestion: doing === "question" ? QUESTION : null,
-    extensions: {
-      task: { id: taskID, role: name === "api" ? "planner" : "worker" },
-      compactions: count("c"),
-      handoffs: count("h"),
-      heartbeat_at: ts,
-      context_tokens: 9_100 + name.length * 1_777 + count("t") * 640,
-    },
+    extensions,
   }
-  const path = `.opencode/state/live/${name}.json`
-  project.write(`${path}.tmp`, JSON.stringify({ event: "state.patch", ts, state }))
-  renameSync(join(project.directory, `${path}.tmp`), join(project.directory, path))
+  writeStatefile(join(project.directory, ".opencode/state/live"), name, state, ts)
 }
 
 const taskIDs = new Map<Agent, string>()
@@ -112,14 +106,14 @@ for (const agent of AGENTS) {
   if (!agent.isGone) await prog("start", taskID)
   for (const entry of agent.log) await prog("log", taskID, entry)
 }
-const observer = await startWebObserver({ project })
+const observer = startObserver(project)
 try {
   for (let index = 0; index < Math.max(...AGENTS.map(({ steps }) => steps.length)); index++) {
     for (const agent of AGENTS) if (index < agent.steps.length) write(agent, taskIDs.get(agent) ?? "", index)
     await wait(STEP_MS)
   }
   const photographer = join(import.meta.dirname, "photograph.mjs")
-  execFileSync("node", [photographer, "observe", observer.url, join(folder, "observe")])
+  execFileSync("node", [photographer, "observe", await observer.address(), join(folder, "observe")])
 } finally {
   await observer.stop()
   await project.remove()

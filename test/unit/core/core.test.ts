@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { claimBundle } from "../../../.opencode/baton/core/claim.ts"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 type Line = { level: string; message: string; extra: Record<string, unknown> }
 

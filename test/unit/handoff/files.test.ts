@@ -6,7 +6,7 @@ import { loadFiles, MAX_LINE_CHARACTERS, MAX_LINES, renderFileBlock } from "../.
 import type { LineRange } from "../../../.opencode/baton/handoff/references.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 const render = (text: string, lines?: LineRange, encoding = "UTF-8") =>
   renderFileBlock({ absolutePath: "/p/a.ts", text, encoding, ...(lines ? { lines } : {}) })

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { delimiter, join, relative } from "node:path"
 import { describe, expect, test } from "vitest"
 import { findExecutables } from "../../../.opencode/baton/host/process.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 describe("programs on PATH", () => {
   test("are sought in absolute folders alone: a relative one would run what the project holds", async () => {

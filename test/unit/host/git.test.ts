@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { readGitState } from "../../../.opencode/baton/host/git.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 const IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
 

@@ -11,7 +11,7 @@ import {
   readProjectFile,
 } from "../../../.opencode/baton/host/project-file.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 /** Simulates another process: runs `act` right after a call of the file system while a file is being read. */
 const rightAfter = (call: "stat" | "open", act: () => void): void => {

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { findProjectRoot, nearestProject } from "../../../.opencode/baton/host/project.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 /** @param folders to create below a new one, including `.opencode` and `.opencode/baton` */
 const setUp = (...folders: string[]) => {

@@ -12,7 +12,7 @@ import {
   LONGEST_REST_MS,
 } from "../../../.opencode/baton/ledger/client.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 

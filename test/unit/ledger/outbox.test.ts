@@ -8,7 +8,7 @@ import { splitHandoffs } from "../../../.opencode/baton/ledger/description.ts"
 import { createOutbox, type Outbox, type OutboxDeps, type OutboxEntry } from "../../../.opencode/baton/ledger/outbox.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createScriptedLedger, type Fault } from "../../support/ledger/scripted-ledger.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 

@@ -13,7 +13,7 @@ import {
   type PromptName,
 } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 const COMMENT = "<!-- baton:handoff -->"
 const OWN = "Dear {{customer}},\nour offer is below.\n"
