@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { handoffScript } from "../../test/support/model/handoff-script.ts"
 import type { ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
+import { type ModelProject, openModelProject } from "../../test/support/opencode/model-project.ts"
 import { eventually } from "../../test/support/opencode/opencode-server.ts"
 import { isTmuxHere, startTui, type TestTerminal } from "../../test/support/opencode/tui.ts"
-import { type BenchProject, openProject } from "./project.ts"
 import type { Benchmark, Context } from "./results.ts"
 
 /** A user reads the draft before sending it, within this time. */
@@ -41,7 +41,7 @@ type Agent = ReturnType<typeof createAgent>
 const orUndefined = <T>(waiting: Promise<T>): Promise<T | undefined> => waiting.catch(() => undefined)
 
 /** One `/handoff` in the TUI's session, up to the answer to the draft in the next session. */
-const handOver = async ({ model, project }: BenchProject, agent: Agent, tui: TestTerminal, index: number) => {
+const handOver = async ({ model, project }: ModelProject, agent: Agent, tui: TestTerminal, index: number) => {
   const [mark, typed, goal] = [`DRAFT-${index}.`, `TYPED-${index} `, `Goal ${index}.`]
   const requested = (what: string, test: (conversation: string) => boolean): Promise<ModelRequest> => {
     const find = () => model.received("turn").findLast(({ conversation }) => test(conversation))
@@ -75,7 +75,7 @@ const handOver = async ({ model, project }: BenchProject, agent: Agent, tui: Tes
 /** Repeats the handoff in one TUI; after a draft that did not arrive a new TUI is started. */
 const runSeries = async ({ binary, row }: Context, handoffs: number, busyLoops: number): Promise<void> => {
   const agent = createAgent()
-  await using opened = await openProject(binary, agent.script)
+  await using opened = await openModelProject(binary, agent.script)
   const taskID = await opened.addTask()
   const fates: Record<Fate, number> = { arrived: 0, lost: 0, doubled: 0, misplaced: 0 }
   const runTui = async (from: number): Promise<number> => {

@@ -175,7 +175,7 @@ export const describeFaults = (
         // call timed out too early is found in the ledger by the next delivery.
         for (const place of [ledger, outbox])
           expect(place.filter((message) => message === record).length).toBeLessThanOrEqual(1)
-        expect(fault.record === "ledger" ? [...ledger, ...outbox] : outbox).toContain(record)
+        expect(fault.record === "outbox" ? outbox : [...ledger, ...outbox]).toContain(record)
       },
     )
 

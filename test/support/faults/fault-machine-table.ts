@@ -26,7 +26,6 @@ const mountFault = (name: string, mount: string, reason: string): CompactionFaul
   losesState: true,
   arrange: ({ project }) => void mkdirSync(join(project.directory, ".opencode/state"), { recursive: true }),
   expectedLog: lineWith(RECORDED_DIRECTLY, reason),
-  record: "ledger",
   options: { launcher: behindMount(mount) },
 })
 
@@ -42,7 +41,6 @@ const STAND_IN: CompactionFault = {
   refuses: "disk",
   ...inPlaceOf(".opencode/state", (path) => symlinkSync("/nowhere/at/all", path)),
   expectedLog: lineWith(RECORDED_DIRECTLY),
-  record: "ledger",
 }
 
 const chooseDiskFaults = (): readonly CompactionFault[] => {
@@ -94,14 +92,12 @@ export const MACHINE_FAULTS: readonly CompactionFault[] = [
       "serving=\\S*/project/\\.opencode/baton",
       "quiet=\\S*/home/\\.config/opencode/baton",
     ),
-    record: "ledger",
     options: { project: { bundle: "project-and-global" } },
   },
   {
     name: "git is missing",
     // The folder of programs replaces PATH.
     slots: ["git", "prog"],
-    record: "ledger",
     options: { environment: (task) => ({ PATH: pathWithoutGit(task) }) },
   },
   {
@@ -110,13 +106,11 @@ export const MACHINE_FAULTS: readonly CompactionFault[] = [
     arrange: breakClaims,
     lift: ({ project }) => void runSql(databaseOf(project.home), ["DROP VIEW IF EXISTS baton_claims"]),
     expectedLog: lineWith("the task is not claimed", "cannot modify baton_claims"),
-    record: "ledger",
   },
   {
     name: "the project is no git repository",
     slots: ["git"],
     expectedLog: lineWith("git state unknown"),
-    record: "ledger",
     options: { project: { git: false } },
   },
 ]

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout as wait } from "node:timers/promises"
 import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
 import type { ErrorCode } from "../../../../.opencode/baton/pass-over/errors.ts"
 import { liveFiles, liveFolder, recordingWriter } from "../../opencode/live-stream.ts"
@@ -18,40 +19,35 @@ export const COMPANION_MESSAGE = "COMPANION-OF-THE-STORM: what time is it?"
 
 const READ_EVERY_MS = 20
 
-const writerFault = (name: string, argv: (task: TaskProject) => string): Fault => ({
+const writerFault = (name: string, script: (task: TaskProject) => string): Fault => ({
   name: `the state writer ${name}`,
   slots: ["writer"],
   needs: ["liveState"],
-  options: { environment: (task) => ({ BATON_STATE_WRITER: argv(task) }) },
+  options: { environment: (task) => ({ BATON_STATE_WRITER: JSON.stringify(["/bin/sh", "-c", script(task)]) }) },
 })
-
-const shell = (script: string) => () => JSON.stringify(["/bin/sh", "-c", script])
 
 /** Sends invalid lines to the embedded writer before the valid ones. */
 const mixedLines = ({ project, binary }: TaskProject): string => {
   const script = join(project.directory, ".opencode/baton/live-state/state-writer.ts")
   const writer = `BUN_BE_BUN=1 '${binary.path}' --no-env-file --config=/dev/null run --no-install '${script}' '${project.directory}'`
   const garbage = 'printf \'no json\\n[1]\\n\\377\\376\\n{"event":"state.patch"}\\n\''
-  return JSON.stringify(["/bin/sh", "-c", `{ ${garbage}; head -c 2000000 /dev/zero; echo; exec cat; } | ${writer}`])
+  return `{ ${garbage}; head -c 2000000 /dev/zero; echo; exec cat; } | ${writer}`
 }
 
 const killWriters = async ({ project }: Scene): Promise<void> => {
-  for (const line of await findProcessesOf(project)) {
-    const pid = Number(line.split(" ")[0])
-    if (/state-writer\.ts|stream\.jsonl/.test(line)) signalIfThere(pid, "SIGKILL")
-  }
+  for (const line of await findProcessesOf(project))
+    if (/state-writer\.ts|stream\.jsonl/.test(line)) signalIfThere(Number.parseInt(line, 10), "SIGKILL")
 }
 
-const killedWriter = (name: string, options: Pick<Fault, "options">): Fault => ({
+const killedWriter = (name: string, options: NonNullable<Fault["options"]> = {}): Fault => ({
   name: `${name} is killed`,
   slots: ["writer"],
   when: "running",
   needs: ["liveState"],
-  ...options,
+  options,
   arrange: async (scene, delayMs) => {
     await killWriters(scene)
-    const again = new Promise<void>((resolve) => setTimeout(resolve, delayMs)).then(() => killWriters(scene))
-    scene.follow(again)
+    scene.follow(wait(delayMs).then(() => killWriters(scene)))
   },
 })
 
@@ -76,18 +72,19 @@ const allowLiveFolder = (mode: number) => (task: TaskProject) => {
 }
 
 const LIVE_STATE_FAULTS: readonly Fault[] = [
-  writerFault("is not there", () => JSON.stringify(["/nonexistent/writer"])),
-  writerFault("exits at once", shell("exit 3")),
-  writerFault("never reads", shell("exec sleep 10")),
-  writerFault("talks on both streams", shell("while read -r line; do echo out; echo err >&2; done")),
-  writerFault("will not end", shell("trap '' TERM HUP INT; cat >/dev/null; sleep 5")),
+  {
+    ...writerFault("is not there", () => ""),
+    options: { environment: () => ({ BATON_STATE_WRITER: '["/nonexistent/writer"]' }) },
+  },
+  writerFault("exits at once", () => "exit 3"),
+  writerFault("never reads", () => "exec sleep 10"),
+  writerFault("talks on both streams", () => "while read -r line; do echo out; echo err >&2; done"),
+  writerFault("will not end", () => "trap '' TERM HUP INT; cat >/dev/null; sleep 5"),
   writerFault("gets lines that it cannot use", mixedLines),
   killedWriter("the state writer", {
-    options: {
-      environment: ({ project }) => ({ BATON_STATE_WRITER: recordingWriter(join(project.home, "stream.jsonl")) }),
-    },
+    environment: ({ project }) => ({ BATON_STATE_WRITER: recordingWriter(join(project.home, "stream.jsonl")) }),
   }),
-  killedWriter("the embedded state writer", {}),
+  killedWriter("the embedded state writer"),
   {
     name: "a reader reads the statefile while it is written",
     slots: ["reader"],
