@@ -22,7 +22,7 @@ export const measureLoad: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 40
   await using opened = await openModelProject(binary)
   const { plugins, environment, notes } = useProbe(opened)
-  const fresh = { load: [] as number[], message: [] as number[], zod: [] as number[] }
+  const fresh: Record<"load" | "message" | "zod", number[]> = { load: [], message: [], zod: [] }
   await opened.runWell(HELLO, { environment })
   for (let round = 0; round < rounds; round++) {
     const printed = await runInside(binary, "bundle-cost.ts", plugins, opened.project.directory)

@@ -37,13 +37,7 @@ export const readNumbers = (printed: string): ((name: string) => number[]) => {
   return (name) => numbers[name] ?? []
 }
 
-const run = promisify(execFile)
-
-/**
- * Runs a script of `inside/` in a fresh process of OpenCode's runtime.
- *
- * @throws when it fails or prints other text
- */
+/** Runs a script of `inside/` in a fresh process of OpenCode's runtime. @throws when it fails or prints other text */
 export const runInside = async (
   binary: OpenCodeBinary,
   script: string,
@@ -51,6 +45,10 @@ export const runInside = async (
 ): Promise<(name: string) => number[]> => {
   const argv = ["--no-env-file", "--config=/dev/null", "run", join(INSIDE, script), ...args.map(String)]
   const env = { ...process.env, BUN_BE_BUN: "1" }
-  const { stdout } = await run(binary.path, argv, { env, timeout: SCRIPT_DEADLINE_MS, maxBuffer: 2 ** 24 })
+  const { stdout } = await promisify(execFile)(binary.path, argv, {
+    env,
+    timeout: SCRIPT_DEADLINE_MS,
+    maxBuffer: 2 ** 24,
+  })
   return readNumbers(stdout)
 }

@@ -37,7 +37,7 @@ export const measureHook: Benchmark = async ({ binary, quick, say, figure }) => 
     throw new Error(`the hook did not replace the prompt of ${id}: ${JSON.stringify(noted)}`)
   }
   const times = (server: TestServer, count: number, indexOf = (_round: number) => 0) => {
-    const subjects = SIZES.map((size) => [size, (round: number) => timed(server, size, indexOf(round))] as const)
+    const subjects = SIZES.map((size) => [size, (round: number) => timed(server, size, indexOf(round))])
     return interleave<string>(Object.fromEntries(subjects), count)
   }
   const record = (id: string, what: string, values: Record<string, number[]>, ms?: number, ratio?: number): void => {

@@ -84,7 +84,8 @@ const filesBelow = (folder: string): { path: string; kilobytes: number }[] =>
 const lookAt = async (
   arms: Pair<Arm>,
   directories: readonly string[],
-  { isRecorded = () => true, before = "" }: { isRecorded?: () => boolean; before?: "" | "dispose" } = {},
+  isRecorded = () => true,
+  before: "" | "dispose" = "",
 ): Promise<Look> => {
   const stored = () => directories.flatMap((directory) => filesBelow(join(directory, ".opencode", "state")))
   const isDelivered = () => isRecorded() && !stored().some(({ path }) => /\/outbox\/[^/]+\.json$/.test(path))
@@ -92,14 +93,10 @@ const lookAt = async (
   const [own, plain] = await onBoth(arms, ({ sample }) => sample(before))
   const part = Object.entries(own).map(([key, value]) => [key, value - plain[key as keyof Sample]])
   const sizeOf = (folder: string, files = stored()): number =>
-    files.filter(({ path }) => path.includes(folder)).reduce((sum, { kilobytes }) => sum + kilobytes, 0)
-  return {
-    ...(Object.fromEntries(part) as Sample),
-    journals: sizeOf("/state/compactions/"),
-    statefiles: sizeOf("/state/live/"),
-    state: sizeOf("/state/"),
-    ledger: sizeOf("/", filesBelow(join(arms[0].project.home, ".prog"))),
-  }
+    files.reduce((sum, { path, kilobytes }) => sum + (path.includes(folder) ? kilobytes : 0), 0)
+  const [journals, statefiles, state] = ["/state/compactions/", "/state/live/", "/state/"].map((name) => sizeOf(name))
+  const ledger = sizeOf("/", filesBelow(join(arms[0].project.home, ".prog")))
+  return { ...Object.fromEntries(part), journals, statefiles, state, ledger } as Look
 }
 
 const CONTEXT_TOKENS = 200_000
@@ -135,7 +132,7 @@ const measureSession = async (context: Context, compactions: number): Promise<vo
   const { figure } = context
   await using without = await openArm(context, longScript, CONTEXT_TOKENS, false)
   await using withBundle = await openArm(context, longScript, CONTEXT_TOKENS, true)
-  const arms: Pair<Arm> = [withBundle, without]
+  const arms = [withBundle, without] as const
   const sessions = await onBoth(arms, openSession)
   const looks: { at: number; look: Look }[] = []
   const [ms, plainMs]: Pair<number[]> = [[], []]
@@ -153,7 +150,7 @@ const measureSession = async (context: Context, compactions: number): Promise<vo
     // A compaction that could not be recorded at once is recorded by the next turn.
     await onBoth(sessions, ({ say }) => say(`Look back at round ${round}.`))
     const isRecorded = () => sessions[0].recorded() === round
-    looks.push({ at: round, look: await lookAt(arms, [withBundle.project.directory], { isRecorded }) })
+    looks.push({ at: round, look: await lookAt(arms, [withBundle.project.directory], isRecorded) })
   }
   const hookMs = withBundle.hookMs()
   const added = ms.map((own, round) => own - (plainMs[round] ?? 0))
@@ -267,7 +264,7 @@ const measureServer = async (context: Context, directories: number, each: number
   for (let n = 0; n < each; n++) await inEach(({ work }) => work(n, EXTRAS.slice(n, n + 1)))
   await inEach(({ deleteAll }) => deleteAll())
   const deleted = await lookAt(arms, folders)
-  const disposed = await lookAt(arms, folders, { before: "dispose" })
+  const disposed = await lookAt(arms, folders, undefined, "dispose")
   figure("soak.sessions", `one server of ${directories} directories, its sessions`, "", [directories * each])
   for (const [key, what, unit, , below] of QUANTITIES) {
     const left = deleted[key] - before[key]

@@ -22,19 +22,15 @@ const judge = (conversation: string | undefined, typed: string, draft: string, m
   return conversation?.startsWith(`[user] ${typed}${draft.trimEnd()}`) ? "arrived" : "misplaced"
 }
 
-/** An agent whose handoffs wait until `draft` is called. */
+/** An agent whose handoffs have a mark in their draft, and wait until the user has typed. */
 const createAgent = () => {
-  let current = { mark: "", typed: Promise.withResolvers<void>() }
+  const agent = { mark: "", typed: Promise.withResolvers<void>() }
   const script: Script = async (request) => {
-    const { mark, typed } = current
-    const answer = await handoffScript({ prompt: `Finish the part ${mark}`, files: ["README.md"] })(request)
-    if ("tool" in answer) await typed.promise
+    const answer = await handoffScript({ prompt: `Finish the part ${agent.mark}`, files: ["README.md"] })(request)
+    if ("tool" in answer) await agent.typed.promise
     return answer
   }
-  const next = (mark: string): void => {
-    current = { mark, typed: Promise.withResolvers() }
-  }
-  return { script, next, draft: () => current.typed.resolve() }
+  return Object.assign(agent, { script })
 }
 type Agent = ReturnType<typeof createAgent>
 
@@ -51,12 +47,12 @@ const handOver = async ({ model, project }: ModelProject, agent: Agent, tui: Tes
   const endOfDraft = `end-of-${index}.md`
   project.write(endOfDraft, "")
   try {
-    agent.next(mark)
+    Object.assign(agent, { mark, typed: Promise.withResolvers() })
     await tui.send(`/handoff ${goal}`)
     await requested("the request for the handoff", (text) => text.slice(text.lastIndexOf("[user]")).includes(goal))
     tui.type(typed)
     await tui.shows(typed.trim())
-    agent.draft()
+    agent.typed.resolve()
     await requested("the tool's answer", (text) => text.includes(mark) && text.includes("[tool] Handoff"))
     const folder = join(project.directory, ".opencode", "state", "handoffs")
     const newest = readFileSync(join(folder, readdirSync(folder).sort().at(-1) ?? ""), "utf8")

@@ -151,11 +151,7 @@ export const renderClaims = (claims: readonly Claim[]): string[] =>
     return `${INDENT}${holds ? paint("green", "✓") : paint("red", "✗")}  ${holds ? text : paint("red", text)}`
   })
 
-/**
- * The demo's outcome, and the files that are kept.
- *
- * @param isForgotten the session was removed from the user's list
- */
+/** The demo's outcome, and the files that are kept. @param isForgotten the session was removed from the user's list */
 export const renderEnd = (place: Place, taskID: string, passed: boolean, isForgotten: boolean): string[] => {
   const { options, repository, root, ledger } = place
   const held = options.model ? "What Baton promises holds; what is marked · was up to the model." : "Every claim holds."

@@ -7,7 +7,7 @@ import { removeFolder } from "../support/files/folder-tree.ts"
 import { isolatedEnvironment, linkDependencies } from "../support/opencode/isolated-opencode.ts"
 import { BOTH_ENDS, NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "../support/opencode/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode/opencode-server.ts"
-import type { SharedServer } from "../support/opencode/shared-server.ts"
+import type { SharedServer } from "../support/opencode/task-project.ts"
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { sourceFiles } from "../support/files/folder-tree.ts"
+import { sourceFiles } from "../support/files/source-files.ts"
 import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 type Source = { path: string; text: string; imports: string[] }

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { ANSWERS, CORRECTION, SAID, startMessage, TASK } from "../../scripts/demonstration/tour/story.ts"
 import { promised } from "../requirements.ts"
-import { sourceFiles } from "../support/files/folder-tree.ts"
+import { sourceFiles } from "../support/files/source-files.ts"
 import { withoutIds } from "../support/ledger/quoted-commands.ts"
 import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 

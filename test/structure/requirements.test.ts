@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised, REQUIREMENTS } from "../requirements.ts"
-import { sourceFiles } from "../support/files/folder-tree.ts"
+import { sourceFiles } from "../support/files/source-files.ts"
 import { temporaryFolder } from "../support/files/with-test.ts"
 import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 

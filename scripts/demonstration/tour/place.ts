@@ -54,22 +54,6 @@ export const createTourPlace = (binary: OpenCodeBinary, modelURL: string) => {
 
 export type TourPlace = ReturnType<typeof createTourPlace>
 
-/** A user's conversation with the agent, in OpenCode's TUI or by one `opencode run` after the other. */
-export type Conversation = {
-  /** Sends the text and waits for an answer with these words. @returns the output that the user then sees */
-  say(text: string, answer: string): Promise<string>
-  /**
-   * Types /handoff and sends the draft to the new session.
-   *
-   * @returns the draft as the user sees it, the new session's id, and the output after that session's answer
-   */
-  handOver(goal: string): Promise<{ draft: string; handedTo: string; begun: Promise<string> }>
-  /** Ends OpenCode as a user does. */
-  end(): Promise<void>
-  /** Ends OpenCode by any means. */
-  stop(): Promise<void>
-}
-
 /** Size of the tour's terminal in columns and rows. */
 export const TERMINAL = { width: 104, height: 34 }
 
@@ -85,7 +69,7 @@ const newSession = ({ run }: TourPlace): Promise<string> =>
   })
 
 /** A conversation in the TUI; the user's view is the coloured screen, as tmux captures it. */
-export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): Promise<Conversation> => {
+export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace) => {
   const tui = await startTui(binary, place.project, TERMINAL)
   const shown = (): string => place.shownScreen(tui.screen({ colours: true }))
   const answered = async (answer: string): Promise<string> => {
@@ -94,13 +78,15 @@ export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): P
     return shown()
   }
   return {
-    say: async (text, answer) => {
+    /** Sends the text and waits for an answer with these words. @returns the output that the user then sees */
+    say: async (text: string, answer: string): Promise<string> => {
       tui.type(text)
       await tui.shows(text.split("\n").at(-1) ?? "")
       tui.press("Enter")
       return await answered(answer)
     },
-    handOver: async (goal) => {
+    /** Hands over, and sends the draft. @returns the draft as seen, the new session's id, and the output after its answer */
+    handOver: async (goal: string) => {
       await tui.send(`/handoff ${goal}`)
       await tui.shows("Handoff Ready", ANSWER_DEADLINE_MS)
       await tui.shows("gathered by program")
@@ -111,10 +97,14 @@ export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): P
       tui.press("Enter")
       return { draft, handedTo: await newSession(place), begun: answered(ANSWERS.begun) }
     },
+    /** Ends OpenCode as a user does; `stop` by any means. */
     end: () => tui.quit("C-c"),
     stop: () => tui.stop(),
   }
 }
+
+/** A user's conversation with the agent, in OpenCode's TUI or by one `opencode run` after the other. */
+export type Conversation = Awaited<ReturnType<typeof converseInTui>>
 
 /** A conversation by `opencode run`, each message in its own process; the user's view is the output. */
 export const converseByRun = (place: TourPlace): Conversation => {

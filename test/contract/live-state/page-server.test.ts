@@ -1,10 +1,28 @@
+import { type IncomingMessage, request } from "node:http"
 import { connect } from "node:net"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { servePage } from "../../../.opencode/baton/live-state/web/server.ts"
 import { promised } from "../../requirements.ts"
-import { ask, listenToEvents } from "../../support/opencode/event-client.ts"
+import { listenToEvents } from "../../support/opencode/event-client.ts"
 import { createStatefileFolder, observePage, startBatonObserve } from "../../support/opencode/observed-page.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
+
+/** One request with the given headers. @returns status, headers and body */
+const ask = (
+  port: number,
+  options: { path?: string; method?: string; headers?: Record<string, string> } = {},
+): Promise<{ status: number; headers: IncomingMessage["headers"]; body: string }> =>
+  new Promise((resolve, reject) => {
+    const asked = request({ host: "127.0.0.1", port, agent: false, ...options }, (response) => {
+      let body = ""
+      response.setEncoding("utf8").on("data", (text: string) => {
+        body += text
+      })
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))
+    })
+    asked.on("error", reject)
+    asked.end()
+  })
 
 const DEAD = 2 ** 22 + 1
 const MAX_PAGES = 32

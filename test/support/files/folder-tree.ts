@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto"
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 import { rm } from "node:fs/promises"
-import { join, relative } from "node:path"
-import { REPOSITORY } from "../opencode/opencode-binary.ts"
+import { join } from "node:path"
 
 /** Copies of passes during their removal: they may disappear at any time, so they are ignored. */
 const VANISHING = /(?:^|\/)pass-over\/\.removed$/
@@ -28,14 +27,6 @@ export const listTree = (root: string, below = ""): string[] =>
 /** The content of a folder by relative path; equal snapshots are equal trees, byte for byte. */
 export const snapshotTree = (root: string): Record<string, string> =>
   Object.fromEntries(listTree(root).map((path) => [path, describe(join(root, path))]))
-
-/** Paths of the repository's own files below `folder`, relative to the repository, that end in `ending`. */
-export const sourceFiles = (folder: string, ending: string): string[] =>
-  readdirSync(join(REPOSITORY, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
-    .map((entry) => relative(REPOSITORY, join(entry.parentPath, entry.name)))
-    .filter((path) => !path.includes("node_modules"))
-    .sort()
 
 /**
  * Removes a folder into which a program that outlived its test may still write, such as a `git gc` that OpenCode 1.2.15 left

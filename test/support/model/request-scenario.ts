@@ -71,7 +71,7 @@ const script: Script = (request) => {
 }
 
 /** A project on a server and a task in its ledger. A place from `openSharedTask` is closed by its test. */
-type Place = Pick<SharedTask, "client" | "model" | "project" | "taskID" | "restart"> & { close?(): Promise<void> }
+type Place = Pick<SharedTask, "client" | "model" | "project" | "taskID" | "restart"> & { end?(): Promise<void> }
 type Speaker = Pick<Place, "client" | "model">
 type Open = (
   binary: OpenCodeBinary,
@@ -83,8 +83,8 @@ const openOwnServer: Open = async (binary, script, options) => {
   const opened = await openModelProject(binary, script, options)
   const taskID = await opened.addTask()
   const { client, stop } = await openServer(opened)
-  const close = () => stop().then(opened.close)
-  return { ...opened, client, taskID, restart: () => endInstance(client), close }
+  const end = () => stop().then(opened.close)
+  return { ...opened, client, taskID, restart: () => endInstance(client), end }
 }
 
 /** The first request of a kind caused by `act`. */
@@ -184,6 +184,6 @@ export const recordRequests = async (
     })
     return Object.fromEntries(recorded) as RecordedRequests
   } finally {
-    await place.close?.()
+    await place.end?.()
   }
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, afterEach } from "vitest"
+import { createOpencodeClient } from "@opencode-ai/sdk/client"
+import { afterAll, afterEach, inject } from "vitest"
 import { REPLAY } from "../effort.ts"
 import { TASK } from "../ledger/test-ledger.ts"
 import type { Script } from "../model/scripted-model.ts"
@@ -14,8 +15,7 @@ import {
   workerMessage,
 } from "./model-project.ts"
 import { NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
-import { eventually, type TestServer } from "./opencode-server.ts"
-import { joinServer, sharedServer } from "./shared-server.ts"
+import { endInstance, eventually, type TestServer } from "./opencode-server.ts"
 import type { ProjectOptions, TestProject } from "./test-project.ts"
 
 export { BRIEF, MODEL, TASK }
@@ -54,10 +54,10 @@ const keepFailure = (name: string, subjects: readonly Subject[]): void => {
 const opened: Subject[] = []
 /** The newest test's projects: a block may open its projects once for all of its tests. */
 let lastOpened: readonly Subject[] = []
-const running: TestServer[] = []
+const running: (() => Promise<void>)[] = []
 
 const closeOpened = async (): Promise<void> => {
-  for (const server of running.splice(0)) await server.stop()
+  for (const end of running.splice(0)) await end()
   for (const { close } of opened.splice(0)) await close()
 }
 
@@ -82,6 +82,16 @@ export const openTaskProject = async (
   opened.push(project)
   const taskID = await project.addTask()
   return { ...project, taskID, message: workerMessage(taskID) }
+}
+
+/** An `opencode serve` that many tests use at once, each in its own folder; see test/e2e/global-setup.ts. */
+export type SharedServer = { version: string; url: string; pid: number; home: string }
+
+/** The server of one version; throws outside the e2e project, which starts them. */
+export const sharedServer = ({ version }: OpenCodeBinary): SharedServer => {
+  const found = inject("sharedServers").find((server) => server.version === version)
+  if (!found) throw new Error(`no shared OpenCode ${version} runs: it is started for the tests in test/e2e`)
+  return found
 }
 
 /** A task project whose sessions run in the shared server of its version. */
@@ -111,27 +121,29 @@ export const openSharedTask = async (
   script: Script,
   options: Partial<Omit<ProjectOptions, "environment" | "home">> = {},
 ): Promise<SharedTask> => {
-  const { home } = sharedServer(binary)
+  const { url, home } = sharedServer(binary)
   // Learnings and passes are filed under the folder's name.
   const folder = `project-${process.pid}-${++sharedProjects}`
   const { run: _, runWell: __, ...task } = await openTaskProject(binary, script, { folder, ...options, home })
-  const server = joinServer(binary, task.project)
+  const client = createOpencodeClient({ baseUrl: url, directory: task.project.directory })
+  // Ends the project's instance, as if its OpenCode had ended.
+  const restart = () => endInstance(client)
   const sessions = new Set<string>([task.project.directory])
   const batonLog = () => task.project.batonLog().filter((line) => [...sessions].some((part) => line.includes(part)))
   const project = { ...task.project, batonLog }
-  running.push(server)
+  running.push(restart)
   opened[opened.findIndex(({ model }) => model === task.model)] = { ...task, project }
   return {
     ...task,
     project,
-    client: server.client,
+    client,
     say: async (text, session) => {
-      const id = session ?? (await createSession(server))
+      const id = session ?? (await createSession({ client }))
       sessions.add(id)
-      await speak(server, id, text)
+      await speak({ client }, id, text)
       return id
     },
-    restart: () => server.stop(),
+    restart,
     records: (count, id = task.taskID) => {
       const enough = async () => {
         const messages = await task.ledger.messages(id)

@@ -1,4 +1,4 @@
-import type { Part, ToolState } from "@opencode-ai/sdk"
+import type { FilePart, Part, ToolState } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { ToolDetail } from "../../../.opencode/baton/handoff/tools.ts"
@@ -16,12 +16,21 @@ import {
   assistantMessage,
   compactionPart,
   completedTool,
-  filePart,
-  reasoningPart,
+  IDS,
   textPart,
   toolPart,
   userMessage,
 } from "../../support/opencode/stored-messages.ts"
+
+const reasoningPart = (text: string): Part => ({ ...IDS, type: "reasoning", text, time: { start: 1 } })
+
+const filePart = (file: Partial<Pick<FilePart, "filename" | "url" | "mime">>): Part => ({
+  ...IDS,
+  type: "file",
+  mime: "text/plain",
+  url: "file:///p/a.ts",
+  ...file,
+})
 
 /** OpenCode's limit for a tool's output. */
 const OUTPUT_BYTES = 50 * 1024

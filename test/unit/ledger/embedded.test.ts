@@ -17,8 +17,8 @@ import {
 } from "../../../.opencode/baton/ledger/embedded/format.ts"
 import { blockedIds, deriveEpicStatus } from "../../../.opencode/baton/ledger/embedded/items.ts"
 import type { ItemRow } from "../../../.opencode/baton/ledger/embedded/store.ts"
-import { filesIn, reachedFrom } from "../../../scripts/support/structure.mjs"
 import { promised } from "../../requirements.ts"
+import { reachedFrom, sourceFiles } from "../../support/files/source-files.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const MAX_FILES_OF_LOG = 20
@@ -158,7 +158,7 @@ describe("what is loaded", () => {
   })
 
   test(promised("ledger.D3", "the commands know the store by its port: none loads a module of Bun"), () => {
-    const loaded = reachedFrom(filesIn(`${embedded}/commands`))
+    const loaded = reachedFrom(sourceFiles(`${embedded}/commands`))
     expect([...modulesOf(loaded), ...loaded].filter((name) => /^bun:|sqlite/.test(name))).toStrictEqual([])
   })
 

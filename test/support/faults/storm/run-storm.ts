@@ -99,11 +99,7 @@ export const describeResult = ({ plan, violations, owed, durationMs }: StormResu
   return `${outcome} seed ${plan.seed} ${seconds} s  ${describePlan(plan)} | owed: ${counts.join(", ")}`
 }
 
-/**
- * Runs a range of seeds, several at once.
- *
- * @returns the results in order of completion
- */
+/** Runs a range of seeds, several at once. @returns the results in order of completion */
 export const runStorms = async (series: {
   runs: number
   /** Of the first run; the others have the following numbers. */
