@@ -95,14 +95,14 @@ const save = (name: string, measurement: Measurement): void => {
 }
 
 const words = process.argv.slice(2)
+const quick = words.includes("--quick")
 const wanted = words.filter((word) => word !== "--quick")
 const wrong = wanted.find((word) => !NAMES.includes(word))
 if (words.includes("--help") || words.includes("-h")) console.log(USAGE)
 else if (wrong !== undefined) {
   process.stderr.write(`error: unknown argument ${wrong}; expected --quick, --help or: ${NAMES.join(" ")}\n`)
   process.exitCode = 2
-} else {
-  const quick = words.includes("--quick")
+} else
   for (const [name, entry] of Object.entries(CATALOGUE)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue
     say(`${name}: ${entry[1]}`)
@@ -110,5 +110,4 @@ else if (wrong !== undefined) {
     for (const table of tablesOf(measurement)) console.log(`\n${table}`)
     if (!quick) save(name, measurement)
   }
-}
 process.exit()

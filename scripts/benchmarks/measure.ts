@@ -38,11 +38,7 @@ export const toFigure = (id: string, what: string, unit: Unit, values: readonly 
   return figure satisfies Omit<Figure, "version">
 }
 
-/**
- * The ratio of each pair: a slow machine slows both sides.
- *
- * @throws on lists of unequal length, or a base of zero
- */
+/** The ratio of each pair: a slow machine slows both sides. @throws on lists of unequal length, or a base of zero */
 export const pairRatios = (base: readonly number[], other: readonly number[]): number[] => {
   if (base.length !== other.length)
     throw new Error(`expected pairs, received ${base.length} and ${other.length} values`)

@@ -1,15 +1,16 @@
-import { type ChildProcess, type StdioOptions, spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { collectOutput } from "../../test/support/collect-output.ts"
-import { openTestLedger } from "../../test/support/ledger/test-ledger.ts"
 import { findChromium } from "../../test/support/opencode/browser.ts"
 import { listenToEvents } from "../../test/support/opencode/event-client.ts"
+import { openModelProject } from "../../test/support/opencode/model-project.ts"
+import { startObserver } from "../../test/support/opencode/observer.ts"
 import { eventually } from "../../test/support/opencode/opencode-server.ts"
 import { residentMB } from "./inside/process-memory.ts"
-import { INSIDE, openProject, readNumbers } from "./project.ts"
+import { INSIDE, readNumbers } from "./project.ts"
 import type { Benchmark } from "./results.ts"
 
 const AGENTS = 50
@@ -35,45 +36,41 @@ export const measureObserve: Benchmark = async ({ binary, quick, figure }) => {
   const windows = quick ? 2 : 12
   const chromium = findChromium()
   if (!chromium) throw new Error("Chromium is not on this machine: install it, or name it in BATON_CHROMIUM")
-  await using opened = await openProject(binary)
-  const { project } = opened
-  const ledger = openTestLedger(project, binary)
+  const environment = { BATON_OPENCODE: binary.path, BUN_BE_BUN: "1" }
+  await using opened = await openModelProject(binary, undefined, { environment })
+  const { project, ledger } = opened
   const taskIDs: string[] = []
   for (let n = 0; n < AGENTS; n++) taskIDs.push(await opened.addTask({ title: `Task ${n}` }))
   const folder = join(project.directory, ".opencode", "state", "live")
   const children: ChildProcess[] = []
-  const environment = { ...project.environment, BATON_OPENCODE: binary.path, BUN_BE_BUN: "1" }
-  const start = (program: string, args: readonly (string | number)[]): ChildProcess => {
-    const stdio: StdioOptions = ["ignore", "pipe", "inherit"]
-    const child = spawn(program, args.map(String), { cwd: project.directory, env: environment, stdio })
+  const start = (program: string, ...args: readonly (string | number)[]): ChildProcess => {
+    const child = spawn(program, args.map(String), { env: project.environment, stdio: ["ignore", "pipe", "inherit"] })
     children.push(child)
     return child
   }
   try {
     const feed = [join(INSIDE, "feed-statefiles.ts"), folder, AGENTS, PATCHES_PER_SECOND, taskIDs.join(",")]
-    start(binary.path, ["--no-env-file", "--config=/dev/null", "run", ...feed])
+    start(binary.path, "--no-env-file", "--config=/dev/null", "run", ...feed)
     await eventually("the statefiles", () => existsSync(join(folder, `agent-${AGENTS - 1}.json`)) || undefined)
-    const baton = join(project.directory, ".opencode", "baton", "bin", "baton")
-    const observer = start(baton, ["observe", "--web"])
-    const said = collectOutput(observer)
-    const url = await eventually("the page's address", () => /http:\/\/[\d.:]+\//.exec(said.stdout())?.[0])
+    const observer = startObserver(project)
+    children.push(observer.child)
+    const url = await observer.address()
     const isEveryTaskRead = async (): Promise<true | undefined> => {
       const client = await listenToEvents(url)
       const all = await client.agents((agents) => agents.length === AGENTS).finally(client.close)
       return all.agents.every(({ news }) => news !== undefined) || undefined
     }
     await eventually("the first reading of every task", isEveryTaskRead, READING_DEADLINE_MS)
-    const page = start("node", [join(INSIDE, "watch-page.mjs"), chromium, url, windows, WINDOW_MS])
+    const page = start("node", join(INSIDE, "watch-page.mjs"), chromium, url, windows, WINDOW_MS)
     const seen = collectOutput(page)
     const ended = once(page, "exit")
-    const pid = observer.pid ?? -1
     const [cpu, memory]: [number[], number[]] = [[], []]
     for (let window = 0; window < windows; window++) {
-      const [before, startedAt] = [processorSeconds(pid), performance.now()]
+      const [before, startedAt] = [processorSeconds(observer.pid), performance.now()]
       await ledger.prog("log", taskIDs[window] ?? "", "A step.")
       await wait(WINDOW_MS - (performance.now() - startedAt))
-      cpu.push(((processorSeconds(pid) - before) / (performance.now() - startedAt)) * 100_000)
-      memory.push(residentMB(pid))
+      cpu.push(((processorSeconds(observer.pid) - before) / (performance.now() - startedAt)) * 100_000)
+      memory.push(residentMB(observer.pid))
     }
     const [exitCode] = await ended
     if (exitCode !== 0) throw new Error("the page could not be watched; its message is above")

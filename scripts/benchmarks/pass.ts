@@ -1,10 +1,11 @@
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
-import { START } from "../../test/support/model/pass-over-script.ts"
-import type { ModelReply, Script } from "../../test/support/model/scripted-model.ts"
+import { passOver, returns, START, stepsMade } from "../../test/support/model/pass-over-script.ts"
+import { type ModelReply, newestWords, type Script } from "../../test/support/model/scripted-model.ts"
+import { createSession, openModelProject, openServer, speak } from "../../test/support/opencode/model-project.ts"
 import { eventually, type TestServer } from "../../test/support/opencode/opencode-server.ts"
 import { interleave } from "./measure.ts"
-import { createSession, INSIDE, openProject, openServer, speak } from "./project.ts"
+import { INSIDE } from "./project.ts"
 import type { Benchmark } from "./results.ts"
 
 const OVERHEAD_MS = 50
@@ -12,9 +13,7 @@ const OVERHEAD_MS = 50
 const THINKING_MS = 500
 const REST_MS = 100
 
-const passTo = (subagent: string, objective: string) => {
-  return { tool: "pass_over", input: { subagent, objective, reason: "bench", messages: 0 } }
-}
+const passTo = (subagent: string, objective: string) => passOver({ subagent, objective, reason: "bench", messages: 0 })
 
 /** Tool calls for the user's order; each way makes as many requests as its plain counterpart. */
 const WAYS = {
@@ -37,8 +36,7 @@ const OVER: readonly (readonly [way: Way, plain: Way, what: string])[] = [
 ]
 
 const DONE: ModelReply = { text: "Done." }
-const RETURNED = { status: "completed", summary: "Looked at.", decision: "approved" }
-const giveBack = () => ({ tool: "pass_over_return", input: RETURNED })
+const giveBack = () => returns({ decision: "approved" })
 const note = () => ({ tool: "plain_note", input: {} })
 let files = 0
 const writeFile = () => ({ tool: "write", input: { filePath: `written/${++files}.txt`, content: "written\n" } })
@@ -53,11 +51,10 @@ const CHILDREN: Readonly<Record<string, readonly (() => ModelReply)[]>> = {
 /** Delay of the model's answers for the measured way, in ms. */
 let thinksFor = 0
 
-const script: Script = async ({ kind, conversation }) => {
-  if (kind === "compaction") return { text: "A summary." }
+const script: Script = async (request) => {
+  if (request.kind === "compaction") return { text: "A summary." }
   if (thinksFor > 0) await wait(thinksFor)
-  const last = conversation.slice(conversation.lastIndexOf("[user]"))
-  const steps = last.match(/^\[tool\] /gm)?.length ?? 0
+  const [last, steps] = [newestWords(request), stepsMade(request)]
   const way = WAY_NAMES.find((each) => last.includes(`${START} ${each}.`))
   if (way) return steps === 0 ? WAYS[way] : DONE
   const child = Object.keys(CHILDREN).find((word) => last.includes(word)) ?? ""
@@ -76,7 +73,7 @@ const isQuiet = async ({ client }: TestServer): Promise<true | undefined> => {
  */
 export const measurePass: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 3 : 30
-  await using opened = await openProject(binary, script, { context: 100_000 })
+  await using opened = await openModelProject(binary, script, { context: 100_000 })
   const plugin = JSON.stringify(join(INSIDE, "plain-child.ts"))
   opened.project.write(".opencode/plugins/plain-child.ts", `export * from ${plugin}\n`)
   opened.project.write(".opencode/pass-over.json", '{ "defaults": { "max_passes_per_session": 10000 } }')

@@ -4,9 +4,16 @@ import { dirname, join } from "node:path"
 import { withDeadline } from "../../.opencode/baton/host/async.ts"
 import { measureRetention, retentionScript } from "../../test/support/model/retention.ts"
 import type { Script } from "../../test/support/model/scripted-model.ts"
+import {
+  createSession,
+  type ModelProject,
+  openModelProject,
+  openServer,
+  speak,
+  workerMessage,
+} from "../../test/support/opencode/model-project.ts"
 import { REPOSITORY } from "../../test/support/opencode/opencode-binary.ts"
 import { interleave, median, pairRatios } from "./measure.ts"
-import { type BenchProject, createSession, openProject, openServer, speak, workerMessage } from "./project.ts"
 import type { Benchmark, Context } from "./results.ts"
 
 const PEERS = ["oh-my-opencode@4.19.4", "opencode-beads@0.3.2", "@tarquinen/opencode-dcp@3.1.14"]
@@ -38,10 +45,11 @@ const install = (say: (text: string) => void): void => {
  * A project with one subject, set up as its README says: Baton as a bundle, another plugin by its entry in opencode.json. The
  * installed packages are put where OpenCode looks for them: see docs/opencode-notes.md.
  */
-const openSubject = async ({ binary }: Context, subject: string, script: Script): Promise<BenchProject> => {
-  if (!PEERS.includes(subject)) return openProject(binary, script, { bundle: subject === "Baton" ? "project" : "none" })
+const openSubject = async ({ binary }: Context, subject: string, script: Script): Promise<ModelProject> => {
+  if (!PEERS.includes(subject))
+    return openModelProject(binary, script, { bundle: subject === "Baton" ? "project" : "none" })
   const options = { bundle: "none", config: { plugin: [subject] }, environment: ENVIRONMENT } as const
-  const opened = await openProject(binary, script, options)
+  const opened = await openModelProject(binary, script, options)
   const cache = join(opened.project.environment.XDG_CACHE_HOME ?? "", "opencode")
   const folder = join(cache, "packages", subject)
   mkdirSync(dirname(folder), { recursive: true })
@@ -76,11 +84,11 @@ const compareStarts = async (context: Context, subject: string, rounds: number):
   const hello: Script = () => ({ text: "Hello." })
   await using plain = await openSubject(context, "plain OpenCode", hello)
   await using own = await openSubject(context, subject, hello)
-  for (const { run } of [plain, own]) await run(workerMessage())
+  for (const { runWell } of [plain, own]) await runWell(workerMessage())
   // OpenCode continues without a plugin that it cannot load, and gives the reason only in its log.
   const reason = /(?:error=.*)?failed to load plugin.*/.exec(own.project.log())?.[0]
   if (reason) throw new Error(`OpenCode cannot load it: ${reason}`)
-  const time = async ({ run }: BenchProject) => (await run(workerMessage())).durationMs
+  const time = async ({ runWell }: ModelProject) => (await runWell(workerMessage())).durationMs
   const { base, other } = await interleave({ base: () => time(plain), other: () => time(own) }, rounds)
   return pairRatios(base, other)
 }

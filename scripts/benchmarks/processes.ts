@@ -2,12 +2,12 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { AUDIT_FOLDER, type AuditEntry, auditEntry } from "../../.opencode/baton/pass-over/audit/log.ts"
 import { createPassID } from "../../.opencode/baton/pass-over/store/record.ts"
-import { openTestLedger } from "../../test/support/ledger/test-ledger.ts"
 import type { Script } from "../../test/support/model/scripted-model.ts"
+import { type ModelProject, openModelProject, workerMessage } from "../../test/support/opencode/model-project.ts"
 import { type RunResult, runProgram } from "../../test/support/opencode/opencode-run.ts"
 import { passMetadata, passRecord, passRequest } from "../../test/support/opencode/pass-over-values.ts"
 import { interleave, pairRatios } from "./measure.ts"
-import { type BenchProject, INSIDE, openProject, runInside, TASK, useProbe, workerMessage } from "./project.ts"
+import { INSIDE, runInside, useProbe } from "./project.ts"
 import type { Benchmark } from "./results.ts"
 
 const LOAD_MS = 10
@@ -20,14 +20,14 @@ const HELLO = "Say hello."
 export const measureLoad: Benchmark = async ({ binary, quick, figure }) => {
   // On 1.18 an import inside a run takes 7 ms or 40, depending on OpenCode's own start: a median needs many rounds.
   const rounds = quick ? 2 : 40
-  await using opened = await openProject(binary)
+  await using opened = await openModelProject(binary)
   const { plugins, environment, notes } = useProbe(opened)
-  const fresh = { load: [] as number[], message: [] as number[], zod: [] as number[] }
-  await opened.run(HELLO, { environment })
+  const fresh: Record<"load" | "message" | "zod", number[]> = { load: [], message: [], zod: [] }
+  await opened.runWell(HELLO, { environment })
   for (let round = 0; round < rounds; round++) {
     const printed = await runInside(binary, "bundle-cost.ts", plugins, opened.project.directory)
     for (const [name, values] of Object.entries(fresh)) values.push(...printed(name))
-    await opened.run(HELLO, { environment })
+    await opened.runWell(HELLO, { environment })
   }
   const inRun = notes("load").map(({ ms }) => ms)
   figure("load.fresh", "import and init, in a fresh process", "ms", fresh.load, LOAD_MS)
@@ -48,19 +48,19 @@ export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
     return { text: "Hello." }
   }
   const asked = { bare: [], without: [], with: [], withoutTask: [], withTask: [] } as Record<Way, number[]>
-  const timed = async (name: Way, { run }: BenchProject, message: string): Promise<number> => {
+  const timed = async (name: Way, { runWell }: ModelProject, message: string): Promise<number> => {
     askedAt = undefined
     const startedAt = performance.now()
-    const { durationMs } = await run(message)
+    const { durationMs } = await runWell(message)
     asked[name].push((askedAt ?? Number.NaN) - startedAt)
     return durationMs
   }
-  await using bare = await openProject(binary, answer, { bundle: "none" })
+  await using bare = await openModelProject(binary, answer, { bundle: "none" })
   rmSync(join(bare.project.directory, ".opencode"), { recursive: true })
-  await using without = await openProject(binary, answer, { bundle: "none" })
-  await using withBundle = await openProject(binary, answer)
-  const taskHello = workerMessage(await openTestLedger(withBundle.project, binary).addTask(TASK), HELLO)
-  for (const { run } of [bare, without, withBundle]) await run(taskHello)
+  await using without = await openModelProject(binary, answer, { bundle: "none" })
+  await using withBundle = await openModelProject(binary, answer)
+  const taskHello = workerMessage(await withBundle.addTask(), HELLO)
+  for (const { runWell } of [bare, without, withBundle]) await runWell(taskHello)
   const subjects = {
     bare: () => timed("bare", bare, HELLO),
     without: () => timed("without", without, HELLO),
@@ -85,7 +85,7 @@ export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
 type Argv = readonly [string, ...string[]]
 
 /** @throws when it does not end with 0 */
-const runWell = async ({ binary, project }: BenchProject, argv: Argv): Promise<RunResult> => {
+const runWell = async ({ binary, project }: ModelProject, argv: Argv): Promise<RunResult> => {
   const environment = { BATON_RUNTIME: binary.path, BATON_OPENCODE: binary.path, BUN_BE_BUN: "1" }
   const result = await runProgram(argv, { project, environment })
   if (result.exitCode === 0) return result
@@ -98,8 +98,7 @@ const MESSAGE = "Checkpoint: the parser reads CRLF; next: the tests on Windows l
 /** Measures `prog log` of the embedded ledger from start to exit, against an empty script on the same runtime. */
 export const measureLedger: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 60
-  await using opened = await openProject(binary)
-  const ledger = openTestLedger(opened.project, binary)
+  await using opened = await openModelProject(binary)
   const id = await opened.addTask()
   const baton = join(opened.project.directory, ".opencode", "baton")
   const runtime = [binary.path, "--no-env-file", "--config=/dev/null", "run"] as const
@@ -110,7 +109,7 @@ export const measureLedger: Benchmark = async ({ binary, quick, figure }) => {
     launcher: time([join(baton, "bin", "prog"), "log", id, MESSAGE]),
   }
   const { empty, direct, launcher } = await interleave(subjects, rounds)
-  const { logs } = await ledger.show(id)
+  const { logs } = await opened.ledger.show(id)
   if (logs.length !== rounds * 2) throw new Error(`expected ${rounds * 2} log entries, found ${logs.length}`)
   const ratio = (id: string, what: string, values: number[]): void =>
     figure(`ledger.${id}-ratio`, `${what} ÷ empty script`, "×", pairRatios(empty, values), LEDGER_RATIO)
@@ -163,7 +162,7 @@ const QUERIES = [
 /** Measures a user's query over 100,000 audit lines, from the launcher's start to its end. */
 export const measureAudit: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 20
-  await using opened = await openProject(binary)
+  await using opened = await openModelProject(binary)
   writeAudit(opened.project.directory)
   const baton = join(opened.project.directory, ".opencode", "baton", "bin", "baton")
   const query = async ({ args, passes }: (typeof QUERIES)[number]): Promise<number> => {

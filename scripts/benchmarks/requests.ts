@@ -1,3 +1,4 @@
+import { TASK } from "../../test/support/ledger/test-ledger.ts"
 import {
   FEATURE_NAMES,
   type FeatureName,
@@ -6,8 +7,8 @@ import {
 } from "../../test/support/model/request-scenario.ts"
 import { COMPACTING_PROMPT_TOKENS, measureRetention, retentionScript } from "../../test/support/model/retention.ts"
 import type { ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
-import { runOpenCode } from "../../test/support/opencode/opencode-run.ts"
-import { BRIEF, openProject, TASK, useProbe, workerMessage } from "./project.ts"
+import { BRIEF, openModelProject, workerMessage } from "../../test/support/opencode/model-project.ts"
+import { useProbe } from "./project.ts"
 import type { Benchmark, Context, Rows } from "./results.ts"
 
 const COMPACTIONS = [1, 5, 20, 50]
@@ -19,10 +20,10 @@ type Case = Pick<Rows["retention"], "bundle" | "summariser" | "compactions">
 
 const runCase = async ({ binary }: Context, { bundle, summariser, compactions }: Case): Promise<Rows["retention"]> => {
   const options = { bundle: BUNDLES[bundle] }
-  await using opened = await openProject(binary, retentionScript(compactions, summariser), options)
+  await using opened = await openModelProject(binary, retentionScript(compactions, summariser), options)
   const { model } = opened
   const taskID = bundle === "baton" ? await opened.addTask() : "ts-b54507"
-  const { exitCode } = await opened.run(workerMessage(taskID), { deadlineMs: RUN_DEADLINE_MS })
+  const { exitCode } = await opened.runWell(workerMessage(taskID), { deadlineMs: RUN_DEADLINE_MS })
   const { compactions: compacted, factsKept, turnsKnowingTask } = measureRetention(model.requests, taskID)
   const seen = { compacted, factsKept, facts: compactions, turnsKnowingTask }
   const turns = model.received("turn").length - 1
@@ -49,16 +50,16 @@ const runBeginnings = async ({ binary, row }: Context, bundle: Case["bundle"]): 
     const input = { command: `prog log ${taskID} '${CHECKPOINT}' || true`, description: "Log it" }
     return { tool: "bash", input, promptTokens: COMPACTING_PROMPT_TOKENS }
   }
-  await using opened = await openProject(binary, script, { bundle: BUNDLES[bundle] })
-  const { project, model, run } = opened
+  await using opened = await openModelProject(binary, script, { bundle: BUNDLES[bundle] })
+  const { model, run, runWell } = opened
   const taskID = await opened.addTask()
   const onStart = (pid: number) => {
     started = pid
   }
-  const killed = await runOpenCode(`Task: ${taskID}\n${BRIEF}\n`, { binary, project, onStart })
+  const killed = await run(`Task: ${taskID}\n${BRIEF}\n`, { onStart })
   if (killed.signal !== "SIGKILL") throw new Error(`the first run was not killed: it exited ${killed.exitCode}`)
   const before = model.received("turn").length
-  await run(`Task: ${taskID}\n`)
+  await runWell(`Task: ${taskID}\n`)
   const tell = (request: Rows["beginnings"]["request"], index: number, parts: readonly string[]): void => {
     const asked = model.received("turn")[index]
     const told = parts.filter((part) => asked?.conversation.includes(part)).length
@@ -112,16 +113,6 @@ const TASKS = {
   huge: { brief: sentences(30_000), specification: sentences(40_000) },
 }
 
-/** One tool step before each of `compactions` compactions, with any context size. */
-const compactingScript = (compactions: number, context: number): Script => {
-  let step = 0
-  return ({ kind }) => {
-    if (kind === "compaction") return { text: "## Done\n- A step was taken.\n" }
-    if (step++ >= compactions) return { text: "Finished." }
-    return { tool: "bash", input: { command: "echo step" }, promptTokens: context - 300 }
-  }
-}
-
 /** Characters of the note that the bundle adds to a turn's request. */
 const noteLength = ({ messages }: ModelRequest): number => {
   const texts = messages.flatMap(({ content }) =>
@@ -136,11 +127,13 @@ export const measureAdditions: Benchmark = async ({ binary, quick, figure }) => 
   const compactions = quick ? 1 : 5
   const measure = async (context: number, size: keyof typeof TASKS) => {
     const where = `${context.toLocaleString("en")} tokens of context, ${size} task`
-    await using opened = await openProject(binary, compactingScript(compactions, context), { context, output: 2_000 })
+    await using opened = await openModelProject(binary, retentionScript(compactions, "careless", context - 300), {
+      context,
+    })
     const { environment, notes } = useProbe(opened)
     const { brief, specification } = TASKS[size]
     const taskID = await opened.addTask({ specification })
-    await opened.run(workerMessage(taskID, brief), { environment })
+    await opened.runWell(workerMessage(taskID, brief), { environment })
     const seen = measureRetention(opened.model.requests, taskID).compactions
     if (seen !== compactions) throw new Error(`expected ${compactions} compactions, saw ${seen}`)
     const blocks = notes("compacting").map(({ block }) => block)

@@ -2,10 +2,11 @@ import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { LEARNING_SETS, scoreLearningSet } from "../../test/support/learning-sets.ts"
+import { openModelProject } from "../../test/support/opencode/model-project.ts"
 import { NEWEST } from "../../test/support/opencode/opencode-binary.ts"
 import { HOSTILE_TEXTS } from "./inside/hostile-texts.ts"
 import { interleave } from "./measure.ts"
-import { openProject, runInside } from "./project.ts"
+import { runInside } from "./project.ts"
 import type { Benchmark } from "./results.ts"
 
 const EVENT_US = 2
@@ -17,7 +18,7 @@ const LEARNINGS = 10_000
 /** Measures one `message.part.delta` in OpenCode's runtime. */
 export const measureEvent: Benchmark = async ({ binary, quick, figure }) => {
   const [calls, rounds] = quick ? [20_000, 2] : [200_000, 20]
-  await using opened = await openProject(binary)
+  await using opened = await openModelProject(binary)
   const { directory } = opened.project
   const printed = await runInside(binary, "bundle-cost.ts", `${directory}/.opencode/plugins`, directory, calls, rounds)
   const what = `a token delta (mean of ${calls.toLocaleString("en")} calls a round)`

@@ -2,9 +2,17 @@ import { setTimeout as wait } from "node:timers/promises"
 import { renderMarker } from "../../.opencode/baton/handoff/draft.ts"
 import { handoffScript } from "../../test/support/model/handoff-script.ts"
 import type { Script } from "../../test/support/model/scripted-model.ts"
+import {
+  compact,
+  createSession,
+  openModelProject,
+  openServer,
+  speak,
+  workerMessage,
+} from "../../test/support/opencode/model-project.ts"
 import type { TestServer } from "../../test/support/opencode/opencode-server.ts"
 import { interleave, pairRatios } from "./measure.ts"
-import { compact, createSession, openProject, openServer, speak, useProbe, workerMessage } from "./project.ts"
+import { useProbe } from "./project.ts"
 import type { Benchmark } from "./results.ts"
 import { ROOMY_CONTEXT, seedSession, stepScript } from "./stored-messages.ts"
 
@@ -17,7 +25,7 @@ const SETTLE_MS = 500
 /** Measures the compacting hook in a real `opencode serve`, on sessions of 10, 1,000 and 10,000 messages. */
 export const measureHook: Benchmark = async ({ binary, quick, say, figure }) => {
   const [firsts, rounds, ledgerRounds] = quick ? [1, 2, 1] : [3, 20, 10]
-  await using opened = await openProject(binary, stepScript, { context: ROOMY_CONTEXT })
+  await using opened = await openModelProject(binary, stepScript, { context: ROOMY_CONTEXT })
   const probe = useProbe(opened)
   const sessions = new Map<number, string[]>(SIZES.map((size) => [size, []]))
   const timed = async (server: TestServer, size: number, index = 0): Promise<number> => {
@@ -29,7 +37,7 @@ export const measureHook: Benchmark = async ({ binary, quick, say, figure }) => 
     throw new Error(`the hook did not replace the prompt of ${id}: ${JSON.stringify(noted)}`)
   }
   const times = (server: TestServer, count: number, indexOf = (_round: number) => 0) => {
-    const subjects = SIZES.map((size) => [size, (round: number) => timed(server, size, indexOf(round))] as const)
+    const subjects = SIZES.map((size) => [size, (round: number) => timed(server, size, indexOf(round))])
     return interleave<string>(Object.fromEntries(subjects), count)
   }
   const record = (id: string, what: string, values: Record<string, number[]>, ms?: number, ratio?: number): void => {
@@ -69,7 +77,7 @@ const script: Script = (request) => (request.conversation.includes(READ) ? readi
 /** Measures read_session in a real `opencode serve`: the newest 100 messages of a session of 100 and of one of 10,000. */
 export const measureTranscript: Benchmark = async ({ binary, quick, figure }) => {
   const rounds = quick ? 2 : 20
-  await using opened = await openProject(binary, script, { context: ROOMY_CONTEXT })
+  await using opened = await openModelProject(binary, script, { context: ROOMY_CONTEXT })
   const probe = useProbe(opened)
   /** Lets a new session that continues `sessionID` read it. @returns the tool's note */
   const read = async (server: TestServer, sessionID: string) => {

@@ -1,13 +1,22 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
-import type { ModelReply, Script } from "../../test/support/model/scripted-model.ts"
+import { passOver, returns } from "../../test/support/model/pass-over-script.ts"
+import { type ModelReply, newestWords, type Script } from "../../test/support/model/scripted-model.ts"
+import {
+  compact,
+  createSession,
+  openModelProject,
+  openServer,
+  speak,
+  workerMessage,
+} from "../../test/support/opencode/model-project.ts"
 import { NEWEST } from "../../test/support/opencode/opencode-binary.ts"
 import { eventually } from "../../test/support/opencode/opencode-server.ts"
 import { createTestProject } from "../../test/support/opencode/test-project.ts"
 import type { Sample } from "./inside/probe.ts"
 import { median, pairRatios } from "./measure.ts"
-import { compact, createSession, openProject, openServer, PROBE, speak, useProbe, workerMessage } from "./project.ts"
+import { PROBE, useProbe } from "./project.ts"
 import type { Benchmark, Context, Unit } from "./results.ts"
 import { openStoredMessages, ROOMY_CONTEXT } from "./stored-messages.ts"
 
@@ -40,7 +49,7 @@ const OPTIONS = { config: { snapshot: false }, context: ROOMY_CONTEXT }
 
 /** Starts one of two servers that do the same work, with the bundle or without it. */
 const openArm = async ({ binary }: Context, script: Script, context: number, isWithBundle: boolean) => {
-  const opened = await openProject(binary, script, { ...OPTIONS, context })
+  const opened = await openModelProject(binary, script, { ...OPTIONS, context })
   const probe = useProbe(opened)
   const address = join(opened.project.home, "probe.url")
   const environment = { ...(isWithBundle ? probe.environment : {}), BATON_BENCH_SAMPLES: address }
@@ -75,7 +84,8 @@ const filesBelow = (folder: string): { path: string; kilobytes: number }[] =>
 const lookAt = async (
   arms: Pair<Arm>,
   directories: readonly string[],
-  { isRecorded = () => true, before = "" }: { isRecorded?: () => boolean; before?: "" | "dispose" } = {},
+  isRecorded = () => true,
+  before: "" | "dispose" = "",
 ): Promise<Look> => {
   const stored = () => directories.flatMap((directory) => filesBelow(join(directory, ".opencode", "state")))
   const isDelivered = () => isRecorded() && !stored().some(({ path }) => /\/outbox\/[^/]+\.json$/.test(path))
@@ -83,14 +93,10 @@ const lookAt = async (
   const [own, plain] = await onBoth(arms, ({ sample }) => sample(before))
   const part = Object.entries(own).map(([key, value]) => [key, value - plain[key as keyof Sample]])
   const sizeOf = (folder: string, files = stored()): number =>
-    files.filter(({ path }) => path.includes(folder)).reduce((sum, { kilobytes }) => sum + kilobytes, 0)
-  return {
-    ...(Object.fromEntries(part) as Sample),
-    journals: sizeOf("/state/compactions/"),
-    statefiles: sizeOf("/state/live/"),
-    state: sizeOf("/state/"),
-    ledger: sizeOf("/", filesBelow(join(arms[0].project.home, ".prog"))),
-  }
+    files.reduce((sum, { path, kilobytes }) => sum + (path.includes(folder) ? kilobytes : 0), 0)
+  const [journals, statefiles, state] = ["/state/compactions/", "/state/live/", "/state/"].map((name) => sizeOf(name))
+  const ledger = sizeOf("/", filesBelow(join(arms[0].project.home, ".prog")))
+  return { ...Object.fromEntries(part), journals, statefiles, state, ledger } as Look
 }
 
 const CONTEXT_TOKENS = 200_000
@@ -102,7 +108,7 @@ const LEARNS_EVERY = 50
 
 const longScript: Script = ({ kind, index, conversation }) => {
   if (kind === "compaction") return { text: `## Done\n- Round ${index} is done.\n\n## Next\n- Go on.\n` }
-  const last = conversation.slice(conversation.lastIndexOf("[user]"))
+  const last = newestWords({ conversation })
   const step = { tool: "read", input: { filePath: "README.md" } }
   // The step fills the context, and OpenCode compacts after it.
   if (last.includes("Fill the context.")) return { ...step, promptTokens: CONTEXT_TOKENS }
@@ -110,22 +116,13 @@ const longScript: Script = ({ kind, index, conversation }) => {
 }
 
 const openSession = async ({ project, server, addTask }: Arm) => {
-  const taskID = await addTask()
   const id = await createSession(server)
-  await speak(server, id, workerMessage(taskID, "Take a step."))
+  await speak(server, id, workerMessage(await addTask(), "Take a step."))
   const stored = openStoredMessages(project, id, TURN_MESSAGES)
   const statePath = join(project.directory, ".opencode/state/compactions", `${id}.json`)
   return {
     stored,
-    /** @returns milliseconds of a turn with a compaction in the middle */
-    cycle: async (round: number): Promise<number> => {
-      await stored.append(12 * TURN_MESSAGES)
-      const isTaught = round % LEARNS_EVERY === 1
-      const work = isTaught ? `No, use ${round} spaces instead of tabs in file ${round}.` : `Go on with round ${round}.`
-      return speak(server, id, `${work} Fill the context.`)
-    },
-    // A compaction that could not be recorded at once is recorded by the next turn.
-    lookBack: (round: number): Promise<number> => speak(server, id, `Look back at round ${round}.`),
+    say: (text: string): Promise<number> => speak(server, id, text),
     recorded: (): number => (existsSync(statePath) ? JSON.parse(readFileSync(statePath, "utf8")).count : 0),
   }
 }
@@ -140,13 +137,20 @@ const measureSession = async (context: Context, compactions: number): Promise<vo
   const looks: { at: number; look: Look }[] = []
   const [ms, plainMs]: Pair<number[]> = [[], []]
   for (let round = 1; round <= compactions; round++) {
-    const [own, plain] = await onBoth(sessions, ({ cycle }) => cycle(round))
+    const taught = `No, use ${round} spaces instead of tabs in file ${round}.`
+    const work = round % LEARNS_EVERY === 1 ? taught : `Go on with round ${round}.`
+    // A turn with a compaction in the middle.
+    const [own, plain] = await onBoth(sessions, async ({ stored, say }) => {
+      await stored.append(12 * TURN_MESSAGES)
+      return say(`${work} Fill the context.`)
+    })
     ms.push(own)
     plainMs.push(plain)
     if (round % SAMPLE_EVERY !== 0) continue
-    await onBoth(sessions, ({ lookBack }) => lookBack(round))
+    // A compaction that could not be recorded at once is recorded by the next turn.
+    await onBoth(sessions, ({ say }) => say(`Look back at round ${round}.`))
     const isRecorded = () => sessions[0].recorded() === round
-    looks.push({ at: round, look: await lookAt(arms, [withBundle.project.directory], { isRecorded }) })
+    looks.push({ at: round, look: await lookAt(arms, [withBundle.project.directory], isRecorded) })
   }
   const hookMs = withBundle.hookMs()
   const added = ms.map((own, round) => own - (plainMs[round] ?? 0))
@@ -182,24 +186,23 @@ const measureSession = async (context: Context, compactions: number): Promise<vo
 const PASSING = 4
 /** The first loads all code; the second still opens connections to the model, which OpenCode's runtime keeps. */
 const WARM_UPS = 2
-const REVIEW = { subagent: "audit", objective: "REVIEW-THIS please", reason: "review" }
-const REVIEWED = { status: "completed", decision: "approved", summary: "It is right." }
 const TAUGHT = "No, use tabs instead of spaces in the formatter."
 const EXTRAS = [TAUGHT, "/handoff", "Read NEWEST.", "DELEGATE the review.", "Take a step."]
 
 /** An agent that follows the newest message of its session; a reviewer returns at once. */
 const manyScript: Script = ({ kind, conversation, tools }): ModelReply => {
   if (kind === "compaction") return { text: "Something was done." }
-  const last = conversation.slice(conversation.lastIndexOf("[user]"))
-  const offered = (tool: string, input: Record<string, unknown>): ModelReply =>
-    tools.includes(tool) ? { tool, input } : { text: "There is no such tool." }
+  const last = newestWords({ conversation })
+  const offered = (reply: ModelReply): ModelReply =>
+    "tool" in reply && tools.includes(reply.tool) ? reply : { text: "There is no such tool." }
   if (last.includes("[tool]")) return { text: "Done." }
-  if (last.includes("Hand this work over")) return offered("handoff_session", { prompt: "Go on.", files: [] })
+  if (last.includes("Hand this work over"))
+    return offered({ tool: "handoff_session", input: { prompt: "Go on.", files: [] } })
   const read = /Read (ses_\w+)/.exec(last)?.[1]
-  if (read !== undefined) return offered("read_session", { sessionID: read })
-  if (last.includes("REVIEW-THIS")) return offered("pass_over_return", REVIEWED)
-  if (last.includes("DELEGATE")) return offered("pass_over", REVIEW)
-  return last.includes("a step") ? offered("read", { filePath: "README.md" }) : { text: "It is done." }
+  if (read !== undefined) return offered({ tool: "read_session", input: { sessionID: read } })
+  if (last.includes("REVIEW-THIS")) return offered(returns({ decision: "approved" }))
+  if (last.includes("DELEGATE")) return offered(passOver({ subagent: "audit", objective: "REVIEW-THIS please" }))
+  return last.includes("a step") ? { tool: "read", input: { filePath: "README.md" } } : { text: "It is done." }
 }
 
 /** @returns directories of one server, the arm's own project first; each is a repository and a project for OpenCode */
@@ -261,7 +264,7 @@ const measureServer = async (context: Context, directories: number, each: number
   for (let n = 0; n < each; n++) await inEach(({ work }) => work(n, EXTRAS.slice(n, n + 1)))
   await inEach(({ deleteAll }) => deleteAll())
   const deleted = await lookAt(arms, folders)
-  const disposed = await lookAt(arms, folders, { before: "dispose" })
+  const disposed = await lookAt(arms, folders, undefined, "dispose")
   figure("soak.sessions", `one server of ${directories} directories, its sessions`, "", [directories * each])
   for (const [key, what, unit, , below] of QUANTITIES) {
     const left = deleted[key] - before[key]

@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite"
 import { join } from "node:path"
 import type { Script } from "../../test/support/model/scripted-model.ts"
+import { createSession, speak } from "../../test/support/opencode/model-project.ts"
 import type { TestServer } from "../../test/support/opencode/opencode-server.ts"
 import type { TestProject } from "../../test/support/opencode/test-project.ts"
-import { createSession, speak } from "./project.ts"
 
 const BUSY_MS = 10_000
 /** Number of messages stored for the same millisecond. */

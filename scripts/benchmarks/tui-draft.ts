@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { handoffScript } from "../../test/support/model/handoff-script.ts"
 import type { ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
+import { type ModelProject, openModelProject } from "../../test/support/opencode/model-project.ts"
 import { eventually } from "../../test/support/opencode/opencode-server.ts"
 import { isTmuxHere, startTui, type TestTerminal } from "../../test/support/opencode/tui.ts"
-import { type BenchProject, openProject } from "./project.ts"
 import type { Benchmark, Context } from "./results.ts"
 
 /** A user reads the draft before sending it, within this time. */
@@ -22,26 +22,22 @@ const judge = (conversation: string | undefined, typed: string, draft: string, m
   return conversation?.startsWith(`[user] ${typed}${draft.trimEnd()}`) ? "arrived" : "misplaced"
 }
 
-/** An agent whose handoffs wait until `draft` is called. */
+/** An agent whose handoffs have a mark in their draft, and wait until the user has typed. */
 const createAgent = () => {
-  let current = { mark: "", typed: Promise.withResolvers<void>() }
+  const agent = { mark: "", typed: Promise.withResolvers<void>() }
   const script: Script = async (request) => {
-    const { mark, typed } = current
-    const answer = await handoffScript({ prompt: `Finish the part ${mark}`, files: ["README.md"] })(request)
-    if ("tool" in answer) await typed.promise
+    const answer = await handoffScript({ prompt: `Finish the part ${agent.mark}`, files: ["README.md"] })(request)
+    if ("tool" in answer) await agent.typed.promise
     return answer
   }
-  const next = (mark: string): void => {
-    current = { mark, typed: Promise.withResolvers() }
-  }
-  return { script, next, draft: () => current.typed.resolve() }
+  return Object.assign(agent, { script })
 }
 type Agent = ReturnType<typeof createAgent>
 
 const orUndefined = <T>(waiting: Promise<T>): Promise<T | undefined> => waiting.catch(() => undefined)
 
 /** One `/handoff` in the TUI's session, up to the answer to the draft in the next session. */
-const handOver = async ({ model, project }: BenchProject, agent: Agent, tui: TestTerminal, index: number) => {
+const handOver = async ({ model, project }: ModelProject, agent: Agent, tui: TestTerminal, index: number) => {
   const [mark, typed, goal] = [`DRAFT-${index}.`, `TYPED-${index} `, `Goal ${index}.`]
   const requested = (what: string, test: (conversation: string) => boolean): Promise<ModelRequest> => {
     const find = () => model.received("turn").findLast(({ conversation }) => test(conversation))
@@ -51,12 +47,12 @@ const handOver = async ({ model, project }: BenchProject, agent: Agent, tui: Tes
   const endOfDraft = `end-of-${index}.md`
   project.write(endOfDraft, "")
   try {
-    agent.next(mark)
+    Object.assign(agent, { mark, typed: Promise.withResolvers() })
     await tui.send(`/handoff ${goal}`)
     await requested("the request for the handoff", (text) => text.slice(text.lastIndexOf("[user]")).includes(goal))
     tui.type(typed)
     await tui.shows(typed.trim())
-    agent.draft()
+    agent.typed.resolve()
     await requested("the tool's answer", (text) => text.includes(mark) && text.includes("[tool] Handoff"))
     const folder = join(project.directory, ".opencode", "state", "handoffs")
     const newest = readFileSync(join(folder, readdirSync(folder).sort().at(-1) ?? ""), "utf8")
@@ -75,7 +71,7 @@ const handOver = async ({ model, project }: BenchProject, agent: Agent, tui: Tes
 /** Repeats the handoff in one TUI; after a draft that did not arrive a new TUI is started. */
 const runSeries = async ({ binary, row }: Context, handoffs: number, busyLoops: number): Promise<void> => {
   const agent = createAgent()
-  await using opened = await openProject(binary, agent.script)
+  await using opened = await openModelProject(binary, agent.script)
   const taskID = await opened.addTask()
   const fates: Record<Fate, number> = { arrived: 0, lost: 0, doubled: 0, misplaced: 0 }
   const runTui = async (from: number): Promise<number> => {

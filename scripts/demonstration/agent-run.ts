@@ -19,37 +19,22 @@ type Line = {
 type Exported = { messages: readonly { info: { summary?: unknown; finish?: string; error?: object } }[] }
 
 const LABEL_CHARACTERS = 44
+/** `prog log ts-1a2b3c 'State: orient'` is shown as `prog log`: the task is the same throughout, the text is shown later. */
+const PROG_CALL = /(prog [a-z]+) [a-z]{2,}-[0-9a-f]{4,12}\b(?: ('[^']*'|"[^"]*"))?/g
 
-const shorten = (text: string): string => {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line.length > LABEL_CHARACTERS ? `${line.slice(0, LABEL_CHARACTERS - 1).trimEnd()}…` : line
-}
-
-/** `prog log ts-1a2b3c 'State: orient'` is shown as `prog log`: the task is the same throughout, and the text is shown later. */
-const shortCommand = (command: string): string =>
-  shorten(
-    command
-      .replaceAll(" && ", ", ")
-      .replaceAll(/(prog [a-z]+) [a-z]{2,}-[0-9a-f]{4,12}\b(?: ('[^']*'|"[^"]*"))?/g, "$1"),
-  )
-
-const bashLabel = ({ input, output, metadata }: ToolState): string => {
-  const command = shortCommand(input?.command ?? "")
-  const printed = metadata?.output ?? output ?? ""
-  const [tests, failed] = [testCount(printed, "tests"), testCount(printed, "fail")]
-  if (tests !== undefined && failed !== undefined) {
-    const outcome = failed === 0 ? `✓ ${tests} pass` : `✗ ${failed} of ${tests} fail`
-    return command.includes("node --test")
-      ? command.replace("node --test", `node --test ${outcome}`)
-      : `${command} ${outcome}`
-  }
-  return metadata?.exit ? `${command} ✗ exit ${metadata.exit}` : command
-}
+export const cut = (text: string, width: number): string =>
+  text.length > width ? `${text.slice(0, width - 1).trimEnd()}…` : text
 
 const toolLabel = ({ tool = "", state = {} }: NonNullable<Line["part"]>): string => {
-  if (tool === "bash") return bashLabel(state)
-  const name = [tool, state.input?.filePath?.split("/").at(-1) ?? ""].join(" ")
-  return shorten(state.status === "error" ? `${name} ✗` : name)
+  const { status, input, output = "", metadata } = state
+  const file = [tool, input?.filePath?.split("/").at(-1), status === "error" ? "✗" : ""].filter(Boolean).join(" ")
+  if (tool !== "bash") return cut(file, LABEL_CHARACTERS)
+  const called = (input?.command ?? "").replaceAll(" && ", ", ").replaceAll(PROG_CALL, "$1")
+  const command = cut(called.replace(/\s+/g, " ").trim(), LABEL_CHARACTERS)
+  const printed = metadata?.output ?? output
+  const [tests, failed] = [testCount(printed, "tests"), testCount(printed, "fail")]
+  if (failed === undefined) return metadata?.exit ? `${command} ✗ exit ${metadata.exit}` : command
+  return `${command} ${failed === 0 ? `✓ ${tests} pass` : `✗ ${failed} of ${tests} fail`}`
 }
 
 const parseLine = (line: string): Line => {
@@ -62,7 +47,7 @@ const parseLine = (line: string): Line => {
 }
 
 /** @returns undefined for a line that is no event, or one the demo does not show */
-export const parseAgentEvent = (line: string): AgentEvent | undefined => {
+const parseAgentEvent = (line: string): AgentEvent | undefined => {
   const { type, sessionID = "", part = {}, error } = parseLine(line)
   if (type === "tool_use") return { kind: "tool", sessionID, text: toolLabel(part) }
   if (type === "error") return { kind: "error", sessionID, text: error?.data?.message ?? error?.name ?? line }
@@ -102,17 +87,15 @@ export const runAgent = async (
 export type AgentRun = Awaited<ReturnType<typeof runAgent>>
 
 /** @returns what OpenCode prints @throws when it fails */
-const ask = async ({ openCode }: Place, ...args: string[]): Promise<string> => {
+export const askOpenCode = async ({ openCode }: Place, ...args: string[]): Promise<string> => {
   const { exitCode, stdout, stderr } = await openCode(args)
   if (exitCode !== 0) throw new Error(`opencode ${args.join(" ")} exited ${exitCode}: ${stderr.trim()}`)
   return stdout.trim()
 }
 
-export const openCodeVersion = (place: Place): Promise<string> => ask(place, "--version")
-
 /** Counts the session's compactions in OpenCode's own export of it. */
 export const countCompactions = async (place: Place, sessionID: string): Promise<number> => {
-  const printed = await ask(place, "export", sessionID)
+  const printed = await askOpenCode(place, "export", sessionID)
   const { messages } = JSON.parse(printed.slice(printed.indexOf("{"))) as Exported
   return messages.filter(({ info }) => info.summary === true && info.finish && !info.error).length
 }

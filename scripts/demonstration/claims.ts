@@ -2,28 +2,20 @@ import { splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
 import type { ModelRequest } from "../../test/support/model/scripted-model.ts"
 import { CONSTRAINT, TASK } from "./slug-project.ts"
 
-/** A task as `prog show --json` prints it. */
-export type LedgerTask = {
-  id: string
-  status: string
-  description: string
-  logs: readonly { message: string; created_at: string }[]
-}
-
 /** `at` is RFC 3339 as prog prints it. */
 export type RecordedCompaction = { number: number; at: string; line: string }
 
 /** The compactions in a task's log, oldest first. */
-export const recordedCompactions = ({ logs }: Pick<LedgerTask, "logs">): RecordedCompaction[] =>
+export const readCompactions = (logs: readonly { message: string; created_at: string }[]): RecordedCompaction[] =>
   logs.flatMap(({ message, created_at }) => {
-    const found = /^Compaction (\d+): (.*)/s.exec(message)
-    return found ? [{ number: Number(found[1]), at: created_at, line: found[2] ?? "" }] : []
+    const [, number, line = ""] = /^Compaction (\d+): (.*)/s.exec(message) ?? []
+    return number ? [{ number: Number(number), at: created_at, line }] : []
   })
 
 /** Facts that an agent needs before it can work; true if a request tells them. */
 export type Knowledge = Record<"task" | "role" | "specification" | "definitionOfDone" | "constraint", boolean>
 
-export const knowledgeIn = (conversation: string, taskID: string): Knowledge => ({
+const knowledgeIn = (conversation: string, taskID: string): Knowledge => ({
   task: conversation.includes(taskID),
   role: /\brole: worker\b|^# worker\b/im.test(conversation),
   specification: conversation.includes(TASK.specification),
@@ -117,39 +109,29 @@ export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
   const ofAgent = (holds: boolean, text: string) =>
     claims.push({ weight: scripted ? "asserted" : "reported", holds, text })
   if (scripted) {
-    const seen = `(${compactions} seen, exit code ${exitCode})`
     const isEnough = exitCode === 0 && compactions >= EXPECTED_COMPACTIONS
-    assert(isEnough, `OpenCode went through ${EXPECTED_COMPACTIONS} compactions and ended well ${seen}`)
+    const text = `OpenCode went through ${EXPECTED_COMPACTIONS} compactions and ended well`
+    assert(isEnough, `${text} (${compactions} seen, exit code ${exitCode})`)
   } else {
     assert(exitCode === 0, `OpenCode ended well (exit code ${exitCode})`)
     ofAgent(compactions > 0, `The conversation was compacted (${compactions} times)`)
   }
-  assert(
-    recorded.length === compactions && recorded.every(({ number }, index) => number === index + 1),
-    `Each compaction stands in the ledger exactly once (${recorded.length} of ${compactions})`,
-  )
+  const isInOrder = recorded.length === compactions && recorded.every(({ number }, index) => number === index + 1)
+  assert(isInOrder, `Each compaction stands in the ledger exactly once (${recorded.length} of ${compactions})`)
   const bytes = Buffer.byteLength(specification.ordered)
-  ofAgent(
-    specification.inLedger === specification.ordered,
-    `The specification in the ledger is as it was ordered (${bytes} bytes, compared one by one)`,
-  )
+  const isKept = specification.inLedger === specification.ordered
+  ofAgent(isKept, `The specification in the ledger is as it was ordered (${bytes} bytes, compared one by one)`)
   if (knowledge) {
     const complete = knowledge.filter((known) => Object.values(known).every(Boolean)).length
     const expected = (untold ? 2 : 1) + compactions
-    assert(
-      complete === expected && compactions > 0,
-      `Each request above tells task, role, specification, definition of done and constraint (${complete} of ${expected})`,
-    )
-    const remark = untold ? untold.map((part) => `, but not the ${part}`).join("") : " (it never came to that)"
-    assert(
-      untold?.length === 0,
-      `After kill -9 a new session is told the last handoff, the first brief, the log and git${remark}`,
-    )
+    const text = "Each request above tells task, role, specification, definition of done and constraint"
+    assert(complete === expected && compactions > 0, `${text} (${complete} of ${expected})`)
+    const remark = untold?.map((part) => `, but not the ${part}`).join("") ?? " (it never came to that)"
+    const crash = "After kill -9 a new session is told the last handoff, the first brief, the log and git"
+    assert(untold?.length === 0, `${crash}${remark}`)
   }
-  ofAgent(
-    test.passes && status === "done",
-    `The test passes (${test.summary}) and the task is done (status: ${status})`,
-  )
+  const isDone = test.passes && status === "done"
+  ofAgent(isDone, `The test passes (${test.summary}) and the task is done (status: ${status})`)
   ofAgent(evidence.isFrozenFileUntouched, "The user's constraint was obeyed: slugify.test.js is unchanged")
   if (traces) {
     const found = traces.length > 0 ? `, but ${traces.slice(0, 3).join(", ")}` : ""

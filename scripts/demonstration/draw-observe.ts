@@ -1,11 +1,10 @@
 import { execFileSync } from "node:child_process"
-import { renameSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { openTestLedger } from "../../test/support/ledger/test-ledger.ts"
+import { startObserver, writeStatefile } from "../../test/support/opencode/observer.ts"
 import { NEWEST } from "../../test/support/opencode/opencode-binary.ts"
 import { createTestProject } from "../../test/support/opencode/test-project.ts"
-import { startWebObserver } from "./tour/place.ts"
 
 /** draw-observe.ts FOLDER: FOLDER/observe-light.png and observe-dark.png, from the real page of six agents' statefiles. */
 const [folder] = process.argv.slice(2)
@@ -13,56 +12,49 @@ if (!folder) throw new Error("expected FOLDER; start it with ./scripts/picture o
 
 /** Longer than the observer's polling interval: each step is seen. */
 const STEP_MS = 600
+const MOST_STEPS = 7
 const NO_SUCH_PROCESS = 2 ** 22 + 1
 
-type Agent = {
-  name: string
-  task: string
-  log: readonly string[]
-  /** Minutes ago, the activity from then on, and the turns, compactions and handoffs until then. */
-  steps: readonly string[]
-  isGone?: true
-}
+/**
+ * Name, task, its log, and the steps: minutes ago, the activity from then on, and the turns, compactions and handoffs until then.
+ * The last agent is gone after its last step.
+ */
+type Agent = readonly [name: string, task: string, log: readonly string[], steps: string]
 
 const AGENTS: readonly Agent[] = [
-  {
-    name: "parser",
-    task: "Teach the parser CRLF",
-    log: ["Trimming each line eats spaces of words: dropped", "Compaction 2: 3 files changed; next: node --test"],
-    steps: ["14 busy", "11 busy c1", "5 idle t1 c1", "4.2 busy t1 c1", "2 busy t1 c2", "1.1 question t1 c2"],
-  },
-  {
-    name: "release",
-    task: "Publish 2.4.0",
-    log: ["The changelog is complete", "Tests pass on both platforms"],
-    steps: ["13.5 idle", "7 busy", "3 idle t1", "2.5 busy t1", "0.6 permission t1"],
-  },
-  {
-    name: "api",
-    task: "Move the API to version 2",
-    log: ["14 of 19 routes answer as before", "Compaction 3: the old client is the oracle"],
-    steps: ["14 busy", "12 busy c1", "9.5 busy c2", "7.2 idle t1 c2", "6.8 busy t1 c2", "4 busy t1 c3"],
-  },
-  {
-    name: "docs",
-    task: "Explain the settings",
-    log: ["Each setting has an example", "Handed over to a new session: goal, next steps"],
-    steps: ["14 busy", "10 busy c1", "8.6 busy c1 h1", "8.2 idle t1 c1 h1", "6 busy t1 c1 h1", "1.5 idle t2 c1 h1"],
-  },
-  {
-    name: "flaky-tests",
-    task: "Find the test that fails at night",
-    log: ["Fails at 23:00 UTC and never before", "The clock of the fixture is the machine's"],
-    steps: ["13 busy", "12 idle t1", "10.5 busy t1", "9 idle t2", "8 busy t2", "6.4 idle t3", "5.5 busy t3"],
-  },
-  {
-    name: "spike",
-    task: "Try the new bundler",
-    log: ["Half the size, twice the time: not worth it"],
-    steps: ["14 busy", "10 idle t1"],
-    isGone: true,
-  },
+  [
+    "parser",
+    "Teach the parser CRLF",
+    ["Trimming each line eats spaces of words: dropped", "Compaction 2: 3 files changed; next: node --test"],
+    "14 busy, 11 busy c1, 5 idle t1 c1, 4.2 busy t1 c1, 2 busy t1 c2, 1.1 question t1 c2",
+  ],
+  [
+    "release",
+    "Publish 2.4.0",
+    ["The changelog is complete", "Tests pass on both platforms"],
+    "13.5 idle, 7 busy, 3 idle t1, 2.5 busy t1, 0.6 permission t1",
+  ],
+  [
+    "api",
+    "Move the API to version 2",
+    ["14 of 19 routes answer as before", "Compaction 3: the old client is the oracle"],
+    "14 busy, 12 busy c1, 9.5 busy c2, 7.2 idle t1 c2, 6.8 busy t1 c2, 4 busy t1 c3",
+  ],
+  [
+    "docs",
+    "Explain the settings",
+    ["Each setting has an example", "Handed over to a new session: goal, next steps"],
+    "14 busy, 10 busy c1, 8.6 busy c1 h1, 8.2 idle t1 c1 h1, 6 busy t1 c1 h1, 1.5 idle t2 c1 h1",
+  ],
+  [
+    "flaky-tests",
+    "Find the test that fails at night",
+    ["Fails at 23:00 UTC and never before", "The clock of the fixture is the machine's"],
+    "13 busy, 12 idle t1, 10.5 busy t1, 9 idle t2, 8 busy t2, 6.4 idle t3, 5.5 busy t3",
+  ],
+  ["spike", "Try the new bundler", ["Half the size, twice the time: not worth it"], "14 busy, 10 idle t1"],
 ]
+const GONE = "spike"
 
 const PERMISSION = { id: "per_1", title: "npm publish --dry-run", type: "bash" }
 const QUESTION = {
@@ -78,48 +70,45 @@ const { addTask, prog } = openTestLedger(project, NEWEST)
 const startedAt = Date.now()
 const iso = (minutesAgo: number): string => new Date(startedAt - minutesAgo * 60_000).toISOString()
 
-/** Writes a statefile as the writer does: complete, by rename. */
-const write = ({ name, steps, isGone }: Agent, taskID: string, index: number): void => {
+const write = ([name, , , all]: Agent, taskID: string, index: number): void => {
+  const steps = all.split(", ")
   const [minutesAgo, doing, ...counts] = steps[index]?.split(" ") ?? []
+  if (minutesAgo === undefined) return
   const count = (letter: string): number => Number(counts.find((text) => text.startsWith(letter))?.slice(1) ?? 0)
   const ts = iso(Number(minutesAgo))
+  const extensions = {
+    task: { id: taskID, role: name === "api" ? "planner" : "worker" },
+    compactions: count("c"),
+    handoffs: count("h"),
+    heartbeat_at: ts,
+    context_tokens: 9_100 + name.length * 1_777 + count("t") * 640,
+  }
   const state = {
-    c2c_session_id: name,
-    c2c_alias: null,
-    root_opencode_session_id: `ses_${name}`,
-    opencode_pid: isGone && index === steps.length - 1 ? NO_SUCH_PROCESS : process.pid,
+    opencode_pid: name === GONE && index === steps.length - 1 ? NO_SUCH_PROCESS : process.pid,
     plugin_started_at: iso(15),
     agent: { is_idle: doing === "idle", turn_count: count("t"), last_step: null },
     tui_focus: doing === "permission" ? { ty: doing, details: PERMISSION } : { ty: "prompt", details: null },
     pendingQuestion: doing === "question" ? QUESTION : null,
-    extensions: {
-      task: { id: taskID, role: name === "api" ? "planner" : "worker" },
-      compactions: count("c"),
-      handoffs: count("h"),
-      heartbeat_at: ts,
-      context_tokens: 9_100 + name.length * 1_777 + count("t") * 640,
-    },
+    extensions,
   }
-  const path = `.opencode/state/live/${name}.json`
-  project.write(`${path}.tmp`, JSON.stringify({ event: "state.patch", ts, state }))
-  renameSync(join(project.directory, `${path}.tmp`), join(project.directory, path))
+  writeStatefile(join(project.directory, ".opencode/state/live"), name, state, ts)
 }
 
-const taskIDs = new Map<Agent, string>()
-for (const agent of AGENTS) {
-  const taskID = await addTask({ title: agent.task, specification: "", definitionOfDone: "" })
-  taskIDs.set(agent, taskID)
-  if (!agent.isGone) await prog("start", taskID)
-  for (const entry of agent.log) await prog("log", taskID, entry)
+const taskIDs: string[] = []
+for (const [name, title, log] of AGENTS) {
+  const taskID = await addTask({ title, specification: "", definitionOfDone: "" })
+  taskIDs.push(taskID)
+  if (name !== GONE) await prog("start", taskID)
+  for (const entry of log) await prog("log", taskID, entry)
 }
-const observer = await startWebObserver({ project })
+const observer = startObserver(project)
 try {
-  for (let index = 0; index < Math.max(...AGENTS.map(({ steps }) => steps.length)); index++) {
-    for (const agent of AGENTS) if (index < agent.steps.length) write(agent, taskIDs.get(agent) ?? "", index)
+  for (let step = 0; step < MOST_STEPS; step++) {
+    for (const [index, agent] of AGENTS.entries()) write(agent, taskIDs[index] ?? "", step)
     await wait(STEP_MS)
   }
   const photographer = join(import.meta.dirname, "photograph.mjs")
-  execFileSync("node", [photographer, "observe", observer.url, join(folder, "observe")])
+  execFileSync("node", [photographer, "observe", await observer.address(), join(folder, "observe")])
 } finally {
   await observer.stop()
   await project.remove()

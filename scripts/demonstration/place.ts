@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import * as fs from "node:fs"
+import { homedir, tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { createInterface } from "node:readline"
 import { errorCode } from "../../.opencode/baton/host/log.ts"
@@ -20,8 +20,6 @@ export type DemoOptions = {
   withBaton: boolean
 }
 
-type Argv = readonly [string, ...string[]]
-type ChildResult = { exitCode: number | null; stdout: string; stderr: string }
 type ChildOptions = {
   stdin?: string
   /** Called with each line of standard output. */
@@ -29,75 +27,54 @@ type ChildOptions = {
   /** Kills the child and all of its process group at once, as a crash would. */
   crash?: AbortSignal | undefined
 }
-type Surroundings = { cwd: string; env: Record<string, string>; signal: AbortSignal }
-
-const KILL_AFTER_MS = 2_000
-
-/**
- * Runs a program in its own process group and waits for its end. The signal ends it.
- *
- * @throws the signal's reason, or the reason why the program could not be started
- */
-const runChild = async (
-  [program, ...args]: Argv,
-  { cwd, env, signal, stdin = "", onLine, crash }: ChildOptions & Surroundings,
-): Promise<ChildResult> => {
-  signal.throwIfAborted()
-  const child = spawn(program, args, { cwd, env, detached: true })
-  const printed = collectOutput(child)
-  if (onLine) createInterface(child.stdout).on("line", onLine)
-  // A child that does not read its input closes the pipe early.
-  child.stdin.on("error", () => undefined)
-  child.stdin.end(stdin)
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const kill = (): void => {
-    if (child.pid !== undefined) signalIfThere(-child.pid, "SIGKILL")
-  }
-  const stop = (): void => {
-    child.kill("SIGTERM")
-    timer = setTimeout(kill, KILL_AFTER_MS)
-  }
-  const ended = new AbortController()
-  signal.addEventListener("abort", stop, { signal: ended.signal })
-  crash?.addEventListener("abort", kill, { signal: ended.signal })
-  try {
-    const [exitCode] = (await once(child, "close")) as [number | null]
-    signal.throwIfAborted()
-    return { exitCode, stdout: printed.stdout(), stderr: printed.stderr() }
-  } finally {
-    clearTimeout(timer)
-    ended.abort()
-  }
-}
 
 /** Set for the demo's own process; hidden from OpenCode. */
 const DEMO_VARIABLE = /^(?:BUN_|DEMO_|BATON_|PROG_|FORCE_COLOR$)/
 
-const usersEnvironment = (): Record<string, string> => {
-  const own = Object.entries(process.env).filter(([name]) => !DEMO_VARIABLE.test(name))
-  return Object.fromEntries(own.map(([name, value = ""]) => [name, value]))
-}
-
 /**
  * The folders of one demo. With the user's own model, OpenCode runs in the user's environment for its keys and settings; only the
  * ledger stays in the demo's folder.
+ *
+ * @param signal ends each program that runs
  */
 export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
   const { keep, opencode } = options
   const repository = join(import.meta.dirname, "..", "..")
-  const isOurs = !keep || !existsSync(keep)
-  if (keep) mkdirSync(keep, { recursive: true })
-  const root = realpathSync(keep || mkdtempSync(join(tmpdir(), "baton-demo-")))
+  const isOurs = !keep || !fs.existsSync(keep)
+  if (keep) fs.mkdirSync(keep, { recursive: true })
+  const root = fs.realpathSync(keep || fs.mkdtempSync(join(tmpdir(), "baton-demo-")))
   const [directory, home] = [join(root, "project"), join(root, "home")]
-  for (const folder of [directory, home]) mkdirSync(folder, { recursive: true })
+  for (const folder of [directory, home]) fs.mkdirSync(folder, { recursive: true })
   const isolated = { ...isolatedEnvironment({ home, directory }), BATON_RUNTIME: process.execPath }
-  const ledger = isolated.PROG_DB
-  const shared = { PWD: directory, BATON_LEDGER: "embedded", PROG_DB: ledger }
-  const environment: Record<string, string> = options.model ? { ...usersEnvironment(), ...shared } : { ...isolated }
+  const users = Object.entries(process.env).filter(([name]) => !DEMO_VARIABLE.test(name))
+  const own = { ...Object.fromEntries(users), PWD: directory, BATON_LEDGER: "embedded", PROG_DB: isolated.PROG_DB }
+  const environment: NodeJS.ProcessEnv = options.model ? own : { ...isolated }
   // Without the bundle prog is not on the agent's PATH; the comparison is about the task, not about a missing tool.
   if (!options.withBaton)
     environment.PATH = [join(repository, ".opencode", "baton", "bin"), environment.PATH].join(delimiter)
-  const run = (...argv: Argv) => runChild(argv, { cwd: directory, env: isolated, signal })
+
+  /** Runs a program in its own process group. @throws the signal's reason, or why the program could not be started */
+  const run = async ([program, ...args]: readonly string[], env: NodeJS.ProcessEnv, options: ChildOptions = {}) => {
+    signal.throwIfAborted()
+    const child = spawn(program ?? "", args, { cwd: directory, env, detached: true })
+    const printed = collectOutput(child)
+    if (options.onLine) createInterface(child.stdout).on("line", options.onLine)
+    // A child that does not read its input closes the pipe early.
+    child.stdin.on("error", () => undefined)
+    child.stdin.end(options.stdin)
+    const kill = (): void => {
+      if (child.pid !== undefined) signalIfThere(-child.pid, "SIGKILL")
+    }
+    const ended = new AbortController()
+    for (const end of [signal, options.crash]) end?.addEventListener("abort", kill, { signal: ended.signal })
+    try {
+      const [exitCode] = (await once(child, "close")) as [number | null]
+      signal.throwIfAborted()
+      return { exitCode, stdout: printed.stdout(), stderr: printed.stderr() }
+    } finally {
+      ended.abort()
+    }
+  }
   return {
     options,
     repository,
@@ -107,21 +84,20 @@ export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
     root,
     directory,
     home,
-    ledger,
+    ledger: isolated.PROG_DB,
     /** Runs OpenCode as its user would. */
-    openCode: (args: readonly string[], more?: ChildOptions) =>
-      runChild([opencode, ...args], { cwd: directory, env: environment, signal, ...more }),
+    openCode: (args: readonly string[], more?: ChildOptions) => run([opencode, ...args], environment, more),
     /** Runs a program of the demo, isolated from the user's home. */
-    run,
+    run: (...argv: string[]) => run(argv, isolated),
     /** Runs it as `run` does. @returns its output @throws when it fails */
-    succeed: async (...argv: Argv): Promise<string> => {
-      const { exitCode, stdout, stderr } = await run(...argv)
+    succeed: async (...argv: string[]): Promise<string> => {
+      const { exitCode, stdout, stderr } = await run(argv, isolated)
       if (exitCode !== 0) throw new Error(`${argv.join(" ")} exited ${exitCode}: ${stderr.trim()}`)
       return stdout
     },
     /** Removes all that the demo created, but not a folder that existed before. */
     remove: (): void => {
-      for (const folder of isOurs ? [root] : [directory, home]) rmSync(folder, { recursive: true, force: true })
+      for (const folder of isOurs ? [root] : [directory, home]) fs.rmSync(folder, { recursive: true, force: true })
     },
   }
 }
@@ -142,19 +118,6 @@ const ownModelConfig = (model: string) => {
   }
 }
 
-const commitAll = async (succeed: Place["succeed"]): Promise<void> => {
-  try {
-    await succeed("git", "init", "-q", "-b", "main")
-  } catch (error) {
-    // Git is not installed.
-    if (errorCode(error) === "ENOENT") return
-    throw error
-  }
-  await succeed("git", "add", "-A")
-  const identity = ["user.name=Demo", "user.email=demo@example.invalid", "commit.gpgsign=false"]
-  await succeed("git", ...identity.flatMap((setting) => ["-c", setting]), "commit", "-q", "-m", "Begin")
-}
-
 /**
  * Writes the project, commits it if git is installed, and installs Baton as a user would.
  *
@@ -167,12 +130,58 @@ export const prepareProject = async (
   const { model, opencode } = options
   const config = model ? ownModelConfig(model) : modelURL ? scriptedConfig({ modelURL }) : {}
   const files = { ...PROJECT_FILES, "opencode.json": `${JSON.stringify(config, null, 2)}\n` }
-  for (const [path, text] of Object.entries(files)) writeFileSync(join(directory, path), text)
-  await commitAll(succeed)
+  for (const [path, text] of Object.entries(files)) fs.writeFileSync(join(directory, path), text)
+  const identity = ["-c", "user.name=Demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false"]
+  try {
+    await succeed("git", "init", "-q", "-b", "main")
+    await succeed("git", "add", "-A")
+    await succeed("git", ...identity, "commit", "-q", "-m", "Begin")
+  } catch (error) {
+    // Git may not be installed.
+    if (errorCode(error) !== "ENOENT") throw error
+  }
   if (options.withBaton) await succeed(join(repository, "scripts", "install"), directory)
-  const manifest = readFileSync(join(packages, "@opencode-ai", "plugin", "package.json"), "utf8")
+  const manifest = fs.readFileSync(join(packages, "@opencode-ai", "plugin", "package.json"), "utf8")
   const { version }: { version: string } = JSON.parse(manifest)
   // Another version of OpenCode would replace the linked packages; it installs its own.
   if (opencode === process.execPath) linkDependencies(join(directory, ".opencode"), version, packages)
   if (!model) linkDependencies(join(home, ".config", "opencode"), version, packages)
+}
+
+/** Larger files are databases and downloads of other programs; reading them would take longer than the demo. */
+const MAX_BYTES = 64 * 1024 * 1024
+const SKIPPED = ["node_modules", ".git", ".cache"]
+
+const unlessGone = <T>(read: () => T): T | undefined => {
+  try {
+    return read()
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) return undefined
+    throw error
+  }
+}
+
+/**
+ * Files outside the demo's folder that were written since its start and name that folder: in the checkout, where OpenCode, prog
+ * and the bundle would write without isolation, and in the folder for temporary files. Other programs may write there too; only
+ * files of this run name the demo's folder.
+ *
+ * @param since milliseconds of the epoch
+ */
+export const findTraces = ({ repository, root }: Place, since: number): string[] => {
+  const search = (folder: string, isDeep = true): string[] =>
+    (unlessGone(() => fs.readdirSync(folder, { withFileTypes: true })) ?? []).flatMap((entry) => {
+      const path = join(folder, entry.name)
+      if (path === root || SKIPPED.includes(entry.name)) return []
+      if (entry.isDirectory()) return isDeep ? search(path) : []
+      const stats = entry.isFile() ? unlessGone(() => fs.statSync(path)) : undefined
+      if (!stats || stats.mtimeMs < since || stats.size > MAX_BYTES) return []
+      return unlessGone(() => fs.readFileSync(path))?.includes(root) ? [path] : []
+    })
+  const fallbacks = { CONFIG: ".config", DATA: ".local/share", STATE: ".local/state", CACHE: ".cache" }
+  const xdg = Object.entries(fallbacks).map(([name, fallback]) =>
+    join(process.env[`XDG_${name}_HOME`] ?? join(homedir(), fallback), "opencode"),
+  )
+  const whole = [repository, join(homedir(), ".prog"), join(homedir(), ".opencode"), ...xdg]
+  return [...search(tmpdir(), false), ...whole.flatMap((folder) => search(folder))]
 }

@@ -66,7 +66,7 @@ const STEPS: readonly Step[] = [
 
 export const LOST = "I no longer know which task I am on. What should I go on with?"
 export const UNTOLD = "I know the task's name and not what it asks. What should I do?"
-export const FINISHED = "Finished: slugify passes its test, and the test is as it was."
+const FINISHED = "Finished: slugify passes its test, and the test is as it was."
 
 const taskIn = (seen: string): string | undefined => /\bTask: (ts-[0-9a-f]{6})\b/.exec(seen)?.[1]
 

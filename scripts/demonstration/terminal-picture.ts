@@ -7,30 +7,22 @@ type Pen = Style & { isReversed?: boolean }
 /** Adjacent characters of one style, and the column of the first. */
 type Run = { column: number; text: string; style: Style }
 
-const TEXT = "#eeeeee"
-const BACKGROUND = "#0a0a0a"
+const [TEXT, BACKGROUND] = ["#eeeeee", "#0a0a0a"]
 /** The eight named colours; the bright ones look the same. */
 const NAMED = ["#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#58a6ff", "#c9d1d9"]
 
 /** Most fixed-width fonts are 0.6 em wide and 1.2 em high: a cell, in which box-drawing characters meet. */
-const FONT_SIZE = 13.3
-const COLUMN_WIDTH = 8
-const LINE_HEIGHT = 16
-const BASELINE = 12.5
-const PADDING = 10
-const TITLE_HEIGHT = 34
-const GAP = 20
+const [FONT_SIZE, COLUMN_WIDTH, LINE_HEIGHT, BASELINE] = [13.3, 8, 16, 12.5]
+const [PADDING, TITLE_HEIGHT, GAP] = [10, 34, 20]
 const FONT_FAMILY = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace'
 
 const charactersIn = (text: string): number => Array.from(text).length
 
-const hex = (parts: readonly number[]): string => `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`
-
-/**
- * Reads the colour after 38 or 48: `2;R;G;B`, or `5;INDEX` with the index of a named colour. Removes its numbers from the list.
- */
-const takeColour = (codes: number[]): string | undefined =>
-  codes.shift() === 2 ? hex(codes.splice(0, 3)) : NAMED[(codes.shift() ?? 0) % 8]
+/** Reads the colour after 38 or 48: `2;R;G;B`, or `5;INDEX` with the index of a named colour; removes its numbers. */
+const takeColour = (codes: number[]): string | undefined => {
+  if (codes.shift() !== 2) return NAMED[(codes.shift() ?? 0) % 8]
+  return `#${Buffer.from(codes.splice(0, 3)).toString("hex")}`
+}
 
 /** The style after a sequence "select graphic rendition" (ECMA-48, 8.3.117). Italics, lines and blinking are ignored. */
 const applyCodes = (pen: Pen, codes: number[]): Pen => {
@@ -92,16 +84,6 @@ const renderText = ({ column, text, style: { colour = TEXT, isBold, isFaint } }:
 
 export type Frame = { caption: string; screen: string }
 
-const renderWindow = (caption: string, rows: readonly Run[][], width: number, height: number): string[] => [
-  `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="9" fill="${BACKGROUND}" stroke="#3d444d"/>`,
-  `<text x="${width / 2}" y="${TITLE_HEIGHT / 2 + 5}" text-anchor="middle" fill="#c9d1d9">${escapeXml(caption)}</text>`,
-  `<g transform="translate(${PADDING} ${TITLE_HEIGHT + PADDING})">`,
-  ...[renderBackground, renderText].flatMap((render) =>
-    rows.flatMap((runs, row) => runs.map((run) => render(run, row * LINE_HEIGHT)).filter(Boolean)),
-  ),
-  "</g>",
-]
-
 /**
  * Terminal windows one below the other, as SVG: text that can be read and searched, in the terminal's own colours and without an
  * external font.
@@ -111,14 +93,22 @@ const renderWindow = (caption: string, rows: readonly Run[][], width: number, he
 export const renderTerminal = (title: string, ...frames: readonly Frame[]): string => {
   const windows = frames.map(({ caption, screen }) => ({ caption, rows: parseScreen(screen) }))
   const runs = windows.flatMap(({ rows }) => rows.flat())
-  const columns = Math.max(...runs.map(({ column, text }) => column + charactersIn(text)))
-  const width = columns * COLUMN_WIDTH + 2 * PADDING
+  const width = Math.max(...runs.map(({ column, text }) => column + charactersIn(text))) * COLUMN_WIDTH + 2 * PADDING
   let height = -GAP
   const drawn = windows.flatMap(({ caption, rows }) => {
     const top = height + GAP
     const own = TITLE_HEIGHT + rows.length * LINE_HEIGHT + 2 * PADDING
     height = top + own
-    return [`<g transform="translate(0 ${top})">`, ...renderWindow(caption, rows, width, own), "</g>"]
+    return [
+      `<g transform="translate(0 ${top})">`,
+      `<rect x="0.5" y="0.5" width="${width - 1}" height="${own - 1}" rx="9" fill="${BACKGROUND}" stroke="#3d444d"/>`,
+      `<text x="${width / 2}" y="22" text-anchor="middle" fill="#c9d1d9">${escapeXml(caption)}</text>`,
+      `<g transform="translate(${PADDING} ${TITLE_HEIGHT + PADDING})">`,
+      ...[renderBackground, renderText].flatMap((render) =>
+        rows.flatMap((runs, row) => runs.map((run) => render(run, row * LINE_HEIGHT)).filter(Boolean)),
+      ),
+      "</g></g>",
+    ]
   })
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="title">`,

@@ -18,29 +18,41 @@ project read or written, no process left. See docs/faults.md.
   --help        this text
 `
 
+const OPTIONS = {
+  runs: { type: "string", default: "200" },
+  seed: { type: "string", default: "1" },
+  "at-once": { type: "string", default: "2" },
+  keep: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false },
+} as const
+
+/** Ends the program if an argument is wrong. */
 const readArguments = () => {
-  const { values } = parseArgs({
-    options: {
-      runs: { type: "string", default: "200" },
-      seed: { type: "string", default: "1" },
-      "at-once": { type: "string", default: "2" },
-      keep: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  })
-  const wholeNumber = (name: "runs" | "seed" | "at-once", least: number): number => {
-    const text = values[name]
-    if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
-    throw new Error(`--${name} takes a whole number from ${least} on, received '${text}'`)
+  try {
+    const { values } = parseArgs({ options: OPTIONS })
+    const wholeNumber = (name: "runs" | "seed" | "at-once", least: number): number => {
+      const text = values[name]
+      if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
+      throw new Error(`--${name} takes a whole number from ${least} on, received '${text}'`)
+    }
+    return { ...values, runs: wholeNumber("runs", 1), seed: wholeNumber("seed", 0), atOnce: wholeNumber("at-once", 1) }
+  } catch (error) {
+    process.stderr.write(
+      `error: ${error instanceof Error ? error.message : String(error)}; see ./scripts/storm --help\n`,
+    )
+    process.exit(2)
   }
-  return { ...values, runs: wholeNumber("runs", 1), seed: wholeNumber("seed", 0), atOnce: wholeNumber("at-once", 1) }
+}
+const { help, keep, runs, seed, atOnce } = readArguments()
+if (help) {
+  console.log(USAGE)
+  process.exit()
 }
 
 const hasFailed = ({ violations }: StormResult): boolean => violations.length > 0
 
-const report = (result: StormResult, keep: boolean): void => {
-  console.log(describeResult(result))
-  for (const violation of result.violations) console.log(`     ${violation}`)
+const report = (result: StormResult): void => {
+  console.log([describeResult(result), ...result.violations].join("\n     "))
   if (hasFailed(result)) console.log(`     again: ./scripts/storm --runs 1 --seed ${result.plan.seed} --keep`)
   if (hasFailed(result) || keep) console.log(`     kept: ${result.folder}`)
 }
@@ -68,28 +80,11 @@ const renderSummary = (results: readonly StormResult[]): string => {
   ].join("\n")
 }
 
-let parsed: ReturnType<typeof readArguments>
-try {
-  parsed = readArguments()
-} catch (error) {
-  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}; see ./scripts/storm --help\n`)
-  process.exit(2)
-}
-const { help, keep, runs, seed, atOnce } = parsed
-if (help) {
-  console.log(USAGE)
-  process.exit()
-}
 // Failed runs are kept in this folder; it is removed if it is empty.
 const folder = mkdtempSync(join(tmpdir(), "baton-storm-"))
 process.env.TMPDIR = folder
-const results = await runStorms({
-  runs,
-  seed,
-  atOnce,
-  keep: (violations) => keep || violations.length > 0,
-  onResult: (result) => report(result, keep),
-})
+const keeps = (violations: readonly string[]) => keep || violations.length > 0
+const results = await runStorms({ runs, seed, atOnce, keep: keeps, onResult: report })
 console.log(`\n${renderSummary(results)}`)
 const isClean = !results.some(hasFailed)
 if (isClean && !keep) rmdirSync(folder)

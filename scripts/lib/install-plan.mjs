@@ -141,15 +141,10 @@ const filesBelow = (source, folder) => {
 
 /** @param {string} source */
 const bundleOf = (source) => {
-  const plugins = filesBelow(source, ".opencode/plugins").filter((path) =>
-    /^\.opencode\/plugins\/[^/]+\.ts$/.test(path),
-  )
+  const plugins = filesBelow(source, ".opencode/plugins").filter((path) => /^[^/]+\/[^/]+\/[^/]+\.ts$/.test(path))
   const shared = [...filesBelow(source, ".opencode/baton"), ...filesBelow(source, PROMPTS)]
-  const files = [...plugins.sort(), ...shared.sort()]
-  if (files.length === 0) {
-    throw new InstallError(`no files in ${source}/.opencode/baton: the checkout is incomplete`)
-  }
-  return files
+  if (shared.length === 0) throw new InstallError(`no files in ${source}/.opencode/baton: the checkout is incomplete`)
+  return [...plugins.sort(), ...shared.sort()]
 }
 
 // ---- Targets ----------------------------------------------------------------------------------------------------------
@@ -174,11 +169,9 @@ const choosePromptsFolder = (project, knownPaths, files) => {
   if (earlier !== undefined) return earlier
   const folder = `${project}/${PROMPTS}`
   if (!exists(folder)) return PROMPTS
-  const isOurs =
-    isFolder(folder) &&
-    (readdirSync(folder).length === 0 ||
-      files.some((file) => file.startsWith(`${PROMPTS}/`) && isPromptOfBaton(`${project}/${file}`)))
-  return isOurs ? PROMPTS : PROMPTS_BESIDE_OWN
+  if (!isFolder(folder)) return PROMPTS_BESIDE_OWN
+  const holdsOurs = files.some((file) => file.startsWith(`${PROMPTS}/`) && isPromptOfBaton(`${project}/${file}`))
+  return holdsOurs || readdirSync(folder).length === 0 ? PROMPTS : PROMPTS_BESIDE_OWN
 }
 
 /** The project path of a file of the checkout. @param {string} file @param {string} prompts the folder for prompts */
@@ -206,14 +199,11 @@ const checkFolder = (path) => {
     throw new InstallError(`${path} is a symbolic link to ${readlinkSync(path)}. Nothing was changed.
   Replace the link by a folder, or install into the project it leads to`)
   }
-  if (!found.isDirectory()) {
+  if (!found.isDirectory())
     throw new InstallError(`${path} is not a folder. Nothing was changed. Move it away and try again`)
-  }
-  if (!isAllowed(path, constants.W_OK)) {
-    throw new InstallError(
-      `cannot write in ${path}. Nothing was changed. Make it writable (chmod u+w) or run as its owner`,
-    )
-  }
+  const remedy = "Make it writable (chmod u+w) or run as its owner"
+  if (!isAllowed(path, constants.W_OK))
+    throw new InstallError(`cannot write in ${path}. Nothing was changed. ${remedy}`)
 }
 
 // ---- The plan ---------------------------------------------------------------------------------------------------------
@@ -237,52 +227,39 @@ export const planWork = ({ source, project, mode }) => {
   const isUntouched = (/** @type {string} */ path) =>
     isRegular(`${project}/${path}`) && knownLines.includes(lineOf(read(`${project}/${path}`), path))
 
-  const planFoldersAbove = (/** @type {string} */ path) => {
-    let above = posix.dirname(path)
-    while (!exists(`${project}/${above}`) && !folders.has(above)) {
-      folders.add(above)
-      above = posix.dirname(above)
-    }
-  }
-
   /** Keeps the user's file at the path; the new version gets a name beside it that OpenCode does not load. */
   const planBeside = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
-    if (path.endsWith(".baton-new")) {
-      steps.push({ action: "keep", path, reason: "you changed it; delete it to get the newest version here" })
-      return
-    }
     const why = isKnown(path) ? "you changed it" : "it was yours before"
-    if (isKnown(path)) record.push(lineOf(content.bytes, path))
     const beside = `${path}.baton-new`
-    steps.push({ action: "keep", path, reason: `${why}; the new version is beside it as ${posix.basename(beside)}` })
+    const isBeside = path.endsWith(".baton-new")
+    const there = `${why}; the new version is beside it as ${posix.basename(beside)}`
+    const reason = isBeside ? "you changed it; delete it to get the newest version here" : there
+    steps.push({ action: "keep", path, reason })
+    if (isBeside) return
+    if (isKnown(path)) record.push(lineOf(content.bytes, path))
     planFile(beside, file, content)
   }
 
   const planFile = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
     const [from, to] = [`${source}/${file}`, `${project}/${path}`]
     if (!exists(to)) {
-      planFoldersAbove(path)
+      for (const above of foldersAbove([path])) if (above && !exists(`${project}/${above}`)) folders.add(above)
       steps.push({ action: "add", path, content })
     } else if (isRegular(to) && content.bytes.equals(read(to))) {
       if (!isKnown(path)) return
-      if (isAllowed(from, constants.X_OK) && !isAllowed(to, constants.X_OK)) {
-        steps.push({ action: "update", path, content })
-      }
+      const isMissingMode = isAllowed(from, constants.X_OK) && !isAllowed(to, constants.X_OK)
+      if (isMissingMode) steps.push({ action: "update", path, content })
     } else if (isUntouched(path)) {
       steps.push({ action: "update", path, content })
-    } else {
-      planBeside(path, file, content)
-      return
-    }
+    } else return planBeside(path, file, content)
     record.push(lineOf(content.bytes, path))
   }
 
   /** Plans for a path on the manifest that is no longer part of the bundle. */
   const planRemoval = (/** @type {string} */ path) => {
     if (isUntouched(path)) steps.push({ action: "remove", path })
-    else if (exists(`${project}/${path}`)) {
+    else if (exists(`${project}/${path}`))
       steps.push({ action: "keep", path, reason: "you changed it; it is yours now" })
-    }
   }
 
   const files = mode === "install" ? bundleOf(source) : []

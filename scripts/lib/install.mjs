@@ -6,20 +6,11 @@
  * It is written before the first file is changed, with the old lines and the new ones, so that a killed run can be repeated at
  * any point. JavaScript, since Node 20 reads no TypeScript.
  */
-import {
-  constants,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs"
+import * as fs from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
 import {
   codeOf,
   exists,
@@ -62,37 +53,38 @@ Exit status: 0 done or nothing to do, 1 could not do it, 2 the command line is w
 /** @param {string} message */
 const misuse = (message) => new InstallError(`${message}\nTry: scripts/install --help`, { exitCode: 2 })
 
-/** @param {readonly string[]} words @returns {Order | "help"} */
-const parseCommandLine = (words) => {
-  /** @type {string | undefined} */
-  let dir
-  /** @type {Order["mode"]} */
-  let mode = "install"
-  let [dry, purge, takesOptions] = [false, false, true]
-  for (const word of words) {
-    if (takesOptions && word === "--") takesOptions = false
-    else if (takesOptions && (word === "--help" || word === "-h")) return "help"
-    else if (takesOptions && word === "--dry-run") dry = true
-    else if (takesOptions && word === "--uninstall") mode = "uninstall"
-    else if (takesOptions && word === "--purge") purge = true
-    else if (takesOptions && word.startsWith("-")) throw misuse(`unknown option: ${word}`)
-    else if (dir !== undefined) throw misuse(`expected one project folder, received two: '${dir}' and '${word}'`)
-    else dir = word
+const OPTIONS = /** @type {const} */ ({
+  "dry-run": { type: "boolean", default: false },
+  uninstall: { type: "boolean", default: false },
+  purge: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h" },
+})
+
+/** @param {string[]} args @returns {Order | "help"} */
+const parseCommandLine = (args) => {
+  try {
+    const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
+    const { "dry-run": dry, uninstall, purge, help } = values
+    const [dir, other] = positionals
+    if (help) return "help"
+    if (other !== undefined) throw misuse(`expected one project folder, received two: '${dir}' and '${other}'`)
+    if (dir === undefined) throw misuse("which project? Expected: scripts/install DIR")
+    if (dir === "") throw misuse("expected a project folder, received an empty name")
+    if (purge && !uninstall) throw misuse("--purge goes with --uninstall")
+    return { dir, mode: uninstall ? "uninstall" : "install", dry, purge }
+  } catch (error) {
+    if (error instanceof InstallError || !(error instanceof Error)) throw error
+    throw misuse(error.message.replace(/\. To specify.*/s, ""))
   }
-  if (dir === undefined) throw misuse("which project? Expected: scripts/install DIR")
-  if (dir === "") throw misuse("expected a project folder, received an empty name")
-  if (purge && mode === "install") throw misuse("--purge goes with --uninstall")
-  return { dir, mode, dry, purge }
 }
 
 /** @returns {{ source: string, version: string }} the checkout that this file lies in */
 const findCheckout = () => {
-  const source = realpathSync(join(dirname(fileURLToPath(import.meta.url)), "..", ".."))
-  if (!isFolder(`${source}/.opencode/baton`)) {
+  const source = fs.realpathSync(join(dirname(fileURLToPath(import.meta.url)), "..", ".."))
+  if (!isFolder(`${source}/.opencode/baton`))
     throw new InstallError(`no .opencode/baton in ${source}: run this script from a checkout of Baton`)
-  }
   const description = `${source}/package.json`
-  const text = isFile(description) ? readFileSync(description, "utf8") : ""
+  const text = isFile(description) ? fs.readFileSync(description, "utf8") : ""
   return { source, version: /^ {2}"version": "(.*)",$/m.exec(text)?.[1] || "of unknown version" }
 }
 
@@ -100,14 +92,12 @@ const findCheckout = () => {
 const findProject = (dir, source) => {
   if (!exists(dir)) throw misuse(`no such folder: '${dir}'. Create it first, or name the folder of an existing project`)
   if (!isFolder(dir)) throw misuse(`not a folder: '${dir}'. Name the project's folder`)
-  const project = realpathSync(dir)
-  if (!isAllowed(project, constants.X_OK)) throw new InstallError(`cannot enter '${dir}': check its permissions`)
-  if (project === source) {
+  const project = fs.realpathSync(dir)
+  if (!isAllowed(project, fs.constants.X_OK)) throw new InstallError(`cannot enter '${dir}': check its permissions`)
+  if (project === source)
     throw misuse(`'${dir}' is the checkout of Baton itself: just start opencode in it, nothing needs installing`)
-  }
-  if (basename(project) === ".opencode") {
+  if (basename(project) === ".opencode")
     throw misuse(`'${dir}' is an .opencode folder: name the project that holds it, ${dirname(project)}`)
-  }
   return project
 }
 
@@ -125,14 +115,12 @@ const showPlan = ({ plan, mode, dry }) => {
   }
 }
 
-/** @param {Plan} plan @param {Step["action"]} action */
-const count = ({ steps }, action) => steps.filter((step) => step.action === action).length
-
 /** @param {Work} work @param {readonly ("add" | "update" | "remove")[]} actions */
 const showCounts = ({ plan, dry }, actions) => {
   const done = { add: "added", update: "updated", remove: "removed" }
-  const counts = actions.map((action) => `${count(plan, action)} ${dry ? "would be " : ""}${done[action]}`)
-  console.log(`Files: ${counts.join(", ")}, ${count(plan, "keep")} kept as they are.`)
+  const count = (/** @type {Step["action"]} */ action) => plan.steps.filter((step) => step.action === action).length
+  const counts = actions.map((action) => `${count(action)} ${dry ? "would be " : ""}${done[action]}`)
+  console.log(`Files: ${counts.join(", ")}, ${count("keep")} kept as they are.`)
 }
 
 /** The file in which prog, real or embedded, keeps the tasks. */
@@ -155,16 +143,16 @@ const attempt = (failure, act) => {
 const replaceFile = (/** @type {string} */ path, /** @type {Buffer | string} */ content, mode = 0o666) => {
   const temporary = `${path}.baton-tmp`
   attempt(`cannot write ${path}. ${HALFWAY}`, () => {
-    mkdirSync(dirname(path), { recursive: true })
-    rmSync(temporary, { force: true })
-    writeFileSync(temporary, content, { flag: "wx", mode })
-    renameSync(temporary, path)
+    fs.mkdirSync(dirname(path), { recursive: true })
+    fs.rmSync(temporary, { force: true })
+    fs.writeFileSync(temporary, content, { flag: "wx", mode })
+    fs.renameSync(temporary, path)
   })
 }
 
 /** @param {string} path @param {{ recursive?: boolean }} [options] */
 const remove = (path, options) =>
-  attempt(`cannot remove ${path}. ${HALFWAY}`, () => rmSync(path, { force: true, ...options }))
+  attempt(`cannot remove ${path}. ${HALFWAY}`, () => fs.rmSync(path, { force: true, ...options }))
 
 /** @param {Work} work @param {readonly string[]} lines of the files */
 const writeManifest = ({ project, version, plan }, lines) =>
@@ -174,7 +162,7 @@ const writeManifest = ({ project, version, plan }, lines) =>
 const removeTemporaries = ({ project, plan }) => {
   for (const path of [...plan.knownPaths, MANIFEST]) {
     const temporary = `${project}/${path}.baton-tmp`
-    if (isFile(temporary)) attempt(`cannot write in ${project}. ${HALFWAY}`, () => rmSync(temporary))
+    if (isFile(temporary)) attempt(`cannot write in ${project}. ${HALFWAY}`, () => fs.rmSync(temporary))
   }
 }
 
@@ -184,16 +172,15 @@ const carryOut = async ({ project, plan }) => {
     // Signals are handled between two files.
     await setImmediate()
     if (step.action === "remove") remove(`${project}/${step.path}`)
-    else if (step.action !== "keep") {
+    else if (step.action !== "keep")
       replaceFile(`${project}/${step.path}`, step.content.bytes, (step.content.mode & 0o777) | 0o200)
-    }
   }
 }
 
 /** @param {string} path @returns {boolean} false when it is not empty or not there */
 const removeEmptyFolder = (path) => {
   try {
-    rmdirSync(path)
+    fs.rmdirSync(path)
     return true
   } catch {
     return false
@@ -202,9 +189,8 @@ const removeEmptyFolder = (path) => {
 
 /** Removes the folders that this program created, deepest first. @param {Work} work */
 const removeEmptyFolders = ({ project, plan: { folders } }) => {
-  for (const folder of [...folders].sort().reverse()) {
+  for (const folder of [...folders].sort().reverse())
     if (removeEmptyFolder(`${project}/${folder}`)) folders.delete(folder)
-  }
 }
 
 /** @param {Work} work */
@@ -215,15 +201,14 @@ const install = async (work) => {
     const isOnRecord = [...plan.record].sort().join("\n") === plan.knownLines.join("\n")
     if (!dry) removeTemporaries(work)
     if (!dry && !isOnRecord) writeManifest(work, plan.record)
-    console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
-    return
+    return console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
   }
   console.log(`Installing Baton ${version} into ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
   showPlan(work)
   if (!dry) {
     const folder = dirname(`${project}/${MANIFEST}`)
     attempt(`cannot create ${folder}. Make ${project} writable and try again`, () =>
-      mkdirSync(folder, { recursive: true }),
+      fs.mkdirSync(folder, { recursive: true }),
     )
     writeManifest(work, [...plan.knownLines, ...plan.record])
     removeTemporaries(work)
@@ -232,13 +217,22 @@ const install = async (work) => {
     writeManifest(work, plan.record)
   }
   showCounts(work, ["add", "update", "remove"])
-  if (plan.prompts === PROMPTS_BESIDE_OWN) {
+  if (plan.prompts === PROMPTS_BESIDE_OWN)
     console.log("Prompts: they are in .opencode/prompts; prompts is left to the project.")
-  }
   if (dry) return
   console.log("Git: commit these files or ignore them, either is fine.")
   console.log(`Tasks: they are kept outside the project, in ${database}.`)
   console.log(`Next:\n  ${quoted(`${source}/scripts/doctor`)} ${quoted(project)}\n  cd ${quoted(project)} && opencode`)
+}
+
+/** @param {string} folder @returns {boolean} true also if it cannot be read */
+const holdsRecords = (folder) => {
+  try {
+    const names = fs.readdirSync(folder, { encoding: "utf8", recursive: true })
+    return names.some((name) => name !== ".gitignore" && isRegular(`${folder}/${name}`))
+  } catch {
+    return true
+  }
 }
 
 /**
@@ -249,33 +243,18 @@ const install = async (work) => {
 const clearFolder = ({ project, purge, dry }, folder, reason) => {
   const path = `${project}/${folder}`
   if (!exists(path)) return false
-  if (!purge && !(isFile(`${path}/.gitignore`) && !holdsRecords(path))) {
-    console.log(`  keep    ${folder}: ${reason}; --purge removes them too`)
-    return false
-  }
-  console.log(`  remove  ${folder}`)
-  if (!dry) remove(path, { recursive: true })
-  return true
-}
-
-/** @param {string} folder @returns {boolean} true also if it cannot be read */
-const holdsRecords = (folder) => {
-  try {
-    const names = readdirSync(folder, { encoding: "utf8", recursive: true })
-    return names.some((name) => name !== ".gitignore" && isRegular(`${folder}/${name}`))
-  } catch {
-    return true
-  }
+  const isCleared = purge || (isFile(`${path}/.gitignore`) && !holdsRecords(path))
+  console.log(isCleared ? `  remove  ${folder}` : `  keep    ${folder}: ${reason}; --purge removes them too`)
+  if (isCleared && !dry) remove(path, { recursive: true })
+  return isCleared
 }
 
 /** @param {Work} work */
 const uninstall = async (work) => {
   const { project, plan, dry, purge } = work
   const manifest = `${project}/${MANIFEST}`
-  if (!isFile(manifest) && !purge) {
-    console.log(`Nothing to do: ${project} has no Baton installed by this script (no ${MANIFEST}).`)
-    return
-  }
+  if (!isFile(manifest) && !purge)
+    return console.log(`Nothing to do: ${project} has no Baton installed by this script (no ${MANIFEST}).`)
   console.log(`Removing Baton from ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
   showPlan(work)
   const isCleared = [
@@ -298,13 +277,10 @@ const uninstall = async (work) => {
 or with .opencode/baton/bin/prog list in another project that has Baton.`)
 }
 
-/** @param {readonly string[]} words */
-const main = async (words) => {
-  const order = parseCommandLine(words)
-  if (order === "help") {
-    console.log(USAGE)
-    return
-  }
+/** @param {string[]} args */
+const main = async (args) => {
+  const order = parseCommandLine(args)
+  if (order === "help") return console.log(USAGE)
   const { source, version } = findCheckout()
   const project = findProject(order.dir, source)
   const plan = planWork({ source, project, mode: order.mode })

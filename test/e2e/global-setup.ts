@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
-import { removeFolder } from "../support/files/remove-folder.ts"
+import { removeFolder } from "../support/files/folder-tree.ts"
 import { isolatedEnvironment, linkDependencies } from "../support/opencode/isolated-opencode.ts"
 import { BOTH_ENDS, NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "../support/opencode/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode/opencode-server.ts"
-import type { SharedServer } from "../support/opencode/shared-server.ts"
+import type { SharedServer } from "../support/opencode/task-project.ts"
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -3,7 +3,6 @@ import { join } from "node:path"
 import { expect } from "vitest"
 import {
   COMPACTING_STEP,
-  MODEL,
   type ModelReply,
   newestWords,
   type RunResult,
@@ -13,6 +12,9 @@ import {
 } from "../support/index.ts"
 import { handedOverTo } from "../support/model/handoff-script.ts"
 import { liveFiles, liveFolder } from "../support/opencode/live-stream.ts"
+import { compact, createSession } from "../support/opencode/model-project.ts"
+
+export { compact, createSession }
 
 /** An agent that is compacted after each of its first `times` steps, and then stops. */
 export const compactsAfterSteps = (
@@ -61,18 +63,11 @@ export const runWell = async (task: TaskProject, ...args: Parameters<TaskProject
   return result
 }
 
-export const createSession = async ({ client }: Pick<SharedTask, "client">, parentID?: string): Promise<string> =>
-  (await client.session.create({ body: parentID === undefined ? {} : { parentID } })).data?.id ?? ""
-
 export const forkSession = async ({ client }: Pick<SharedTask, "client">, id: string): Promise<string> =>
   (await client.session.fork({ path: { id }, body: {} })).data?.id ?? ""
 
 export const messagesOf = async ({ client }: Pick<SharedTask, "client">, id: string) =>
   (await client.session.messages({ path: { id } })).data ?? []
-
-/** Compacts a session by hand. */
-export const compact = ({ client }: Pick<SharedTask, "client">, id: string) =>
-  client.session.summarize({ path: { id }, body: MODEL })
 
 /** Sends the command /handoff to a session. @returns the new session */
 export const handOver = async (task: Pick<SharedTask, "client" | "model">, id: string, goal = ""): Promise<string> => {

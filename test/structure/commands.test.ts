@@ -3,7 +3,7 @@ import { accessSync, constants, cpSync, mkdirSync, readFileSync, writeFileSync }
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { temporaryFolder } from "../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../support/files/with-test.ts"
 import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const COMMANDS = ["test", "demo", "bench", "storm", "install", "doctor", "picture", "real-prog"].map(

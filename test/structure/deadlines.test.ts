@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "vitest"
-import { filesIn } from "../../scripts/support/structure.mjs"
 import { promised } from "../requirements.ts"
+import { sourceFiles } from "../support/files/source-files.ts"
 
 /** Of docs/faults.md: no hook keeps OpenCode waiting for longer. */
 const MOST_MS = 3_000
 
 test(promised("faults.F2", "no hook has a deadline of more than 3 s"), () => {
-  const files = filesIn(".opencode/baton").filter((path) => path.endsWith("/hooks.ts"))
+  const files = sourceFiles(".opencode/baton").filter((path) => path.endsWith("/hooks.ts"))
   const deadlines = files.flatMap((path) =>
     [...readFileSync(path, "utf8").matchAll(/^const (\w*DEADLINE_MS) = ([\d_]+)$/gm)].map(([, name, value]) => ({
       path,

@@ -1,12 +1,16 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { filesIn, linesOf, reach, reachedFrom } from "../../scripts/support/structure.mjs"
 import { promised } from "../requirements.ts"
+import { reachedFrom, sourceFiles } from "../support/files/source-files.ts"
+import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
-const linesOfAll = (paths: readonly string[]): number => paths.reduce((sum, path) => sum + linesOf(path), 0)
+const linesOfAll = (paths: readonly string[]): number =>
+  paths.reduce((sum, path) => sum + readFileSync(join(REPOSITORY, path), "utf8").split("\n").length - 1, 0)
 
 describe("what OpenCode waits for until it is loaded", () => {
   test(promised("speed.G1", "the five plugin files load at most 26 files and 1,400 lines"), () => {
-    const plugins = filesIn(".opencode/plugins")
+    const plugins = sourceFiles(".opencode/plugins")
     expect(plugins).toHaveLength(5)
     const loaded = reachedFrom(plugins)
     expect(loaded).toContain(".opencode/baton/host/guard.ts")
@@ -29,7 +33,7 @@ describe("what OpenCode waits for until it is loaded", () => {
   )
 
   test(promised("speed.G1", "the config hooks load at most 8 files more, and a first message 6"), () => {
-    const plugins = filesIn(".opencode/plugins")
+    const plugins = sourceFiles(".opencode/plugins")
     const tools = [".opencode/baton/handoff/tools.ts", ".opencode/baton/learning/tools.ts"]
     const before = reachedFrom(plugins).length
     const withTools = reachedFrom([...plugins, ...tools])
@@ -45,6 +49,6 @@ describe("the house", () => {
     ["handoff.ts", 50],
     ["session-learning.ts", 50],
   ])("%s reaches at most %i files by its imports, a first use included", (plugin, most) => {
-    expect(reach().find((each) => each.plugin === plugin)?.files).toBeLessThanOrEqual(most)
+    expect(reachedFrom([`.opencode/plugins/${plugin}`], { dynamic: true }).length).toBeLessThanOrEqual(most)
   })
 })

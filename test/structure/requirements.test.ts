@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised, REQUIREMENTS } from "../requirements.ts"
 import { sourceFiles } from "../support/files/source-files.ts"
-import { temporaryFolder } from "../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../support/files/with-test.ts"
 import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const testFiles = sourceFiles("test", ".test.ts").map((path) => ({

@@ -1,4 +1,4 @@
-/** One import for end-to-end tests: OpenCode, its sessions, the scripted model, the ledger, and waiting for events. */
+/** The common import of end-to-end tests: OpenCode, the scripted model, the ledger, and waiting for events. */
 
 export { snapshotTree } from "./files/folder-tree.ts"
 export {

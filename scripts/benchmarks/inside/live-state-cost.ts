@@ -20,15 +20,7 @@ import { residentMB } from "./process-memory.ts"
 
 const [what = "", directory = "", first = "", second = ""] = process.argv.slice(2)
 const script = join(import.meta.dirname, "../../../.opencode/baton/live-state/state-writer.ts")
-const argv = [
-  process.execPath,
-  "--no-env-file",
-  "--config=/dev/null",
-  "run",
-  "--no-install",
-  script,
-  directory,
-] as const
+const options = ["--no-env-file", "--config=/dev/null", "run", "--no-install", script, directory]
 const env = { BUN_BE_BUN: "1" }
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const ts = () => new Date().toISOString()
@@ -48,10 +40,8 @@ const sessionID = "ses_bench"
 const BUSY = { type: "session.status", properties: { sessionID, status: { type: "busy" } } }
 const IDLE = { type: "session.status", properties: { sessionID, status: { type: "idle" } } }
 const ENDED = { type: "session.idle", properties: { sessionID } }
-const MESSAGE = {
-  type: "message.updated",
-  properties: { info: { id: "msg_1", sessionID, role: "assistant", time: {} } },
-}
+const INFO = { id: "msg_1", sessionID, role: "assistant", time: {} }
+const MESSAGE = { type: "message.updated", properties: { info: INFO } }
 
 const measureCost = async (events: number, rounds: number) => {
   const publisher = createPublisher({ identity, strict: false, now: () => new Date() })
@@ -59,12 +49,9 @@ const measureCost = async (events: number, rounds: number) => {
   const writer = openWriter({ argv: ["/bin/sh", "-c", "exec cat > /dev/null"] }, publisher.snapshot)
   let published = 0
   const send = (event: Event): void => {
-    for (const observed of readEvent(event)) {
-      const line = publisher.receive(observed)
-      if (!line) continue
-      published++
-      writer.publish(line)
-    }
+    const lines = readEvent(event).flatMap((observed) => publisher.receive(observed) ?? [])
+    for (const line of lines) writer.publish(line)
+    published += lines.length
   }
   const costOf = (one: Event, other: Event, expected: number) => async (): Promise<number> => {
     const before = published
@@ -87,7 +74,7 @@ const measureCost = async (events: number, rounds: number) => {
 const measureLatencies = async (total: number, perSecond: number) => {
   let turn = 0
   const snapshot = () => ({ event: "state.snapshot", ts: ts(), state: { ...identity, turn } }) as unknown as StreamLine
-  const writer = openWriter({ argv, env }, snapshot)
+  const writer = openWriter({ argv: [process.execPath, ...options], env }, snapshot)
   let mark = ""
   const newest = (): number => {
     const stats = statSync(file, { throwIfNoEntry: false })
@@ -115,8 +102,8 @@ const measureLatencies = async (total: number, perSecond: number) => {
 }
 
 const measureGrowth = async (total: number) => {
-  const [program, ...args] = argv
-  const writer = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["pipe", "ignore", "inherit"] })
+  const stdio: ["pipe", "ignore", "inherit"] = ["pipe", "ignore", "inherit"]
+  const writer = spawn(process.execPath, options, { env: { ...process.env, ...env }, stdio })
   const send = async (line: unknown): Promise<void> => {
     if (!writer.stdin.write(`${JSON.stringify(line)}\n`)) await once(writer.stdin, "drain")
   }

@@ -1,7 +1,6 @@
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import type { Hooks, Plugin, PluginInput, ToolDefinition } from "@opencode-ai/plugin"
-import { withLedgerStandIn } from "./ledger-stand-in.ts"
-import { loadBundle } from "./load-bundle.ts"
+import { loadBundle, withLedgerStandIn } from "./load-bundle.ts"
 import { memoryPeak, residentMemory } from "./process-memory.ts"
 
 /** A line of the notes file: one JSON document. */

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { NEWEST } from "../../../test/support/opencode/opencode-binary.ts"
+import { cut } from "../agent-run.ts"
 import { type Frame, renderCommands, renderTerminal, writePicture } from "../terminal-picture.ts"
 import { type CommandSeen, TERMINAL } from "./place.ts"
 import { SAID } from "./story.ts"
@@ -18,16 +19,13 @@ const { commands, sights, observed } = await takeTour({
   browse: async (url) => String(execFileSync("node", [photographer, "tour", url, join(folder, "tour-page")])),
 })
 
-/** Cuts ids and reasons that run over the picture's edge. */
-const cutLine = (line: string): string =>
-  line.length > TERMINAL.width ? `${line.slice(0, TERMINAL.width - 1)}…` : line
-
+/** Ids and reasons that run over the picture's edge are cut. */
 const drawCommands = (name: string, ...seen: readonly CommandSeen[]): void => {
-  const cut = seen.map(({ command, output }) => {
-    const lines = output.trimEnd().split("\n").map(cutLine)
-    return { command, output: lines.join("\n") }
+  const commands = seen.map(({ command, output }) => {
+    const lines = output.trimEnd().split("\n")
+    return { command, output: lines.map((line) => cut(line, TERMINAL.width)).join("\n") }
   })
-  writePicture(join(folder, name), renderCommands(...cut))
+  writePicture(join(folder, name), renderCommands(...commands))
 }
 
 const draw = (name: string, title: string, ...frames: readonly Frame[]): void =>
@@ -35,20 +33,18 @@ const draw = (name: string, title: string, ...frames: readonly Frame[]): void =>
 
 const { install, doctor, show, learned, passes, handoffs } = commands
 const { reviewed, tested, draft, begun } = sights
-const [caption, tui] = ["opencode", "OpenCode's TUI"]
+const tui = (screen: string, caption = "opencode"): Frame => ({ caption, screen })
 drawCommands("tour-install.svg", install, doctor)
-draw("tour-work.svg", `${tui}: a correction, and a review by another agent`, { caption, screen: reviewed })
-draw("tour-tests.svg", `${tui}: the task is named after three compactions`, { caption, screen: tested })
-draw("tour-handoff.svg", `${tui}: the draft of a handoff in a new session's prompt`, { caption, screen: draft })
+draw("tour-work.svg", "OpenCode's TUI: a correction, and a review by another agent", tui(reviewed))
+draw("tour-tests.svg", "OpenCode's TUI: the task is named after three compactions", tui(tested))
+draw("tour-handoff.svg", "OpenCode's TUI: the draft of a handoff in a new session's prompt", tui(draft))
 draw(
   "handoff.svg",
-  `${tui}: /handoff puts a draft into a new session's prompt, and the new session starts with it`,
-  { caption: `/handoff ${SAID.goal}: the draft stands in a new session's prompt`, screen: draft },
-  { caption: "Sent: the new session starts with the draft and the files", screen: begun },
+  "OpenCode's TUI: /handoff puts a draft into a new session's prompt, and the new session starts with it",
+  tui(draft, `/handoff ${SAID.goal}: the draft stands in a new session's prompt`),
+  tui(begun, "Sent: the new session starts with the draft and the files"),
 )
-draw("tour-observe.svg", "A terminal: an agent at work, its task and its newest records", {
-  caption: ".opencode/baton/bin/baton observe",
-  screen: observed.terminal,
-})
+const observer = tui(observed.terminal, ".opencode/baton/bin/baton observe")
+draw("tour-observe.svg", "A terminal: an agent at work, its task and its newest records", observer)
 drawCommands("tour-ledger.svg", show, learned, passes, handoffs)
 process.exit()

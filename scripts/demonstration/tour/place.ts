@@ -1,7 +1,5 @@
-import { spawn } from "node:child_process"
 import { cpSync, mkdirSync, symlinkSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
-import { createInterface } from "node:readline"
 import { snapshotTree } from "../../../test/support/files/folder-tree.ts"
 import { type OpenCodeBinary, REPOSITORY } from "../../../test/support/opencode/opencode-binary.ts"
 import { runProgram } from "../../../test/support/opencode/opencode-run.ts"
@@ -16,9 +14,7 @@ export type CommandSeen = { command: string; exitCode: number | null; output: st
 const CHECKOUT = [".opencode/plugins", ".opencode/baton", "prompts", "scripts", "package.json"]
 /** Keeps OpenCode from using our development tools, which lie beside the packages that it needs. */
 const CONFIG = { lsp: false, formatter: false }
-const IDENTITY = ["-c", "user.name=Demo", "-c", "user.email=demo@example.invalid"]
 const BATON = ".opencode/baton/bin/baton"
-const SHOWN_FOLDER = "~/my-project"
 
 const quoted = (word: string): string => (/^[\w./~-]+$/.test(word) ? word : `"${word}"`)
 
@@ -31,61 +27,32 @@ const usersPath = (): string[] =>
  *
  * @param modelURL of the scripted model
  */
-export const createTourPlace = async (binary: OpenCodeBinary, modelURL: string) => {
-  const made = createTestProject({ binary, modelURL, bundle: "none", folder: "home/my-project", config: CONFIG })
-  const { home } = made
-  const [programs, temporary] = [join(home, ".local", "bin"), join(dirname(home), "tmp")]
-  for (const folder of [programs, temporary]) mkdirSync(folder, { recursive: true })
+export const createTourPlace = (binary: OpenCodeBinary, modelURL: string) => {
+  const options = { bundle: "none", folder: "home/my-project", config: CONFIG, files: PROJECT_FILES } as const
+  const made = createTestProject({ binary, modelURL, ...options })
+  const { home, directory } = made
+  const [programs, TMPDIR] = [join(home, ".local", "bin"), join(dirname(home), "tmp")]
+  for (const folder of [programs, TMPDIR]) mkdirSync(folder, { recursive: true })
   symlinkSync(binary.path, join(programs, "opencode"))
   for (const part of CHECKOUT) cpSync(join(REPOSITORY, part), join(home, "baton", part), { recursive: true })
   const PATH = [programs, ...usersPath()].join(delimiter)
-  const project: TestProject = {
-    ...made,
-    environment: { ...made.environment, PATH, TMPDIR: temporary, COLORTERM: "truecolor" },
-  }
-  const inHome = (word: string): string => (word.startsWith("~/") ? join(home, word.slice(2)) : word)
-  /** Runs a program in the project's folder as its user would. */
-  const run = async (program: string, ...args: string[]): Promise<CommandSeen> => {
-    const { exitCode, stdout, stderr } = await runProgram([inHome(program), ...args.map(inHome)], { project })
-    const command = [program, ...args].map(quoted).join(" ")
-    return { command, exitCode, output: (stdout + stderr).replaceAll(home, "~") }
-  }
-  for (const [path, text] of Object.entries(PROJECT_FILES)) project.write(path, text)
-  for (const args of [
-    ["add", "-A"],
-    [...IDENTITY, "commit", "-q", "-m", "A parser for LF"],
-  ]) {
-    const { command, exitCode, output } = await run("git", ...args)
-    if (exitCode !== 0) throw new Error(`${command} exited ${exitCode}: ${output}`)
-  }
+  const project: TestProject = { ...made, environment: { ...made.environment, PATH, TMPDIR, COLORTERM: "truecolor" } }
   return {
     project,
-    run,
+    /** Runs a program in the project's folder as its user would. */
+    run: async (...argv: string[]): Promise<CommandSeen> => {
+      const inHome = argv.map((word) => (word.startsWith("~/") ? join(home, word.slice(2)) : word))
+      const { exitCode, stdout, stderr } = await runProgram(inHome, { project })
+      return { command: argv.map(quoted).join(" "), exitCode, output: (stdout + stderr).replaceAll(home, "~") }
+    },
     /** A terminal's screen that shows the project as `~/my-project`, in as many columns. */
-    shownScreen: (screen: string): string =>
-      screen.replaceAll(project.directory, SHOWN_FOLDER.padEnd(project.directory.length)),
+    shownScreen: (screen: string): string => screen.replaceAll(directory, "~/my-project".padEnd(directory.length)),
     /** Relative paths in the home folder, without checkout and project. */
     homePaths: () => Object.keys(snapshotTree(home)).filter((path) => !/^(?:baton|my-project)(?:\/|$)/.test(path)),
   }
 }
 
-export type TourPlace = Awaited<ReturnType<typeof createTourPlace>>
-
-/** A user's conversation with the agent, in OpenCode's TUI or by one `opencode run` after the other. */
-export type Conversation = {
-  /** Sends the text and waits for an answer with these words. @returns the output that the user then sees */
-  say(text: string, answer: string): Promise<string>
-  /**
-   * Types /handoff and sends the draft to the new session.
-   *
-   * @returns the draft as the user sees it, the new session's id, and the output after that session's answer
-   */
-  handOver(goal: string): Promise<{ draft: string; handedTo: string; begun: Promise<string> }>
-  /** Ends OpenCode as a user does. */
-  end(): Promise<void>
-  /** Ends OpenCode by any means. */
-  stop(): Promise<void>
-}
+export type TourPlace = ReturnType<typeof createTourPlace>
 
 /** Size of the tour's terminal in columns and rows. */
 export const TERMINAL = { width: 104, height: 34 }
@@ -102,7 +69,7 @@ const newSession = ({ run }: TourPlace): Promise<string> =>
   })
 
 /** A conversation in the TUI; the user's view is the coloured screen, as tmux captures it. */
-export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): Promise<Conversation> => {
+export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace) => {
   const tui = await startTui(binary, place.project, TERMINAL)
   const shown = (): string => place.shownScreen(tui.screen({ colours: true }))
   const answered = async (answer: string): Promise<string> => {
@@ -111,13 +78,15 @@ export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): P
     return shown()
   }
   return {
-    say: async (text, answer) => {
+    /** Sends the text and waits for an answer with these words. @returns the output that the user then sees */
+    say: async (text: string, answer: string): Promise<string> => {
       tui.type(text)
       await tui.shows(text.split("\n").at(-1) ?? "")
       tui.press("Enter")
       return await answered(answer)
     },
-    handOver: async (goal) => {
+    /** Hands over, and sends the draft. @returns the draft as seen, the new session's id, and the output after its answer */
+    handOver: async (goal: string) => {
       await tui.send(`/handoff ${goal}`)
       await tui.shows("Handoff Ready", ANSWER_DEADLINE_MS)
       await tui.shows("gathered by program")
@@ -128,12 +97,14 @@ export const converseInTui = async (binary: OpenCodeBinary, place: TourPlace): P
       tui.press("Enter")
       return { draft, handedTo: await newSession(place), begun: answered(ANSWERS.begun) }
     },
+    /** Ends OpenCode as a user does; `stop` by any means. */
     end: () => tui.quit("C-c"),
     stop: () => tui.stop(),
   }
 }
 
-const nothing = async (): Promise<void> => undefined
+/** A user's conversation with the agent, in OpenCode's TUI or by one `opencode run` after the other. */
+export type Conversation = Awaited<ReturnType<typeof converseInTui>>
 
 /** A conversation by `opencode run`, each message in its own process; the user's view is the output. */
 export const converseByRun = (place: TourPlace): Conversation => {
@@ -155,31 +126,9 @@ export const converseByRun = (place: TourPlace): Conversation => {
       const handedTo = await newSession(place)
       return { draft, handedTo, begun: speak(ANSWERS.begun, "--session", handedTo, SAID.go) }
     },
-    end: nothing,
-    stop: nothing,
+    end: async () => {},
+    stop: async () => {},
   }
-}
-
-/** `baton observe --web`, as a user runs it beside the work; `stop` ends it like Ctrl-C and returns its exit code. */
-type WebObserver = { url: string; stop(): Promise<number | null> }
-
-export const startWebObserver = async ({ project }: Pick<TourPlace, "project">): Promise<WebObserver> => {
-  const { directory, environment } = project
-  const child = spawn(join(directory, BATON), ["observe", "--web"], {
-    cwd: directory,
-    env: environment,
-    stdio: ["ignore", "pipe", "inherit"],
-  })
-  const ended = new Promise<number | null>((resolve) => child.on("exit", resolve))
-  const stop = (): Promise<number | null> => {
-    child.kill("SIGINT")
-    return ended
-  }
-  for await (const line of createInterface(child.stdout)) {
-    const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(line)?.[0]
-    if (url) return { url, stop }
-  }
-  throw new Error(`baton observe --web ended with ${await ended} and said no address`)
 }
 
 /** Runs `baton observe` in a terminal. @returns its coloured screen once it shows the expected text */

@@ -1,5 +1,11 @@
+import { isOrdered, stepsMade } from "../../../test/support/model/pass-over-script.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../../../test/support/model/retention.ts"
-import type { ModelReply, ModelRequest, Script } from "../../../test/support/model/scripted-model.ts"
+import {
+  type ModelReply,
+  type ModelRequest,
+  newestWords,
+  type Script,
+} from "../../../test/support/model/scripted-model.ts"
 
 /** The tour's script: a small real project, its user's messages, and the agents' actions. */
 
@@ -83,7 +89,7 @@ export const ANSWERS = {
   other: "With tabs, as you always want them.",
 } as const
 
-export const REVIEW = {
+const REVIEW = {
   subagent: "audit",
   objective: "Review the CRLF change in src/parser.js for lost line ends",
   reason: "code_review",
@@ -104,17 +110,17 @@ const MEND = {
   reason: "fix",
   files: ["src/parser.js"],
 }
-export const HANDOFF = {
+const HANDOFF = {
   prompt: "Write the release note in CHANGES.md: the parser reads files from Windows now. All four tests pass.",
   files: ["src/parser.js", "test/parser.test.js"],
 }
 
 /** By a faithful summariser, by a careless one, and an empty one; the last is the new session's. */
-export const SUMMARIES = ["The parser splits at CRLF. Tests were run.", "Some work was done.", "", "It went fine."]
+const SUMMARIES = ["The parser splits at CRLF. Tests were run.", "Some work was done.", "", "It went fine."]
 
-export type Step = { tool: string; input: Record<string, unknown> }
+type Step = { tool: string; input: Record<string, unknown> }
 
-const read = (filePath: string): Step => ({ tool: "read", input: { filePath } })
+const READ: Step = { tool: "read", input: { filePath: "src/parser.js" } }
 const edit = (oldString: string, newString: string): Step => ({
   tool: "edit",
   input: { filePath: "src/parser.js", oldString, newString },
@@ -123,61 +129,43 @@ const write = ({ path, text }: { path: string; text: string }): Step => ({
   tool: "write",
   input: { filePath: path, content: text },
 })
+const returns = (input: Record<string, unknown>): Step => ({ tool: "pass_over_return", input })
 const RUN_TESTS: Step = { tool: "bash", input: { command: "node --test", description: "Run the tests" } }
-const WRITE_NOTE = write(RELEASE_NOTE)
 
 /** An agent's reaction to a message: its calls, one after the other, and its final answer. */
-export type Scene = { hears: string; steps: readonly Step[]; says: string }
+type Scene = readonly [hears: string, steps: readonly Step[], says: string]
 
 /** The first match counts, so messages that may quote earlier ones come first. */
 const SCENES: readonly Scene[] = [
-  { hears: SAID.other, steps: [], says: ANSWERS.other },
-  { hears: "Hand this work over", steps: [{ tool: "handoff_session", input: HANDOFF }], says: ANSWERS.handed },
-  { hears: SAID.review, steps: [{ tool: "pass_over", input: REVIEW }], says: ANSWERS.reviewed },
-  { hears: SAID.mend, steps: [{ tool: "pass_over", input: MEND }], says: ANSWERS.mended },
-  { hears: CORRECTION, steps: [read("src/parser.js"), edit(WITH_SPACES, WITH_TABS)], says: ANSWERS.corrected },
-  { hears: BRIEF, steps: [read("src/parser.js"), edit(FIRST, WITH_SPACES)], says: ANSWERS.start },
+  [SAID.other, [], ANSWERS.other],
+  ["Hand this work over", [{ tool: "handoff_session", input: HANDOFF }], ANSWERS.handed],
+  [SAID.review, [{ tool: "pass_over", input: REVIEW }], ANSWERS.reviewed],
+  [SAID.mend, [{ tool: "pass_over", input: MEND }], ANSWERS.mended],
+  [CORRECTION, [READ, edit(WITH_SPACES, WITH_TABS)], ANSWERS.corrected],
+  [BRIEF, [READ, edit(FIRST, WITH_SPACES)], ANSWERS.start],
 ]
 
+const MENDED = { status: "completed", summary: "The lone CR is cut off.", findings: [] }
 const SUBAGENT_SCENES: readonly Scene[] = [
-  { hears: REVIEW.objective, steps: [read("src/parser.js"), { tool: "pass_over_return", input: REVIEWED }], says: "" },
-  {
-    hears: MEND.objective,
-    steps: [
-      read("src/parser.js"),
-      edit(SPLIT, SPLIT_MENDED),
-      write(UNWANTED),
-      { tool: "pass_over_return", input: { status: "completed", summary: "The lone CR is cut off.", findings: [] } },
-    ],
-    says: "",
-  },
+  [REVIEW.objective, [READ, returns(REVIEWED)], ""],
+  [MEND.objective, [READ, edit(SPLIT, SPLIT_MENDED), write(UNWANTED), returns(MENDED)], ""],
 ]
 
 /** Applies the parser of the newest pass and rejects the rest. */
-const takeParser = (passID: string): Scene => ({
-  hears: SAID.take,
-  steps: [
-    { tool: "pass_over_apply", input: { pass_over_id: passID, artifacts: ["src/parser.js"] } },
-    { tool: "pass_over_reject", input: { pass_over_id: passID } },
-  ],
-  says: ANSWERS.taken,
-})
+const takeParser = (conversation: string): Scene => {
+  const pass_over_id = conversation.match(/\bpass_\d+_[0-9a-f]+/g)?.at(-1) ?? ""
+  const apply = { tool: "pass_over_apply", input: { pass_over_id, artifacts: ["src/parser.js"] } }
+  return [SAID.take, [apply, { tool: "pass_over_reject", input: { pass_over_id } }], ANSWERS.taken]
+}
 
-const ORDER = /The agent \S+ passes this work over to you/
 /** Compactions of the first session; each follows a run of the tests. */
 const FIRST_COMPACTIONS = 3
 
-const stepsMade = (conversation: string): number =>
-  conversation.slice(conversation.lastIndexOf("[user]")).match(/^\[tool\] /gm)?.length ?? 0
-
-const play = ({ steps, says }: Scene, conversation: string): ModelReply =>
-  steps[stepsMade(conversation)] ?? { text: says }
-
-/** The last message of the user, or of OpenCode in the user's place, without tool answers. */
-const newestMessage = (conversation: string): string =>
-  conversation.slice(conversation.lastIndexOf("[user]")).split("\n\n[assistant]", 1).join()
-
-const newestPass = (conversation: string): string => conversation.match(/\bpass_\d+_[0-9a-f]+/g)?.at(-1) ?? ""
+/** The next step of the scene that the text names. */
+const play = (request: ModelRequest, scenes: readonly Scene[], heard: string): ModelReply | undefined => {
+  const scene = scenes.find(([hears]) => heard.includes(hears))
+  return scene && (scene[1][stepsMade(request)] ?? { text: scene[2] })
+}
 
 /** Names the task only if this request holds it. */
 const withTask = (conversation: string, says: string): ModelReply => {
@@ -204,23 +192,22 @@ export const createTourAgent = (released: Promise<void>): Script => {
     if (compactions < FIRST_COMPACTIONS) return { ...RUN_TESTS, promptTokens: COMPACTING_PROMPT_TOKENS }
     return withTask(conversation, compactions === FIRST_COMPACTIONS ? ANSWERS.tested : ANSWERS.written)
   }
-  return async ({ kind, conversation }: ModelRequest): Promise<ModelReply> => {
+  return async (request): Promise<ModelReply> => {
+    const { kind, conversation } = request
     if (kind === "compaction") return summary()
     if (kind === "turn") isAgain = false
-    if (ORDER.test(conversation.slice(0, 400))) {
+    if (isOrdered(request)) {
       const order = conversation.slice(0, conversation.indexOf("# Context of the work"))
-      const scene = SUBAGENT_SCENES.find(({ hears }) => order.includes(hears))
-      return scene ? play(scene, conversation) : { text: "There is no such order." }
+      return play(request, SUBAGENT_SCENES, order) ?? { text: "There is no such order." }
     }
-    const spoken = newestMessage(conversation)
+    // The last message of the user, or of OpenCode in the user's place, without tool answers.
+    const spoken = newestWords(request).split("\n\n[assistant]", 1).join()
     if (spoken.includes("Continuing work from session") || spoken.includes(SAID.go)) {
       await released
       return withTask(conversation, ANSWERS.begun)
     }
-    if (spoken.includes(SAID.take)) return play(takeParser(newestPass(conversation)), conversation)
-    if (spoken.includes(SAID.test)) return { ...RUN_TESTS, promptTokens: COMPACTING_PROMPT_TOKENS }
-    if (spoken.includes(SAID.write)) return { ...WRITE_NOTE, promptTokens: COMPACTING_PROMPT_TOKENS }
-    const scene = SCENES.find(({ hears }) => spoken.includes(hears))
-    return scene ? play(scene, conversation) : afterCompaction(conversation)
+    const filling = spoken.includes(SAID.test) ? RUN_TESTS : spoken.includes(SAID.write) && write(RELEASE_NOTE)
+    if (filling) return { ...filling, promptTokens: COMPACTING_PROMPT_TOKENS }
+    return play(request, [takeParser(conversation), ...SCENES], spoken) ?? afterCompaction(conversation)
   }
 }

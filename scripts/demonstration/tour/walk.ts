@@ -3,17 +3,9 @@ import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { awaitNoProcesses } from "../../../test/support/faults/fault-leftovers.ts"
 import { snapshotTree } from "../../../test/support/files/folder-tree.ts"
 import { type ModelRequest, startScriptedModel } from "../../../test/support/model/scripted-model.ts"
+import { startObserver } from "../../../test/support/opencode/observer.ts"
 import type { OpenCodeBinary } from "../../../test/support/opencode/opencode-binary.ts"
-import {
-  type Conversation,
-  converseByRun,
-  converseInTui,
-  createTourPlace,
-  startWebObserver,
-  type TourPlace,
-  watchInTerminal,
-  watchWithoutTerminal,
-} from "./place.ts"
+import * as places from "./place.ts"
 import { ANSWERS, CORRECTION, createTourAgent, POLICY, RELEASE_NOTE, SAID, startMessage, TASK } from "./story.ts"
 
 type TourOptions = {
@@ -37,12 +29,12 @@ const PROJECT = "~/my-project"
  * @param release lets the handed-over session's first turn end
  */
 const work = async (
-  place: TourPlace,
+  place: places.TourPlace,
   options: TourOptions,
-  { conversation, taskID, release }: { conversation: Conversation; taskID: string; release: () => void },
+  { conversation, taskID, release }: { conversation: places.Conversation; taskID: string; release: () => void },
 ) => {
   const { say } = conversation
-  const web = await startWebObserver(place)
+  const web = startObserver(place.project)
   try {
     await say(startMessage(taskID), ANSWERS.start)
     await say(CORRECTION, ANSWERS.corrected)
@@ -54,8 +46,8 @@ const work = async (
     // Handled here too, since it may fail before it is awaited.
     begun.catch(() => undefined)
     const expected = new RegExp(`busy[\\s\\S]*${TASK.title}[\\s\\S]*${handedTo} · [\\s\\S]*Handoff to ${handedTo}`)
-    const terminal = await (options.hasTerminal ? watchInTerminal : watchWithoutTerminal)(place, expected)
-    const page = await options.browse?.(web.url)
+    const terminal = await (options.hasTerminal ? places.watchInTerminal : places.watchWithoutTerminal)(place, expected)
+    const page = await options.browse?.(await web.address())
     release()
     const sights = { reviewed, tested, draft, begun: await begun }
     return { handedTo, sights, observed: { terminal, page, webExit: await web.stop() } }
@@ -66,7 +58,7 @@ const work = async (
 }
 
 const walk = async (
-  place: TourPlace,
+  place: places.TourPlace,
   options: TourOptions,
   { requests, release }: { requests: readonly ModelRequest[]; release: () => void },
 ) => {
@@ -79,7 +71,7 @@ const walk = async (
   const described = ["-p", "my-project", "--dod", TASK.definitionOfDone, "--desc", TASK.specification]
   const add = await run(`${BIN}/prog`, "add", TASK.title, ...described)
   const taskID = add.output.trim()
-  const conversation = options.inTui ? await converseInTui(options.binary, place) : converseByRun(place)
+  const conversation = options.inTui ? await places.converseInTui(options.binary, place) : places.converseByRun(place)
   try {
     const worked = await work(place, options, { conversation, taskID, release })
     await conversation.end()
@@ -114,7 +106,7 @@ export type TourSeen = Awaited<ReturnType<typeof walk>>
 export const takeTour = async (options: TourOptions): Promise<TourSeen> => {
   const { promise: released, resolve: release } = createDeferred<void>()
   const model = await startScriptedModel(createTourAgent(released))
-  const place = await createTourPlace(options.binary, model.url)
+  const place = places.createTourPlace(options.binary, model.url)
   try {
     return await walk(place, options, { requests: model.requests, release })
   } finally {

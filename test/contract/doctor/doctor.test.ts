@@ -5,7 +5,7 @@ import { promised } from "../../requirements.ts"
 import { createBarePath, createPatient, type Patient } from "../../support/files/doctor-patient.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { SYSTEM_PATH } from "../../support/ledger/ledger-process.ts"
 import { BOTH_ENDS, NEWEST, OLDEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 

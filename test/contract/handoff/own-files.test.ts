@@ -6,7 +6,7 @@ import { readUncommitted } from "../../../.opencode/baton/handoff/own-files.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { createPromptFiles } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 const IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
 const OURS = {

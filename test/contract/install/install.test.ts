@@ -203,7 +203,7 @@ const run = (...args: string[]) => runScript(["sh", script(), ...args], { cwd: c
 
 test.each([
   ["no folder", [], "which project?"],
-  ["an unknown option", ["project", "--force"], "unknown option: --force"],
+  ["an unknown option", ["project", "--force"], "Unknown option '--force'"],
   ["two folders", ["project", "checkout"], "received two: 'project' and 'checkout'"],
   ["an empty folder name", [""], "received an empty name"],
   ["--purge without --uninstall", ["project", "--purge"], "--purge goes with --uninstall"],

@@ -1,4 +1,4 @@
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { holdEmbedded, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"

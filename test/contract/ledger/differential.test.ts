@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import {
   databaseOf,
   embeddedProgram,

@@ -2,7 +2,7 @@ import { copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "nod
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { embeddedProgram, LAUNCHER, runProgram, SYSTEM_PATH } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"

@@ -4,7 +4,7 @@ import { type LearningEntry, parseDetail, type RetireEntry } from "../../../.ope
 import { createDelivery } from "../../../.opencode/baton/ledger/outbox-delivery.ts"
 import type { OutboxAttempt } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { holdEmbedded, type RunLedger, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"

@@ -1,12 +1,28 @@
-import { once } from "node:events"
+import { type IncomingMessage, request } from "node:http"
 import { connect } from "node:net"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { servePage } from "../../../.opencode/baton/live-state/web/server.ts"
 import { promised } from "../../requirements.ts"
-import { collectOutput } from "../../support/collect-output.ts"
-import { ask, listenToEvents } from "../../support/opencode/event-client.ts"
+import { listenToEvents } from "../../support/opencode/event-client.ts"
 import { createStatefileFolder, observePage, startBatonObserve } from "../../support/opencode/observed-page.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
+
+/** One request with the given headers. @returns status, headers and body */
+const ask = (
+  port: number,
+  options: { path?: string; method?: string; headers?: Record<string, string> } = {},
+): Promise<{ status: number; headers: IncomingMessage["headers"]; body: string }> =>
+  new Promise((resolve, reject) => {
+    const asked = request({ host: "127.0.0.1", port, agent: false, ...options }, (response) => {
+      let body = ""
+      response.setEncoding("utf8").on("data", (text: string) => {
+        body += text
+      })
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))
+    })
+    asked.on("error", reject)
+    asked.end()
+  })
 
 const DEAD = 2 ** 22 + 1
 const MAX_PAGES = 32
@@ -116,10 +132,13 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
   test(promised("live-state.C2", "says so when the port is taken or none, and takes the one it is given"), async () => {
     const { states, page } = await setUp()
     const run = async (...args: string[]) => {
-      const child = startBatonObserve({ binary, cwd: states.project, args, environment: states.environment })
-      const { stderr } = collectOutput(child)
-      const [exitCode] = await once(child, "close")
-      return [exitCode, stderr()]
+      const { ended, stderr } = startBatonObserve({
+        binary,
+        cwd: states.project,
+        args,
+        environment: states.environment,
+      })
+      return [await ended, stderr()]
     }
     const port = String(page.port)
     expect(await run("--port", port)).toEqual([1, expect.stringContaining(`port ${port} is taken`)])

@@ -4,17 +4,20 @@ import { describe, expect, onTestFinished, test } from "vitest"
 import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
 import { chooseWriter, createStreamWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
-import { oneOrAll, runs } from "../../support/effort.ts"
+import { EFFORT, runs, SEED } from "../../support/effort.ts"
 import { readProcesses } from "../../support/files/process-table.ts"
 import { createStatefileFolder } from "../../support/opencode/observed-page.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
+/** One end, chosen by the seed; at night both. */
+const ENDS = EFFORT > 1 ? BOTH_ENDS : BOTH_ENDS.slice(SEED % BOTH_ENDS.length).slice(0, 1)
+
 const KILLS = runs(5)
 const NAMED = { variable: undefined, setting: undefined, c2c: undefined }
 
-describe.each(oneOrAll(BOTH_ENDS))("on OpenCode $version", (binary) => {
+describe.each(ENDS)("on OpenCode $version", (binary) => {
   test(promised(
     ["live-state.A3", "live-state.B1", "live-state.B3", "live-state.D2"],
     "an embedded writer killed again and again at any moment is one at a time, and its file is whole at every read",

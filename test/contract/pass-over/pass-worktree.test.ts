@@ -17,7 +17,7 @@ import { join } from "node:path"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import type { Changes } from "../../../.opencode/baton/pass-over/worktree/worktree.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import {
   createPassProject,
   gitIn,

@@ -7,7 +7,7 @@ import { answerTurn, LOST, SUMMARIES, UNTOLD } from "../../../scripts/demonstrat
 import { pastedMessage, TASK, workerMessage } from "../../../scripts/demonstration/slug-project.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const ID = "ts-1a2b3c"

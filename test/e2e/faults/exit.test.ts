@@ -67,10 +67,10 @@ const timeRun = async (binary: OpenCodeBinary, hangingLedger?: CompactionFault) 
   )
   const { project } = task
   const putPlugin = (file: string, name: string) =>
-    cpSync(join(REPOSITORY, "test/support/faults", file), join(project.directory, ".opencode", "plugins", name))
+    cpSync(join(REPOSITORY, "test", file), join(project.directory, ".opencode", "plugins", name))
   if (hangingLedger) {
-    putPlugin("fault-probe.ts", "compaction-handoff.ts")
-    putPlugin("fault-plugin.ts", "a-fault.ts")
+    putPlugin("fixtures/hook-times.ts", "compaction-handoff.ts")
+    putPlugin("support/faults/fault-plugin.ts", "a-fault.ts")
     await hangingLedger.arrange?.(task, 0)
     breakClientCall(task, "every call", "hangs")
   }

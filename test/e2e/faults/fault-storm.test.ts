@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { SEED } from "../../support/effort.ts"
 import { describeResult, OWED_KINDS, runStorms, type StormResult } from "../../support/faults/storm/run-storm.ts"
-import { HANG_LIMIT_MS } from "../../support/faults/storm/storm-project.ts"
+import { HANG_LIMIT_MS } from "../../support/faults/storm/stage.ts"
 import { deadline, IS_NIGHT } from "../../support/index.ts"
 
 const RUNS = IS_NIGHT ? 50 : 2

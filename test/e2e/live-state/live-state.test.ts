@@ -1,9 +1,13 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
+import { tool } from "@opencode-ai/plugin/tool"
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { isAlive } from "../../../.opencode/baton/host/process.ts"
+import { SETTINGS_FILE, type Settings } from "../../../.opencode/baton/host/settings.ts"
+import { type StreamLine, streamLineSchema } from "../../../.opencode/baton/live-state/protocol.ts"
+import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/statefile.ts"
 import { promised } from "../../requirements.ts"
 import { readProcesses } from "../../support/files/process-table.ts"
 import {
@@ -21,21 +25,55 @@ import {
   startServer,
   type TaskProject,
 } from "../../support/index.ts"
-import {
-  liveFiles,
-  liveFolder,
-  normaliseStream,
-  readStream,
-  recordingWriter,
-  recordStream,
-  reduceStream,
-  setLiveState,
-  streamedState,
-} from "../../support/opencode/live-stream.ts"
-import { sharedServer } from "../../support/opencode/shared-server.ts"
+import { liveFiles, liveFolder, recordingWriter } from "../../support/opencode/live-stream.ts"
+import { sharedServer } from "../../support/opencode/task-project.ts"
+import type { TestProject } from "../../support/opencode/test-project.ts"
 import { compactsOnce, createSession, liveState, messagesOf, runWell } from "../sessions.ts"
 
 closeTaskProjects()
+
+const setLiveState = (project: TestProject, liveState: Partial<Settings["liveState"]>): void =>
+  project.write(SETTINGS_FILE, JSON.stringify({ liveState }))
+
+/** Stores the project's stream from the next start on. @returns the stream's file */
+const recordStream = (project: TestProject): string => {
+  const file = join(project.directory, "stream.jsonl")
+  setLiveState(project, { writer: JSON.parse(recordingWriter(file)) })
+  return file
+}
+
+/** The lines so far, each checked against the protocol; an incomplete last line is left out. */
+const readStream = (file: string): StreamLine[] =>
+  (existsSync(file) ? readFileSync(file, "utf8") : "")
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => streamLineSchema(tool.schema).parse(JSON.parse(line)) as StreamLine)
+
+/** The state of a consumer of these lines. */
+const reduceStream = (lines: readonly StreamLine[]) => {
+  const reduction = lines.reduce((sum, line) => reduceLine(sum, JSON.stringify(line)), EMPTY_REDUCTION)
+  expect(reduction.skipped).toBe(0)
+  return reduction.envelope?.state
+}
+
+/** Waits until the stream's state, as JSON, holds this text. */
+const streamedState = (file: string, json: string) =>
+  eventually(`${json} in the stream`, () => {
+    const state = reduceStream(readStream(file))
+    return state && JSON.stringify(state).includes(json) ? state : undefined
+  })
+
+/** Removes values that differ between runs: times, ids of sessions, the process. */
+const normaliseStream = (lines: readonly StreamLine[]): string =>
+  lines
+    .map((line) =>
+      JSON.stringify(line, (key, value: unknown) => (key === "state_last_updated_at" ? undefined : value))
+        .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
+        .replaceAll(/\bses_[A-Za-z0-9]+/g, "SESSION")
+        .replaceAll(/"opencode_pid":\d+/g, '"opencode_pid":1'),
+    )
+    .map((line) => `${line}\n`)
+    .join("")
 
 /** Waits for the start of the stream, some seconds after that of the session. */
 const once =

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
@@ -7,14 +9,56 @@ import {
   closeTaskProjects,
   eventually,
   type ModelReply,
+  type OpenCodeBinary,
   type SharedTask,
   startServer,
 } from "../../support/index.ts"
 import { passOver, returns } from "../../support/model/pass-over-script.ts"
-import { openPassOverSession, openSharedPasses, passStates, sources } from "../../support/opencode/pass-over-project.ts"
-import { compact, createSession, turnsOf } from "../sessions.ts"
+import { openSharedPasses, type PassOverProject, sources } from "../../support/opencode/pass-over-project.ts"
+import type { TestProject } from "../../support/opencode/test-project.ts"
+import { compact, createSession, messagesOf, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
+
+/** States of the project's passes, oldest first. */
+const passStates = ({ directory }: TestProject): string[] => {
+  const folder = join(directory, ".opencode", "state", "pass-over")
+  const ids = readdirSync(folder).filter((name) => name.startsWith("pass_"))
+  return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")).state.state)
+}
+
+/** Opens such a project with a session and the user's actions in it. */
+const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProject) => {
+  const task = await openSharedPasses(binary, options)
+  const { client, say } = task
+  const id = await createSession(task)
+  const messages = (of = id) => messagesOf(task, of)
+  return {
+    ...task,
+    sessionID: id,
+    messages,
+    say: (text: string) => say(text, id),
+    sayLater: (text: string) => client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text }] } }),
+    children: async (of = id) =>
+      ((await client.session.children({ path: { id: of } })).data ?? []).map((each) => each.id),
+    /** Tool answers in this session, oldest first. */
+    answers: async (): Promise<string[]> =>
+      (await messages()).flatMap(({ parts }) =>
+        parts.flatMap((part) => {
+          if (part.type !== "tool") return []
+          if (part.state.status === "completed") return [part.state.output]
+          return part.state.status === "error" ? [part.state.error] : []
+        }),
+      ),
+    /** Those of these sessions that are busy. */
+    busy: async (ids: readonly string[]): Promise<string[]> => {
+      const { data, error } = await client.session.status()
+      if (!data) throw new Error(`no session's status is known: ${JSON.stringify(error)}`)
+      // Idle sessions are not in it.
+      return ids.filter((each) => (data[each]?.type ?? "idle") !== "idle")
+    },
+  }
+}
 
 const DONE = { text: "Done." }
 const NOTICE = /\[result of pass_\d{17}_\w+\]/

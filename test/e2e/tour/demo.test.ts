@@ -1,11 +1,13 @@
-import { execFileSync, spawnSync } from "node:child_process"
-import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import * as fs from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { isAlive } from "../../../.opencode/baton/host/process.ts"
 import { scriptedAgent } from "../../../scripts/demonstration/scripted-agent.ts"
 import { promised } from "../../requirements.ts"
-import { createDemoCheckout, type DemoCheckout } from "../../support/files/demo-checkout.ts"
+import { collectOutput } from "../../support/collect-output.ts"
 import { readProcesses } from "../../support/files/process-table.ts"
 import { deadline, IS_NIGHT, NEWEST, REPOSITORY, startScriptedModel } from "../../support/index.ts"
 import { linkDependencies, scriptedConfig } from "../../support/opencode/isolated-opencode.ts"
@@ -13,11 +15,55 @@ import { linkDependencies, scriptedConfig } from "../../support/opencode/isolate
 /** An installation and two dozen turns of OpenCode, on a busy machine. */
 const DEMO_TIMEOUT_MS = deadline(400_000)
 
-let checkout: DemoCheckout
+/** The parts of a clone that the demo needs, without node_modules and cache. */
+const PARTS = ".opencode/plugins .opencode/baton prompts scripts test/support package.json package-lock.json".split(" ")
+
+/** Reads npm's own settings of this machine: the source of packages is not under test. */
+const npmSetting = (name: string): string =>
+  execFileSync("npm", ["config", "get", name], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
+
+/** A copy of the repository on a machine with Node and npm only: no Bun, no OpenCode, no prog on PATH. */
+const createCheckout = () => {
+  const root = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "baton-demo-e2e-")))
+  const [source, home, temporary] = [join(root, "checkout"), join(root, "home"), join(root, "tmp")]
+  for (const folder of [source, home, temporary]) fs.mkdirSync(folder)
+  // As git sees them, without installed or generated files.
+  const listed = ["-C", REPOSITORY, "ls-files", "-z", "-co", "--exclude-standard", "--", ...PARTS]
+  for (const path of execFileSync("git", listed, { encoding: "utf8" }).split("\0").filter(Boolean))
+    if (fs.existsSync(join(REPOSITORY, path))) fs.cpSync(join(REPOSITORY, path), join(source, path))
+  const environment = {
+    PATH: [dirname(process.execPath), "/usr/bin", "/bin"].join(":"),
+    HOME: home,
+    TMPDIR: temporary,
+    TERM: "xterm",
+    npm_config_userconfig: npmSetting("userconfig"),
+    npm_config_cache: npmSetting("cache"),
+  }
+  return {
+    root,
+    source,
+    home,
+    environment,
+    /** Files that the demo left in its TMPDIR. */
+    leftovers: () => fs.readdirSync(temporary).filter((name) => name.startsWith("baton-")),
+    /** @param onOutput is called with all of the output so far and the demo's pid */
+    demo: async (args: readonly string[], more = {}, onOutput?: (stdout: string, pid: number) => void) => {
+      const env = { ...environment, ...more }
+      // A process group of its own, as in a terminal.
+      const child = spawn(join(source, "scripts", "demo"), args, { cwd: root, env, stdio: "pipe", detached: true })
+      child.stdin.end()
+      const printed = collectOutput(child, (stdout) => onOutput?.(stdout, child.pid ?? -1))
+      const [exitCode] = (await once(child, "close")) as [number | null]
+      return { exitCode, stdout: printed.stdout(), stderr: printed.stderr(), lines: printed.stdout().split("\n") }
+    },
+  }
+}
+
+let checkout: ReturnType<typeof createCheckout>
 beforeAll(() => {
-  checkout = createDemoCheckout()
+  checkout = createCheckout()
 })
-afterAll(() => checkout.remove())
+afterAll(() => fs.rmSync(checkout.root, { recursive: true, force: true }))
 
 const claimsIn = (stdout: string): string[] =>
   stdout.slice(stdout.indexOf("  Checked\n")).match(/^ {3}[✓✗·].*$/gm) ?? []
@@ -48,10 +94,10 @@ describe("the demo on a machine with Node and npm only", () => {
 
       const project = join(kept, "project")
       // OpenCode would have created a folder there if it had installed anything.
-      expect(lstatSync(join(project, ".opencode", "node_modules")).isSymbolicLink()).toBe(true)
+      expect(fs.lstatSync(join(project, ".opencode", "node_modules")).isSymbolicLink()).toBe(true)
       const { status } = spawnSync("node", ["--test"], { cwd: project, env: checkout.environment })
       expect(status).toBe(0)
-      expect(readFileSync(join(project, "slugify.js"), "utf8")).toContain('.replaceAll("ß", "ss")')
+      expect(fs.readFileSync(join(project, "slugify.js"), "utf8")).toContain('.replaceAll("ß", "ss")')
       const again = lines.find((line) => line.startsWith("  BATON_LEDGER=")) ?? ""
       const shown = execFileSync("sh", ["-c", again], {
         encoding: "utf8",
@@ -104,9 +150,10 @@ const describeMore = (): void => {
         const settings = join(checkout.home, ".config", "opencode")
         linkDependencies(settings, NEWEST.version, join(REPOSITORY, "node_modules"))
         const { scripted } = scriptedConfig({ modelURL: own.url, context: 200_000 }).provider
-        writeFileSync(join(settings, "opencode.json"), JSON.stringify({ provider: { mine: scripted } }))
+        fs.writeFileSync(join(settings, "opencode.json"), JSON.stringify({ provider: { mine: scripted } }))
         const { exitCode, stdout, stderr } = await checkout.demo(["--model", "mine/model"], {
-          environment: { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" },
+          OPENCODE_DISABLE_MODELS_FETCH: "1",
+          OPENCODE_DISABLE_AUTOUPDATE: "1",
         })
         expect(exitCode, stdout + stderr).toBe(0)
         expect(own.received("compaction")).toHaveLength(4)
@@ -124,7 +171,7 @@ const describeMore = (): void => {
           expect(claims).toContainEqual(expect.stringMatching(claim))
         expect(claims.filter((line) => line.includes("✗"))).toEqual([])
         expect(stdout).toContain("its session is out of your list again")
-        expect(existsSync(join(checkout.home, ".prog"))).toBe(false)
+        expect(fs.existsSync(join(checkout.home, ".prog"))).toBe(false)
         expect(checkout.leftovers()).toEqual([])
         const { stdout: sessions } = spawnSync(NEWEST.path, ["session", "list"], {
           cwd: checkout.source,
@@ -144,12 +191,10 @@ const describeMore = (): void => {
     async () => {
       let listed: ReturnType<typeof readProcesses> | undefined
       let demo = -1
-      const { exitCode, stderr } = await checkout.demo([], {
-        onOutput: (stdout, pid) => {
-          if (listed || !stdout.includes("compaction 1")) return
-          demo = pid
-          listed = readProcesses(process.platform).finally(() => process.kill(-pid, "SIGINT"))
-        },
+      const { exitCode, stderr } = await checkout.demo([], {}, (stdout, pid) => {
+        if (listed || !stdout.includes("compaction 1")) return
+        demo = pid
+        listed = readProcesses(process.platform).finally(() => process.kill(-pid, "SIGINT"))
       })
       const children = (await listed)?.filter(({ parent }) => parent === demo) ?? []
       expect(children.length).toBeGreaterThan(0)

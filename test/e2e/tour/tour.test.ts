@@ -15,10 +15,24 @@ import {
 import { type TourSeen, takeTour } from "../../../scripts/demonstration/tour/walk.ts"
 import { promised } from "../../requirements.ts"
 import { deadline, NEWEST, NEWEST_OR_ALL, REPOSITORY } from "../../support/index.ts"
-import { readQuotedCommands, withoutIds } from "../../support/ledger/quoted-commands.ts"
+import { withoutIds } from "../../support/ledger/quoted-commands.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
 import { isTmuxHere } from "../../support/opencode/tui.ts"
 import { expectInOrder } from "../sessions.ts"
+
+const BLOCK = /^```console\n([\s\S]*?)^```$/gm
+
+/** The commands in a page's `console` blocks, after `$ `, each with its quoted lines of output. */
+const readQuotedCommands = (markdown: string): { command: string; lines: string[] }[] =>
+  [...markdown.matchAll(BLOCK)].flatMap(([, block = ""]) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((quoted) => {
+        const [command = "", ...lines] = quoted.trimEnd().split("\n")
+        return { command, lines }
+      }),
+  )
 
 /** Half a minute on an idle machine; a walk has many steps, and each is slower on a busy machine. */
 const TOUR_DEADLINE_MS = deadline(600_000)

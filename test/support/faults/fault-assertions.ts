@@ -8,7 +8,6 @@ import { deadline } from "../opencode/deadline.ts"
 import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
 import { eventually } from "../opencode/opencode-server.ts"
 import { newestSessionID, openTaskProject, TASK, type TaskProject } from "../opencode/task-project.ts"
-import type { ProjectOptions } from "../opencode/test-project.ts"
 import type { CompactionFault, FaultyRunOptions } from "./fault.ts"
 import { awaitNoProcesses } from "./fault-leftovers.ts"
 import { readRecords, recordsIn } from "./fault-stored-table.ts"
@@ -22,15 +21,8 @@ const LOG_DEADLINE_MS = 10_000
 /** After OpenCode has ended, its own `timeout` ends a program that hangs. */
 const LEFTOVER_DEADLINE_MS = 20_000
 
-/** Observations while one fault was active. */
-type FaultStep = {
-  /** Lines logged by Baton. */
-  readonly log: string
-  /** Number of broken client calls. */
-  readonly brokenCalls: number
-  /** The turn after the compaction was told the task. */
-  readonly knewTask: boolean
-}
+/** While one fault was active: Baton's log, and the number of broken calls; `knewTask`: the turn after it was told the task. */
+type FaultStep = { log: string; brokenCalls: number; knewTask: boolean }
 
 const summaryUnder = (fault?: CompactionFault): string => `Compacted under: ${fault?.name}.`
 const SUMMARY = /Compacted under: .*\./g
@@ -82,9 +74,9 @@ const runReference = (
   faults: readonly CompactionFault[],
   options: FaultyRunOptions,
 ): Promise<Ending> => {
-  const project: Partial<ProjectOptions> = { ...options.project, bundle: "none" }
+  const project = { ...options.project, bundle: "none" } as const
   const key = JSON.stringify([binary.version, faults.length, project])
-  const start = async () => await runToItsEnd(await openTaskProject(binary, faultScript(faults), project), {})
+  const start = () => openTaskProject(binary, faultScript(faults), project).then((task) => runToItsEnd(task, {}))
   const known = references.get(key) ?? start()
   references.set(key, known)
   return known
@@ -135,17 +127,8 @@ const runFaults = async (binary: OpenCodeBinary, faults: readonly CompactionFaul
   if (goesOn) await task.run("go on", { args: ["--session", newestSessionID(task)] })
   const recordsLater = goesOn ? await readRecords(task) : records
   const { description } = await task.ledger.show(task.taskID)
-  return {
-    ending,
-    steps,
-    /** At the end of the run; `recordsLater` after a further run without faults. */
-    records,
-    recordsLater,
-    /** The task's description after all runs. */
-    description,
-    leftovers,
-    outside: { before, after },
-  }
+  // Records at the end of the run, and after a further run without faults.
+  return { ending, steps, records, recordsLater, description, leftovers, outside: { before, after } }
 }
 
 /** The tests of a table of faults, which meet one session one after the other. All promises of faults.F1 are tested here. */
@@ -175,7 +158,7 @@ export const describeFaults = (
         // call timed out too early is found in the ledger by the next delivery.
         for (const place of [ledger, outbox])
           expect(place.filter((message) => message === record).length).toBeLessThanOrEqual(1)
-        expect(fault.record === "ledger" ? [...ledger, ...outbox] : outbox).toContain(record)
+        expect(fault.record === "outbox" ? outbox : [...ledger, ...outbox]).toContain(record)
       },
     )
 

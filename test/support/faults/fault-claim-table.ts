@@ -61,7 +61,6 @@ export const CLAIM_FAULTS: readonly CompactionFault[] = [
     arrange: (task) => changeLedger(task, REMOVE_CLAIMS, "CREATE TABLE baton_claims (damaged TEXT)"),
     lift: (task) => changeLedger(task, REMOVE_CLAIMS),
     expectedLog: lineWith("the task is not claimed", "no such column"),
-    record: "ledger",
   },
   {
     name: "the claims' database is locked by another program",
@@ -77,7 +76,6 @@ export const CLAIM_FAULTS: readonly CompactionFault[] = [
     slots: ["claims"],
     arrange: claimAndDie,
     expectedLog: lineWith("the task is claimed"),
-    record: "ledger",
   },
   {
     name: "the claims' clock was ahead and is set back",
@@ -87,7 +85,6 @@ export const CLAIM_FAULTS: readonly CompactionFault[] = [
       changeLedger(task, "UPDATE baton_claims SET lease_until = '2099-01-01T00:00:00.000Z'")
     },
     expectedLog: lineWith("the task is claimed"),
-    record: "ledger",
   },
 ]
 

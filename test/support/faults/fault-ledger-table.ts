@@ -62,7 +62,6 @@ export const FOREIGN_PROG: CompactionFault = {
   options: { environment: (task) => ({ PATH: pathWithFakeProg(task), BATON_LEDGER: "" }) },
   arrange: (task) => putProgram(task, "echo 'a progress bar'"),
   expectedLog: lineWith("a program called prog is not the ledger and is not used", "it names neither"),
-  record: "ledger",
 }
 
 /** The machine's PATH without `prog`, after the folder with the faults' own `prog`. */

@@ -24,7 +24,6 @@ const mountFault = (name: string, mount: string, reason: string): CompactionFaul
   losesState: true,
   arrange: ({ project }) => void mkdirSync(join(project.directory, ".opencode/state"), { recursive: true }),
   expectedLog: lineWith(RECORDED_DIRECTLY, reason),
-  record: "ledger",
   options: { launcher: behindMount(mount) },
 })
 
@@ -40,7 +39,6 @@ const STAND_IN: CompactionFault = {
   refuses: "disk",
   ...inPlaceOf(".opencode/state", (path) => symlinkSync("/nowhere/at/all", path)),
   expectedLog: lineWith(RECORDED_DIRECTLY),
-  record: "ledger",
 }
 
 const chooseDiskFaults = (): readonly CompactionFault[] => {
@@ -85,21 +83,18 @@ export const MACHINE_FAULTS: readonly CompactionFault[] = [
       "serving=\\S*/project/\\.opencode/baton",
       "quiet=\\S*/home/\\.config/opencode/baton",
     ),
-    record: "ledger",
     options: { project: { bundle: "project-and-global" } },
   },
   {
     name: "git is missing",
     // The folder of programs replaces PATH.
     slots: ["git", "prog"],
-    record: "ledger",
     options: { environment: (task) => ({ PATH: pathWithoutGit(task) }) },
   },
   {
     name: "the project is no git repository",
     slots: ["git"],
     expectedLog: lineWith("git state unknown"),
-    record: "ledger",
     options: { project: { git: false } },
   },
 ]

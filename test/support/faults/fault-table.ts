@@ -35,7 +35,6 @@ const promptFault = (name: string, reason: string, breakIt: (path: string) => vo
   ...inPlaceOf("prompts/handoff.md", breakIt),
   expectedLog: lineWith("handoff prompt unusable: built-in text used", "handoff\\.md", reason),
   when: "any",
-  record: "ledger",
 })
 
 const PROMPT_FAULTS: readonly CompactionFault[] = [
@@ -54,7 +53,6 @@ const PROMPT_FAULTS: readonly CompactionFault[] = [
     ...inPlaceOf("prompts/worker.md", () => {}),
     expectedLog: lineWith("role prompt unusable: built-in protocol used", "it does not exist"),
     when: "any",
-    record: "ledger",
   },
 ]
 
@@ -73,7 +71,6 @@ export const clientFault = (call: string, how: string, ...reason: string[]): Com
   ...(reason.length > 0 ? { expectedLog: lineWith(...reason) } : {}),
   isClientFault: true,
   when: "any",
-  record: "ledger",
 })
 
 const UNKNOWN_SHAPE = "session\\.messages answered in an unknown shape: "
@@ -112,7 +109,6 @@ const STATE_FAULTS: readonly CompactionFault[] = [
     expectedLog: lineWith(RECORDED_DIRECTLY, "EEXIST|ENOTDIR"),
     when: "any",
     refuses: "disk",
-    record: "ledger",
   },
   {
     name: ".opencode/state may not be written",
@@ -121,7 +117,6 @@ const STATE_FAULTS: readonly CompactionFault[] = [
     expectedLog: lineWith(RECORDED_DIRECTLY, "EACCES"),
     when: "any",
     refuses: "disk",
-    record: "ledger",
   },
 ]
 

@@ -67,8 +67,8 @@ export type CompactionFault = Fault<TaskProject> & {
   /** Expected in the log while the fault is active. Absent if the fault breaks the log or has no effect to report. */
   readonly expectedLog?: RegExp
   readonly isClientFault?: boolean
-  /** Place of the record when the run has ended. */
-  readonly record: "ledger" | "outbox"
+  /** Place of the record when the run has ended. Default: the ledger. */
+  readonly record?: "outbox"
 }
 
 /** A text that is in no file of the project: output that holds it proves a forbidden read. */

@@ -5,8 +5,8 @@ import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
 import { copyBundle } from "../opencode/test-project.ts"
-import { removeFolder } from "./remove-folder.ts"
-import { temporaryFolder } from "./temporary-folder.ts"
+import { removeFolder } from "./folder-tree.ts"
+import { temporaryFolder } from "./with-test.ts"
 
 /**
  * Copies the bundle once for the calling file or `describe`.

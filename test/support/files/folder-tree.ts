@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
 
 /** Copies of passes during their removal: they may disappear at any time, so they are ignored. */
@@ -26,3 +27,12 @@ export const listTree = (root: string, below = ""): string[] =>
 /** The content of a folder by relative path; equal snapshots are equal trees, byte for byte. */
 export const snapshotTree = (root: string): Record<string, string> =>
   Object.fromEntries(listTree(root).map((path) => [path, describe(join(root, path))]))
+
+/**
+ * Removes a folder into which a program that outlived its test may still write, such as a `git gc` that OpenCode 1.2.15 left
+ * running: new files are removed too. `rmSync` repeats only its last step and fails again.
+ *
+ * @throws the file system's error, ENOTEMPTY if a program writes for longer than 20 attempts (about 20 s)
+ */
+export const removeFolder = (folder: string): Promise<void> =>
+  rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })

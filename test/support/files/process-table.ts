@@ -42,10 +42,6 @@ const readPosixProcesses = (): Promise<RunningProcess[]> =>
     })
   })
 
-/**
- * Every process that this user can see.
- *
- * @throws errors of reading /proc or of running `ps`
- */
+/** Every process that this user can see. @throws errors of reading /proc or of running `ps` */
 export const readProcesses = (platform: NodeJS.Platform): Promise<RunningProcess[]> =>
   platform === "linux" ? readLinuxProcesses() : readPosixProcesses()

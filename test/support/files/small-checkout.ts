@@ -3,7 +3,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFi
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { REPOSITORY } from "../opencode/opencode-binary.ts"
-import { temporaryFolder } from "./temporary-folder.ts"
+import { temporaryFolder } from "./with-test.ts"
 
 export type Outcome = { exitCode: number | null; stdout: string; stderr: string }
 

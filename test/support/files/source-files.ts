@@ -1,11 +1,29 @@
-import { readdirSync } from "node:fs"
-import { join, relative } from "node:path"
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, normalize, relative } from "node:path"
 import { REPOSITORY } from "../opencode/opencode-binary.ts"
 
 /** Paths of the repository's own files below `folder`, relative to the repository, that end in `ending`. */
-export const sourceFiles = (folder: string, ending: string): string[] =>
+export const sourceFiles = (folder: string, ending = ".ts"): string[] =>
   readdirSync(join(REPOSITORY, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
     .map((entry) => relative(REPOSITORY, join(entry.parentPath, entry.name)))
     .filter((path) => !path.includes("node_modules"))
     .sort()
+
+/** Imports that take effect when a file is loaded: neither types alone nor `import()`. */
+const STATIC_IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^"';]*?\sfrom\s+)?"([^"]+)"/gm
+const DYNAMIC_IMPORT = /\bimport\("([^"]+)"\)/g
+
+/** The bundle's files that are loaded with the entries, including the entries; `dynamic`: also those loaded at first use. */
+export const reachedFrom = (entries: readonly string[], { dynamic = false } = {}): string[] => {
+  const reached = new Set<string>()
+  const visit = (path: string): void => {
+    if (reached.has(path)) return
+    reached.add(path)
+    const text = readFileSync(join(REPOSITORY, path), "utf8")
+    const found = [...text.matchAll(STATIC_IMPORT), ...(dynamic ? text.matchAll(DYNAMIC_IMPORT) : [])]
+    for (const [, target = ""] of found) if (target.startsWith(".")) visit(normalize(join(dirname(path), target)))
+  }
+  entries.forEach(visit)
+  return [...reached].sort()
+}

@@ -3,8 +3,8 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/cli.ts"
-import { collectOutput } from "../collect-output.ts"
 import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
+import { runProgram as run } from "../opencode/opencode-run.ts"
 import type { LoopCall } from "./ledger-loop.ts"
 
 export type LedgerOptions = {
@@ -44,20 +44,13 @@ export const runProgram =
     { command, environment }: Omit<LedgerProgram, "name">,
     place: { home: string; environment?: Readonly<Record<string, string>> },
   ): RunLedger =>
-  (args, { stdin = "" } = {}) =>
-    new Promise<LedgerResult>((resolve, reject) => {
-      const env = { PATH: SYSTEM_PATH, TZ: "UTC", ...environment, ...place.environment, HOME: place.home }
-      const child = spawn(command, args, { cwd: place.home, env })
-      const { stdout, stderr } = collectOutput(child)
-      // A program that does not read its input may close the pipe first.
-      child.stdin.on("error", () => {})
-      child.stdin.end(stdin)
-      child.on("error", reject)
-      child.on("close", (exitCode, signal) => {
-        if (exitCode === null) reject(new Error(`${command} ended by ${signal}: ${stderr()}`))
-        else resolve({ exitCode, stdout: stdout(), stderr: stderr() })
-      })
-    })
+  async (args, { stdin = "" } = {}) => {
+    const env = { PATH: SYSTEM_PATH, TZ: "UTC", ...environment, ...place.environment, HOME: place.home }
+    const project = { directory: place.home, environment: env }
+    const { exitCode, signal, stdout, stderr } = await run([command, ...args], { project, stdin })
+    if (exitCode === null) throw new Error(`${command} ended by ${signal}: ${stderr}`)
+    return { exitCode, stdout, stderr }
+  }
 
 export const databaseOf = (home: string): string => join(home, ".prog", "prog.db")
 

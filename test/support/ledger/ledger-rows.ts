@@ -1,16 +1,22 @@
 import { spawnSync } from "node:child_process"
-import { join } from "node:path"
 import { NEWEST } from "../opencode/opencode-binary.ts"
 
 export type SqlRow = Record<string, string | number | null>
 
+/** Run by the OpenCode binary as Bun; the file and the queries come as JSON on standard input. */
+const SCRIPT = `
+const [file, queries] = JSON.parse(await Bun.stdin.text())
+const database = new (await import("bun:sqlite")).Database(file, { create: true, readwrite: true })
+database.run("PRAGMA busy_timeout = 5000")
+const run = (query) => /^\\s*(select|pragma)/i.test(query) ? database.query(query).all() : database.run(query)
+await Bun.write(Bun.stdout, JSON.stringify(queries.map(run)))`
+
 /** Runs queries on a SQLite file, each on its own; returns the rows of each SELECT and PRAGMA. */
 export const runSql = (databasePath: string, queries: readonly string[]): SqlRow[][] => {
-  const script = join(import.meta.dirname, "ledger-sql.ts")
-  const { status, stdout, stderr } = spawnSync(NEWEST.path, ["run", script, databasePath], {
+  const { status, stdout, stderr } = spawnSync(NEWEST.path, ["-e", SCRIPT], {
     encoding: "utf8",
     env: { PATH: "/usr/bin:/bin", BUN_BE_BUN: "1" },
-    input: JSON.stringify(queries),
+    input: JSON.stringify([databasePath, queries]),
     maxBuffer: 64 * 1024 * 1024,
   })
   if (status !== 0) throw new Error(`SQL on ${databasePath} failed: ${stderr}`)

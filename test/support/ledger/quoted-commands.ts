@@ -1,19 +1,3 @@
-export type QuotedCommand = { command: string; lines: string[] }
-
-const BLOCK = /^```console\n([\s\S]*?)^```$/gm
-
-/** The commands in a page's `console` blocks, after `$ `, each with its quoted lines of output. */
-export const readQuotedCommands = (markdown: string): QuotedCommand[] =>
-  [...markdown.matchAll(BLOCK)].flatMap(([, block = ""]) =>
-    block
-      .split(/^\$ /m)
-      .slice(1)
-      .map((quoted) => {
-        const [command = "", ...lines] = quoted.trimEnd().split("\n")
-        return { command, lines }
-      }),
-  )
-
 /** Removes ids and times, which differ between runs. */
 export const withoutIds = (text: string): string =>
   text

@@ -1,12 +1,12 @@
-import { openTestLedger, TASK } from "../ledger/test-ledger.ts"
+import { createSession, openModelProject, openServer } from "../opencode/model-project.ts"
 import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
-import { endInstance, startServer } from "../opencode/opencode-server.ts"
+import { endInstance } from "../opencode/opencode-server.ts"
 import type { SharedTask } from "../opencode/task-project.ts"
-import { createTestProject, type ProjectOptions } from "../opencode/test-project.ts"
+import type { ProjectOptions } from "../opencode/test-project.ts"
 import { passOver, returns } from "./pass-over-script.ts"
 import { comparableRequest, requestCharacters } from "./request-size.ts"
 import { COMPACTING_STEP } from "./retention.ts"
-import { type ModelRequest, newestWords, type Script, startScriptedModel } from "./scripted-model.ts"
+import { type ModelRequest, newestWords, type Script } from "./scripted-model.ts"
 
 /** The compared requests, in the order in which they are made. */
 export const REQUESTS = {
@@ -71,7 +71,7 @@ const script: Script = (request) => {
 }
 
 /** A project on a server and a task in its ledger. A place from `openSharedTask` is closed by its test. */
-type Place = Pick<SharedTask, "client" | "model" | "project" | "taskID" | "restart"> & { close?(): Promise<void> }
+type Place = Pick<SharedTask, "client" | "model" | "project" | "taskID" | "restart"> & { end?(): Promise<void> }
 type Speaker = Pick<Place, "client" | "model">
 type Open = (
   binary: OpenCodeBinary,
@@ -80,22 +80,11 @@ type Open = (
 ) => Promise<Place>
 
 const openOwnServer: Open = async (binary, script, options) => {
-  const model = await startScriptedModel(script)
-  const project = createTestProject({ binary, modelURL: model.url, ...options })
-  const taskID = await openTestLedger(project, binary).addTask(TASK)
-  const { client, stop } = await startServer(binary, project)
-  const close = async (): Promise<void> => {
-    await stop()
-    await model.close()
-    await project.remove()
-  }
-  return { client, model, project, taskID, restart: () => endInstance(client), close }
-}
-
-const createSession = async ({ client }: Speaker): Promise<string> => {
-  const { data, error } = await client.session.create({ body: {} })
-  if (data) return data.id
-  throw new Error(`no session was created: ${JSON.stringify(error)}`)
+  const opened = await openModelProject(binary, script, options)
+  const taskID = await opened.addTask()
+  const { client, stop } = await openServer(opened)
+  const end = () => stop().then(opened.close)
+  return { ...opened, client, taskID, restart: () => endInstance(client), end }
 }
 
 /** The first request of a kind caused by `act`. */
@@ -195,6 +184,6 @@ export const recordRequests = async (
     })
     return Object.fromEntries(recorded) as RecordedRequests
   } finally {
-    await place.close?.()
+    await place.end?.()
   }
 }

@@ -33,14 +33,20 @@ export const COMPACTING_STEP: ModelReply = bash("true", COMPACTING_PROMPT_TOKENS
 /**
  * An agent that reads one new fact per step and is compacted after each of the first `compactions` steps; then it reports and
  * stops.
+ *
+ * @param promptTokens of a step that fills the context
  */
-export const retentionScript = (compactions: number, summariser: Summariser): Script => {
+export const retentionScript = (
+  compactions: number,
+  summariser: Summariser,
+  promptTokens = COMPACTING_PROMPT_TOKENS,
+): Script => {
   let step = 0
   return (request): ModelReply => {
     if (request.kind === "compaction") return { text: summarise(summariser, request) }
     const index = step++
     if (index >= compactions) return { text: "Finished." }
-    return bash(`echo ${factNumber(index)}`, COMPACTING_PROMPT_TOKENS)
+    return bash(`echo ${factNumber(index)}`, promptTokens)
   }
 }
 

@@ -1,4 +1,4 @@
-import { get, type IncomingMessage, request } from "node:http"
+import { get } from "node:http"
 import { eventually } from "./opencode-server.ts"
 
 type PageEvent = { id?: string; event?: string; data: string }
@@ -43,21 +43,4 @@ export const listenToEvents = (url: string, headers: Record<string, string> = {}
       })
     })
     asked.on("error", reject)
-  })
-
-/** One request with the given headers. @returns status, headers and body */
-export const ask = (
-  port: number,
-  options: { path?: string; method?: string; headers?: Record<string, string> } = {},
-): Promise<{ status: number; headers: IncomingMessage["headers"]; body: string }> =>
-  new Promise((resolve, reject) => {
-    const asked = request({ host: "127.0.0.1", port, agent: false, ...options }, (response) => {
-      let body = ""
-      response.setEncoding("utf8").on("data", (text: string) => {
-        body += text
-      })
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))
-    })
-    asked.on("error", reject)
-    asked.end()
   })

@@ -79,13 +79,15 @@ export const createFakeOpenCode = (given: {
     if (!session) throw new Error(`no session ${id}`)
     return session
   }
-  const describe = ({ id, parentID, permission }: Session) => ({
-    id,
-    parentID,
-    permission,
-    title: id,
-    projectID: "p",
-    directory,
+  const describe = ({ id, parentID, permission }: Session) => {
+    return { id, parentID, permission, title: id, projectID: "p", directory }
+  }
+  const textOf = (sessionID: string, text: string): Part => ({
+    id: "prt",
+    sessionID,
+    messageID: "m",
+    type: "text",
+    text,
   })
 
   const run = async (session: Session, agent: string, [text = "", context = ""]: string[]): Promise<StoredMessage> => {
@@ -118,7 +120,7 @@ export const createFakeOpenCode = (given: {
         read: async (path) => readFileSync(await move("read", `${directory}/${path}`), "utf8"),
         use,
         giveBack: async (args) => (await host?.return(args, { sessionID: session.id })) ?? "",
-        say: (words) => parts.push({ id: "prt", sessionID: session.id, messageID: "m", type: "text", text: words }),
+        say: (words) => parts.push(textOf(session.id, words)),
       })
     } catch (cause) {
       error = { name: "UnknownError", data: { message: String(cause) } }
@@ -129,45 +131,34 @@ export const createFakeOpenCode = (given: {
     return message
   }
 
+  type At<Body = unknown> = { path: { id: string }; body: Body }
+  type Prompt = At<{ agent: string; parts: { text: string }[] }>
+  const listAgents = () =>
+    ["build", ...Object.keys(agents)].map((name) => {
+      return { name, mode: name === "build" ? "primary" : "subagent", permission: OPEN }
+    })
+  const childrenOf = (id: string) => [...sessions.values()].filter(({ parentID }) => parentID === id).map(describe)
   const client = {
-    app: {
-      log: async () => ({ data: true }),
-      agents: () =>
-        answer("agents", () =>
-          ["build", ...Object.keys(agents)].map((name) => ({
-            name,
-            mode: name === "build" ? "primary" : "subagent",
-            permission: OPEN,
-          })),
-        ),
-    },
+    app: { log: async () => ({ data: true }), agents: () => answer("agents", listAgents) },
     tui: { showToast: async () => ({ data: true }) },
     postSessionIdPermissionsPermissionId: () => answer("refuse", () => true),
     session: {
       create: ({ body }: { body: { parentID: string; permission: PermissionRule[] } }) =>
         answer("create", () => describe(open(body.parentID, body.permission))),
-      get: ({ path }: { path: { id: string } }) => answer("get", () => describe(get(path.id))),
-      messages: ({ path }: { path: { id: string } }) => answer("messages", () => get(path.id).messages),
+      get: ({ path }: At) => answer("get", () => describe(get(path.id))),
+      messages: ({ path }: At) => answer("messages", () => get(path.id).messages),
       todo: () => answer("todo", () => []),
-      children: ({ path }: { path: { id: string } }) =>
-        answer("children", () => [...sessions.values()].filter(({ parentID }) => parentID === path.id).map(describe)),
+      children: ({ path }: At) => answer("children", () => childrenOf(path.id)),
       status: () => answer("status", () => ({})),
-      abort: ({ path }: { path: { id: string } }) => answer("abort", () => get(path.id).turn?.abort()),
-      prompt: ({ path, body }: { path: { id: string }; body: { agent: string; parts: { text: string }[] } }) =>
-        answer("prompt", () =>
-          run(
-            get(path.id),
-            body.agent,
-            body.parts.map((part) => part.text),
-          ),
-        ),
-      promptAsync: ({ path, body }: { path: { id: string }; body: { parts: { text: string }[] } }) =>
-        answer("promptAsync", () => {
-          const parts = body.parts.map(
-            ({ text }): Part => ({ id: "prt", sessionID: path.id, messageID: "m", type: "text", text }),
-          )
-          get(path.id).messages.push(userMessage(parts))
-        }),
+      abort: ({ path }: At) => answer("abort", () => get(path.id).turn?.abort()),
+      prompt: ({ path, body: { agent, parts } }: Prompt) => {
+        const texts = parts.map(({ text }) => text)
+        return answer("prompt", () => run(get(path.id), agent, texts))
+      },
+      promptAsync: ({ path, body }: Prompt) => {
+        const parts = body.parts.map(({ text }) => textOf(path.id, text))
+        return answer("promptAsync", () => get(path.id).messages.push(userMessage(parts)))
+      },
     },
   }
 

@@ -14,12 +14,12 @@ export type RunResult = {
 
 export type RunOptions = {
   binary: OpenCodeBinary
-  project: TestProject
+  project: Pick<TestProject, "directory" | "environment">
   /** Extra arguments after `run`, for instance `["--session", id]`. */
   args?: readonly string[]
   /** A program that starts OpenCode, such as `setpriv …`. */
   launcher?: readonly string[]
-  environment?: Record<string, string>
+  environment?: Readonly<Record<string, string>>
   /** On an idle machine. */
   deadlineMs?: number
   /** Called with the child's pid after its start, for tests that kill it. */
@@ -36,11 +36,8 @@ export const runProgram = (
   new Promise((resolve, reject) => {
     const started = performance.now()
     const [program = "", ...args] = argv
-    const child = spawn(program, args, {
-      cwd: options.project.directory,
-      env: { ...options.project.environment, ...options.environment },
-      stdio: ["pipe", "pipe", "pipe"],
-    })
+    const { directory: cwd, environment } = options.project
+    const child = spawn(program, args, { cwd, env: { ...environment, ...options.environment }, stdio: "pipe" })
     const printed = collectOutput(child)
     child.stdin.on("error", () => {})
     child.stdin.end(options.stdin ?? "")
@@ -49,13 +46,8 @@ export const runProgram = (
     child.on("spawn", () => options.onStart?.(child.pid ?? -1))
     child.on("close", (exitCode, signal) => {
       clearTimeout(timer)
-      resolve({
-        exitCode,
-        signal,
-        stdout: printed.stdout(),
-        stderr: printed.stderr(),
-        durationMs: performance.now() - started,
-      })
+      const durationMs = performance.now() - started
+      resolve({ exitCode, signal, stdout: printed.stdout(), stderr: printed.stderr(), durationMs })
     })
   })
 

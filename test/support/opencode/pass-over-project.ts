@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { type AgentScript, lastToolAnswer, passOverScript, START } from "../model/pass-over-script.ts"
 import type { Script } from "../model/scripted-model.ts"
@@ -44,43 +44,3 @@ export const goThrough = async ({ say, model }: SharedTask): Promise<string> => 
 
 /** The files of `src`: a.ts alone until an agent writes there. */
 export const sources = ({ directory }: TestProject): string[] => readdirSync(join(directory, "src")).sort()
-
-/** States of the project's passes, oldest first. */
-export const passStates = ({ directory }: TestProject): string[] => {
-  const folder = join(directory, ".opencode", "state", "pass-over")
-  const ids = readdirSync(folder).filter((name) => name.startsWith("pass_"))
-  return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")).state.state)
-}
-
-/** Opens such a project with a session and the user's actions in it. */
-export const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProject) => {
-  const task = await openSharedPasses(binary, options)
-  const { client, say } = task
-  const id = (await client.session.create({ body: {} })).data?.id ?? ""
-  const messages = async (of = id) => (await client.session.messages({ path: { id: of } })).data ?? []
-  return {
-    ...task,
-    sessionID: id,
-    messages,
-    say: (text: string) => say(text, id),
-    sayLater: (text: string) => client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text }] } }),
-    children: async (of = id) =>
-      ((await client.session.children({ path: { id: of } })).data ?? []).map((each) => each.id),
-    /** Tool answers in this session, oldest first. */
-    answers: async (): Promise<string[]> =>
-      (await messages()).flatMap(({ parts }) =>
-        parts.flatMap((part) => {
-          if (part.type !== "tool") return []
-          if (part.state.status === "completed") return [part.state.output]
-          return part.state.status === "error" ? [part.state.error] : []
-        }),
-      ),
-    /** Those of these sessions that are busy. */
-    busy: async (ids: readonly string[]): Promise<string[]> => {
-      const { data, error } = await client.session.status()
-      if (!data) throw new Error(`no session's status is known: ${JSON.stringify(error)}`)
-      // Idle sessions are not in it.
-      return ids.filter((each) => (data[each]?.type ?? "idle") !== "idle")
-    },
-  }
-}

@@ -6,10 +6,9 @@ import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createPassWorktree } from "../../../.opencode/baton/pass-over/worktree/pass-worktree.ts"
 import type { Begun, PassWorktree } from "../../../.opencode/baton/pass-over/worktree/worktree.ts"
 import { snapshotTree } from "../files/folder-tree.ts"
-import { temporaryFolder } from "../files/temporary-folder.ts"
+import { temporaryFolder } from "../files/with-test.ts"
 import { createRecordedLog } from "../recorded-log.ts"
-
-const IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid", "-c", "commit.gpgsign=false"]
+import { GIT_IDENTITY } from "./test-project.ts"
 
 export type Files = Readonly<Record<string, string | Buffer>>
 
@@ -21,7 +20,7 @@ export const writeFiles = (root: string, files: Files): void => {
 }
 
 export const gitIn = (folder: string, ...args: string[]): string =>
-  execFileSync("git", ["-C", folder, ...IDENTITY, ...args], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+  execFileSync("git", ["-C", folder, ...GIT_IDENTITY, ...args], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
 
 export const readIn = (folder: string, path: string): string => readFileSync(join(folder, path), "utf8")
 

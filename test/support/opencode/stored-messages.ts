@@ -1,23 +1,13 @@
-import type { AssistantMessage, FilePart, Part, ToolState, UserMessage } from "@opencode-ai/sdk"
+import type { AssistantMessage, Part, ToolState, UserMessage } from "@opencode-ai/sdk"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 
-const IDS = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1" }
+export const IDS = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1" }
 
 export const textPart = (text: string, extra: { synthetic?: boolean; ignored?: boolean } = {}): Part => ({
   ...IDS,
   type: "text",
   text,
   ...extra,
-})
-
-export const reasoningPart = (text: string): Part => ({ ...IDS, type: "reasoning", text, time: { start: 1 } })
-
-export const filePart = (file: Partial<Pick<FilePart, "filename" | "url" | "mime">>): Part => ({
-  ...IDS,
-  type: "file",
-  mime: "text/plain",
-  url: "file:///p/a.ts",
-  ...file,
 })
 
 export const compactionPart = (): Part => ({ ...IDS, type: "compaction", auto: true })

@@ -1,32 +1,30 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, afterEach } from "vitest"
+import { createOpencodeClient } from "@opencode-ai/sdk/client"
+import { afterAll, afterEach, inject } from "vitest"
 import { REPLAY } from "../effort.ts"
-import { openTestLedger, TASK, type TestLedger } from "../ledger/test-ledger.ts"
-import { type Script, type ScriptedModel, startScriptedModel } from "../model/scripted-model.ts"
+import { TASK } from "../ledger/test-ledger.ts"
+import type { Script } from "../model/scripted-model.ts"
+import {
+  BRIEF,
+  createSession,
+  MODEL,
+  type ModelProject,
+  openModelProject,
+  speak,
+  workerMessage,
+} from "./model-project.ts"
 import { NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
-import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
-import { eventually, type TestServer } from "./opencode-server.ts"
-import { joinServer, sharedServer } from "./shared-server.ts"
-import { createTestProject, type ProjectOptions, type TestProject } from "./test-project.ts"
+import { endInstance, eventually, type TestServer } from "./opencode-server.ts"
+import type { ProjectOptions, TestProject } from "./test-project.ts"
 
-export { TASK }
-export const BRIEF = "Never touch the lexer; the release is frozen until Friday."
+export { BRIEF, MODEL, TASK }
 
-/** A project with one task in its ledger and a scripted model. */
-export type TaskProject = {
-  binary: OpenCodeBinary
-  model: ScriptedModel
-  project: TestProject
-  ledger: TestLedger
-  taskID: string
-  /** A worker's first message on the task. */
-  message: string
-  run(message: string, options?: Omit<RunOptions, "binary" | "project">): Promise<RunResult>
-}
+/** A project with one task in its ledger and a scripted model; `message` is a worker's first message on it. */
+export type TaskProject = ModelProject & { taskID: string; message: string }
 
 /** Sources of a failed test's report. */
-type Subject = { binary: OpenCodeBinary; model: ScriptedModel; project: TestProject }
+type Subject = Pick<ModelProject, "binary" | "model" | "project" | "close">
 
 const MOST_REQUESTS = 5
 
@@ -56,14 +54,11 @@ const keepFailure = (name: string, subjects: readonly Subject[]): void => {
 const opened: Subject[] = []
 /** The newest test's projects: a block may open its projects once for all of its tests. */
 let lastOpened: readonly Subject[] = []
-const running: TestServer[] = []
+const running: (() => Promise<void>)[] = []
 
 const closeOpened = async (): Promise<void> => {
-  for (const server of running.splice(0)) await server.stop()
-  for (const { model, project } of opened.splice(0)) {
-    await model.close()
-    if (!process.env.BATON_KEEP_PROJECTS) await project.remove()
-  }
+  for (const end of running.splice(0)) await end()
+  for (const { close } of opened.splice(0)) await close()
 }
 
 /** Called once at the top of a test file: ends instances, closes models and removes projects after each test, or after all. */
@@ -82,25 +77,25 @@ export const openTaskProject = async (
   script: Script,
   options: Partial<ProjectOptions> = {},
 ): Promise<TaskProject> => {
-  const model = await startScriptedModel(script)
   const environment = { ...NO_CATALOGUE, ...options.environment }
-  const project = createTestProject({ binary, modelURL: model.url, ...options, environment })
-  opened.push({ binary, model, project })
-  const ledger = openTestLedger(project, binary)
-  const taskID = await ledger.addTask(TASK)
-  return {
-    binary,
-    model,
-    project,
-    ledger,
-    taskID,
-    message: `# Worker\n\nTask: ${taskID}\n\n${BRIEF}\n`,
-    run: (message, run = {}) => runOpenCode(message, { binary, project, ...run }),
-  }
+  const project = await openModelProject(binary, script, { ...options, environment })
+  opened.push(project)
+  const taskID = await project.addTask()
+  return { ...project, taskID, message: workerMessage(taskID) }
+}
+
+/** An `opencode serve` that many tests use at once, each in its own folder; see test/e2e/global-setup.ts. */
+export type SharedServer = { version: string; url: string; pid: number; home: string }
+
+/** The server of one version; throws outside the e2e project, which starts them. */
+export const sharedServer = ({ version }: OpenCodeBinary): SharedServer => {
+  const found = inject("sharedServers").find((server) => server.version === version)
+  if (!found) throw new Error(`no shared OpenCode ${version} runs: it is started for the tests in test/e2e`)
+  return found
 }
 
 /** A task project whose sessions run in the shared server of its version. */
-export type SharedTask = Omit<TaskProject, "run"> & {
+export type SharedTask = Omit<TaskProject, "run" | "runWell"> & {
   client: TestServer["client"]
   /** Sends a message to a new session or to this one. @returns the session's id; fails when OpenCode or the model does */
   say(text: string, session?: string): Promise<string>
@@ -112,7 +107,6 @@ export type SharedTask = Omit<TaskProject, "run"> & {
   logged(part: string): Promise<string>
 }
 
-export const MODEL = { providerID: "scripted", modelID: "model" }
 /** Deadline and interval of `eventually` for the ledger: each check starts a program. */
 export const LEDGER_WAIT_MS = [20_000, 250] as const
 let sharedProjects = 0
@@ -127,29 +121,29 @@ export const openSharedTask = async (
   script: Script,
   options: Partial<Omit<ProjectOptions, "environment" | "home">> = {},
 ): Promise<SharedTask> => {
-  const { home } = sharedServer(binary)
+  const { url, home } = sharedServer(binary)
   // Learnings and passes are filed under the folder's name.
   const folder = `project-${process.pid}-${++sharedProjects}`
-  const { run: _, ...task } = await openTaskProject(binary, script, { folder, ...options, home })
-  const server = joinServer(binary, task.project)
+  const { run: _, runWell: __, ...task } = await openTaskProject(binary, script, { folder, ...options, home })
+  const client = createOpencodeClient({ baseUrl: url, directory: task.project.directory })
+  // Ends the project's instance, as if its OpenCode had ended.
+  const restart = () => endInstance(client)
   const sessions = new Set<string>([task.project.directory])
   const batonLog = () => task.project.batonLog().filter((line) => [...sessions].some((part) => line.includes(part)))
   const project = { ...task.project, batonLog }
-  running.push(server)
+  running.push(restart)
   opened[opened.findIndex(({ model }) => model === task.model)] = { ...task, project }
   return {
     ...task,
     project,
-    client: server.client,
+    client,
     say: async (text, session) => {
-      const id = session ?? (await server.client.session.create({ body: {} })).data?.id ?? ""
+      const id = session ?? (await createSession({ client }))
       sessions.add(id)
-      const body = { model: MODEL, parts: [{ type: "text" as const, text }] }
-      const { data, error } = await server.client.session.prompt({ path: { id }, body })
-      if (error || data.info.error) throw new Error(`OpenCode failed: ${JSON.stringify(error ?? data.info.error)}`)
+      await speak({ client }, id, text)
       return id
     },
-    restart: () => server.stop(),
+    restart,
     records: (count, id = task.taskID) => {
       const enough = async () => {
         const messages = await task.ledger.messages(id)

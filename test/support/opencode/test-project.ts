@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { removeFolder } from "../files/remove-folder.ts"
+import { removeFolder } from "../files/folder-tree.ts"
 import { isolatedEnvironment, linkDependencies, PACKAGE_FILES, scriptedConfig } from "./isolated-opencode.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 
@@ -33,6 +33,8 @@ export type ProjectOptions = {
   config?: Record<string, unknown>
   environment?: Record<string, string>
   git?: boolean
+  /** More files, by path. */
+  files?: Readonly<Record<string, string>>
   /** An existing shared home, such as that of a shared server. The project is created beside it. */
   home?: string
   /** The project's path below the temporary folder (default "project"); in "home/…" OpenCode shows it as ~/…. */
@@ -59,56 +61,50 @@ const emptyProject = async (directory: string): Promise<void> => {
     for (const name of readdirSync(folder)) if (!kept.has(name)) await removeFolder(join(folder, name))
 }
 
-const GIT_IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
+export const GIT_IDENTITY = ["user.name=Test", "user.email=test@example.invalid", "commit.gpgsign=false"].flatMap(
+  (setting) => ["-c", setting],
+)
 
 /** Creates a project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
 export const createTestProject = (options: ProjectOptions): TestProject => {
   const root = mkdtempSync(join(options.home === undefined ? tmpdir() : dirname(options.home), "baton-e2e-"))
   const directory = join(root, options.folder ?? "project")
+  const openCode = join(directory, ".opencode")
   const home = options.home ?? join(root, "home")
-  const bundle = options.bundle ?? "project"
-  mkdirSync(directory, { recursive: true })
-  mkdirSync(home, { recursive: true })
   const globalConfig = join(home, ".config", "opencode")
-  const folders = [...(options.home === undefined ? [globalConfig] : []), join(directory, ".opencode")]
-  for (const folder of folders) {
+  const { bundle = "project", plugins } = options
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  for (const folder of options.home === undefined ? [globalConfig, openCode] : [openCode])
     linkDependencies(folder, options.binary.version, join(REPOSITORY, "node_modules"))
-  }
-  if (bundle !== "none") copyBundle(join(directory, ".opencode"), join(directory, "prompts"))
-  const { plugins } = options
-  if (bundle !== "none" && plugins) {
-    const folder = join(directory, ".opencode", "plugins")
-    for (const file of readdirSync(folder).filter((name) => !plugins.includes(name))) rmSync(join(folder, file))
-  }
+  if (bundle !== "none") copyBundle(openCode, join(directory, "prompts"))
+  if (bundle !== "none" && plugins)
+    for (const name of readdirSync(join(openCode, "plugins")))
+      if (!plugins.includes(name)) rmSync(join(openCode, "plugins", name))
   if (bundle === "project-and-global") copyBundle(globalConfig, undefined)
-  writeFileSync(
-    join(directory, "opencode.json"),
-    JSON.stringify({ ...scriptedConfig(options), ...options.config }, null, 2),
-  )
-  writeFileSync(join(directory, "README.md"), "# A project under test\n")
-  if (options.git !== false) {
-    const git = (...args: string[]) =>
-      execFileSync("git", ["-C", directory, ...GIT_IDENTITY, ...args], { stdio: "pipe" })
-    git("init", "-q", "-b", "main")
-    git("add", "-A")
-    git("commit", "-q", "-m", "start")
-  }
+  const config = JSON.stringify({ ...scriptedConfig(options), ...options.config }, null, 2)
+  const files = { "opencode.json": config, "README.md": "# A project under test\n", ...options.files }
+  for (const [path, text] of Object.entries(files)) write(path, text)
+  for (const args of [
+    ["init", "-q", "-b", "main"],
+    ["add", "-A"],
+    ["commit", "-q", "-m", "start"],
+  ])
+    if (options.git !== false) execFileSync("git", ["-C", directory, ...GIT_IDENTITY, ...args], { stdio: "pipe" })
   const environment = { ...isolatedEnvironment({ home, directory }), ...options.environment }
   const logFolder = join(environment.XDG_DATA_HOME, "opencode", "log")
-  const log = (): string =>
-    readdirSync(logFolder)
-      .sort()
-      .map((name) => readFileSync(join(logFolder, name), "utf8"))
-      .join("\n")
+  const log = (): string => {
+    const names = readdirSync(logFolder).sort()
+    return names.map((name) => readFileSync(join(logFolder, name), "utf8")).join("\n")
+  }
   return {
     directory,
     home,
     environment,
     read: (path) => readFileSync(join(directory, path), "utf8"),
-    write: (path, text) => {
-      mkdirSync(dirname(join(directory, path)), { recursive: true })
-      writeFileSync(join(directory, path), text)
-    },
+    write,
     log,
     batonLog: () =>
       log()

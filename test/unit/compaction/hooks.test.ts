@@ -8,8 +8,7 @@ import { createCompactionHooks } from "../../../.opencode/baton/compaction/hooks
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
-
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 
 const CREATED_AT = 1_000

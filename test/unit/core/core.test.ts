@@ -2,7 +2,7 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { claimBundle, openCore } from "../../../.opencode/baton/core/core.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 type Line = { level: string; message: string; extra: Record<string, unknown> }
 

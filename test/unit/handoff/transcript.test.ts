@@ -1,4 +1,4 @@
-import type { Part, ToolState } from "@opencode-ai/sdk"
+import type { FilePart, Part, ToolState } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { ToolDetail } from "../../../.opencode/baton/handoff/tools.ts"
@@ -8,9 +8,18 @@ import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
 import * as stored from "../../support/opencode/stored-messages.ts"
 
-const { assistantMessage, compactionPart, completedTool, filePart, reasoningPart, textPart, toolPart, userMessage } =
-  stored
+const { assistantMessage, compactionPart, completedTool, IDS, textPart, toolPart, userMessage } = stored
 const { MAX_TRANSCRIPT_BYTES, MAX_TRANSCRIPT_LINES, renderMessage, renderTranscript } = transcripts
+
+const reasoningPart = (text: string): Part => ({ ...IDS, type: "reasoning", text, time: { start: 1 } })
+
+const filePart = (file: Partial<Pick<FilePart, "filename" | "url" | "mime">>): Part => ({
+  ...IDS,
+  type: "file",
+  mime: "text/plain",
+  url: "file:///p/a.ts",
+  ...file,
+})
 
 /** OpenCode's limit for a tool's output. */
 const OUTPUT_BYTES = 50 * 1024

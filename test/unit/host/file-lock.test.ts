@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { describe, expect, test, vi } from "vitest"
 import { createFileLock } from "../../../.opencode/baton/host/file-lock.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 const deadPid = (): string => String(spawnSync(process.execPath, ["-e", ""]).pid)
 const livingPid = (): string => String(process.ppid)

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
 import * as projectFile from "../../../.opencode/baton/host/project-file.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 const { decodeText, isSecretPath, MAX_FILE_BYTES: MAX, readProjectFile } = projectFile
 

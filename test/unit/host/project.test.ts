@@ -6,7 +6,7 @@ import { readGitState } from "../../../.opencode/baton/host/git.ts"
 import { findExecutables } from "../../../.opencode/baton/host/process.ts"
 import { findProjectRoot, nearestProject } from "../../../.opencode/baton/host/project.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 /** @param folders to create below a new one, including `.opencode` and `.opencode/baton` */
 const setUp = (...folders: string[]) => {

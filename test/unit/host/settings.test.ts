@@ -4,7 +4,7 @@ import { tool } from "@opencode-ai/plugin/tool"
 import { describe, expect, test } from "vitest"
 import { readSettings, settingsOrDefaults, settingsSchema } from "../../../.opencode/baton/host/settings.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const withSettings = (text?: string): string => {

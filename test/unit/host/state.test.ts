@@ -9,7 +9,7 @@ import { createSessionRecords } from "../../../.opencode/baton/learning/records.
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { createSessionTasks } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"

@@ -10,7 +10,7 @@ import { createSessionRecords } from "../../../.opencode/baton/learning/records.
 import { contradicts, learningKey } from "../../../.opencode/baton/learning/words.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import * as stored from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"

@@ -7,7 +7,7 @@ import { afterEach, expect, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLearningHooks } from "../../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 

@@ -6,7 +6,7 @@ import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/
 import * as recalls from "../../../.opencode/baton/learning/recall.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 

@@ -8,7 +8,7 @@ import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createLedger, type LedgerDeps } from "../../../.opencode/baton/ledger/client.ts"
 import { createCallQueue, FIRST_PAUSE_MS, LONGEST_PAUSE_MS } from "../../../.opencode/baton/ledger/runner.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 

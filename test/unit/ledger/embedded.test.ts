@@ -6,8 +6,8 @@ import { COMMAND_NAMES, loadAllCommands, loadCommandsNear } from "../../../.open
 import * as format from "../../../.opencode/baton/ledger/embedded/format.ts"
 import { blockedIds, deriveEpicStatus } from "../../../.opencode/baton/ledger/embedded/items.ts"
 import type { ItemRow } from "../../../.opencode/baton/ledger/embedded/store.ts"
-import { filesIn, reachedFrom } from "../../../scripts/support/structure.mjs"
 import { promised } from "../../requirements.ts"
+import { reachedFrom, sourceFiles } from "../../support/files/source-files.ts"
 import { forAll } from "../../support/for-all.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
@@ -129,7 +129,7 @@ describe("what is loaded", () => {
   })
 
   test(promised("ledger.D3", "the commands know the store by its port: none loads a module of Bun"), () => {
-    const loaded = reachedFrom(filesIn(`${embedded}/commands`))
+    const loaded = reachedFrom(sourceFiles(`${embedded}/commands`))
     expect([...modulesOf(loaded), ...loaded].filter((name) => /^bun:|sqlite/.test(name))).toStrictEqual([])
   })
 

@@ -10,7 +10,7 @@ import { createDelivery } from "../../../.opencode/baton/ledger/outbox-delivery.
 import type { Outbox, OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createScriptedLedger, type Fault } from "../../support/ledger/scripted-ledger.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 

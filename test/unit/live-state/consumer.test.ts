@@ -12,7 +12,7 @@ import {
 } from "../../../.opencode/baton/live-state/statefile.ts"
 import { chooseWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 type State = Record<string, JSONValue>
 

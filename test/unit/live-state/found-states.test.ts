@@ -5,7 +5,7 @@ import { createObserver } from "../../../.opencode/baton/live-state/observe/obse
 import { listStates, pruneStates } from "../../../.opencode/baton/live-state/observe/state-files.ts"
 import { type SeenStates, watchStatefiles } from "../../../.opencode/baton/live-state/web/watch.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 
 /** A pid above Linux's maximum, so that no process has it. */

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLiveStateHooks } from "../../../.opencode/baton/live-state/hooks.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 type Event = Parameters<NonNullable<Hooks["event"]>>[0]
 

@@ -6,7 +6,7 @@ import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts
 import { createStreamWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 

@@ -3,7 +3,7 @@ import type { Config } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
 import { findSkillAgents, parseFrontMatter, registerAgents } from "../../../.opencode/baton/pass-over/agents.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { writeFiles } from "../../support/opencode/pass-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 

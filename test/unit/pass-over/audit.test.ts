@@ -8,7 +8,7 @@ import {
   isAuditEntry,
 } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { passRecord, passRequest, refusedPass, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 

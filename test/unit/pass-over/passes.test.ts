@@ -19,7 +19,7 @@ import { failed, unknownPass } from "../../../.opencode/baton/pass-over/worktree
 import type { PassWorktree } from "../../../.opencode/baton/pass-over/worktree/worktree.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import {
   builtInPolicy,
   fileModification,

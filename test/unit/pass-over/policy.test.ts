@@ -16,7 +16,7 @@ import {
 import { type ResolutionInput, renderPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 
 type Parts = {
   defaults?: PolicyPart

@@ -17,7 +17,7 @@ import {
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import {
   PASS_ID,

@@ -5,7 +5,7 @@ import type { Hooks, Plugin, PluginInput } from "@opencode-ai/plugin"
 import { expect, onTestFinished, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { sourceFiles } from "../../support/files/source-files.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 

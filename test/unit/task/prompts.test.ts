@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from "vitest"
 import { ROLES } from "../../../.opencode/baton/task/parse.ts"
 import * as promptFiles from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { forAll } from "../../support/for-all.ts"
 
 const { builtInProtocol, createPromptFiles, extractProtocol, fillTaskID, PROMPT_LIMIT_BYTES } = promptFiles

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout as wait } from "node:timers/promises"
 import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
 import type { ErrorCode } from "../../../../.opencode/baton/pass-over/errors.ts"
 import { liveFiles, liveFolder, recordingWriter } from "../../opencode/live-stream.ts"
@@ -16,42 +17,44 @@ import { clientFault, PROJECT_FAULTS } from "../fault-table.ts"
 
 const READ_EVERY_MS = 20
 
-const writerFault = (name: string, argv: (task: TaskProject) => string): Fault => ({
-  name: `the state writer ${name}`,
+/** A fault of the live state; by default of its writer, of which there is one. */
+const liveFault = (name: string, fault: Partial<Fault>): Fault => ({
+  name,
   slots: ["writer"],
   needs: ["liveState"],
-  options: { environment: (task) => ({ BATON_STATE_WRITER: argv(task) }) },
+  ...fault,
 })
 
-const shell = (script: string) => () => JSON.stringify(["/bin/sh", "-c", script])
+/** Another program in place of the writer. */
+const writerFault = (name: string, argv: (task: TaskProject) => readonly string[]): Fault =>
+  liveFault(`the state writer ${name}`, {
+    options: { environment: (task) => ({ BATON_STATE_WRITER: JSON.stringify(argv(task)) }) },
+  })
+
+const shell = (script: string) => ["/bin/sh", "-c", script]
 
 /** Sends invalid lines to the embedded writer before the valid ones. */
-const mixedLines = ({ project, binary }: TaskProject): string => {
+const mixedLines = ({ project, binary }: TaskProject): readonly string[] => {
   const script = join(project.directory, ".opencode/baton/live-state/state-writer.ts")
   const writer = `BUN_BE_BUN=1 '${binary.path}' --no-env-file --config=/dev/null run --no-install '${script}' '${project.directory}'`
   const garbage = 'printf \'no json\\n[1]\\n\\377\\376\\n{"event":"state.patch"}\\n\''
-  return JSON.stringify(["/bin/sh", "-c", `{ ${garbage}; head -c 2000000 /dev/zero; echo; exec cat; } | ${writer}`])
+  return shell(`{ ${garbage}; head -c 2000000 /dev/zero; echo; exec cat; } | ${writer}`)
 }
 
 const killWriters = async ({ project }: Scene): Promise<void> => {
-  for (const line of await findProcessesOf(project)) {
-    const pid = Number(line.split(" ")[0])
-    if (/state-writer\.ts|stream\.jsonl/.test(line)) signalIfThere(pid, "SIGKILL")
-  }
+  for (const line of await findProcessesOf(project))
+    if (/state-writer\.ts|stream\.jsonl/.test(line)) signalIfThere(Number.parseInt(line, 10), "SIGKILL")
 }
 
-const killedWriter = (name: string, options: Pick<Fault, "options">): Fault => ({
-  name: `${name} is killed`,
-  slots: ["writer"],
-  when: "running",
-  needs: ["liveState"],
-  ...options,
-  arrange: async (scene, delayMs) => {
-    await killWriters(scene)
-    const again = new Promise<void>((resolve) => setTimeout(resolve, delayMs)).then(() => killWriters(scene))
-    scene.follow(again)
-  },
-})
+const killedWriter = (name: string, options: NonNullable<Fault["options"]> = {}): Fault =>
+  liveFault(`${name} is killed`, {
+    when: "running",
+    options,
+    arrange: async (scene, delayMs) => {
+      await killWriters(scene)
+      scene.follow(wait(delayMs).then(() => killWriters(scene)))
+    },
+  })
 
 const readAllTheTime = (scene: Scene): void => {
   const { directory } = scene.project
@@ -74,41 +77,34 @@ const allowLiveFolder = (mode: number) => (task: TaskProject) => {
 }
 
 const LIVE_STATE_FAULTS: readonly Fault[] = [
-  writerFault("is not there", () => JSON.stringify(["/nonexistent/writer"])),
-  writerFault("exits at once", shell("exit 3")),
-  writerFault("never reads", shell("exec sleep 10")),
-  writerFault("talks on both streams", shell("while read -r line; do echo out; echo err >&2; done")),
-  writerFault("will not end", shell("trap '' TERM HUP INT; cat >/dev/null; sleep 5")),
+  writerFault("is not there", () => ["/nonexistent/writer"]),
+  writerFault("exits at once", () => shell("exit 3")),
+  writerFault("never reads", () => shell("exec sleep 10")),
+  writerFault("talks on both streams", () => shell("while read -r line; do echo out; echo err >&2; done")),
+  writerFault("will not end", () => shell("trap '' TERM HUP INT; cat >/dev/null; sleep 5")),
   writerFault("gets lines that it cannot use", mixedLines),
   killedWriter("the state writer", {
-    options: {
-      environment: ({ project }) => ({ BATON_STATE_WRITER: recordingWriter(join(project.home, "stream.jsonl")) }),
-    },
+    environment: ({ project }) => ({ BATON_STATE_WRITER: recordingWriter(join(project.home, "stream.jsonl")) }),
   }),
-  killedWriter("the embedded state writer", {}),
-  {
-    name: "a reader reads the statefile while it is written",
+  killedWriter("the embedded state writer"),
+  liveFault("a reader reads the statefile while it is written", {
     slots: ["reader"],
     when: "any",
-    needs: ["liveState"],
     arrange: readAllTheTime,
-  },
-  {
-    name: "the folder of the live state may not be written",
+  }),
+  liveFault("the folder of the live state may not be written", {
     slots: ["writer", ".opencode/state"],
     when: "any",
-    needs: ["liveState"],
     arrange: allowLiveFolder(0o555),
     lift: allowLiveFolder(0o755),
-  },
+  }),
   {
     name: "a second OpenCode runs in the project",
     slots: ["companion"],
     // Two processes cannot create OpenCode's database at once.
     when: "running",
-    arrange: ({ binary, project, environment, follow }) => {
-      follow(runOpenCode(COMPANION_MESSAGE, { binary, project, environment: { ...environment } }))
-    },
+    arrange: ({ binary, project, environment, follow }) =>
+      follow(runOpenCode(COMPANION_MESSAGE, { binary, project, environment })),
   },
 ]
 
@@ -150,9 +146,12 @@ const PASS_FAULTS: readonly Fault[] = [
   callFault("session.prompt", "answers an error"),
 ]
 
-const plantRecord = (task: TaskProject, name: string, content: string | Buffer): void => {
+/** @param entry of a whole record, or the file's content */
+const plantRecord = (task: TaskProject, name: string, entry: object | string): void => {
+  const whole = { version: 1, createdAt: "2026-01-01T00:00:00.000Z", entry }
+  const isContent = typeof entry === "string" || Buffer.isBuffer(entry)
   mkdirSync(stateFolder(task, "outbox"), { recursive: true })
-  writeFileSync(join(stateFolder(task, "outbox"), `${name}.json`), content)
+  writeFileSync(join(stateFolder(task, "outbox"), `${name}.json`), isContent ? entry : JSON.stringify(whole))
 }
 
 const outboxFault = (name: string, parked: number, arrange: NonNullable<Fault["arrange"]>): Fault => ({
@@ -162,9 +161,6 @@ const outboxFault = (name: string, parked: number, arrange: NonNullable<Fault["a
   parked,
   arrange,
 })
-
-const createdAt = "2026-01-01T00:00:00.000Z"
-const renderEntry = (entry: Record<string, unknown>): string => JSON.stringify({ version: 1, createdAt, entry })
 
 /** Almost the ledger's limit for a description: a handoff does not fit after it. */
 const FULL_DESCRIPTION_CHARACTERS = 129_900
@@ -178,13 +174,13 @@ const OUTBOX_FAULTS: readonly Fault[] = [
   }),
   outboxFault("a record for a task that the ledger does not know", 1, (task) => {
     const entry = { kind: "log", taskID: "ts-0000000000ff", message: "For nobody." }
-    plantRecord(task, "0000000000001-000000-aaaaaaaa", renderEntry(entry))
+    plantRecord(task, "0000000000001-000000-aaaaaaaa", entry)
   }),
   outboxFault("a handoff that finds no room", 1, async (task) => {
     const specification = "x".repeat(FULL_DESCRIPTION_CHARACTERS)
     const taskID = await task.ledger.addTask({ title: "Full", specification, definitionOfDone: "none" })
     const entry = { kind: "handoff", taskID, sessionID: "ses_of_nobody", section: "y".repeat(5_000) }
-    plantRecord(task, "0000000000002-000000-bbbbbbbb", renderEntry(entry))
+    plantRecord(task, "0000000000002-000000-bbbbbbbb", entry)
   }),
   outboxFault("the lock of a process that has ended", 0, (task) => {
     const lock = join(stateFolder(task, "outbox"), "lock")
@@ -203,6 +199,7 @@ const handoffFault = (name: string, files: readonly string[], prepare: NonNullab
   prepare,
 })
 
+const MANY = Array.from({ length: 30 }, (_, index) => `many/${index}.txt`)
 const HANDOFF_FAULTS: readonly Fault[] = [
   handoffFault("files outside the project", ["../sibling/secret.txt", "/etc/hostname", "to-sibling"], ({ project }) =>
     symlinkSync("../sibling/secret.txt", join(project.directory, "to-sibling")),
@@ -215,16 +212,13 @@ const HANDOFF_FAULTS: readonly Fault[] = [
     execFileSync("mkfifo", [join(project.directory, "pipe")])
     writeFileSync(join(project.directory, "binary.bin"), Buffer.from([0, 1, 2, 0xff, 0xfe]))
   }),
-  handoffFault(
-    "too much",
-    ["big.txt", ...Array.from({ length: 30 }, (_, index) => `many/${index}.txt`)],
-    ({ project }) => {
-      project.write("big.txt", "x\n".repeat(1_500_000))
-      for (let index = 0; index < 30; index += 1) project.write(`many/${index}.txt`, "one\n")
-    },
-  ),
+  handoffFault("too much", ["big.txt", ...MANY], ({ project }) => {
+    project.write("big.txt", "x\n".repeat(1_500_000))
+    for (const path of MANY) project.write(path, "one\n")
+  }),
 ]
 
+const HUGE_CORRECTION = `${"This is what the log of the build says today. ".repeat(4_000)}\n\n${CORRECTION}`
 const SECRET_CORRECTION = `No, use the key sk-ant-api03-${SECRET_TEXT}${"Ab1".repeat(30)}-AA instead of the old key in the client.`
 
 const correctionFault = (name: string, text: string, isSecret: boolean): Fault => ({
@@ -239,19 +233,13 @@ const RECORD_FAULTS: readonly Fault[] = [
   ...OUTBOX_FAULTS,
   ...HANDOFF_FAULTS,
   correctionFault("holds a secret", SECRET_CORRECTION, true),
-  correctionFault(
-    "comes in a huge message",
-    `${"This is what the log of the build says today. ".repeat(4_000)}\n\n${CORRECTION}`,
-    false,
-  ),
+  correctionFault("comes in a huge message", HUGE_CORRECTION, false),
   {
     name: "OpenCode is killed",
     slots: ["kill"],
     when: "running",
     kills: true,
-    arrange: ({ killOpenCode }, delayMs) => {
-      setTimeout(killOpenCode, delayMs)
-    },
+    arrange: ({ killOpenCode }, delayMs) => void setTimeout(killOpenCode, delayMs),
   },
 ]
 

@@ -1,13 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs"
+import * as fs from "node:fs"
 import { dirname, join } from "node:path"
 import { snapshotTree } from "../../files/folder-tree.ts"
 import type { TestProject } from "../../opencode/test-project.ts"
@@ -19,20 +10,19 @@ const GUARDED = ["sibling", "outside"]
 const READ_AT_SECONDS = 1_000_000_000
 const CHANGED_AT_SECONDS = 1_500_000_000
 
-export type Surroundings = {
-  /** Entries beside the project, and all of the guarded folders. */
-  readonly beside: Readonly<Record<string, string>>
-  /** The files of the project and its repository, without those the bundle may write. */
-  readonly project: Readonly<Record<string, string>>
-}
+/**
+ * By path: entries beside the project and all of the guarded folders; the files of the project and its repository, without those
+ * the bundle may write.
+ */
+export type Surroundings = Readonly<Record<"beside" | "project", Readonly<Record<string, string>>>>
 
 /** Files that OpenCode and git keep in a repository, and folders that the bundle writes. */
 const NOT_THE_USERS = /^(?:\.git\/(?:opencode|index)|\.opencode\/(?:state|pass-over-logs))(?:\/|$)/
 
 export const surveyAround = ({ directory }: Pick<TestProject, "directory">): Surroundings => {
   const root = dirname(directory)
-  const beside = Object.fromEntries(readdirSync(root).map((name) => [name, "there"]))
-  for (const folder of GUARDED.filter((name) => existsSync(join(root, name))))
+  const beside = Object.fromEntries(fs.readdirSync(root).map((name) => [name, "there"]))
+  for (const folder of GUARDED.filter((name) => fs.existsSync(join(root, name))))
     for (const [path, what] of Object.entries(snapshotTree(join(root, folder)))) beside[join(folder, path)] = what
   const project = Object.entries(snapshotTree(directory)).filter(([path]) => !NOT_THE_USERS.test(path))
   return { beside, project: Object.fromEntries(project) }
@@ -43,19 +33,19 @@ export const openGuard = ({ directory }: TestProject) => {
   const root = dirname(directory)
   const baits = GUARDED.map((folder) => join(root, folder, "secret.txt"))
   for (const bait of baits) {
-    mkdirSync(dirname(bait))
-    writeFileSync(bait, `${SECRET_TEXT}\n`)
+    fs.mkdirSync(dirname(bait))
+    fs.writeFileSync(bait, `${SECRET_TEXT}\n`)
   }
-  mkdirSync(join(directory, "src"), { recursive: true })
-  symlinkSync("../sibling", join(directory, "link-out"))
-  symlinkSync("../../outside/secret.txt", join(directory, "src", "leak.txt"))
+  fs.mkdirSync(join(directory, "src"), { recursive: true })
+  fs.symlinkSync("../sibling", join(directory, "link-out"))
+  fs.symlinkSync("../../outside/secret.txt", join(directory, "src", "leak.txt"))
 
   /** Resets the access times: later reads of the baits are seen. */
   const setBaits = (): void => {
-    for (const path of baits) utimesSync(path, READ_AT_SECONDS, CHANGED_AT_SECONDS)
+    for (const path of baits) fs.utimesSync(path, READ_AT_SECONDS, CHANGED_AT_SECONDS)
   }
   /** Baits that were read since they were set. Must be called before `surveyAround`, which reads them. */
-  const readBaits = (): string[] => baits.filter((path) => statSync(path).atimeMs !== READ_AT_SECONDS * 1000)
+  const readBaits = (): string[] => baits.filter((path) => fs.statSync(path).atimeMs !== READ_AT_SECONDS * 1000)
 
   return {
     setBaits,
@@ -63,7 +53,7 @@ export const openGuard = ({ directory }: TestProject) => {
     /** Tells whether this file system records reads. */
     canSeeReads: (): boolean => {
       setBaits()
-      for (const path of baits) readFileSync(path)
+      for (const path of baits) fs.readFileSync(path)
       return readBaits().length > 0
     },
   }

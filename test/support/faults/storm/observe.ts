@@ -1,18 +1,19 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { listTree } from "../../files/folder-tree.ts"
 import { TASK, type TaskProject } from "../../opencode/task-project.ts"
 import { SECRET_TEXT } from "../fault.ts"
 import { DAMAGES, recordsIn, stateFolder } from "../fault-stored-table.ts"
-import type { OwedLog, SeenFile, SeenPass } from "./oracle.ts"
 import type { Stage } from "./stage.ts"
 import type { Seen } from "./storm-script.ts"
 
-/**
- * Log lines that Baton must write for the observed actions of its agents.
- *
- * @param wasKilled OpenCode did not end by itself
- */
+/** A line that the task's log must hold; it may be missing if it was being written when OpenCode was killed. */
+export type OwedLog = { what: string; begins: string; holds: string; isCertain: boolean }
+
+export const isOwedLine = ({ begins, holds }: OwedLog, line: string): boolean =>
+  line.startsWith(begins) && line.includes(holds)
+
+/** Log lines that Baton must write for the observed actions of its agents; `wasKilled`: OpenCode did not end by itself. */
 export const owedLogsOf = (seen: Seen, wasKilled: boolean): OwedLog[] => {
   const owe = (what: string, begins: string, holds: string, isCertain = true) => ({ what, begins, holds, isCertain })
   return [
@@ -24,30 +25,24 @@ export const owedLogsOf = (seen: Seen, wasKilled: boolean): OwedLog[] => {
   ]
 }
 
-const readAudit = (directory: string): string => {
-  const folder = join(directory, ".opencode", "pass-over-logs")
-  if (!existsSync(folder)) return ""
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".jsonl"))
-    .map((name) => readFileSync(join(folder, name), "utf8"))
-    .join("")
-}
+const filesBelow = (folder: string, ending: string): string[] =>
+  existsSync(folder) ? listTree(folder).flatMap((path) => (path.endsWith(ending) ? [join(folder, path)] : [])) : []
+
+/** A pass as the project's files have it; without a state there is no record of it. */
+export type SeenPass = { id: string; state: string | undefined; hasCopy: boolean; isAudited: boolean }
 
 export const readPasses = (task: TaskProject, ids: Iterable<string>): SeenPass[] => {
-  const audit = readAudit(task.project.directory)
+  const logs = filesBelow(join(task.project.directory, ".opencode", "pass-over-logs"), ".jsonl")
+  const audit = logs.map((path) => readFileSync(path, "utf8")).join("")
   return [...ids].map((id) => {
     const folder = join(stateFolder(task, "pass-over"), id)
     const record = join(folder, "pass.json")
-    return {
-      id,
-      state: existsSync(record) ? JSON.parse(readFileSync(record, "utf8")).state.state : undefined,
-      hasCopy: existsSync(join(folder, "copy")),
-      isAudited: audit.includes(id),
-    }
+    const state = existsSync(record) ? JSON.parse(readFileSync(record, "utf8")).state.state : undefined
+    return { id, state, hasCopy: existsSync(join(folder, "copy")), isAudited: audit.includes(id) }
   })
 }
 
-export const readFiles = (task: TaskProject, files: Seen["files"]): SeenFile[] =>
+export const readFiles = (task: TaskProject, files: Seen["files"]) =>
   [...files].map(([path, { certain, possible }]) => {
     const place = join(task.project.directory, path)
     const found = existsSync(place) ? readFileSync(place, "utf8") : undefined
@@ -55,13 +50,8 @@ export const readFiles = (task: TaskProject, files: Seen["files"]): SeenFile[] =
   })
 
 /** Files of the bundle's state, without parked records and copies of the project. */
-const stateFiles = (task: TaskProject): string[] => {
-  const folder = stateFolder(task, "")
-  if (!existsSync(folder)) return []
-  return listTree(folder)
-    .filter((path) => path.endsWith(".json") && !/^outbox\/parked\/|\/copy\//.test(path))
-    .map((path) => join(folder, path))
-}
+const stateFiles = (task: TaskProject): string[] =>
+  filesBelow(stateFolder(task, ""), ".json").filter((path) => !/\/outbox\/parked\/|\/copy\//.test(path))
 
 const isHalf = (path: string): boolean => {
   const content = readFileSync(path)

@@ -1,42 +1,10 @@
 import type { RunResult } from "../../opencode/opencode-run.ts"
 import type { Surroundings } from "./guard.ts"
+import { isOwedLine, type OwedLog, type SeenPass } from "./observe.ts"
 import type { Turn } from "./plan.ts"
 
-export type SeenTurn = {
-  readonly turn: Turn
-  readonly ending: RunResult
-  /** The same run without the bundle and without faults. */
-  readonly reference: RunResult
-  /** Killed by a fault of the plan. */
-  readonly wasKilled: boolean
-}
-
-/** A line that the task's log must hold. */
-export type OwedLog = {
-  readonly what: string
-  /** Start of the line; `holds` is a text within it. */
-  readonly begins: string
-  readonly holds: string
-  /** If false, the line was being written when OpenCode was killed: it may be missing. */
-  readonly isCertain: boolean
-}
-
-export const isOwedLine = ({ begins, holds }: OwedLog, line: string): boolean =>
-  line.startsWith(begins) && line.includes(holds)
-
-export type SeenFile = {
-  readonly path: string
-  readonly found: string | undefined
-  readonly allowed: readonly (string | undefined)[]
-}
-
-export type SeenPass = {
-  readonly id: string
-  /** undefined: there is no record of it. */
-  readonly state: string | undefined
-  readonly hasCopy: boolean
-  readonly isAudited: boolean
-}
+/** One run, and the same without the bundle and without faults; `wasKilled` by a fault of the plan. */
+export type SeenTurn = { turn: Turn; ending: RunResult; reference: RunResult; wasKilled: boolean }
 
 /** All observations of one storm run, after its clean run. */
 export type Observation = {
@@ -48,19 +16,17 @@ export type Observation = {
   readonly owedLogs: readonly OwedLog[]
   /** The user's correction that must be learned. */
   readonly owedLearning: string | undefined
-  readonly ledger: {
-    readonly logs: readonly string[]
-    readonly description: string
-    readonly learnings: readonly string[]
-  }
+  readonly ledger: { logs: readonly string[]; description: string; learnings: readonly string[] }
   /** Claims when every process has ended, a line each; "No claims". */
   readonly claims: string
   readonly specification: string
+  /** Names of records in the outbox. */
   readonly waiting: readonly string[]
-  readonly parked: { readonly found: number; readonly expected: number }
+  readonly parked: { found: number; expected: number }
   /** Disk and ledger refused writes at the same time, and the log says that a record is only in memory. */
   readonly mayLose: boolean
-  readonly files: readonly SeenFile[]
+  /** The agents' files; undefined is a missing file. */
+  readonly files: readonly { path: string; found: string | undefined; allowed: readonly (string | undefined)[] }[]
   readonly surroundings: Record<"before" | "after", Surroundings>
   readonly passes: readonly SeenPass[]
   /**
@@ -75,7 +41,6 @@ export type Observation = {
 const when = (isWrong: boolean, sentence: string): string[] => (isWrong ? [sentence] : [])
 
 const CLOSED_PASS_STATES = ["returned", "applied", "rejected", "cancelled"]
-const BUNDLE_STEPS = ["review", "code"]
 
 /** Output of OpenCode 1.2.15 at its first start in a home; the reference is always a first start. */
 const FIRST_START =
@@ -88,12 +53,9 @@ const plain = (text: string): string =>
     .replaceAll(/Summary \d+ of storm \d+\./g, "A summary.")
     .replaceAll(/\bwork(\/| )\d+/g, "work$1")
 
-const judgeEnding = (
-  name: string,
-  ending: RunResult,
-  { exitCode, signal }: Pick<RunResult, "exitCode" | "signal">,
-  limitMs: number,
-): string[] => {
+type Exit = Pick<RunResult, "exitCode" | "signal">
+
+const judgeEnding = (name: string, ending: RunResult, { exitCode, signal }: Exit, limitMs: number): string[] => {
   if (ending.durationMs >= limitMs) return [`hang: ${name} had not ended after ${Math.round(ending.durationMs)} ms`]
   if (ending.exitCode === exitCode && ending.signal === signal) return []
   const how = `exit ${ending.exitCode ?? ending.signal}, expected ${exitCode ?? signal}`
@@ -104,44 +66,37 @@ const judgeTurns = ({ turns, clean, hangLimitMs }: Observation): string[] => {
   const killedAt = turns.findIndex(({ wasKilled }) => wasKilled)
   const judged = turns.flatMap(({ turn, ending, reference, wasKilled }, index) => {
     const name = `run ${index + 1} (${turn.kind})`
-    if (wasKilled) return judgeEnding(name, ending, { exitCode: null, signal: "SIGKILL" }, hangLimitMs)
-    const wrong = judgeEnding(name, ending, reference, hangLimitMs)
+    const wrong = judgeEnding(name, ending, wasKilled ? { exitCode: null, signal: "SIGKILL" } : reference, hangLimitMs)
     // Without the bundle its tools print nothing, and a killed run does other work.
-    const isAlike = turn.kind !== "handoff" && !turn.steps.some((step) => BUNDLE_STEPS.includes(step))
-    if (wrong.length > 0 || !isAlike || (killedAt >= 0 && killedAt < index)) return wrong
-    return (["stdout", "stderr"] as const).flatMap((stream) =>
-      plain(ending[stream]) === plain(reference[stream])
-        ? []
-        : [
-            `output: ${name} prints on ${stream} ${JSON.stringify(ending[stream])}, not ${JSON.stringify(reference[stream])}`,
-          ],
-    )
+    const isAlike = turn.kind !== "handoff" && !turn.steps.some((step) => step === "review" || step === "code")
+    if (wrong.length > 0 || !isAlike || (killedAt >= 0 && killedAt <= index)) return wrong
+    return (["stdout", "stderr"] as const).flatMap((stream) => {
+      const [printed, expected] = [ending[stream], reference[stream]]
+      const text = `output: ${name} prints on ${stream} ${JSON.stringify(printed)}, not ${JSON.stringify(expected)}`
+      return when(plain(printed) !== plain(expected), text)
+    })
   })
   const expected = { exitCode: 0, signal: null }
   return [...judged, ...clean.flatMap((ending) => judgeEnding("the clean run", ending, expected, hangLimitMs))]
 }
 
-const judgeLogs = ({ owedLogs, ledger, mayLose }: Observation): string[] =>
-  owedLogs.flatMap((owed) => {
+const judgeLedger = (seen: Observation): string[] => {
+  const { ledger, claims, specification, owedLogs, owedLearning, waiting, parked, mayLose } = seen
+  const learned = ledger.learnings.filter((text) => text === owedLearning).length
+  const handoffs = /^# (?:Handoff after compaction \d+|Work in progress) \((session \w+)/gm
+  const sections = [...ledger.description.matchAll(handoffs)].map(([, session]) => session)
+  const logs = owedLogs.flatMap((owed) => {
     const count = ledger.logs.filter((line) => isOwedLine(owed, line)).length
     return [
       ...when(count > 1, `doubled: ${owed.what} is in the ledger ${count} times`),
       ...when(count === 0 && owed.isCertain && !mayLose, `lost: ${owed.what} is not in the ledger`),
     ]
   })
-
-const judgeLedger = (seen: Observation): string[] => {
-  const { ledger, claims, specification, owedLearning, waiting, parked, mayLose } = seen
-  const learned = ledger.learnings.filter((text) => text === owedLearning).length
-  const sections = [
-    ...ledger.description.matchAll(/^# (?:Handoff after compaction \d+|Work in progress) \((session \w+)/gm),
-  ]
-  const sessions = new Set(sections.map(([, session]) => session))
   return [
-    ...judgeLogs(seen),
+    ...logs,
     ...when(claims !== "No claims", `claimed: a claim outlives its holder: ${claims}`),
     ...when(!ledger.description.startsWith(specification), "changed: the specification is not what it was"),
-    ...when(sections.length > sessions.size, `doubled: the description holds two handoffs of one session`),
+    ...when(sections.length > new Set(sections).size, "doubled: the description holds two handoffs of one session"),
     ...when(owedLearning !== undefined && learned === 0 && !mayLose, "lost: what the user said was not learned"),
     ...when(learned > 1, `doubled: the learning is there ${learned} times`),
     ...when(waiting.length > 0, `waiting: ${waiting.length} records are still in the outbox: ${waiting.join(" ")}`),
@@ -149,23 +104,20 @@ const judgeLedger = (seen: Observation): string[] => {
   ]
 }
 
-const judgeFiles = ({ files, surroundings }: Observation): string[] => {
-  const written = files.map(({ path }) => path)
-  const { before, after } = surroundings
+const judgeFiles = ({ files, surroundings: { before, after } }: Observation): string[] => {
   const differing = (part: keyof Surroundings) =>
-    [...new Set([...Object.keys(before[part]), ...Object.keys(after[part])])]
-      .map((path) => ({ path, was: before[part][path], is: after[part][path] }))
-      .filter(({ was, is }) => was !== is)
-  const isWritten = (path: string) => written.some((file) => file === path || file.startsWith(`${path}/`))
+    [...new Set([...Object.keys(before[part]), ...Object.keys(after[part])])].flatMap((path) => {
+      const [was, is] = [before[part][path], after[part][path]]
+      return was === is ? [] : [{ path, text: `${path} was ${was}, is ${is}` }]
+    })
+  const isWritten = (path: string) => files.some((file) => file.path === path || file.path.startsWith(`${path}/`))
   return [
     ...files.flatMap(({ path, found, allowed }) => {
       const holds = `${JSON.stringify(found)}, not ${JSON.stringify(allowed)}`
       return when(!allowed.includes(found), `changed: ${path} holds ${holds}`)
     }),
-    ...differing("project").flatMap(({ path, was, is }) =>
-      when(!isWritten(path), `changed: ${path} was ${was}, is ${is}`),
-    ),
-    ...differing("beside").map(({ path, was, is }) => `outside: ${path} was ${was}, is ${is}`),
+    ...differing("project").flatMap(({ path, text }) => when(!isWritten(path), `changed: ${text}`)),
+    ...differing("beside").map(({ text }) => `outside: ${text}`),
   ]
 }
 
@@ -176,11 +128,7 @@ const judgePass = ({ id, state, hasCopy, isAudited }: SeenPass): string[] => [
   ...when(!isAudited, `lost: the audit does not name the pass ${id}`),
 ]
 
-/**
- * Checks what must hold after any plan.
- *
- * @returns one sentence for each violation
- */
+/** Checks what must hold after any plan. @returns one sentence for each violation */
 export const judge = (seen: Observation): string[] => [
   ...judgeTurns(seen),
   ...judgeLedger(seen),

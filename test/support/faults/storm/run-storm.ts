@@ -6,25 +6,10 @@ import { surveyAround } from "./guard.ts"
 import { owedLogsOf, readFiles, readHalfFiles, readPasses, readRecords } from "./observe.ts"
 import { judge, type Observation, type SeenTurn } from "./oracle.ts"
 import { describePlan, drawPlan, type StormPlan } from "./plan.ts"
-import { openStage, type Stage } from "./stage.ts"
-import { HANG_LIMIT_MS, referenceOf } from "./storm-project.ts"
+import { HANG_LIMIT_MS, openStage, referenceOf, type Stage } from "./stage.ts"
 import { readForeignAccesses } from "./trace.ts"
 
 export const OWED_KINDS = ["compactions", "passes", "handoffs", "corrections", "files"] as const
-
-export type StormResult = {
-  readonly plan: StormPlan
-  readonly violations: readonly string[]
-  /** Faults whose moment was reached. */
-  readonly struck: readonly string[]
-  /** Number of records, passes and the like that could be lost. */
-  readonly owed: Readonly<Record<(typeof OWED_KINDS)[number], number>>
-  readonly durationMs: number
-  /** The folder of project and home, if it was kept. */
-  readonly folder: string
-}
-
-type StormOptions = { readonly keep: (violations: readonly string[]) => boolean }
 
 /** Disk and ledger refused together, and the log says that a record is only in memory, unless it is the log that is broken. */
 const mayLose = ({ struck, refusedAll, task }: Stage): boolean =>
@@ -47,18 +32,16 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
   }
   const leftBehind = await stage.liftAll()
   const clean = await stage.runClean()
-  const readBaits = canSeeReads ? guard.readBaits() : []
+  const readBaits = canSeeReads ? guard.readBaits().map((path) => `${path} was read`) : []
   const struck = stage.struck()
+  const wasKilled = turns.some((turn) => turn.wasKilled)
   const { leak, secret, ...records } = await readRecords(stage)
   return {
     ...records,
     turns,
     clean: clean.endings,
     hangLimitMs: deadline(HANG_LIMIT_MS),
-    owedLogs: owedLogsOf(
-      seen,
-      turns.some(({ wasKilled }) => wasKilled),
-    ),
+    owedLogs: owedLogsOf(seen, wasKilled),
     owedLearning: isLearned(plan, stage) ? CORRECTION : undefined,
     parked: { found: records.parked, expected: struck.reduce((sum, { parked = 0 }) => sum + parked, 0) },
     mayLose: mayLose(stage),
@@ -66,10 +49,7 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
     surroundings: { before, after: surveyAround(task.project) },
     passes: struck.some(({ losesState }) => losesState) ? [] : readPasses(task, seen.passes),
     found: {
-      outside: [
-        ...readBaits.map((path) => `${path} was read`),
-        ...(stage.isTraced ? readForeignAccesses(task.project) : []),
-      ],
+      outside: [...readBaits, ...(stage.isTraced ? readForeignAccesses(task.project) : [])],
       leak,
       secret,
       left: [...leftBehind, ...clean.processes].map((line) => `the process ${line}`),
@@ -79,8 +59,10 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
   }
 }
 
+type Keep = (violations: readonly string[]) => boolean
+
 /** Runs a plan on real OpenCode, then once more without faults, and judges the observations. */
-const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise<StormResult> => {
+const runStorm = async (plan: StormPlan, keep: Keep) => {
   const startedAt = performance.now()
   const stage = await openStage(plan)
   const { model, project } = stage.task
@@ -91,17 +73,24 @@ const runStorm = async (plan: StormPlan, { keep }: StormOptions): Promise<StormR
   await model.close()
   if (!keep(violations)) await project.remove()
   const { summaries, results, handoffs, files } = stage.seen
-  const owed = {
-    compactions: summaries.length,
-    passes: results.size,
-    handoffs: handoffs.size,
-    corrections: isLearned(plan, stage) ? 1 : 0,
-    files: files.size,
+  const corrections = isLearned(plan, stage) ? 1 : 0
+  return {
+    plan,
+    violations,
+    /** Faults whose moment was reached. */
+    struck: stage.struck().map(({ name }) => name),
+    /** Number of records, passes and the like that could be lost. */
+    owed: {
+      ...{ compactions: summaries.length, passes: results.size, handoffs: handoffs.size },
+      ...{ corrections, files: files.size },
+    } satisfies Record<(typeof OWED_KINDS)[number], number>,
+    durationMs: performance.now() - startedAt,
+    /** The folder of project and home, if it was kept. */
+    folder: dirname(project.directory),
   }
-  const durationMs = performance.now() - startedAt
-  const struck = stage.struck().map(({ name }) => name)
-  return { plan, violations, struck, owed, durationMs, folder: dirname(project.directory) }
 }
+
+export type StormResult = Awaited<ReturnType<typeof runStorm>>
 
 export const describeResult = ({ plan, violations, owed, durationMs }: StormResult): string => {
   const outcome = violations.length === 0 ? "ok  " : "FAIL"
@@ -110,25 +99,22 @@ export const describeResult = ({ plan, violations, owed, durationMs }: StormResu
   return `${outcome} seed ${plan.seed} ${seconds} s  ${describePlan(plan)} | owed: ${counts.join(", ")}`
 }
 
-type StormSeries = StormOptions & {
-  readonly runs: number
-  /** Seed of the first run; the others have the following numbers. */
-  readonly seed: number
-  readonly atOnce: number
-  readonly onResult?: (result: StormResult) => void
-}
-
-/**
- * Runs a range of seeds, several at once.
- *
- * @returns the results in order of completion
- */
-export const runStorms = async ({ runs, seed, atOnce, keep, onResult }: StormSeries): Promise<StormResult[]> => {
+/** Runs a range of seeds, several at once. @returns the results in order of completion */
+export const runStorms = async (series: {
+  runs: number
+  /** Of the first run; the others have the following numbers. */
+  seed: number
+  atOnce: number
+  /** Tells whether the project of a run with these violations stays. */
+  keep: Keep
+  onResult?: (result: StormResult) => void
+}): Promise<StormResult[]> => {
+  const { runs, seed, atOnce, keep, onResult } = series
   const results: StormResult[] = []
   let next = seed
   const work = async (): Promise<void> => {
     while (next < seed + runs) {
-      const result = await runStorm(drawPlan(next++, CATALOGUE), { keep })
+      const result = await runStorm(drawPlan(next++, CATALOGUE), keep)
       onResult?.(result)
       results.push(result)
     }

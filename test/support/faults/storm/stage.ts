@@ -1,66 +1,40 @@
 import { existsSync, readdirSync } from "node:fs"
 import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
+import { NEWEST, OLDEST } from "../../opencode/opencode-binary.ts"
 import type { RunResult } from "../../opencode/opencode-run.ts"
 import { eventually } from "../../opencode/opencode-server.ts"
-import type { TaskProject } from "../../opencode/task-project.ts"
+import { CODER } from "../../opencode/pass-over-project.ts"
+import { openTaskProject, type TaskProject } from "../../opencode/task-project.ts"
 import { CORRECTION, type Fault, type Scene } from "../fault.ts"
 import { awaitNoProcesses } from "../fault-leftovers.ts"
 import { recordsIn, stateFolder } from "../fault-stored-table.ts"
+import { addFaultPlugin, HELD_TO_MODES } from "../fault-table.ts"
 import { faultNamed } from "./catalogue.ts"
-import { owedLogsOf, readPasses } from "./observe.ts"
-import { isOwedLine, type SeenPass } from "./oracle.ts"
+import { openGuard } from "./guard.ts"
+import { isOwedLine, owedLogsOf, readPasses } from "./observe.ts"
 import type { Moment, PlannedFault, StormPlan, Turn } from "./plan.ts"
-import { HANG_LIMIT_MS, openStormProject } from "./storm-project.ts"
-import { createStormScript } from "./storm-script.ts"
+import { createStormScript, SHARED_CONTENT, SHARED_FILE } from "./storm-script.ts"
 import { canTrace, tracingLauncher } from "./trace.ts"
 
+/** Longer than any run on a quiet machine: a run that reaches it hangs. */
+export const HANG_LIMIT_MS = 600_000
 const SETTLE_DEADLINE_MS = 120_000
 /** For runs that may lose records: waiting for all of them may never succeed. */
 const LOSS_DEADLINE_MS = 10_000
 const ASK_EVERY_MS = 250
 /** On a busy machine the embedded ledger may time out, and Baton stops calling it for the rest of a run. */
 const MOST_CLEAN_RUNS = 3
+/** Short, so that a hanging subagent costs only seconds. */
+const POLICY = { timeout_ms: 4_000, max_time_ms: 8_000, retry_delay_ms: 10, max_retries: 1 }
 
-type StormFault = Fault & PlannedFault
+const binaryOf = ({ end }: StormPlan) => (end === "oldest" ? OLDEST : NEWEST)
 
-/** Arranges and lifts faults, each at its moment. */
-const createFaultClock = (faults: readonly StormFault[], scene: Scene) => {
-  const standing = new Set<StormFault>()
-  const struck = new Set<StormFault>()
-
-  const attempt = async (what: string, work: () => void | Promise<void>): Promise<void> => {
-    try {
-      await work()
-    } catch (error) {
-      scene.complain(`storm: ${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
-    }
-  }
-  const strike = async (fault: StormFault): Promise<void> => {
-    struck.add(fault)
-    standing.add(fault)
-    await attempt(`${fault.name} could not be arranged`, () => fault.arrange?.(scene, fault.delayMs))
-  }
-  const lift = async (fault: StormFault): Promise<void> => {
-    if (standing.delete(fault)) await attempt(`${fault.name} could not be lifted`, () => fault.lift?.(scene))
-  }
-
-  return {
-    prepare: async (): Promise<void> => {
-      for (const fault of faults) await attempt(`${fault.name} could not be prepared`, () => fault.prepare?.(scene))
-    },
-    reach: async (turn: number, request: number): Promise<void> => {
-      const isNow = (moment?: Moment) => moment?.turn === turn && moment.request === request
-      for (const fault of faults) {
-        if (isNow(fault.lifts)) await lift(fault)
-        if (isNow(fault.strikes)) await strike(fault)
-      }
-    },
-    liftAll: async (): Promise<void> => {
-      for (const fault of faults.toReversed()) await lift(fault)
-    },
-    /** The faults that were arranged; a run that ended early does not reach every moment. */
-    struck: (): readonly StormFault[] => [...struck],
-  }
+const renderPolicy = (faults: readonly Fault[]): string => {
+  const policies = faults.flatMap(({ policy }) => policy ?? [])
+  const text = policies.find((policy) => typeof policy === "string")
+  if (typeof text === "string") return text
+  const changes = policies.map((policy) => Object(Object(policy).defaults))
+  return JSON.stringify({ defaults: Object.assign({}, POLICY, ...changes) })
 }
 
 /** The arguments that continue the first session in OpenCode's log; none if OpenCode was killed before it created one. */
@@ -73,39 +47,55 @@ const sessionArgs = ({ project }: TaskProject): string[] => {
   }
 }
 
-/** Sets up project, agents and faults of a plan. */
+/** Sets up project, agents and faults of a plan, and baits around the project. No fault is active yet. */
 export const openStage = async (plan: StormPlan) => {
-  const faults = plan.faults.map((planned) => ({ ...faultNamed(planned.name), ...planned }))
-  const correction = faults.find((fault) => fault.correction)?.correction ?? { text: CORRECTION, isSecret: false }
+  const faults = plan.faults.map((planned): Fault & PlannedFault => ({ ...faultNamed(planned.name), ...planned }))
+  const partOf = <Name extends keyof Fault>(name: Name): Fault[Name] | undefined =>
+    faults.find((fault) => fault[name] !== undefined)?.[name]
+  const correction = partOf("correction") ?? { text: CORRECTION, isSecret: false }
   const complaints: string[] = []
   const followed: Promise<unknown>[] = []
   const stops: (() => void)[] = []
+  const standing = new Set<Fault & PlannedFault>()
+  const struck = new Set<Fault & PlannedFault>()
   let running: number | undefined
-  let wasKilled = false
-  let wasEverKilled = false
+  let [wasKilled, wasEverKilled] = [false, false]
 
   const agents = createStormScript({
     seed: plan.seed,
-    child: faults.find(({ child }) => child !== undefined)?.child,
-    root: faults.find(({ root }) => root !== undefined)?.root,
+    child: partOf("child"),
+    root: partOf("root"),
     handoffFiles: faults.flatMap(({ handoffFiles = [] }) => handoffFiles),
     correction: correction.text,
-    onRequest: (turn, request) => clock.reach(turn, request),
+    onRequest: (turn, request) => reach(turn, request),
     settle: () => settle(),
   })
-  const { task, guard, ...opened } = await openStormProject(plan, faults, agents.script)
+  const options = Object.assign({}, ...faults.map((fault) => fault.options?.project ?? {}))
+  const task = await openTaskProject(binaryOf(plan), agents.script, options)
+  const { project } = task
+  const guard = openGuard(project)
+  const { liveState, learning, passOver } = plan.features
+  const settings = { liveState: { enabled: liveState }, learning: { enabled: learning } }
+  project.write(".opencode/baton.json", JSON.stringify(settings))
+  if (passOver) project.write(".opencode/pass-over.json", renderPolicy(faults))
+  for (const name of ["coder", "second"]) project.write(`.opencode/agent/${name}.md`, CODER)
+  project.write(SHARED_FILE, SHARED_CONTENT)
+  addFaultPlugin(project)
+  const ofFaults = faults.map((fault) => fault.options?.environment?.(task))
+  const planned: Record<string, string> = Object.assign({}, ...ofFaults)
   // Under strace a kill would hit strace and not OpenCode.
   const isTraced = plan.isTraced && canTrace() && !faults.some(({ kills }) => kills)
-  const { PATH: plannedPath, ...environment } = opened.environment
+  const { PATH: plannedPath, ...environment } = planned
   const launcher = [
-    ...opened.launcher,
-    ...(isTraced ? tracingLauncher(task.project) : []),
+    ...HELD_TO_MODES,
+    ...faults.flatMap((fault) => fault.options?.launcher ?? []),
+    ...(isTraced ? tracingLauncher(project) : []),
     // OpenCode's PATH may not hold the launchers.
     ...(plannedPath === undefined ? [] : ["env", `PATH=${plannedPath}`]),
   ]
   const scene: Scene = {
     ...task,
-    environment: opened.environment,
+    environment: planned,
     killOpenCode: () => {
       wasKilled = running !== undefined
       if (running !== undefined) signalIfThere(running, "SIGKILL")
@@ -114,31 +104,50 @@ export const openStage = async (plan: StormPlan) => {
     follow: (work) => followed.push(work),
     onEnd: (stop) => stops.push(stop),
   }
-  const clock = createFaultClock(faults, scene)
+
+  /** Prepares, arranges or lifts a fault; a failure is a violation. */
+  const change = async (fault: Fault & PlannedFault, how: "prepare" | "arrange" | "lift"): Promise<void> => {
+    try {
+      await fault[how]?.(scene, fault.delayMs)
+    } catch (error) {
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      complaints.push(`storm: ${how} ${fault.name}: ${text}`)
+    }
+  }
+  const lift = async (fault: Fault & PlannedFault): Promise<void> => {
+    if (standing.delete(fault)) await change(fault, "lift")
+  }
+  const reach = async (turn: number, request: number): Promise<void> => {
+    const isNow = (moment?: Moment) => moment?.turn === turn && moment.request === request
+    for (const fault of faults) {
+      if (isNow(fault.lifts)) await lift(fault)
+      if (!isNow(fault.strikes)) continue
+      struck.add(fault)
+      standing.add(fault)
+      await change(fault, "arrange")
+    }
+  }
 
   /** Both disk and ledger refused records for a while: records that were only in memory may be lost. */
   const refusedAll = (): boolean =>
-    (["disk", "ledger"] as const).every((what) => clock.struck().some(({ refuses }) => refuses === what))
+    (["disk", "ledger"] as const).every((what) => [...struck].some(({ refuses }) => refuses === what))
 
   const isSettled = async (): Promise<true | undefined> => {
     const marks = stateFolder(task, "learning/waiting")
     const isLearned = !existsSync(marks) || readdirSync(marks).length === 0
-    const isOpen = ({ state }: SeenPass) => state !== undefined && /wait|sent/.test(state)
     if (recordsIn(task, "outbox").length > 0 || !isLearned) return undefined
-    if (readPasses(task, agents.seen.passes).some(isOpen)) return undefined
+    if (readPasses(task, agents.seen.passes).some(({ state }) => /wait|sent/.test(state ?? ""))) return undefined
     // Checked last, since each query starts a process.
     const { logs } = await task.ledger.show(task.taskID)
-    const missing = owedLogsOf(agents.seen, wasEverKilled).some(
-      (owed) => owed.isCertain && !logs.some(({ message }) => isOwedLine(owed, message)),
-    )
-    return missing ? undefined : true
+    const owed = owedLogsOf(agents.seen, wasEverKilled).filter(({ isCertain }) => isCertain)
+    return owed.every((line) => logs.some(({ message }) => isOwedLine(line, message))) || undefined
   }
   // Missing records are reported by the oracle.
   const settle = async (): Promise<void> => {
     const mostMs = refusedAll() ? LOSS_DEADLINE_MS : SETTLE_DEADLINE_MS
     await eventually("every record in the ledger", isSettled, mostMs, ASK_EVERY_MS).catch(() => undefined)
   }
-  await clock.prepare()
+  for (const fault of faults) await change(fault, "prepare")
 
   const messages: Record<Turn["kind"], string> = {
     task: task.message,
@@ -146,7 +155,6 @@ export const openStage = async (plan: StormPlan) => {
     correction: correction.text,
     handoff: "finish the parser",
   }
-
   return {
     task,
     guard,
@@ -155,13 +163,14 @@ export const openStage = async (plan: StormPlan) => {
     isTraced,
     /** Violations that a fault or the storm itself found. */
     complaints,
-    struck: clock.struck,
+    /** The faults that were arranged; a run that ended early does not reach every moment. */
+    struck: () => [...struck],
     refusedAll,
     /** Runs one turn of the plan, with the faults whose moment falls in it. */
     run: async (turn: Turn, index: number) => {
       wasKilled = false
       agents.beginTurn(index, turn)
-      await clock.reach(index, 0)
+      await reach(index, 0)
       const session = sessionArgs(task)
       const isNew = session.length === 0
       const ending = await task.run(isNew ? task.message : messages[turn.kind], {
@@ -180,27 +189,22 @@ export const openStage = async (plan: StormPlan) => {
       wasEverKilled ||= wasKilled
       return { ending, wasKilled }
     },
-    /**
-     * Lifts all faults and waits until no process runs.
-     *
-     * @returns processes that do not end
-     */
+    /** Lifts all faults and waits until no process runs. @returns processes that do not end */
     liftAll: async () => {
       await Promise.allSettled(followed)
       for (const stop of stops) stop()
-      await clock.liftAll()
-      return awaitNoProcesses(task.project)
+      for (const fault of faults.toReversed()) await lift(fault)
+      return awaitNoProcesses(project)
     },
     /** Runs without faults: once, and again while records are pending. */
     runClean: async () => {
       agents.beginCleanRun()
-      const endings: RunResult[] = []
-      const processes: string[] = []
+      const [endings, processes]: [RunResult[], string[]] = [[], []]
       while (endings.length === 0 || (endings.length < MOST_CLEAN_RUNS && recordsIn(task, "outbox").length > 0)) {
         const args = sessionArgs(task)
         const message = args.length > 0 ? "Go on." : task.message
         endings.push(await task.run(message, { args, deadlineMs: HANG_LIMIT_MS }))
-        processes.push(...(await awaitNoProcesses(task.project)))
+        processes.push(...(await awaitNoProcesses(project)))
       }
       return { endings, processes }
     },
@@ -208,3 +212,25 @@ export const openStage = async (plan: StormPlan) => {
 }
 
 export type Stage = Awaited<ReturnType<typeof openStage>>
+
+const references = new Map<string, Promise<RunResult>>()
+
+/** The end of this turn without the bundle and without faults; turns with the same work share it. */
+export const referenceOf = (plan: StormPlan, { kind, steps }: Turn): Promise<RunResult> => {
+  const git = plan.faults.every(({ name }) => faultNamed(name).options?.project?.git !== false)
+  const isHandoff = kind === "handoff"
+  // Without the bundle its tools are missing; their answers are not compared, so that any step can replace them.
+  const plain = isHandoff ? ["write" as const] : steps.map((step) => (step === "compact" ? step : "write"))
+  const start = async (): Promise<RunResult> => {
+    const agents = createStormScript({ seed: plan.seed })
+    const task = await openTaskProject(binaryOf(plan), agents.script, { bundle: "none", git })
+    agents.beginTurn(0, { kind, steps: plain })
+    const ending = await task.run(task.message, { deadlineMs: HANG_LIMIT_MS })
+    await task.close()
+    return ending
+  }
+  const key = JSON.stringify([plan.end, isHandoff, plain, git])
+  const found = references.get(key) ?? start()
+  references.set(key, found)
+  return found
+}

@@ -24,18 +24,6 @@ export type Seen = {
   files: Map<string, WrittenFile>
 }
 
-type StormScriptOptions = {
-  readonly seed: number
-  readonly child?: ChildBehaviour | undefined
-  readonly root?: RootBehaviour | undefined
-  readonly handoffFiles?: readonly string[]
-  readonly correction?: string
-  /** Called before each request of the root session is answered; the first of a turn is 1. */
-  readonly onRequest?: (turn: number, request: number) => Promise<void>
-  /** Awaited in the clean run. */
-  readonly settle?: () => Promise<void>
-}
-
 type Move = (request: ModelRequest) => ModelReply | undefined
 
 const PASS_ID = /\bpass_\d{17}_[0-9a-z]+/g
@@ -58,13 +46,23 @@ const work = (conversation: string): ModelReply[] => {
   ]
 }
 
-const stepsOf = (conversation: string, behaviour: ChildBehaviour): ModelReply[] => {
+/** The next step of a subagent. @param ended resolves when the run in which it hangs is over */
+const childReply = async (
+  request: ModelRequest,
+  behaviour: ChildBehaviour,
+  ended: Promise<void>,
+): Promise<ModelReply> => {
+  const { kind, conversation } = request
+  if (kind === "compaction") return { text: "A subagent's summary." }
+  if (behaviour === "hang") {
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, LONGEST_SILENCE_MS).unref())])
+    return DONE
+  }
   const steps = work(conversation)
   const before = steps.slice(0, -1)
   const itself = conversation.includes("CODE-THIS") ? "coder" : "audit"
-  const stepsByBehaviour: Record<ChildBehaviour, ModelReply[]> = {
+  const behaviours: Record<Exclude<ChildBehaviour, "hang">, ModelReply[]> = {
     work: steps,
-    hang: steps,
     crash: [FAILED],
     "crash late": [...before, FAILED],
     prose: [...before, { text: "I am done, more or less." }],
@@ -72,31 +70,23 @@ const stepsOf = (conversation: string, behaviour: ChildBehaviour): ModelReply[] 
     deeper: [passOver({ subagent: "second", objective: "REVIEW-THIS deeper" }), ...steps],
     cycle: [passOver({ subagent: itself, objective: "AGAIN" }), ...steps],
   }
-  return stepsByBehaviour[behaviour]
-}
-
-/**
- * The next step of a subagent.
- *
- * @param ended resolves when the run in which it hangs is over
- */
-const childReply = async (
-  request: ModelRequest,
-  behaviour: ChildBehaviour,
-  ended: Promise<void>,
-): Promise<ModelReply> => {
-  if (request.kind === "compaction") return { text: "A subagent's summary." }
-  if (behaviour === "hang") {
-    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, LONGEST_SILENCE_MS).unref())])
-    return DONE
-  }
-  return stepsOf(request.conversation, behaviour)[stepsMade(request)] ?? DONE
+  return behaviours[behaviour][stepsMade(request)] ?? DONE
 }
 
 const lastAnswer = (request: ModelRequest): string => newestWords(request).split("[tool] ").slice(1).at(-1) ?? ""
 
 /** Creates the agents of one storm and records their actions. */
-export const createStormScript = (options: StormScriptOptions) => {
+export const createStormScript = (options: {
+  seed: number
+  child?: ChildBehaviour | undefined
+  root?: RootBehaviour | undefined
+  handoffFiles?: readonly string[]
+  correction?: string
+  /** Called before each request of the root session is answered; the first of a turn is 1. */
+  onRequest?: (turn: number, request: number) => Promise<void>
+  /** Awaited in the clean run. */
+  settle?: () => Promise<void>
+}) => {
   const { seed, child = "work", root, handoffFiles = [], correction = CORRECTION } = options
   const seen: Seen = {
     summaries: [],
@@ -107,11 +97,8 @@ export const createStormScript = (options: StormScriptOptions) => {
     corrected: false,
     files: new Map([[SHARED_FILE, { certain: SHARED_CONTENT }]]),
   }
-  let turnIndex = -1
-  let requests = 0
+  let [turnIndex, requests, numbered, isClean] = [-1, 0, 0, false]
   let moves: Move[] = []
-  let isClean = false
-  let numbered = 0
   let endTurn = (): void => {}
   let turnEnded: Promise<void> = Promise.resolve()
 
@@ -128,11 +115,11 @@ export const createStormScript = (options: StormScriptOptions) => {
     }
   }
 
-  const write = (): Move => {
-    const number = ++numbered
+  const write = (number: number): Move => {
+    const [filePath, content] = [`work/${number}.txt`, `work ${number}\n`]
     return () => {
-      mayHold(`work/${number}.txt`, `work ${number}\n`)
-      return { tool: "write", input: { filePath: `work/${number}.txt`, content: `work ${number}\n` } }
+      mayHold(filePath, content)
+      return { tool: "write", input: { filePath, content } }
     }
   }
   const review: Move = () =>
@@ -167,7 +154,7 @@ export const createStormScript = (options: StormScriptOptions) => {
   }
 
   const movesOf: Record<Step, () => Move[]> = {
-    write: () => [write()],
+    write: () => [write(++numbered)],
     compact: () => [() => bash("echo a step", COMPACTING_PROMPT_TOKENS)],
     review: () => (root === "one more pass" ? [review, review] : [review]),
     code: () => code(++numbered),
@@ -191,7 +178,12 @@ export const createStormScript = (options: StormScriptOptions) => {
     settleFiles(answer)
   }
 
-  const rootReply = async (request: ModelRequest): Promise<ModelReply> => {
+  const script: Script = async (request) => {
+    if (isCompanion(request.conversation))
+      return /\bTask: ts-/.test(request.conversation) && stepsMade(request) === 0
+        ? bash("echo a companion")
+        : { text: "It is late." }
+    if (isOrdered(request)) return await childReply(request, child, turnEnded)
     requests += 1
     if (isClean) {
       await options.settle?.()
@@ -209,15 +201,6 @@ export const createStormScript = (options: StormScriptOptions) => {
       if (reply !== undefined) return reply
     }
     return { text: "Finished." }
-  }
-
-  const script: Script = async (request) => {
-    if (isCompanion(request.conversation))
-      return /\bTask: ts-/.test(request.conversation) && stepsMade(request) === 0
-        ? bash("echo a companion")
-        : { text: "It is late." }
-    if (isOrdered(request)) return await childReply(request, child, turnEnded)
-    return await rootReply(request)
   }
 
   return {

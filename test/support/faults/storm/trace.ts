@@ -12,10 +12,8 @@ const SYSTEM = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sy
 
 let answer: boolean | undefined
 
-export const canTrace = (): boolean => {
-  answer ??= spawnSync("strace", [...STRACE.slice(1), "-o", "/dev/null", "true"], { stdio: "ignore" }).status === 0
-  return answer
-}
+export const canTrace = (): boolean =>
+  (answer ??= spawnSync("strace", [...STRACE.slice(1), "-o", "/dev/null", "true"], { stdio: "ignore" }).status === 0)
 
 const traceFolder = ({ home }: Pick<TestProject, "home">): string => join(home, "trace")
 
