@@ -137,6 +137,8 @@ export const REQUIREMENTS = {
   "pass-over.C3": "A subagent's limits are enforced, and a child never has more rights than its originator.",
   "pass-over.C4":
     "When the time is up the originator goes on; a late result is kept and announced, never applied by itself.",
+  "pass-over.C5": "A pair may have * on either side; the closer pair goes before it.",
+  "pass-over.C6": "What the user wrote in the policy file, the defaults included, is not lifted by a model's override.",
   "pass-over.D1": "A pass to oneself, in a cycle, too deep, or one too many is refused with the chain shown.",
   "pass-over.D2": "Aborting the originator ends everything below it.",
   "pass-over.E1": "Every error has the document's code, a name, a cause, and a next step that is enough to act on.",

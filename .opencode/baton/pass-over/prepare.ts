@@ -103,7 +103,7 @@ export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Pr
     chain_depth: stack.length,
   }
   // An unreadable policy does not switch the audit off.
-  return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit.enabled }
+  return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit_log.enabled }
 }
 
 const judgePass = async (
@@ -165,7 +165,7 @@ const judgePass = async (
       originatorRules,
       model,
       cacheKey: policy.values.cache ? cacheKeyOf(question) : null,
-      audit: policyRead.file.audit,
+      audit: policyRead.file.audit_log,
       parentPass: above?.passID,
     },
   }
