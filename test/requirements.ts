@@ -128,6 +128,7 @@ export const REQUIREMENTS = {
   "pass-over.A6":
     "Where the policy says so the user is asked before a result goes back, and nothing waits where nobody is.",
   "pass-over.A7": "With cache on, the same question is answered by the stored output, marked as such.",
+  "pass-over.A8": "Until a session has made a pass, its requests hold pass_over alone, in at most 1,600 characters.",
   "pass-over.B1": "What a pass changed is seen in files and transcript, never taken from the subagent's claims.",
   "pass-over.B2":
     "A pass leaves the worktree as it was, and its changes are applied without overwriting anybody's work.",
@@ -141,6 +142,7 @@ export const REQUIREMENTS = {
   "pass-over.C6": "What the user wrote in the policy file, the defaults included, is not lifted by a model's override.",
   "pass-over.D1": "A pass to oneself, in a cycle, too deep, or one too many is refused with the chain shown.",
   "pass-over.D2": "Aborting the originator ends everything below it.",
+  "pass-over.D3": "Sessions do not wait for each other's passes, nor for the recovery of earlier ones.",
   "pass-over.E1": "Every error has the document's code, a name, a cause, and a next step that is enough to act on.",
   "pass-over.E2": "What may pass is tried again with growing delays; each attempt is audited, and an abort ends it.",
   "pass-over.E3": "Every change of a pass is one line of the audit, without secrets, and baton passes reads it.",

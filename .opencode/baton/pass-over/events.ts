@@ -79,23 +79,6 @@ const ORIGINATOR_FIRST_MS = 300
 /** Creates the feature's part of OpenCode's hooks, for sessions that pass work on and those that do the work. */
 export const createSessionHooks = (deps: SessionHooksDeps) => {
   const { passSessions, live, announcer, permissions, hasUser, store, log } = deps
-  /** By session: whether it has made passes, also in earlier processes; read once. */
-  const madePasses = new Map<string, Promise<boolean>>()
-
-  const hasPasses = (sessionID: string): Promise<boolean> => {
-    const known = madePasses.get(sessionID)
-    if (known) return known
-    const asked = store.idsOfSession(sessionID).then(
-      (ids) => ids.length > 0,
-      (error: unknown) => {
-        madePasses.delete(sessionID)
-        throw error
-      },
-    )
-    madePasses.set(sessionID, asked)
-    return asked
-  }
-
   const stopBelow = (sessionID: string): void => {
     for (const pass of live.values()) {
       if (pass.prepared.request.originating_session_id !== sessionID) continue
@@ -114,7 +97,6 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         stopBelow(signal.sessionID)
         announcer.forget(signal.sessionID)
         permissions.forget(signal.sessionID)
-        madePasses.delete(signal.sessionID)
         passSessions.deleted(signal.sessionID)
         return deps.tasks.forget(signal.sessionID)
       case "aborted":
@@ -153,15 +135,10 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       if (own?.hasReturned) await withDeadline(own.originatorWentOn.promise, ORIGINATOR_FIRST_MS)
       const hidden = hiddenTools({
         worksOnPass: own !== undefined,
-        hasPasses: await hasPasses(sessionID),
+        hasPasses: store.idsOfSession(sessionID).length > 0,
         limits: passSessions.find(sessionID)?.limits,
       })
       return hidden.length === 0 ? undefined : () => disableTools(messages, hidden)
-    },
-
-    /** From its first pass on, a session is offered the result tools. */
-    passMade: async (sessionID: string): Promise<void> => {
-      madePasses.set(sessionID, Promise.resolve(true))
     },
 
     /** Names the copy as the working directory in the system prompt. */

@@ -116,7 +116,6 @@ export const createPassOverFeature = (
           sessions,
           childSessions,
           readPolicy: () => readPolicyInUse(projectRoot),
-          countPasses: async (rootSessionID) => (await store.idsOfRoot(rootSessionID)).length,
           gather,
           passOf: passSessions.find,
           findModel: async (sessionID) => (await findAgentAndModel(sessions, sessionID))?.model,
@@ -183,9 +182,7 @@ export const createPassOverFeature = (
 
   return {
     pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {
-      await recovered
       const { sessionID, messageID, agent } = context
-      await hooks.passMade(sessionID)
       // A pass made within a pass gets its files from the outer pass's copy.
       const above = passSessions.find(sessionID)
       if (above) await files.enter(above.passID)

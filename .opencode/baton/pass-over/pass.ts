@@ -14,32 +14,10 @@ import type { PassOwners, PassStore } from "./store/store.ts"
 import type { Place } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
-/**
- * Serialises the starts of jobs: the next starts when the one before calls `next` or ends.
- *
- * @returns the job's result
- */
-export const createTurns = () => {
-  let last: Promise<void> = Promise.resolve()
-  return async <T>(work: (next: () => void) => Promise<T>): Promise<T> => {
-    const before = last
-    let next = (): void => {}
-    last = new Promise((resolve) => {
-      next = resolve
-    })
-    await before
-    try {
-      return await work(next)
-    } finally {
-      next()
-    }
-  }
-}
-
 type PassBeginningDeps = {
   readonly passes: Pick<Passes, "begin" | "advance">
-  readonly store: Pick<PassStore, "findAnswer">
-  readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete">
+  readonly store: Pick<PassStore, "findAnswer" | "removeUnwritten">
+  readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete" | "reject">
   readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Adds a result to the task's log and shows it on the screen. */
@@ -60,7 +38,8 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
     // Claimed, so that no other process takes it for an abandoned pass.
     await owners.claim(id)
     try {
-      await passes.begin(prepared)
+      const begun = await passes.begin(prepared)
+      if (begun.kind === "refused") return begun
       const output = reuseOutput(known.output, request, now().toISOString())
       const change = { output, child_session_id: known.child_session_id }
       const answered = await passes.advance(id, { type: "returned", paths: [] }, change)
@@ -68,55 +47,47 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
       return answered
     } finally {
       await owners.release(id)
+      await store.removeUnwritten(id)
     }
   }
 
-  const enter = async (
-    prepared: Prepared,
-    { copying, onRecorded }: { copying: ReturnType<PassWorktree["begin"]>; onRecorded: () => void },
-  ) => {
-    await passes.begin(prepared)
-    onRecorded()
-    const begun = await copying
-    if (begun.kind === "refused") return begun
-    const { copy, leftOut, made } = begun
-    const place = copy === undefined ? undefined : await deps.toPlace(copy, prepared.request.originating_session_id)
-    return { kind: "entered" as const, place, leftOut, made }
-  }
-
-  /**
-   * @param onRecorded called when the pass counts as made, before its files exist
-   * @returns the live pass, or the text of the error
-   */
-  const begin = async (prepared: Prepared, onRecorded: () => void): Promise<LivePass | string> => {
-    const { request, policy } = prepared
+  /** @returns the live pass, or the error */
+  const begin = async (prepared: Prepared): Promise<LivePass | PassOverError> => {
+    const { request, policy, parentPass } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
-    const { parentPass } = prepared
     // An agent that cannot change files needs no copy, and must not get a tool that could change them.
     const canModify = can_modify_files && can_run_tools && !isReader(prepared.subagent.permission)
-    // Claimed, so that no other process takes it for an abandoned pass.
-    await owners.claim(id)
-    const copying = worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
+    let hasFiles = false
     /** Removes the pass's files; only then may another process look at it. */
-    const giveUp = async (error: PassOverError): Promise<void> => {
+    const giveUp = async (error: PassOverError): Promise<PassOverError> => {
       try {
-        if ((await copying).kind === "begun") await worktree.withhold(id)
+        if (hasFiles) await worktree.withhold(id)
         await passes.advance(id, { type: "cancelled" }, {}, error)
+        return error
       } finally {
         await owners.release(id)
+        await store.removeUnwritten(id)
       }
     }
-    const entered = await enter(prepared, { copying, onRecorded }).catch(async (error: unknown) => {
+    // Claimed, so that no other process takes it for an abandoned pass.
+    await owners.claim(id)
+    const enter = async () => {
+      const recorded = await passes.begin(prepared)
+      if (recorded.kind === "refused") return recorded.error
+      const begun = await worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
+      if (begun.kind === "refused") return setUpError(begun)
+      hasFiles = true
+      const { copy, leftOut, made } = begun
+      const place = copy === undefined ? undefined : await deps.toPlace(copy, request.originating_session_id)
+      return { kind: "entered" as const, place, leftOut, made }
+    }
+    const entered = await enter().catch(async (error: unknown) => {
       const cause = describeError(error)
       await giveUp(passOverError("E011", { message: "The pass could not be begun", cause }))
       throw error
     })
-    if (entered.kind === "refused") {
-      const error = setUpError(entered)
-      await giveUp(error)
-      return renderError(error)
-    }
+    if (!("kind" in entered)) return giveUp(entered)
     return {
       id,
       prepared,
@@ -260,10 +231,19 @@ export const createPassOver = (deps: PassOverDeps) => {
     return ended.kind === "done" && ended.value ? giveBack(ended.value, ask) : lostResult(pass)
   }
 
-  /** Passes are counted and recorded one at a time; otherwise several could each count as the last allowed one. */
-  const makeOne = createTurns()
+  /** Ends a pass whose originator was aborted. Its changes are dropped, also those of a result that comes in the same moment. */
+  const cancel = async (pass: LivePass): Promise<string> => {
+    stopPass(pass, "cancelled")
+    const cancelled = await passes.advance(pass.id, { type: "cancelled" })
+    await withDeadline(pass.finished, END_GRACE_MS)
+    if (cancelled.kind === "refused") {
+      await deps.worktree.reject(pass.id)
+      await passes.advance(pass.id, { type: "rejected" })
+    }
+    return `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}`
+  }
 
-  const make = async (call: PassCall, ask: ToolContext["ask"], onRecorded: () => void): Promise<LivePass | string> => {
+  const make = async (call: PassCall, ask: ToolContext["ask"]): Promise<LivePass | string> => {
     const preparation = await deps.prepare(call)
     if (preparation.kind === "refused") {
       const { error, refusal, isAudited } = preparation
@@ -273,11 +253,9 @@ export const createPassOver = (deps: PassOverDeps) => {
     }
     const { prepared } = preparation
     const known = await answerAgain(prepared)
-    // The user may take a minute to answer; the next pass need not wait for that.
-    if (known) onRecorded()
     if (known) return known.kind === "moved" ? giveBack(known.record, ask) : renderError(known.error)
-    const pass = await begin(prepared, onRecorded)
-    if (typeof pass === "string") return pass
+    const pass = await begin(prepared)
+    if ("code" in pass) return renderError(pass)
     start(pass)
     log.info("work is passed over", {
       sessionID: call.sessionID,
@@ -289,7 +267,7 @@ export const createPassOver = (deps: PassOverDeps) => {
   }
 
   return async (call: PassCall, { abort, ask }: Pick<ToolContext, "abort" | "ask">): Promise<string> => {
-    const pass = await makeOne((onRecorded) => make(call, ask, onRecorded))
+    const pass = await make(call, ask)
     if (typeof pass === "string") return pass
     const { policy, request } = pass.prepared
     if ((request.async || !request.return_required) && deps.canGoOn(call.sessionID)) {
@@ -303,10 +281,7 @@ export const createPassOver = (deps: PassOverDeps) => {
       case "timeout":
         return endInTime(pass, ask)
       case "aborted":
-        stopPass(pass, "cancelled")
-        await passes.advance(pass.id, { type: "cancelled" })
-        await withDeadline(pass.finished, END_GRACE_MS)
-        return `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}`
+        return cancel(pass)
     }
   }
 }

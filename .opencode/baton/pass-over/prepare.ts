@@ -44,7 +44,6 @@ type PrepareDeps = {
   readonly sessions: Pick<Sessions, "parent" | "messages">
   readonly childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions">
   readonly readPolicy: () => ReturnType<typeof readPolicy>
-  readonly countPasses: (rootSessionID: string) => Promise<number>
   readonly gather: (call: PassCall) => Promise<GatheredContext>
   /** Returns the pass that the caller itself works on, and its limits. */
   readonly passOf: (sessionID: string) => { passID: string; limits: Limits } | undefined
@@ -136,8 +135,6 @@ const judgePass = async (
     knownAgents: known.map(({ name }) => name),
     canReceivePasses: policy.values.can_receive_passes,
     maxDepth: policy.values.max_chain_depth,
-    passes: await deps.countPasses(root.session_id),
-    maxPasses: policy.values.max_passes_per_session,
   })
   if (judged.kind === "refused") return judged
   const subagent = known.find(({ name }) => name === args.subagent)

@@ -90,7 +90,8 @@ describe("the passes", () => {
     const { entries, store, passes, begin } = setUp()
     const unknown = await passes.advance(PASS_ID, { type: "started" })
     expect(unknown).toMatchObject({ kind: "refused", error: { code: "E023" } })
-    const record = await begin()
+    await begin()
+    const record = await store.read(PASS_ID)
     const early = await passes.advance(PASS_ID, { type: "applied", by: "originator" }, { output: workOutput() })
     expect(early).toMatchObject({ kind: "refused", error: { code: "E024" } })
     expect(await store.read(PASS_ID)).toEqual(record)
@@ -112,6 +113,23 @@ describe("the passes", () => {
       ])
       expect(entries[0]).toMatchObject({ state: "refused", reason: "token=[redacted]", error: { code: "E011" } })
       expect(entries.filter((entry) => !isAuditEntry(entry))).toEqual([])
+    },
+  )
+
+  test(
+    promised(["pass-over.D1", "pass-over.E3"], "beyond the limit are refused, and in the audit as such"),
+    async () => {
+      const { entries, begin } = setUp()
+      const { values, ...rest } = builtInPolicy()
+      const policy = { ...rest, values: { ...values, max_passes_per_session: 1 } }
+      await begin({ policy })
+      const request = passRequest({ pass_over_id: "pass_20260101102030001_abcd" })
+      const error = { code: "E004", message: expect.stringContaining("1 passes; 1 are") }
+      expect(await begin({ policy, request })).toMatchObject({ kind: "refused", error })
+      expect(entries.map(({ event, error: why }) => `${event} ${why?.code}`)).toEqual([
+        "sent undefined",
+        "refused E004",
+      ])
     },
   )
 

@@ -318,13 +318,15 @@ export const createPassWork = (deps: PassWorkDeps) => {
       completedAt: now().toISOString(),
     })
     const paths = changedPaths(output)
-    if (pass.stopReason === "cancelled") {
-      // Refused when the canceller has recorded it already.
-      await passes.advance(pass.id, { type: "cancelled" })
+    const drop = async (): Promise<undefined> => {
       const rejected = changes.kind === "changes" ? await worktree.reject(pass.id) : changes
       if (rejected.kind === "refused" && rejected.code !== "unknown-pass")
         log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
-      return undefined
+    }
+    if (pass.stopReason === "cancelled") {
+      // Refused when the canceller has recorded it already.
+      await passes.advance(pass.id, { type: "cancelled" })
+      return drop()
     }
     // The originator left without recording it, as at an exit: a late result, to be announced.
     if (!pass.isAwaited && !request.async && request.return_required)
@@ -332,7 +334,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
     const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
-      return undefined
+      return drop()
     }
     // A late or incomplete result is left for the originator to decide.
     const isWhole = end.kind === "ended" && output.status === "completed"

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto"
-import { type AuditLog, auditEntry, type Happening, type RefusedPass, refusedEntry } from "../audit/log.ts"
+import { type AuditLog, auditEntry, type Happening, type RefusedPass, refusalOf, refusedEntry } from "../audit/log.ts"
 import type { PassOverRequest, WorkContext, WorkOutput } from "../contract.ts"
 import { type PassOverError, unknownPass } from "../errors.ts"
+import { passLimitError } from "../policy/chain.ts"
 import type { ResolvedPolicy } from "../policy/resolve.ts"
 import { nextState, type PassEvent, type PassRecord, SENT } from "./record.ts"
 import type { PassStore } from "./store.ts"
@@ -52,8 +53,11 @@ export type BeginPass = {
  * Changes passes, and is the only way to do so: each state change follows the rules, is on disk, and is in the audit in order.
  */
 export type Passes = {
-  /** @throws when it cannot be stored; the pass must not begin then */
-  begin(pass: BeginPass): Promise<PassRecord>
+  /**
+   * @returns refused (E004) when the root session has used up its passes
+   * @throws when it cannot be stored; the pass must not begin then
+   */
+  begin(pass: BeginPass): Promise<Advanced>
   /** Notes a pass that was never made, in the audit only. */
   refuse(refused: RefusedPass, error: PassOverError): Promise<void>
   /** @param error the reason, when the output does not have it. @throws when it cannot be stored */
@@ -119,10 +123,15 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
         cache_key: cacheKey,
         is_audited: settings.enabled,
       }
-      await store.create(record)
+      const created = await store.create(record)
+      if (created.kind === "full") {
+        const error = passLimitError(created.passes, policy.values.max_passes_per_session)
+        if (settings.enabled) await audit.append(refusedEntry(refusalOf(request), error, at))
+        return { kind: "refused", error }
+      }
       await note(record, { at, event: "sent" })
       pruneOnce(settings)
-      return record
+      return { kind: "moved", record }
     },
 
     refuse: async (refused, error) => {
