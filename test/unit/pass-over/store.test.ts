@@ -44,14 +44,29 @@ const recordOf = (passID: string, rootSession = "ses_root") =>
 
 describe("a stored pass", () => {
   test(promised("pass-over.E4", "is read as it was written, and unknown ones are not there"), async () => {
-    const { store, log } = setUp()
+    const { store, log, folder } = setUp()
     const record = passRecord({ child_session_id: "ses_child", output: workOutput() })
     await store.create(record)
     expect(await store.read(PASS_ID)).toEqual(record)
+    expect(statSync(join(folder, PASS_ID, "pass.json")).mode & 0o777).toBe(0o600)
     for (const id of ["pass_20260101102030000_none", "", "../../etc/passwd", `${PASS_ID}/..`])
       expect(await store.read(id)).toBeUndefined()
     expect(log.lines).toEqual([])
   })
+
+  test(
+    promised("pass-over.E4", "of a newer version is read after a downgrade, and keeps what it has more"),
+    async () => {
+      const { store, folder } = setUp()
+      const path = join(folder, PASS_ID, "pass.json")
+      await store.create(passRecord())
+      const { policy, request, ...record } = passRecord()
+      const newer = { ...record, new: 1, request: { ...request, new: 1 }, policy: { ...policy, new: 1 } }
+      writeFileSync(path, JSON.stringify(newer))
+      expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
+      expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ ...newer, attempts: 2 })
+    },
+  )
 
   test(promised("pass-over.E4", "that is damaged is named in the log and taken for absent"), async () => {
     const { store, log, folder } = setUp()

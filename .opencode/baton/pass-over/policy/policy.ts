@@ -65,11 +65,11 @@ export const BUILT_IN_POLICY: Policy = {
 const DAY_MS = 86_400_000
 
 /** Any of a policy's keys, and no other keys. */
-export const policyPartSchema = (z: Zod) => {
+export const policyPartSchema = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
   const flag = (about: string) => z.boolean().optional().describe(about)
   const whole = (min: number, max: number, about: string) =>
     z.number().int().min(min).max(max).optional().describe(about)
-  return z.strictObject({
+  return object({
     auto_return: flag("Whether a result goes back without the user being asked"),
     auto_apply: flag("Whether changed files stay changed without pass_over_apply"),
     timeout_ms: whole(1000, DAY_MS, "How long the originator waits"),

@@ -9,6 +9,7 @@ import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.
 import type { FileResult, PassWorktree, Refusal } from "../worktree/worktree.ts"
 import type { EditPermission, Release } from "./approval.ts"
 import { renderPassLine, renderResult, renderUnreleased } from "./render.ts"
+import { withoutContents } from "./work-output.ts"
 
 const hasFiles = ({ undecided, applied, rejected }: Decisions): boolean =>
   [undecided, applied, rejected].some(({ length }) => length > 0)
@@ -29,7 +30,11 @@ const createFilesCollector =
     if (changes.kind === "refused") return changes.code === "unknown-pass" ? { kind: "collected", record } : changes
     const { modifications } = changes
     if (modifications.length === 0) return { kind: "collected", record }
-    const whole = { ...output, artifacts: [...modifications, ...output.artifacts], left_out: changes.leftOut }
+    const whole = {
+      ...output,
+      artifacts: [...modifications.map(withoutContents), ...output.artifacts],
+      left_out: changes.leftOut,
+    }
     const paths = modifications.map(({ path }) => path)
     const moved = await passes.advance(id, { type: "collected", paths }, { output: whole })
     return { kind: "collected", record: moved.kind === "moved" ? moved.record : record }
