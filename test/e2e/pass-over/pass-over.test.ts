@@ -274,7 +274,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a skill is an agent, a user's own scout stays, and a known question is not paid for twice",
     ),
     async () => {
-      const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"] })
+      const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"], messages: 0 })
       const task = await openSharedPasses(binary, {
         root: [ask, ask, passOver({ subagent: "scout", objective: "SCOUT-IT" }), DONE],
         agents: { "CHECK-IT": [returns({ decision: "approved" }), DONE], "SCOUT-IT": [returns(), DONE] },

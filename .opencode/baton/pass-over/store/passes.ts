@@ -11,20 +11,20 @@ export type Question = {
   readonly subagent: string
   /** The subagent's prompt, model and permissions: an agent that changed is asked again. */
   readonly definition: string
-  readonly context: Pick<WorkContext, "objective" | "background" | "expected" | "files">
+  readonly context: WorkContext
 }
 
 /**
- * Makes the key of a question: subagent, objective and contents of the named files, regardless of their order.
+ * Makes the key of a question: the subagent and all that goes along to it, the named files by their contents and in any order.
  *
  * @returns SHA-256, hex; null when a file could not be read, since the key would then be incomplete
  */
 export const cacheKeyOf = ({ subagent, definition, context }: Question): string | null => {
-  const { objective, background = "", expected = "" } = context
-  const files = context.files.map(({ path, hash }) => [path, hash] as const)
+  const { files: named, left_out: _, ...rest } = context
+  const files = named.map(({ path, hash }) => [path, hash] as const)
   if (files.some(([, hash]) => hash === null)) return null
   const sorted = files.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-  const question = JSON.stringify([1, subagent, definition, objective, background, expected, sorted])
+  const question = JSON.stringify([2, subagent, definition, Object.entries(rest).sort(), sorted])
   return createHash("sha256").update(question).digest("hex")
 }
 
@@ -78,16 +78,15 @@ type PassesDeps = {
 
 export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
   const time = (): string => now().toISOString()
-  let isPruned = false
+  let prunedAt = Number.NEGATIVE_INFINITY
 
   const note = async (record: PassRecord, happening: Happening): Promise<void> => {
     if (record.is_audited) await audit.append(auditEntry(record, happening))
   }
-  /** Removes old passes in the background, once per process. */
-  const pruneOnce = ({ retention_days: days }: BeginPass["audit"]): void => {
-    if (isPruned) return
-    isPruned = true
-    const at = now().getTime()
+  /** Removes old passes in the background, once a day. */
+  const prune = ({ retention_days: days }: BeginPass["audit"], at: number): void => {
+    if (at - prunedAt < DAY_MS) return
+    prunedAt = at
     void audit.prune(days, at)
     void store.removeFinished(new Date(at - days * DAY_MS))
   }
@@ -130,7 +129,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
         return { kind: "refused", error }
       }
       await note(record, { at, event: "sent" })
-      pruneOnce(settings)
+      prune(settings, Date.parse(at))
       return { kind: "moved", record }
     },
 
