@@ -199,6 +199,7 @@ const permissionWithResult = (given: unknown): Record<string, unknown> => {
   const own =
     typeof given === "string" ? { "*": given } : typeof given === "object" && given !== null ? { ...given } : {}
   // A user who allows everything by an own rule wants no dialogs.
-  const asks = RESULT_PERMISSION in own || "*" in own ? {} : { [RESULT_PERMISSION]: "ask" }
+  const isDecided = RESULT_PERMISSION in own || Reflect.get(own, "*") === "allow"
+  const asks = isDecided ? {} : { [RESULT_PERMISSION]: "ask" }
   return { ...own, ...asks, ...(RETURN_TOOL in own ? {} : { [RETURN_TOOL]: "allow" }) }
 }

@@ -67,6 +67,8 @@ describe("agents", () => {
   test(promised("pass-over.A6", "ask before a result goes back, unless the user's own rules have a word on it"), () => {
     expect(register({}).permission).toEqual({ pass_over_result: "ask", pass_over_return: "allow" })
     expect(register({ permission: "allow" as never }).permission).toEqual({ "*": "allow", pass_over_return: "allow" })
+    for (const action of ["deny", "ask"] as const)
+      expect(register({ permission: { "*": action } as never }).permission).toMatchObject({ pass_over_result: "ask" })
     const own = { pass_over_result: "deny" }
     expect(register({ permission: own as never }).permission).toMatchObject({ pass_over_result: "deny" })
   })
