@@ -48,7 +48,8 @@ export const readPassSignal = (event: { type: string; properties?: unknown }): P
       return { kind: "idle", sessionID }
     case "session.error":
       return fieldsOf(properties.error).name === "MessageAbortedError" ? { kind: "aborted", sessionID } : undefined
-    case "permission.asked": {
+    case "permission.asked":
+    case "permission.updated": {
       const permissionID = textOf(properties.id)
       const passID = textOf(fieldsOf(properties.metadata).pass_over_id)
       return permissionID === undefined ? undefined : { kind: "asked", sessionID, permissionID, passID }

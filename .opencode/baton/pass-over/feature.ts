@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto"
 import { realpath } from "node:fs/promises"
+import { homedir } from "node:os"
 import { isAbsolute, relative } from "node:path"
 import { isMainThread } from "node:worker_threads"
 import type { ToolContext } from "@opencode-ai/plugin"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { withDeadline } from "../host/async.ts"
 import { createChildSessions } from "../host/child-sessions.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
@@ -35,7 +35,6 @@ import { createPassWorktree } from "./worktree/pass-worktree.ts"
 import { redirectedDirectory, redirectPath } from "./worktree/redirect.ts"
 
 const CALL_DEADLINE_MS = 10_000
-const STOP_DEADLINE_MS = 2_000
 
 export type PassOverFeature = ReturnType<typeof createPassOverFeature>
 
@@ -173,6 +172,7 @@ export const createPassOverFeature = (
     permissions,
     tasks,
     enterFiles: files.enter,
+    home: homedir(),
     requestPrepared: files.requestPrepared,
     hasUser,
     recovered,
@@ -211,7 +211,8 @@ export const createPassOverFeature = (
         pass.isAwaited = false
         pass.stopping.abort()
       }
-      await withDeadline(Promise.all([...live.values()].map(({ finished }) => finished)), STOP_DEADLINE_MS)
+      // The core waits as long as OpenCode's exit allows, and keeps some of it for the outbox.
+      await Promise.all([...live.values()].map(({ finished }) => finished))
     },
   }
 }

@@ -49,7 +49,7 @@ describe("what a pass changed is written", () => {
   })
 })
 
-test(promised("soak.B4", "questions that nobody answered go with their session"), async () => {
+test(promised("soak.B4", "questions that nobody answered go with their session, and others are not kept"), async () => {
   const refused: string[] = []
   const watch = createPermissionWatch({
     refuse: async (_sessionID, permissionID) => {
@@ -59,7 +59,9 @@ test(promised("soak.B4", "questions that nobody answered go with their session")
   })
   for (const sessionID of ["ses_gone", "ses_here"])
     watch.asked({ kind: "asked", sessionID, permissionID: `per_${sessionID}`, passID: "pass_1" })
+  watch.asked({ kind: "asked", sessionID: "ses_here", permissionID: "per_other", passID: undefined })
   watch.forget("ses_gone")
+  await watch.withdraw(undefined as never)
   await watch.withdraw("pass_1")
   expect(refused).toEqual(["per_ses_here"])
 })

@@ -135,16 +135,31 @@ const pass = (extra: Partial<PassSession> = {}): PassSession => ({
 })
 
 describe("a tool call in a pass", () => {
+  const call = (tool: string, args = {}) => ({ tool, args, isOwn: true, home: "/home/u" })
+
+  test.each([
+    ["cat ~/p/a.ts", "cat /copy/a.ts"],
+    ['cd "$HOME/p" && make', 'cd "/copy" && make'],
+    ["ls ${HOME}/p/src ~/other ~/p-other", "ls /copy/src ~/other ~/p-other"],
+    ['cat "$HOME"/p/a.ts', "cat /copy/a.ts"],
+  ])(promised("pass-over.B2", "works on the copy also where the command says %s"), (command, expected) => {
+    const place = { directory: "/home/u/p", worktree: "/home/u/p", copy: "/copy" }
+    const verdict = judgeToolCall(pass({ place }), call("bash", { command }))
+    expect(verdict).toMatchObject({ kind: "go", changes: { command: expected } })
+  })
+
   test(promised("pass-over.C3", "is refused where the pass may not, also in a session below"), () => {
     const reader = pass({ limits: NO_CHANGES })
     for (const isOwn of [true, false])
-      expect(judgeToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn }).kind).toBe("refused")
-    expect(judgeToolCall(reader, { tool: "read", args: {}, isOwn: true }).kind).toBe("go")
+      expect(judgeToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn, home: "/home/u" }).kind).toBe(
+        "refused",
+      )
+    expect(judgeToolCall(reader, { tool: "read", args: {}, isOwn: true, home: "/home/u" }).kind).toBe("go")
   })
 
   test(promised("pass-over.A2", "is refused after the return, and so is a question to nobody"), () => {
-    expect(judgeToolCall(pass({ hasReturned: true }), { tool: "read", args: {}, isOwn: true }).kind).toBe("refused")
-    expect(judgeToolCall(pass(), { tool: "question", args: {}, isOwn: true }).kind).toBe("refused")
+    expect(judgeToolCall(pass({ hasReturned: true }), call("read")).kind).toBe("refused")
+    expect(judgeToolCall(pass(), call("question")).kind).toBe("refused")
   })
 })
 
@@ -186,7 +201,8 @@ test(promised("pass-over.D2", "events of both versions are read, and others are 
   expect(read("session.error", { sessionID: "s", error: { name: "MessageAbortedError" } })?.kind).toBe("aborted")
   expect(read("session.error", { sessionID: "s", error: { name: "APIError" } })).toBeUndefined()
   const asked = { kind: "asked", sessionID: "s", permissionID: "per_1", passID: "pass_1" }
-  expect(read("permission.asked", { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } })).toEqual(asked)
+  const asks = { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } }
+  for (const type of ["permission.asked", "permission.updated"]) expect(read(type, asks)).toEqual(asked)
   expect(read("message.part.delta", { sessionID: "s" })).toBeUndefined()
   expect(read("session.idle", undefined)).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-import type { Deferred } from "../../host/async.ts"
+import { createLruMap, type Deferred } from "../../host/async.ts"
 import type { StoredMessage } from "../../host/sessions.ts"
 import type { ReturnArguments } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
@@ -63,11 +63,14 @@ export type PassSession = {
   readonly stop: () => void
 }
 
+/** Far more than work below passes at a time; a session that uses a tool is not dropped. */
+const MAX_SESSIONS = 10_000
+
 /** The sessions of this process that work on a pass. */
 export type PassSessions = ReturnType<typeof createPassSessions>
 
 export const createPassSessions = () => {
-  const parents = new Map<string, string>()
+  const parents = createLruMap<string>({ limit: MAX_SESSIONS })
   const working = new Map<string, PassSession>()
   return {
     created: (sessionID: string, parentID: string | undefined): void => {

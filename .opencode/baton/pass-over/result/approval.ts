@@ -59,12 +59,12 @@ export type EditPermission = ReturnType<typeof createEditPermission>
 
 type Question = Extract<PassSignal, { kind: "asked" }>
 
-/** Tracks the permission questions that OpenCode shows and that have no answer yet. */
+/** Tracks the questions about passes that OpenCode shows and that have no answer yet. */
 export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) => {
   const open = new Map<string, Question>()
   return {
     asked: (question: Question): void => {
-      open.set(question.permissionID, question)
+      if (question.passID !== undefined) open.set(question.permissionID, question)
     },
     answered: (permissionID: string): void => {
       open.delete(permissionID)
