@@ -13,7 +13,7 @@ import { loadZod } from "../host/schema.ts"
 import { createSessions, findAgentAndModel } from "../host/sessions.ts"
 import { createTui, detectUi } from "../host/tui.ts"
 import { createAuditLog } from "./audit/log.ts"
-import { createPassSessions, type LivePass } from "./child/active-passes.ts"
+import { createActivePasses } from "./child/active-passes.ts"
 import { describeTask, type GatheredContext, gatherContext } from "./child/context.ts"
 import { createPassWork } from "./child/session.ts"
 import { createSessionHooks } from "./events.ts"
@@ -23,7 +23,7 @@ import { readPolicyInUse } from "./policy/policy.ts"
 import { type PassCall, preparePass } from "./prepare.ts"
 import { createEditPermission, createPermissionWatch, type Release, releaseResult } from "./result/approval.ts"
 import { createDecisions } from "./result/decisions.ts"
-import { createAnnouncer, createResultNotes, noteRest } from "./result/notify.ts"
+import { createAnnouncer, createResultNotes } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
 import { createPasses } from "./store/passes.ts"
@@ -54,9 +54,8 @@ export const createPassOverFeature = (
   // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
   const files = createPassWorktree({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
   const owners = createPassOwners(state)
-  const passSessions = createPassSessions()
+  const activePasses = createActivePasses()
   const permissions = createPermissionWatch(childSessions)
-  const live = new Map<string, LivePass>()
   const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
   const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 
@@ -76,7 +75,7 @@ export const createPassOverFeature = (
   const startWork = createPassWork({
     sessions,
     childSessions,
-    passSessions,
+    activePasses,
     passes,
     worktree: files,
     // Outside git, OpenCode names files relative to the root of the file system.
@@ -86,7 +85,7 @@ export const createPassOverFeature = (
   })
 
   const gather = (call: PassCall): Promise<GatheredContext> => {
-    const place = passSessions.find(call.sessionID)?.place
+    const place = activePasses.covering(call.sessionID)?.place
     return gatherContext(
       {
         sessions,
@@ -116,7 +115,7 @@ export const createPassOverFeature = (
           childSessions,
           readPolicy: () => readPolicyInUse(projectRoot),
           gather,
-          passOf: passSessions.find,
+          passOf: activePasses.covering,
           findModel: async (sessionID) => (await findAgentAndModel(sessions, sessionID))?.model,
           now,
           createID: (at) => createPassID(at, randomBytes(4).toString("hex")),
@@ -128,13 +127,13 @@ export const createPassOverFeature = (
     worktree: files,
     toPlace: async (copy, sessionID) => {
       const [realRoot] = await findRoots()
-      return toPlace({ directory, roots: [root, realRoot] }, copy, passSessions.find(sessionID)?.place)
+      return toPlace({ directory, roots: [root, realRoot] }, copy, activePasses.covering(sessionID)?.place)
     },
-    live,
+    activePasses,
     owners,
     startWork,
     // `run` ends with the turn. A subagent inside a pass ends with its session's turn, since the limits and the copy end then.
-    canGoOn: (sessionID) => hasUser && !passSessions.find(sessionID),
+    canGoOn: (sessionID) => hasUser && !activePasses.covering(sessionID),
     onEnd: async (record, pass) => {
       const steps = [
         () => owners.release(pass.id),
@@ -166,8 +165,7 @@ export const createPassOverFeature = (
   const recovered = recover()
   void recovered.then(() => files.sweep())
   const hooks = createSessionHooks({
-    passSessions,
-    live,
+    activePasses,
     announcer,
     permissions,
     tasks,
@@ -184,17 +182,14 @@ export const createPassOverFeature = (
     pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {
       const { sessionID, messageID, agent } = context
       // A pass made within a pass gets its files from the outer pass's copy.
-      const above = passSessions.find(sessionID)
-      if (above) await files.enter(above.passID)
+      const above = activePasses.covering(sessionID)
+      if (above) await files.enter(above.id)
       return passOver({ sessionID, messageID, agent, args }, context)
     },
     return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {
-      const session = passSessions.own(sessionID)
-      const pass = session && live.get(session.passID)
-      if (!session || !pass) return "No work was passed over to this session: there is nothing to return."
-      const answer = acceptReturn(await loadZod(), args, session, pass)
-      if (session.hasReturned) await noteRest({ sessions, log }, session, pass)
-      return answer
+      const pass = activePasses.of(sessionID)
+      if (!pass) return "No work was passed over to this session: there is nothing to return."
+      return acceptReturn(await loadZod(), args, pass)
     },
     ...createDecisions({
       store,
@@ -207,12 +202,12 @@ export const createPassOverFeature = (
     ...hooks,
     stop: async (): Promise<void> => {
       // Their work so far is kept as the result and announced at the next start; no session can take it now.
-      for (const pass of live.values()) {
+      for (const pass of activePasses.running()) {
         pass.isAwaited = false
         pass.stopping.abort()
       }
       // The core waits as long as OpenCode's exit allows, and keeps some of it for the outbox.
-      await Promise.all([...live.values()].map(({ finished }) => finished))
+      await Promise.all(activePasses.running().map(({ finished }) => finished))
     },
   }
 }

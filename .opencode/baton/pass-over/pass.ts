@@ -1,7 +1,7 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { createDeferred, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { type LivePass, stopPass } from "./child/active-passes.ts"
+import { type ActivePass, type ActivePasses, cancelPass } from "./child/active-passes.ts"
 import { isReader } from "./child/permissions.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare.ts"
@@ -51,8 +51,8 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
     }
   }
 
-  /** @returns the live pass, or the error */
-  const begin = async (prepared: Prepared): Promise<LivePass | PassOverError> => {
+  /** @returns the active pass, or the error */
+  const begin = async (prepared: Prepared): Promise<ActivePass | PassOverError> => {
     const { request, policy, parentPass } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
@@ -99,11 +99,14 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
       stopping: new AbortController(),
       stopReason: undefined,
       childSessionID: null,
-      rest: createDeferred<void>(),
-      transcript: undefined,
       returned: undefined,
       returnError: undefined,
+      refusals: 0,
+      callsOfStep: new Set(),
+      returnedAlone: createDeferred(),
+      isOver: false,
       isAwaited: true,
+      hasTimedOut: false,
       finished: Promise.resolve(undefined),
     }
   }
@@ -117,14 +120,13 @@ const END_GRACE_MS = 10_000
 export type PassOverDeps = PassBeginningDeps & {
   readonly prepare: (call: PassCall) => Promise<Preparation>
   readonly passes: Passes
-  /** The running passes of this process, by id. */
-  readonly live: Map<string, LivePass>
+  readonly activePasses: Pick<ActivePasses, "add" | "remove">
   /** Starts the child and sets `finished`. */
-  readonly startWork: (pass: LivePass) => void
+  readonly startWork: (pass: ActivePass) => void
   /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
   readonly canGoOn: (originatingSessionID: string) => boolean
   /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
-  readonly onEnd: (record: PassRecord | undefined, pass: LivePass) => Promise<void>
+  readonly onEnd: (record: PassRecord | undefined, pass: ActivePass) => Promise<void>
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
   readonly log: Log
   /** Default 10 s. */
@@ -136,7 +138,7 @@ type Waited =
   | { readonly kind: "timeout" | "aborted" }
 
 /** Waits for the pass, the time-out or the abort, whichever is first. */
-const waitFor = async (pass: LivePass, timeoutMs: number, signal: AbortSignal): Promise<Waited> => {
+const waitFor = async (pass: ActivePass, timeoutMs: number, signal: AbortSignal): Promise<Waited> => {
   let timer: ReturnType<typeof setTimeout> | undefined
   let abort: (() => void) | undefined
   const early = new Promise<Waited>((resolve) => {
@@ -153,7 +155,7 @@ const waitFor = async (pass: LivePass, timeoutMs: number, signal: AbortSignal): 
   }
 }
 
-const renderGoingOn = ({ id, prepared, childSessionID }: LivePass, why: string): string =>
+const renderGoingOn = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
   [
     `${id}: ${prepared.subagent.name} ${why}`,
     prepared.request.return_required
@@ -162,22 +164,22 @@ const renderGoingOn = ({ id, prepared, childSessionID }: LivePass, why: string):
     `Child session: ${childSessionID ?? "being created"}`,
   ].join("\n")
 
-const lostResult = ({ id, childSessionID }: LivePass): string =>
+const lostResult = ({ id, childSessionID }: ActivePass): string =>
   `${renderError(
     passOverError("E011", { message: `The result of ${id} could not be stored`, cause: "OpenCode's log says why" }),
   )}\nChild session: ${childSessionID ?? "none was created"}`
 
 /** The tool pass_over. */
 export const createPassOver = (deps: PassOverDeps) => {
-  const { passes, live, log } = deps
+  const { passes, activePasses, log } = deps
 
   const { answerAgain, begin } = createPassBeginning(deps)
 
-  const start = (pass: LivePass): void => {
-    live.set(pass.id, pass)
+  const start = (pass: ActivePass): void => {
+    activePasses.add(pass)
     deps.startWork(pass)
     pass.finished = pass.finished.then(async (record) => {
-      live.delete(pass.id)
+      activePasses.remove(pass)
       await deps.onEnd(record, pass)
       return record
     })
@@ -196,12 +198,12 @@ export const createPassOver = (deps: PassOverDeps) => {
   }
 
   /** Completes the copy before the originator continues and may change files. */
-  const letGoOn = async (pass: LivePass): Promise<void> => {
+  const letGoOn = async (pass: ActivePass): Promise<void> => {
     pass.isAwaited = false
     await deps.worktree.complete(pass.id)
   }
 
-  const endInTime = async (pass: LivePass, ask: ToolContext["ask"]): Promise<string> => {
+  const endInTime = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
     const timedOut = await passes.advance(pass.id, { type: "timed_out" }).catch((error: unknown) => {
       pass.isAwaited = false
       throw error
@@ -222,7 +224,7 @@ export const createPassOver = (deps: PassOverDeps) => {
       })
       return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
     }
-    stopPass(pass, "timeout")
+    cancelPass(pass, "timeout")
     const ended = await withDeadline(pass.finished, deps.endGraceMs ?? END_GRACE_MS)
     if (ended.kind === "late") {
       pass.isAwaited = false
@@ -232,8 +234,8 @@ export const createPassOver = (deps: PassOverDeps) => {
   }
 
   /** Ends a pass whose originator was aborted. Its changes are dropped, also those of a result that comes in the same moment. */
-  const cancel = async (pass: LivePass): Promise<string> => {
-    stopPass(pass, "cancelled")
+  const cancel = async (pass: ActivePass): Promise<string> => {
+    cancelPass(pass, "cancelled")
     const cancelled = await passes.advance(pass.id, { type: "cancelled" })
     await withDeadline(pass.finished, END_GRACE_MS)
     if (cancelled.kind === "refused") {
@@ -243,7 +245,7 @@ export const createPassOver = (deps: PassOverDeps) => {
     return `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}`
   }
 
-  const make = async (call: PassCall, ask: ToolContext["ask"]): Promise<LivePass | string> => {
+  const make = async (call: PassCall, ask: ToolContext["ask"]): Promise<ActivePass | string> => {
     const preparation = await deps.prepare(call)
     if (preparation.kind === "refused") {
       const { error, refusal, isAudited } = preparation

@@ -1,8 +1,9 @@
 import type { AgentInfo, ChildSessions, PermissionRule } from "../host/child-sessions.ts"
 import type { AgentAndModel, Sessions } from "../host/sessions.ts"
 import type { RefusedPass } from "./audit/log.ts"
+import type { ActivePass } from "./child/active-passes.ts"
 import type { GatheredContext } from "./child/context.ts"
-import { evaluate, type Limits } from "./child/permissions.ts"
+import { evaluate } from "./child/permissions.ts"
 import type { PassOverRequest, WorkContext } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { type ChainLink, judgeChain, readChain, unreadableChain } from "./policy/chain.ts"
@@ -46,7 +47,7 @@ type PrepareDeps = {
   readonly readPolicy: () => ReturnType<typeof readPolicy>
   readonly gather: (call: PassCall) => Promise<GatheredContext>
   /** Returns the pass that the caller itself works on, and its limits. */
-  readonly passOf: (sessionID: string) => { passID: string; limits: Limits } | undefined
+  readonly passOf: (sessionID: string) => Pick<ActivePass, "id" | "limits" | "hasTimedOut"> | undefined
   /** Returns the model of a session whose newest message names none. */
   readonly findModel: (sessionID: string) => Promise<AgentAndModel["model"] | undefined>
   readonly now: () => Date
@@ -163,7 +164,7 @@ const judgePass = async (
       model,
       cacheKey: policy.values.cache ? cacheKeyOf(question) : null,
       audit: policyRead.file.audit_log,
-      parentPass: above?.passID,
+      parentPass: above?.id,
     },
   }
 }

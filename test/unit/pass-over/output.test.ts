@@ -1,18 +1,19 @@
 import { tool } from "@opencode-ai/plugin/tool"
-import type { ToolState } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { withDeadline } from "../../../.opencode/baton/host/async.ts"
 import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
 import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
 import { renderResult } from "../../../.opencode/baton/pass-over/result/render.ts"
 import {
+  acceptReturn,
   buildWorkOutput,
   type Collected,
   checkReturn,
-  isAtRest,
 } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
 import {
+  activePass,
   fileModification,
   passRequest,
   returnedState,
@@ -236,21 +237,12 @@ describe("a return", () => {
 })
 
 describe("a child that has returned", () => {
-  const RUNNING: ToolState = { status: "running", input: {}, time: { start: 1 } }
-  const FAILED: ToolState = { status: "error", input: {}, error: "no", time: { start: 1, end: 2 } }
-  const running = toolPart("bash", RUNNING, "call_a")
-  const done = toolPart("bash", completedTool(""), "call_a")
-
   test.each([
-    [true, "nothing else was begun", [], []],
-    [true, "what was begun is done", [done], ["call_a"]],
-    [true, "what was begun has failed", [toolPart("bash", FAILED, "call_a")], ["call_a"]],
-    [true, "an earlier step is over", [done], []],
-    [false, "a tool is at work", [running], ["call_a"]],
-    [false, "a tool was called that nobody was asked about", [running], []],
-    [false, "what was begun is not stored yet", [], ["call_a"]],
-  ])(promised("pass-over.B1", "is at rest: %s when %s"), (expected, _when, parts, begun) => {
-    const returning = toolPart("pass_over_return", RUNNING, "call_return")
-    expect(isAtRest([{ ...assistantMessage(), parts: [...parts, returning] }], new Set(begun))).toBe(expected)
+    [true, "alone in its step", []],
+    [false, "beside another tool", ["call_a"]],
+  ])(promised("pass-over.B1", "has ended its pass: %s when it returned %s"), async (expected, _how, calls) => {
+    const pass = activePass({ callsOfStep: new Set(calls) })
+    expect(acceptReturn(tool.schema, MINIMAL, pass)).toContain("Returned to build")
+    expect((await withDeadline(pass.returnedAlone.promise, 0)).kind).toBe(expected ? "done" : "late")
   })
 })

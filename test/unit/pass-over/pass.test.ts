@@ -1,34 +1,20 @@
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
-import type { LivePass } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
+import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
 import { createPassOver, type PassOverDeps } from "../../../.opencode/baton/pass-over/pass.ts"
 import type { Prepared } from "../../../.opencode/baton/pass-over/prepare.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { promised } from "../../requirements.ts"
 import { fakeToolContext } from "../../support/opencode/fake-opencode.ts"
-import { builtInPolicy, PASS_ID, passRecord, passRequest, workOutput } from "../../support/opencode/pass-over-values.ts"
+import { passRecord, passRequest, preparedPass, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
-
-const preparedPass = (values: Partial<Prepared["policy"]["values"]>, request = passRequest()): Prepared => {
-  const policy = builtInPolicy()
-  return {
-    request,
-    policy: { ...policy, values: { ...policy.values, ...values } },
-    subagent: { name: "audit", description: "", prompt: "", mode: "subagent", isHidden: false, permission: [] },
-    originatorRules: [],
-    model: undefined,
-    cacheKey: null,
-    audit: { enabled: true, retention_days: 1 },
-    parentPass: undefined,
-  }
-}
 
 /** A pass whose child ends on the test's command. */
 const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"], steps: string[] = []) => {
   const ended = createDeferred<PassRecord>()
   const awaited: boolean[] = []
-  const live = new Map<string, LivePass>()
+  const activePasses = createActivePasses()
   const record = passRecord({ state: { state: "timed_out" } })
   const begun = {
     kind: "begun",
@@ -59,7 +45,7 @@ const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"], 
     },
     toPlace: async () => ({ directory: "/p", worktree: "/p", copy: "/c" }),
     owners: { claim: async () => {}, release: async () => {} },
-    live,
+    activePasses,
     startWork: (pass) => {
       pass.finished = ended.promise
     },
@@ -76,7 +62,7 @@ const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"], 
     pass: (abort?: AbortSignal) => passOver(call, fakeToolContext("ses_root", abort)),
     end: () => ended.resolve(passRecord({ output: workOutput() })),
     awaited,
-    live,
+    activePasses,
   }
 }
 
@@ -86,12 +72,12 @@ describe("a child that is to be stopped at its time-out", () => {
   test(
     promised(["pass-over.C4", "pass-over.A4"], "and takes longer than that is told of when it has ended"),
     async () => {
-      const { pass, end, awaited, live } = setUp(prepared)
+      const { pass, end, awaited, activePasses } = setUp(prepared)
       const answer = await pass()
       expect(answer).toContain("is being ended")
       expect(answer).not.toContain("could not be stored")
       end()
-      await expect.poll(() => live.has(PASS_ID)).toBe(false)
+      await expect.poll(() => activePasses.running()).toEqual([])
       expect(awaited).toEqual([false])
     },
   )

@@ -10,7 +10,7 @@ import type { Passes } from "../store/passes.ts"
 import type { PassRecord } from "../store/record.ts"
 import { pathInWorktree, redirectPath } from "../worktree/redirect.ts"
 import type { PassWorktree } from "../worktree/worktree.ts"
-import { type LivePass, type PassSessions, stopPass } from "./active-passes.ts"
+import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./active-passes.ts"
 import { renderContext, renderOrder } from "./context.ts"
 import { childRules } from "./permissions.ts"
 
@@ -97,7 +97,7 @@ type ChildOrder = {
   readonly permission: readonly PermissionRule[]
   readonly prompt: Prompt
   /** Resolves when its work is done, perhaps before its turn is; the rest of the turn is not waited for. */
-  readonly atRest: Promise<unknown>
+  readonly returnedAlone: Promise<void>
   /** Stops the child and everything below it. */
   readonly signal: AbortSignal
   /** Called before the child's first step, which does not wait for what this stores. */
@@ -144,8 +144,8 @@ const firstOf = async <T>(promises: readonly Promise<T>[], signal: AbortSignal):
   }
 }
 
-/** Lets a child whose work is done end its turn, or aborts it like a working one. */
-const letSpeak = async (
+/** Waits for the end of the turn of a child that has returned; aborts it after a minute, or when the pass is cancelled. */
+const drainTurn = async (
   deps: { sessions: ChildSessions; log: Log },
   { sessionID, turn, signal }: { sessionID: string; turn: Promise<unknown>; signal: AbortSignal },
 ): Promise<void> => {
@@ -177,16 +177,16 @@ const runChild = async (
     await endTurn({ sessions, log }, sessionID, turn)
     throw error
   }
-  const first = await firstOf<{ kind: "over"; answer: Result<StoredMessage> } | { kind: "at-rest" }>(
-    [turn.then((answer) => ({ kind: "over", answer })), order.atRest.then(() => ({ kind: "at-rest" }))],
+  const first = await firstOf<{ kind: "over"; answer: Result<StoredMessage> } | { kind: "returned" }>(
+    [turn.then((answer) => ({ kind: "over", answer })), order.returnedAlone.then(() => ({ kind: "returned" }))],
     signal,
   )
   if (first.kind === "stopped") {
     await endTurn({ sessions, log }, sessionID, turn)
     return { kind: "stopped" }
   }
-  if (first.kind === "at-rest") {
-    void letSpeak({ sessions, log }, { sessionID, turn, signal })
+  if (first.kind === "returned") {
+    void drainTurn({ sessions, log }, { sessionID, turn, signal })
     return { kind: "ended" }
   }
   const { answer } = first
@@ -201,7 +201,7 @@ const runChild = async (
 type PassWorkDeps = {
   readonly sessions: Pick<Sessions, "messages">
   readonly childSessions: ChildSessions
-  readonly passSessions: PassSessions
+  readonly activePasses: ActivePasses
   readonly passes: Passes
   readonly worktree: PassWorktree
   /** Returns the copy's path relative to the worktree, as file rules name it. */
@@ -212,16 +212,16 @@ type PassWorkDeps = {
 
 const TITLE_CHARACTERS = 60
 
-const titleOf = ({ prepared }: LivePass): string => {
+const titleOf = ({ prepared }: ActivePass): string => {
   const objective = truncate(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
 
 /** Runs a pass's child to its end and stores the result. */
 export const createPassWork = (deps: PassWorkDeps) => {
-  const { sessions, childSessions, passSessions, passes, worktree, log, now } = deps
+  const { sessions, childSessions, activePasses, passes, worktree, log, now } = deps
 
-  const attempt = (pass: LivePass): Promise<ChildEnd> => {
+  const attempt = (pass: ActivePass): Promise<ChildEnd> => {
     const { request, subagent, originatorRules, model } = pass.prepared
     const { limits } = pass
     const { place } = pass
@@ -246,33 +246,22 @@ export const createPassWork = (deps: PassWorkDeps) => {
           agent: subagent.name,
           model,
         },
-        atRest: pass.rest.promise,
+        returnedAlone: pass.returnedAlone.promise,
         signal: pass.stopping.signal,
         onSession: async (sessionID) => {
           pass.childSessionID = sessionID
-          passSessions.begin(sessionID, {
-            passID: pass.id,
-            limits,
-            place: pass.place,
-            hasReturned: false,
-            isOver: false,
-            refusals: 0,
-            begun: new Set(),
-            above: request.metadata.origination_chain.map((link) => link.session_id),
-            originatorWentOn: createDeferred(),
-            stop: () => pass.stopping.abort(),
-          })
+          pass.refusals = 0
+          activePasses.turnStarted(sessionID, pass)
           const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
           // It was cancelled between two attempts.
           if (started.kind === "refused") pass.stopping.abort()
         },
-        onTurnOver: passSessions.end,
+        onTurnOver: activePasses.turnEnded,
       },
     )
   }
 
-  const readMessages = async ({ childSessionID, transcript }: LivePass): Promise<readonly StoredMessage[]> => {
-    if (transcript) return transcript
+  const readMessages = async ({ childSessionID }: ActivePass): Promise<readonly StoredMessage[]> => {
     if (childSessionID === null) return []
     const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
     if (answer.kind === "ok") return answer.value.messages
@@ -281,7 +270,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
   }
 
   /** Applies to the worktree what the policy allows. */
-  const keepFiles = async (pass: LivePass, record: PassRecord): Promise<PassRecord> => {
+  const keepFiles = async (pass: ActivePass, record: PassRecord): Promise<PassRecord> => {
     const kept = await worktree.keep(pass.id)
     if (kept.kind === "refused") {
       log.warn("changes could not be kept", { pass: pass.id, reason: kept.reason })
@@ -295,9 +284,9 @@ export const createPassWork = (deps: PassWorkDeps) => {
     return applied.kind === "moved" ? applied.record : record
   }
 
-  const finish = async (pass: LivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
+  const finish = async (pass: ActivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
     const { request, policy } = pass.prepared
-    if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
+    pass.isOver = true
     const messages = await readMessages(pass)
     const { place } = pass
     const written = place ? writtenPaths(messages).map((path) => pathInWorktree(path, place)) : []
@@ -343,9 +332,9 @@ export const createPassWork = (deps: PassWorkDeps) => {
     return isKept && "is_late" in state && !state.is_late ? keepFiles(pass, returned.record) : returned.record
   }
 
-  const work = async (pass: LivePass): Promise<PassRecord | undefined> => {
+  const work = async (pass: ActivePass): Promise<PassRecord | undefined> => {
     const { policy } = pass.prepared
-    const timer = setTimeout(() => stopPass(pass, "max_time"), policy.values.max_time_ms)
+    const timer = setTimeout(() => cancelPass(pass, "max_time"), policy.values.max_time_ms)
     timer.unref()
     void pass.made.then((refusal) => {
       if (!refusal) return
@@ -356,7 +345,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       const retried = await runWithRetry({
         policy: policy.values,
         attempt: () => attempt(pass),
-        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned && !pass.returnError,
+        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !hasReturned(pass),
         onFailure: async (end) => {
           if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
         },
@@ -367,7 +356,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
     } catch (error) {
       log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
       // The next start finds it open; until then its files must not change.
-      if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
+      pass.isOver = true
       await worktree.withhold(pass.id)
       return undefined
     } finally {
@@ -376,7 +365,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
   }
 
   /** Starts the child; `pass.finished` resolves with the stored record. */
-  return (pass: LivePass): void => {
+  return (pass: ActivePass): void => {
     pass.finished = work(pass)
   }
 }

@@ -3,13 +3,13 @@ import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../contract.t
 import { type Place, pathsToWrite, redirectCall } from "../worktree/redirect.ts"
 import { leadsOut } from "../worktree/way-out.ts"
 import type { PassWorktree } from "../worktree/worktree.ts"
-import type { PassSession, PassSessions } from "./active-passes.ts"
+import { type ActivePass, type ActivePasses, hasReturned } from "./active-passes.ts"
 import { type Limits, mayUseTool, refusedTools } from "./permissions.ts"
 
 type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 
 export type PassGateDeps = {
-  readonly passSessions: Pick<PassSessions, "find" | "own">
+  readonly activePasses: Pick<ActivePasses, "covering" | "of">
   /** Resolves when the files of a pass are ready for its tools. */
   readonly enterFiles: PassWorktree["enter"]
   /** The user's home folder. */
@@ -23,22 +23,22 @@ export type PassGateDeps = {
  * @returns a handler for OpenCode's `tool.execute.before`; it throws an Error for the model when the call is refused
  */
 export const createPassGate =
-  ({ passSessions, enterFiles, home, log }: PassGateDeps) =>
+  ({ activePasses, enterFiles, home, log }: PassGateDeps) =>
   async ({ sessionID, tool, callID }: ToolCall, output: { args: unknown }): Promise<void> => {
-    const pass = passSessions.find(sessionID)
+    const pass = activePasses.covering(sessionID)
     if (!pass) return
     const refuse = (reason: string): never => {
-      log.info("a tool is refused in a pass", { sessionID, pass: pass.passID, tool, reason })
+      log.info("a tool is refused in a pass", { sessionID, pass: pass.id, tool, reason })
       throw new Error(reason)
     }
     const args = typeof output.args === "object" && output.args !== null ? output.args : {}
-    const isOwn = passSessions.own(sessionID) === pass
+    const isOwn = activePasses.of(sessionID) === pass
     const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn, home })
     if (verdict.kind === "refused") return refuse(verdict.reason)
     // It touches no file, and returning needs no copy.
     if (tool === RETURN_TOOL) return
-    if (isOwn) pass.begun.add(callID)
-    const missing = await enterFiles(pass.passID)
+    if (isOwn) pass.callsOfStep.add(callID)
+    const missing = await enterFiles(pass.id)
     if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)
     // The pass may have ended during the wait.
     if (pass.isOver) return refuse(PASS_IS_OVER)
@@ -74,11 +74,11 @@ const spellOutHome = (command: string, home: string, { worktree, spellings = [] 
 
 /** Decides whether a session that works on a pass, or is below one, may use a tool, and with which arguments. Pure. */
 export const judgeToolCall = (
-  pass: PassSession,
+  pass: Pick<ActivePass, "isOver" | "limits" | "place" | "returned" | "returnError">,
   { tool, args, isOwn, home }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean; home: string },
 ): ToolVerdict => {
   if (pass.isOver) return { kind: "refused", reason: PASS_IS_OVER }
-  if (isOwn && pass.hasReturned)
+  if (isOwn && hasReturned(pass))
     return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
   if (tool === ASKING)
     return { kind: "refused", reason: "Nobody can be asked from here: decide, or return with what you need to know." }

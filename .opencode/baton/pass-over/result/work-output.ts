@@ -3,7 +3,7 @@ import type { core } from "zod"
 import { truncate } from "../../host/log.ts"
 import type { Zod } from "../../host/schema.ts"
 import type { StoredMessage } from "../../host/sessions.ts"
-import type { LivePass, PassSession } from "../child/active-passes.ts"
+import { type ActivePass, hasReturned } from "../child/active-passes.ts"
 import { readToolResult } from "../child/context.ts"
 import type { ChildEnd } from "../child/session.ts"
 import {
@@ -11,7 +11,6 @@ import {
   contractSchemas,
   type FileModification,
   type PassOverRequest,
-  RETURN_TOOL,
   type ReturnArguments,
   type WorkOutput,
 } from "../contract.ts"
@@ -28,18 +27,6 @@ type ToolResult = Extract<Artifact, { type: "tool_result" }>
 
 const toolParts = (messages: readonly StoredMessage[]): ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part) => part.type === "tool"))
-
-/**
- * Tells whether a child that has returned is done: none of its tools is running except the return.
- *
- * @param begun calls of its present step; one that is missing in the transcript counts as running
- */
-export const isAtRest = (messages: readonly StoredMessage[], begun: ReadonlySet<string>): boolean => {
-  const parts = toolParts(messages).filter(({ tool }) => tool !== RETURN_TOOL)
-  const ended = parts.filter(({ state }) => state.status === "completed" || state.status === "error")
-  const known = new Set(ended.map(({ callID }) => callID))
-  return ended.length === parts.length && [...begun].every((callID) => known.has(callID))
-}
 
 const exitCodeOf = ({ state }: ToolPart): number | null => {
   const exit = state.status === "completed" ? state.metadata.exit : undefined
@@ -155,25 +142,21 @@ export const checkReturn = (z: Zod, args: unknown, earlierRefusals: number): Ret
 }
 
 /** The tool pass_over_return. @returns the text for the subagent */
-export const acceptReturn = (z: Zod, args: unknown, session: PassSession, pass: LivePass): string => {
-  if (session.hasReturned) return "The result has been returned already. End your turn."
-  const checked = checkReturn(z, pass.place ? projectValue(args, pass.place.copy) : args, session.refusals)
-  switch (checked.kind) {
-    case "refused":
-      session.refusals++
-      return checked.text
-    case "failed":
-      session.hasReturned = true
-      pass.returnError = checked.error
-      return `${renderError(checked.error)}\nThe pass has failed. End your turn.`
-    case "accepted": {
-      session.hasReturned = true
-      pass.returned = checked.value
-      const { ignored } = checked
-      const note = ignored.length === 0 ? "" : ` Left out, since it is seen by program: ${ignored.join(", ")}.`
-      return `Returned to ${pass.prepared.request.originating_agent_id}.${note} End your turn now.`
-    }
+export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string => {
+  if (hasReturned(pass)) return "The result has been returned already. End your turn."
+  const checked = checkReturn(z, pass.place ? projectValue(args, pass.place.copy) : args, pass.refusals)
+  if (checked.kind === "refused") {
+    pass.refusals++
+    return checked.text
   }
+  if (checked.kind === "failed") pass.returnError = checked.error
+  else pass.returned = checked.value
+  // Where another tool of this step is running, the end of the turn is waited for.
+  if (pass.callsOfStep.size === 0) pass.returnedAlone.resolve()
+  if (checked.kind === "failed") return `${renderError(checked.error)}\nThe pass has failed. End your turn.`
+  const { ignored } = checked
+  const note = ignored.length === 0 ? "" : ` Left out, since it is seen by program: ${ignored.join(", ")}.`
+  return `Returned to ${pass.prepared.request.originating_agent_id}.${note} End your turn now.`
 }
 
 /** Number of a child's newest messages that its result is made from. */
