@@ -140,6 +140,7 @@ export const REQUIREMENTS = {
     "When the time is up the originator goes on; a late result is kept and announced, never applied by itself.",
   "pass-over.C5": "A pair may have * on either side; the closer pair goes before it.",
   "pass-over.C6": "What the user wrote in the policy file, the defaults included, is not lifted by a model's override.",
+  "pass-over.C7": "An agent whose own pass has timed out passes nothing on.",
   "pass-over.D1": "A pass to oneself, in a cycle, too deep, or one too many is refused with the chain shown.",
   "pass-over.D2": "Aborting the originator ends everything below it.",
   "pass-over.D3": "Sessions do not wait for each other's passes, nor for the recovery of earlier ones.",
@@ -147,6 +148,8 @@ export const REQUIREMENTS = {
   "pass-over.E2": "What may pass is tried again with growing delays; each attempt is audited, and an abort ends it.",
   "pass-over.E3": "Every change of a pass is one line of the audit, without secrets, and baton passes reads it.",
   "pass-over.E4": "No sequence of events brings a pass into an illegal state or loses it.",
+  "pass-over.E5":
+    "An attempt that takes too long is tried again like a crash, from fresh files, within the time of the whole.",
   "pass-over.F1":
     "A skill that asks for it becomes a subagent, and an unknown subagent is refused with the nearest names.",
   "pass-over.F2": "audit and scout are there, unless the user has agents of these names.",

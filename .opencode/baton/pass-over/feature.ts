@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { realpath } from "node:fs/promises"
+import { realpath, rm } from "node:fs/promises"
 import { homedir } from "node:os"
 import { isAbsolute, relative } from "node:path"
 import { isMainThread } from "node:worker_threads"
@@ -78,6 +78,12 @@ export const createPassOverFeature = (
     activePasses,
     passes,
     worktree: files,
+    renewFiles: async (passID, options) => {
+      const stored = await files.withhold(passID)
+      if (stored.kind === "refused") return stored
+      await rm(state.path("pass-over", passID, "files"), { recursive: true, force: true })
+      return files.begin(passID, options)
+    },
     // Outside git, OpenCode names files relative to the root of the file system.
     relativeCopy: (copy) => relative(worktree, copy),
     log,

@@ -3,6 +3,7 @@ import { createDeferred, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { type ActivePass, type ActivePasses, cancelPass } from "./child/active-passes.ts"
 import { isReader } from "./child/permissions.ts"
+import type { PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare.ts"
 import type { Release } from "./result/approval.ts"
@@ -52,7 +53,7 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
   }
 
   /** @returns the active pass, or the error */
-  const begin = async (prepared: Prepared): Promise<ActivePass | PassOverError> => {
+  const begin = async (prepared: Prepared, attemptMs: number | undefined): Promise<ActivePass | PassOverError> => {
     const { request, policy, parentPass } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
@@ -96,6 +97,7 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
       made: entered.made,
       setUpError: undefined,
       limits: { can_modify_files: canModify, can_run_tools },
+      attemptMs,
       stopping: new AbortController(),
       stopReason: undefined,
       childSessionID: null,
@@ -114,7 +116,7 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
   return { answerAgain, begin }
 }
 
-/** Time that the originator waits for a child that it has stopped. */
+/** Time that an aborted originator waits for its child to end. */
 const END_GRACE_MS = 10_000
 
 export type PassOverDeps = PassBeginningDeps & {
@@ -129,20 +131,21 @@ export type PassOverDeps = PassBeginningDeps & {
   readonly onEnd: (record: PassRecord | undefined, pass: ActivePass) => Promise<void>
   readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
   readonly log: Log
-  /** Default 10 s. */
-  readonly endGraceMs?: number
 }
+
+/** The originator does not wait for this pass. */
+const isLeft = ({ async, return_required }: PassOverRequest): boolean => async || !return_required
 
 type Waited =
   | { readonly kind: "finished"; readonly record: PassRecord | undefined }
   | { readonly kind: "timeout" | "aborted" }
 
 /** Waits for the pass, the time-out or the abort, whichever is first. */
-const waitFor = async (pass: ActivePass, timeoutMs: number, signal: AbortSignal): Promise<Waited> => {
+const waitFor = async (pass: ActivePass, timeoutMs: number | undefined, signal: AbortSignal): Promise<Waited> => {
   let timer: ReturnType<typeof setTimeout> | undefined
   let abort: (() => void) | undefined
   const early = new Promise<Waited>((resolve) => {
-    timer = setTimeout(() => resolve({ kind: "timeout" }), timeoutMs)
+    if (timeoutMs !== undefined) timer = setTimeout(() => resolve({ kind: "timeout" }), timeoutMs)
     abort = () => resolve({ kind: "aborted" })
     signal.addEventListener("abort", abort, { once: true })
     if (signal.aborted) abort()
@@ -203,7 +206,8 @@ export const createPassOver = (deps: PassOverDeps) => {
     await deps.worktree.complete(pass.id)
   }
 
-  const endInTime = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
+  /** The originator goes on, and the child, too. */
+  const leave = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
     const timedOut = await passes.advance(pass.id, { type: "timed_out" }).catch((error: unknown) => {
       pass.isAwaited = false
       throw error
@@ -213,24 +217,15 @@ export const createPassOver = (deps: PassOverDeps) => {
       const record = await pass.finished
       return record ? giveBack(record, ask) : lostResult(pass)
     }
-    const { policy, request } = pass.prepared
-    if (policy.values.on_timeout === "continue" && deps.canGoOn(request.originating_session_id)) {
-      await letGoOn(pass)
-      const { timeout_ms: timeoutMs } = policy.values
-      const error = passOverError("E010", {
-        message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
-        cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
-        nextStep: "Go on without it. Its result is kept and announced here; its changes wait for pass_over_apply.",
-      })
-      return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
-    }
-    cancelPass(pass, "timeout")
-    const ended = await withDeadline(pass.finished, deps.endGraceMs ?? END_GRACE_MS)
-    if (ended.kind === "late") {
-      pass.isAwaited = false
-      return renderGoingOn(pass, "took too long and is being ended.")
-    }
-    return ended.kind === "done" && ended.value ? giveBack(ended.value, ask) : lostResult(pass)
+    pass.hasTimedOut = true
+    await letGoOn(pass)
+    const { timeout_ms: timeoutMs } = pass.prepared.policy.values
+    const error = passOverError("E010", {
+      message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
+      cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
+      nextStep: "Go on without it. Its result is kept and announced here; its changes wait for pass_over_apply.",
+    })
+    return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
   }
 
   /** Ends a pass whose originator was aborted. Its changes are dropped, also those of a result that comes in the same moment. */
@@ -256,7 +251,10 @@ export const createPassOver = (deps: PassOverDeps) => {
     const { prepared } = preparation
     const known = await answerAgain(prepared)
     if (known) return known.kind === "moved" ? giveBack(known.record, ask) : renderError(known.error)
-    const pass = await begin(prepared)
+    const { request, policy } = prepared
+    const { on_timeout, timeout_ms } = policy.values
+    const goesOn = deps.canGoOn(request.originating_session_id) && (isLeft(request) || on_timeout === "continue")
+    const pass = await begin(prepared, goesOn ? undefined : timeout_ms)
     if ("code" in pass) return renderError(pass)
     start(pass)
     log.info("work is passed over", {
@@ -272,16 +270,17 @@ export const createPassOver = (deps: PassOverDeps) => {
     const pass = await make(call, ask)
     if (typeof pass === "string") return pass
     const { policy, request } = pass.prepared
-    if ((request.async || !request.return_required) && deps.canGoOn(call.sessionID)) {
+    if (isLeft(request) && deps.canGoOn(call.sessionID)) {
       await letGoOn(pass)
       return renderGoingOn(pass, "is at work.")
     }
-    const waited = await waitFor(pass, policy.values.timeout_ms, abort)
+    // An attempt that is ended at its time-out needs no second clock.
+    const waited = await waitFor(pass, pass.attemptMs === undefined ? policy.values.timeout_ms : undefined, abort)
     switch (waited.kind) {
       case "finished":
         return waited.record ? giveBack(waited.record, ask) : lostResult(pass)
       case "timeout":
-        return endInTime(pass, ask)
+        return leave(pass, ask)
       case "aborted":
         return cancel(pass)
     }

@@ -56,6 +56,13 @@ type PrepareDeps = {
 
 const refused = (error: PassOverError): Judged => ({ kind: "refused", error })
 
+const timedOutError = (passID: string): PassOverError =>
+  passOverError("E010", {
+    message: "The pass that you work on has timed out: nothing is passed on from it",
+    cause: `timeout_ms of ${passID} is over, and its originator has gone on`,
+    nextStep: "Do the rest yourself, and return with pass_over_return.",
+  })
+
 const canReceive = ({ mode, isHidden }: AgentInfo): boolean => mode !== "primary" && !isHidden
 
 const definitionOf = ({ name, description, prompt, permission, model }: AgentInfo): Question["definition"] =>
@@ -148,6 +155,7 @@ const judgePass = async (
     const cause = `The permission "task" denies ${subagent.name} to ${agent}`
     return refused(passOverError("E001", { message: `${agent} may not pass work to ${subagent.name}`, cause }))
   }
+  if (above?.hasTimedOut) return refused(timedOutError(above.id))
   const gathered = await gathering
   const context = gathered.toContext(policy.values.max_context_tokens)
   const model = subagent.model ?? gathered.model ?? (await deps.findModel(sessionID))

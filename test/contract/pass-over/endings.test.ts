@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test, vi } from "vitest"
-import { withDeadline } from "../../../.opencode/baton/host/async.ts"
+import { createDeferred, withDeadline } from "../../../.opencode/baton/host/async.ts"
+import { queryAudit } from "../../../.opencode/baton/pass-over/audit/query.ts"
 import { promised } from "../../requirements.ts"
 import { type AgentTurn, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
 import { DONE, openFeaturePasses, toolContextOf, writing } from "../../support/opencode/feature-passes.ts"
@@ -203,3 +204,60 @@ test(
     expect(await answer).toContain("added b.txt")
   },
 )
+
+test.each<[string, (turn: AgentTurn) => Promise<void>, string]>([
+  ["takes too long", speakOn, "E010"],
+  ["crashes", () => Promise.reject(new Error("no model")), "E011"],
+])(
+  promised(["pass-over.E5", "pass-over.E2"], "a subagent that %s is tried again, with fresh files"),
+  async (_what, fail, code) => {
+    let attempts = 0
+    const passes = openFeaturePasses({
+      defaults: { timeout_ms: 1_000, on_timeout: "stop", max_retries: 2 },
+      coder: async (turn) => {
+        attempts++
+        if (attempts > 1) return writing({ "made.txt": "made\n" })(turn)
+        await turn.write("half.txt", "half\n")
+        return fail(turn)
+      },
+    })
+    const answer = await passes.pass()
+    expect(answer).toContain("coder → completed")
+    expect(answer).toContain("Changed files (1):\n- added made.txt")
+    const [failure] = (await queryAudit(passes.root)).passes[0]?.history.filter(({ error }) => error) ?? []
+    expect(failure).toMatchObject({ event: "attempt_failed", error: { code } })
+  },
+)
+
+test(
+  promised("pass-over.E5", "attempts that take too long end with max_time_ms, and what was changed is kept"),
+  async () => {
+    const passes = openFeaturePasses({
+      defaults: { timeout_ms: 1_000, on_timeout: "stop", max_retries: 10, max_time_ms: 1_500 },
+      coder: async (turn) => {
+        await turn.write("half.txt", "half\n")
+        await speakOn(turn)
+      },
+    })
+    const answer = await passes.pass()
+    expect(answer).toContain("coder → timeout")
+    expect(answer).toContain("It worked for max_time_ms")
+    expect(answer).toContain("added half.txt")
+  },
+)
+
+test(promised("pass-over.C7", "an agent whose own pass has timed out passes nothing on"), async () => {
+  const answered = createDeferred<string>()
+  const passes = openFeaturePasses({
+    defaults: { timeout_ms: 1_000, on_timeout: "continue" },
+    coder: async (turn) => {
+      await passes.reaches("timed_out")
+      const args = { subagent: "second", objective: "Inner", reason: "test" }
+      answered.resolve(await passes.feature.pass(args, toolContextOf(turn.sessionID, "coder")))
+      await turn.giveBack(DONE)
+    },
+    second: writing({}),
+  })
+  expect(await passes.pass()).toContain("status timeout")
+  expect(await answered.promise).toContain("E010 SUBAGENT_TIMEOUT: The pass that you work on has timed out")
+})

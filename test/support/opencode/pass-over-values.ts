@@ -144,6 +144,7 @@ export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
   leftOut: [],
   made: Promise.resolve(undefined),
   limits: { can_modify_files: true, can_run_tools: true },
+  attemptMs: undefined,
   stopping: new AbortController(),
   setUpError: undefined,
   stopReason: undefined,

@@ -10,6 +10,7 @@ import {
   buildWorkOutput,
   type Collected,
   checkReturn,
+  timeoutError,
 } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
 import {
@@ -121,10 +122,10 @@ describe("a work output", () => {
   })
 
   test.each([
-    ["timeout", { end: { kind: "stopped" }, stopReason: "timeout" }, "E010"],
+    ["timeout", { end: { kind: "crashed", error: timeoutError("late") } }, "E010"],
     ["timeout", { end: { kind: "stopped" }, stopReason: "max_time" }, "E010"],
     ["aborted", { end: { kind: "stopped" } }, undefined],
-    ["completed", { end: { kind: "stopped" }, stopReason: "timeout", returned: RETURNED }, undefined],
+    ["completed", { end: { kind: "stopped" }, stopReason: "max_time", returned: RETURNED }, undefined],
   ] as const)(promised(["pass-over.C4", "pass-over.E1"], "is %s after %j"), (status, change, code) => {
     const output = buildWorkOutput(collected(change))
     expect(output.status).toBe(status)

@@ -16,9 +16,11 @@ export type ActivePass = {
   readonly place: Place | undefined
   /** Files that are missing in the child's copy. */
   readonly leftOut: readonly LeftOut[]
-  /** Settles when the child's copy is made, or cannot be made. Never rejects. */
-  readonly made: Begun["made"]
+  /** Settles when the child's copy is made, or cannot be made; of the newest attempt. Never rejects. */
+  made: Begun["made"]
   readonly limits: Limits
+  /** Time after which an attempt is ended, and tried again (E010); undefined when the child may go on after its originator. */
+  readonly attemptMs: number | undefined
   /** Stops the child and everything below it. */
   readonly stopping: AbortController
   /** The error of making the copy. */
@@ -73,6 +75,10 @@ export const createActivePasses = () => {
     },
     /** A session begins to work on a pass. */
     turnStarted: (sessionID: string, pass: ActivePass): void => void bySession.set(sessionID, pass),
+    /** A child of an earlier attempt that has not ended when it was told to may use no tool any more. */
+    attemptEnded: (pass: ActivePass): void => {
+      for (const [sessionID, each] of bySession) if (each === pass) bySession.set(sessionID, { ...pass, isOver: true })
+    },
     turnEnded: (sessionID: string): void => void bySession.delete(sessionID),
     sessionDeleted: (sessionID: string): void => {
       parents.delete(sessionID)

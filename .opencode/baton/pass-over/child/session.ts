@@ -5,11 +5,18 @@ import type { Result, Sessions, StoredMessage } from "../../host/sessions.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { abortTree } from "../policy/chain.ts"
 import type { Policy } from "../policy/policy.ts"
-import { buildWorkOutput, CHILD_MESSAGES, changedPaths, setUpError, writtenPaths } from "../result/work-output.ts"
+import {
+  buildWorkOutput,
+  CHILD_MESSAGES,
+  changedPaths,
+  setUpError,
+  timeoutError,
+  writtenPaths,
+} from "../result/work-output.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassRecord } from "../store/record.ts"
 import { pathInWorktree, redirectPath } from "../worktree/redirect.ts"
-import type { PassWorktree } from "../worktree/worktree.ts"
+import type { BeginOptions, Begun, PassWorktree, Refusal } from "../worktree/worktree.ts"
 import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./active-passes.ts"
 import { renderContext, renderOrder } from "./context.ts"
 import { childRules } from "./permissions.ts"
@@ -204,6 +211,8 @@ type PassWorkDeps = {
   readonly activePasses: ActivePasses
   readonly passes: Passes
   readonly worktree: PassWorktree
+  /** Drops what an attempt left in the pass's files and begins them anew. */
+  readonly renewFiles: (passID: string, options: BeginOptions) => Promise<Begun | Refusal>
   /** Returns the copy's path relative to the worktree, as file rules name it. */
   readonly relativeCopy: (copy: string) => string
   readonly log: Log
@@ -221,7 +230,49 @@ const titleOf = ({ prepared }: ActivePass): string => {
 export const createPassWork = (deps: PassWorkDeps) => {
   const { sessions, childSessions, activePasses, passes, worktree, log, now } = deps
 
-  const attempt = (pass: ActivePass): Promise<ChildEnd> => {
+  /** Ends the pass's child when its files cannot be set up. */
+  const watchFiles = (pass: ActivePass): void => {
+    void pass.made.then((refusal) => {
+      if (!refusal) return
+      pass.setUpError = setUpError(refusal)
+      pass.stopping.abort()
+    })
+  }
+
+  /** A further attempt begins with fresh files, and not with what the one before left. */
+  const renewFiles = async (pass: ActivePass): Promise<ChildEnd | undefined> => {
+    activePasses.attemptEnded(pass)
+    const { parentPass } = pass.prepared
+    const canModify = pass.limits.can_modify_files
+    const begun = await deps.renewFiles(pass.id, {
+      canModify,
+      ...(parentPass === undefined ? {} : { parent: parentPass }),
+    })
+    if (begun.kind === "refused") {
+      pass.setUpError = setUpError(begun)
+      return { kind: "crashed", error: pass.setUpError }
+    }
+    pass.made = begun.made
+    watchFiles(pass)
+    return undefined
+  }
+
+  const attempt = async (pass: ActivePass, number: number): Promise<ChildEnd> => {
+    const failed = number > 1 ? await renewFiles(pass) : undefined
+    if (failed) return failed
+    const { attemptMs, stopping } = pass
+    if (attemptMs === undefined) return runAttempt(pass, stopping.signal)
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), attemptMs)
+    timer.unref()
+    const end = await runAttempt(pass, AbortSignal.any([stopping.signal, late.signal]))
+    clearTimeout(timer)
+    const isLate = end.kind === "stopped" && late.signal.aborted && !stopping.signal.aborted
+    const error = timeoutError(`It took longer than timeout_ms, ${attemptMs} ms`)
+    return isLate ? { kind: "crashed", error } : end
+  }
+
+  const runAttempt = (pass: ActivePass, signal: AbortSignal): Promise<ChildEnd> => {
     const { request, subagent, originatorRules, model } = pass.prepared
     const { limits } = pass
     const { place } = pass
@@ -247,7 +298,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
           model,
         },
         returnedAlone: pass.returnedAlone.promise,
-        signal: pass.stopping.signal,
+        signal,
         onSession: async (sessionID) => {
           pass.childSessionID = sessionID
           pass.refusals = 0
@@ -336,16 +387,13 @@ export const createPassWork = (deps: PassWorkDeps) => {
     const { policy } = pass.prepared
     const timer = setTimeout(() => cancelPass(pass, "max_time"), policy.values.max_time_ms)
     timer.unref()
-    void pass.made.then((refusal) => {
-      if (!refusal) return
-      pass.setUpError = setUpError(refusal)
-      pass.stopping.abort()
-    })
+    watchFiles(pass)
     try {
       const retried = await runWithRetry({
         policy: policy.values,
-        attempt: () => attempt(pass),
-        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !hasReturned(pass),
+        attempt: (number) => attempt(pass, number),
+        isRecoverable: (end) =>
+          end.kind === "crashed" && end.error.recoverable && !hasReturned(pass) && !pass.setUpError,
         onFailure: async (end) => {
           if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
         },

@@ -163,7 +163,7 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
 export const CHILD_MESSAGES = 200
 
 /** The reason why this program stopped the child. */
-export type StopReason = "timeout" | "max_time" | "cancelled"
+export type StopReason = "max_time" | "cancelled"
 
 export type Collected = {
   readonly request: PassOverRequest
@@ -184,10 +184,11 @@ export type Collected = {
   readonly completedAt: string
 }
 
-const timeoutError = (stopReason: StopReason): PassOverError =>
+/** @param cause the limit that was reached */
+export const timeoutError = (cause: string): PassOverError =>
   passOverError("E010", {
     message: "The subagent was ended before it returned",
-    cause: stopReason === "max_time" ? "It worked for max_time_ms" : "timeout_ms was over, and on_timeout is stop",
+    cause,
     nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is held.",
   })
 
@@ -209,10 +210,10 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
   if (changes.kind === "refused") return { status: "failed", error: filesError(changes) }
   // A child that returned before it was stopped has done its work.
   if (returned) return { status: returned.status, error: null }
-  if (end.kind === "crashed") return { status: "failed", error: end.error }
+  if (end.kind === "crashed") return { status: end.error.code === "E010" ? "timeout" : "failed", error: end.error }
   if (end.kind === "ended") return { status: "partial", error: null }
-  return stopReason === "timeout" || stopReason === "max_time"
-    ? { status: "timeout", error: timeoutError(stopReason) }
+  return stopReason === "max_time"
+    ? { status: "timeout", error: timeoutError("It worked for max_time_ms") }
     : { status: "aborted", error: null }
 }
 
