@@ -126,9 +126,12 @@ export const REQUIREMENTS = {
   "pass-over.A4": "An asynchronous result is announced to its originator once, when that is idle.",
   "pass-over.A5": "A result text is enough to act on and always names the child's session.",
   "pass-over.A6":
-    "Where the policy says so the user is asked before a result goes back, and nothing waits where nobody is.",
+    "Unless the policy says otherwise the user is asked before a result goes back; where nobody can be, it says so.",
   "pass-over.A7": "With cache on, the same question is answered by the stored output, marked as such.",
   "pass-over.A8": "Until a session has made a pass, its requests hold pass_over alone, in at most 1,600 characters.",
+  "pass-over.A9":
+    "A result that names another agent than its originator is refused, when it is returned and when it is stored.",
+  "pass-over.A10": "auto_return goes without a question only for completed work without a critical finding.",
   "pass-over.B1": "What a pass changed is seen in files and transcript, never taken from the subagent's claims.",
   "pass-over.B2":
     "A pass leaves the worktree as it was, and its changes are applied without overwriting anybody's work.",

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test, vi } from "vitest"
 import { createDeferred, withDeadline } from "../../../.opencode/baton/host/async.ts"
@@ -135,6 +135,20 @@ describe("a result that the user has not released", () => {
       expect(await feature.status({ pass_over_id: id }, context())).toContain(SECRET)
     },
   )
+})
+
+test(promised("pass-over.A9", "a stored result that is for another agent goes to nobody"), async () => {
+  const passes = openFeaturePasses({ coder: writing({ "made.txt": "made\n" }) })
+  await passes.pass()
+  const [id = ""] = passes.ids()
+  const record = passes.recordOf(id)
+  const foreign = { ...record, output: { ...record.output, return_to: "alice" } }
+  writeFileSync(join(passes.folder, id, "pass.json"), JSON.stringify(foreign))
+  const { feature, opencode } = passes
+  for (const tool of [feature.status, feature.apply, feature.reject]) {
+    const answer = await tool({ pass_over_id: id }, fakeToolContext(opencode.rootID))
+    expect(answer).toContain("E020 RETURN_CONTEXT_LOST: The result of")
+  }
 })
 
 describe("a subagent that has returned and speaks on", () => {

@@ -187,14 +187,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
-    promised(["pass-over.A6"], "where the policy says so, the user is asked before a result goes back"),
+    promised(["pass-over.A6"], "where nobody said otherwise, the user is asked before a result goes back"),
     async () => {
       const ask = passOver({ subagent: "audit", objective: "ASK-ME" })
       const task = await openPassOverSession(binary, {
         root: [ask, ask, DONE],
         agents: { "ASK-ME": [returns({ decision: "approved" }), DONE] },
-        policy: { defaults: { auto_return: false } },
-        config: { permission: { edit: "allow" } },
+        config: { permission: { edit: "allow", pass_over_result: "ask" } },
       })
       if (!canToolsAsk(binary)) {
         await task.say("Go.")

@@ -9,7 +9,7 @@ import { createFakeOpenCode, type FakeAgent, type Faults, fakeToolContext } from
 import { createRepository, type Files } from "./pass-project.ts"
 
 /** Values of `defaults` that remove all waits from a test. */
-const QUICK = { retry_delay_ms: 1, max_retries: 0 }
+const QUICK = { auto_return: true, retry_delay_ms: 1, max_retries: 0 }
 
 /** The return of a subagent that did its work. */
 export const DONE = { status: "completed", summary: "Done." }

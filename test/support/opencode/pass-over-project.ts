@@ -24,7 +24,12 @@ const openWith =
     open: (binary: OpenCodeBinary, script: Script, options: Options) => Promise<Task>,
   ) =>
   async (binary: OpenCodeBinary, { root, agents = {}, policy = {}, config = {} }: PassOverProject): Promise<Task> => {
-    const task = await open(binary, passOverScript({ root, agents }), { context: 100_000, config })
+    // Unless a test says otherwise, the user has allowed every result.
+    const permission = { pass_over_result: "allow", ...Object(config.permission) }
+    const task = await open(binary, passOverScript({ root, agents }), {
+      context: 100_000,
+      config: { ...config, permission },
+    })
     const { project } = task
     project.write("src/a.ts", "export const a = 1\n")
     project.write(".opencode/pass-over.json", typeof policy === "string" ? policy : JSON.stringify(policy))

@@ -1,13 +1,14 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
 import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { Artifact, WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
 import {
   createEditPermission,
   createPermissionWatch,
   releaseResult,
 } from "../../../.opencode/baton/pass-over/result/approval.ts"
 import { promised } from "../../requirements.ts"
-import { builtInPolicy, passRecord } from "../../support/opencode/pass-over-values.ts"
+import { builtInPolicy, passRecord, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 type Ask = ToolContext["ask"]
@@ -74,8 +75,27 @@ describe("a result goes back", () => {
   const never: Ask = () => Promise.reject(new Error("nobody was to be asked"))
   const deps = { hasUser: true, noteRelease: async () => {}, withdraw: async () => {}, log: createRecordedLog() }
 
-  test(promised("pass-over.A6", "unasked where nobody wrote that somebody is to be asked"), async () => {
-    expect((await releaseResult(passRecord(), { ...deps, ask: never })).kind).toBe("released")
+  const critical: Artifact = { type: "finding", severity: "critical", message: "m" }
+  const minor: Artifact = { type: "finding", severity: "error", message: "m" }
+  test.each<[boolean, string, Partial<WorkOutput>]>([
+    [true, "completed work", {}],
+    [true, "a lesser finding", { artifacts: [minor] }],
+    [false, "a critical finding", { artifacts: [minor, critical] }],
+    [false, "partial work", { status: "partial" }],
+    [false, "failed work", { status: "failed" }],
+    [false, "a time-out", { status: "timeout" }],
+  ])(promised("pass-over.A10", "with auto_return unasked: %s for %s"), async (expected, _what, change) => {
+    const policy = { ...asking.policy, values: { ...values, auto_return: true } }
+    const record = { ...asking, policy, output: workOutput(change) }
+    expect((await releaseResult(record, { ...deps, ask: never })).kind).toBe(expected ? "released" : "refused")
+    const unasked = await releaseResult(record, { ...deps, ask: never, hasUser: false })
+    expect(unasked).toMatchObject({ note: expected ? undefined : expect.stringContaining("Nobody could be asked") })
+  })
+
+  test(promised("pass-over.A6", "when the user says so, where nobody wrote that nobody is to be asked"), async () => {
+    const record = passRecord({ output: workOutput() })
+    expect((await releaseResult(record, { ...deps, ask: no })).kind).toBe("refused")
+    expect((await releaseResult(record, { ...deps, ask: yes })).kind).toBe("released")
   })
 
   test(promised("pass-over.A6", "where nobody can be asked, and says so"), async () => {

@@ -164,7 +164,8 @@ describe("a result's text", () => {
   })
 })
 
-const check = (args: unknown, earlierRefusals = 0) => checkReturn(tool.schema, args, earlierRefusals)
+const check = (args: unknown, earlierRefusals = 0) =>
+  checkReturn(tool.schema, args, { originator: "build", earlierRefusals })
 const MINIMAL = { status: "completed", summary: "All is well." }
 const FINDING = { severity: "error", message: "It is wrong", path: "a.ts" }
 
@@ -221,6 +222,19 @@ describe("a return", () => {
     })
     expect(check(MINIMAL, 2).kind).toBe("accepted")
   })
+
+  test(
+    promised("pass-over.A9", "that names another agent is refused twice, then an error; its originator it may name"),
+    () => {
+      const foreign = { ...MINIMAL, return_to: "alice" }
+      for (const refusals of [0, 1])
+        expect(check(foreign, refusals)).toMatchObject({
+          text: expect.stringContaining('expected "build", received "alice"'),
+        })
+      expect(check(foreign, 2)).toMatchObject({ kind: "failed", error: { code: "E021" } })
+      expect(check({ ...MINIMAL, return_to: "build" }).kind).toBe("accepted")
+    },
+  )
 
   test(promised("pass-over.A2", "names five problems and counts the rest"), () => {
     const refused = check({ ...MINIMAL, recommendations: Array.from({ length: 12 }, () => 1) })

@@ -107,12 +107,15 @@ type ReleaseDeps = {
   readonly answerDeadlineMs?: number
 }
 
-/** Tells whether a result goes back without a question: it does, unless the user's policy file or the call says otherwise. */
-const isReleasedByPolicy = ({ policy }: PassRecord): boolean =>
-  policy.values.auto_return || policy.levels.auto_return === "built-in"
+/** Tells whether the user should see a result before it goes back, also where auto_return is set: it is incomplete, or critical. */
+const hasBlockers = ({ output }: PassRecord): boolean =>
+  output !== null &&
+  (output.status !== "completed" ||
+    output.artifacts.some((artifact) => artifact.type === "finding" && artifact.severity === "critical"))
 
 /** Tells whether a result may go back without a question, by policy or because it was released before. */
-export const isReleased = (record: PassRecord): boolean => isReleasedByPolicy(record) || record.released_at !== null
+export const isReleased = (record: PassRecord): boolean =>
+  record.released_at !== null || (record.policy.values.auto_return && !hasBlockers(record))
 
 /**
  * Asks the user in OpenCode's dialog whether a result may go back; without an answer it goes back, with a note. Every tool that
@@ -128,8 +131,8 @@ export const releaseResult = async (record: PassRecord, deps: ReleaseDeps): Prom
 }
 
 const askForRelease = async (record: PassRecord, deps: ReleaseDeps): Promise<Release> => {
-  if (!deps.hasUser)
-    return { kind: "released", note: "Nobody could be asked whether it may go back (auto_return false)." }
+  const why = record.policy.values.auto_return ? "it is incomplete or has a critical finding" : "auto_return false"
+  if (!deps.hasUser) return { kind: "released", note: `Nobody could be asked whether it may go back (${why}).` }
   const { pass_over_id: passID, subagent_id: subagent } = record.request
   const question = {
     permission: RESULT_PERMISSION,
@@ -154,13 +157,13 @@ const askForRelease = async (record: PassRecord, deps: ReleaseDeps): Promise<Rel
       return { kind: "refused" }
     case "unable":
       deps.log.warn("this OpenCode lets no tool of a plugin ask: a result went back unasked", context)
-      return { kind: "released", note: "This OpenCode cannot ask whether it may go back (auto_return false)." }
+      return { kind: "released", note: `This OpenCode cannot ask whether it may go back (${why}).` }
     case "late": {
       await deps.withdraw(passID)
       const seconds = deadlineMs / 1000
       return {
         kind: "released",
-        note: `Nobody answered within ${seconds} s whether it may go back (auto_return false).`,
+        note: `Nobody answered within ${seconds} s whether it may go back (${why}).`,
       }
     }
   }

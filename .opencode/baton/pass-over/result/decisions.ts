@@ -3,7 +3,7 @@ import type { Log } from "../../host/log.ts"
 import { type PassOverError, passOverError, renderError, unknownPass } from "../errors.ts"
 import { renderPolicy } from "../policy/resolve.ts"
 import type { Passes } from "../store/passes.ts"
-import { type Decisions, isOpen, type PassRecord } from "../store/record.ts"
+import { type Decisions, findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.ts"
 import type { FileResult, PassWorktree, Refusal } from "../worktree/worktree.ts"
@@ -92,7 +92,10 @@ const renderOne = ({ request, state, output, child_session_id: childSessionID }:
 export const createDecisions = ({ store, passes, worktree, release, mayWrite, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
-    if (record && isOfSession(record, sessionID)) return { kind: "found", record }
+    if (record && isOfSession(record, sessionID)) {
+      const error = findForeignResult(record)
+      return error ? { kind: "refused", error } : { kind: "found", record }
+    }
     const cause = record ? "It belongs to another session" : "It is not stored in this project"
     return { kind: "refused", error: unknownPass(passID, cause) }
   }

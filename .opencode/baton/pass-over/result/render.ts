@@ -1,7 +1,7 @@
 import { truncate } from "../../host/log.ts"
 import type { Artifact, FileModification, WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
-import { isOpen, type PassRecord, type PassState } from "../store/record.ts"
+import { findForeignResult, isOpen, type PassRecord, type PassState } from "../store/record.ts"
 import { isReleased } from "./approval.ts"
 
 /** Limits of a result as handed to its originator; pass_over_status shows all of it. */
@@ -144,6 +144,8 @@ export const renderNotice = (record: PassRecord): string | undefined => {
   const { output, request, state } = record
   if (!output) return undefined
   const { pass_over_id: id, subagent_id: subagent } = request
+  const error = findForeignResult(record)
+  if (error) return `${id}: ${renderError(error)}\n${renderSession(record)}`
   if (isReleased(record)) return renderResult(output, subagent, state)
   return [
     `${id}: ${subagent} has returned. The user is asked whether its result may go back when you want it:`,

@@ -122,15 +122,23 @@ const describeProblem = ({ path, message }: core.$ZodIssue): string =>
  * Checks the arguments of a subagent's return.
  *
  * @param args unchecked, of any shape
+ * @param originator the agent that the result has to go back to
  * @param earlierRefusals number of refused returns of this pass so far
  */
-export const checkReturn = (z: Zod, args: unknown, earlierRefusals: number): ReturnCheck => {
+export const checkReturn = (
+  z: Zod,
+  args: unknown,
+  { originator, earlierRefusals }: { originator: string; earlierRefusals: number },
+): ReturnCheck => {
   const { rest, ignored } = splitClaims(withoutNothing(args))
   const parsed = contractSchemas(z).returnArguments.safeParse(rest)
-  if (parsed.success) return { kind: "accepted", value: parsed.data, ignored }
-  const { issues } = parsed.error
-  const more = issues.length > SHOWN_PROBLEMS ? [`- and ${issues.length - SHOWN_PROBLEMS} more`] : []
-  const problems = [...issues.slice(0, SHOWN_PROBLEMS).map(describeProblem), ...more].join("\n")
+  const returnTo = parsed.data?.return_to ?? originator
+  if (parsed.success && returnTo === originator) return { kind: "accepted", value: parsed.data, ignored }
+  const found = parsed.success
+    ? [`- return_to: expected ${JSON.stringify(originator)}, received ${JSON.stringify(returnTo)}`]
+    : parsed.error.issues.map(describeProblem)
+  const more = found.length > SHOWN_PROBLEMS ? [`- and ${found.length - SHOWN_PROBLEMS} more`] : []
+  const problems = [...found.slice(0, SHOWN_PROBLEMS), ...more].join("\n")
   const left = MAX_REFUSED_RETURNS - earlierRefusals
   if (left > 0) {
     const again = left === 1 ? "once more" : `${left} times more`
@@ -144,7 +152,9 @@ export const checkReturn = (z: Zod, args: unknown, earlierRefusals: number): Ret
 /** The tool pass_over_return. @returns the text for the subagent */
 export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string => {
   if (hasReturned(pass)) return "The result has been returned already. End your turn."
-  const checked = checkReturn(z, pass.place ? projectValue(args, pass.place.copy) : args, pass.refusals)
+  const { originating_agent_id: originator } = pass.prepared.request
+  const given = pass.place ? projectValue(args, pass.place.copy) : args
+  const checked = checkReturn(z, given, { originator, earlierRefusals: pass.refusals })
   if (checked.kind === "refused") {
     pass.refusals++
     return checked.text
@@ -156,7 +166,7 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
   if (checked.kind === "failed") return `${renderError(checked.error)}\nThe pass has failed. End your turn.`
   const { ignored } = checked
   const note = ignored.length === 0 ? "" : ` Left out, since it is seen by program: ${ignored.join(", ")}.`
-  return `Returned to ${pass.prepared.request.originating_agent_id}.${note} End your turn now.`
+  return `Returned to ${originator}.${note} End your turn now.`
 }
 
 /** Number of a child's newest messages that its result is made from. */

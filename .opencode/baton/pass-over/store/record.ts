@@ -64,6 +64,16 @@ export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
   })
 }
 
+/** The error of a stored result that is for another agent than the one that made the pass. */
+export const findForeignResult = ({ output, request }: PassRecord): PassOverError | undefined =>
+  output === null || output.return_to === request.originating_agent_id
+    ? undefined
+    : passOverError("E020", {
+        message: `The result of ${request.pass_over_id} is for ${output.return_to}, not for ${request.originating_agent_id}`,
+        cause: "return_to of the stored result names another agent than its request",
+        nextStep: "Tell the user; read the child session for what was found.",
+      })
+
 const PASS_ID = /^pass_[0-9]{17}_[0-9a-z]{4,32}$/
 
 /** Makes an id that sorts by time. @param random lower-case letters and digits, 4 to 32 */

@@ -34,13 +34,20 @@ const INTERRUPTED = passOverError("E011", {
 })
 
 /** Finds the return that a child made before its process ended. */
-const findReturned = async (messages: readonly StoredMessage[], copy: string): Promise<ReturnArguments | undefined> => {
+const findReturned = async (
+  messages: readonly StoredMessage[],
+  copy: string,
+  originator: string,
+): Promise<ReturnArguments | undefined> => {
   const calls = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === "tool" && part.tool === RETURN_TOOL ? [part.state] : [])),
   )
   const input = calls.findLast(({ status }) => status === "completed")?.input
   if (!input) return undefined
-  const checked = checkReturn(await loadZod(), projectValue(input, copy), MAX_REFUSED_RETURNS)
+  const checked = checkReturn(await loadZod(), projectValue(input, copy), {
+    originator,
+    earlierRefusals: MAX_REFUSED_RETURNS,
+  })
   return checked.kind === "accepted" ? checked.value : undefined
 }
 
@@ -86,7 +93,7 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
     attempts,
     end: { kind: "crashed", error: INTERRUPTED },
     stopReason: undefined,
-    returned: await findReturned(messages, copy),
+    returned: await findReturned(messages, copy, request.originating_agent_id),
     setUpError: undefined,
     returnError: undefined,
     messages,

@@ -7,7 +7,7 @@ import { describeError, errorCode, isNotFound, type Log } from "../../host/log.t
 import { loadZod } from "../../host/schema.ts"
 import type { StateFolder } from "../../host/state.ts"
 import { isRepeatable } from "./passes.ts"
-import { createPassID, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
+import { createPassID, findForeignResult, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
 
 /** Lists of passes: folders with one empty file per pass, so that passes are found and counted without reading them. */
 const createPassIndex = (state: Pick<StateFolder, "path">, folder: string) => ({
@@ -268,7 +268,12 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       const path = state.path(FOLDER, CACHE, cacheKey)
       try {
         const record = await read((await readFile(path, "utf8")).trim())
-        return record?.output && record.cache_key === cacheKey && isRepeatable(record.output) ? record : undefined
+        return record?.output &&
+          record.cache_key === cacheKey &&
+          isRepeatable(record.output) &&
+          !findForeignResult(record)
+          ? record
+          : undefined
       } catch (error) {
         if (!isNotFound(error)) log.warn("stored answer is unusable and ignored", { path, error: describeError(error) })
         return undefined

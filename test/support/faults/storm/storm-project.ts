@@ -26,7 +26,9 @@ const binaryOf = ({ end }: StormPlan) => (end === "oldest" ? OLDEST : NEWEST)
 /** Opens the project of a plan: its features, its agents, and baits around it. No fault is active yet. */
 export const openStormProject = async (plan: StormPlan, faults: readonly Fault[], script: Script) => {
   const options = Object.assign({}, ...faults.map((fault) => fault.options?.project ?? {}))
-  const task = await openTaskProject(binaryOf(plan), script, options)
+  // Nobody is there to answer whether a result may go back.
+  const config = { permission: { pass_over_result: "allow" }, ...Object(options.config) }
+  const task = await openTaskProject(binaryOf(plan), script, { ...options, config })
   const { project } = task
   const guard = openGuard(project)
   const { liveState, learning, passOver } = plan.features
