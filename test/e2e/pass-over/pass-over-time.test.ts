@@ -11,7 +11,13 @@ import {
   startServer,
 } from "../../support/index.ts"
 import { passOver, returns } from "../../support/model/pass-over-script.ts"
-import { openPassOverSession, openSharedPasses, passStates, sources } from "../../support/opencode/pass-over-project.ts"
+import {
+  openPassOverSession,
+  openSharedPasses,
+  passRecords,
+  passStates,
+  sources,
+} from "../../support/opencode/pass-over-project.ts"
 import { compact, createSession, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
@@ -69,6 +75,30 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(notice).toContain("(came late)")
       expect(notice).toContain("1 of them are held back")
       expect(sources(task.project)).toEqual(["a.ts"])
+    },
+  )
+
+  test(
+    promised("pass-over.E5", "a subagent that hangs is ended, and the next attempt begins with fresh files"),
+    async () => {
+      const gate = createGate(DONE)
+      let attempts = 0
+      const first = (): ModelReply => {
+        attempts++
+        return { tool: "write", input: { filePath: attempts === 1 ? "src/half.ts" : "src/made.ts", content: "x\n" } }
+      }
+      const task = await openPassOverSession(binary, {
+        root: [passOver({ subagent: "coder", objective: "HANG-ONCE" }), DONE],
+        agents: { "HANG-ONCE": [first, () => (attempts === 1 ? gate.step() : returns()), DONE] },
+        policy: { defaults: { timeout_ms: 8_000, on_timeout: "stop", max_retries: 1, retry_delay_ms: 0 } },
+      })
+      await task.say("Go.")
+      gate.open()
+      const [answer = ""] = await task.answers()
+      expect(answer).toContain("Changed files (1):\n- added src/made.ts")
+      const children = await task.children()
+      expect(children).toHaveLength(2)
+      expect(await task.busy(children)).toEqual([])
     },
   )
 
@@ -179,9 +209,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       process.kill(pid, "SIGKILL")
       gate.open()
       await task.say("What happened?", id)
-      const notice = await announcement(task)
-      expect(notice).toContain("OpenCode ended while the subagent worked")
-      expect(notice).toContain("added src/half.ts")
+      // It is not complete, so that the user is asked when the agent wants it.
+      expect(await announcement(task)).toMatch(/pass_over_status {"pass_over_id":"pass_\w+"}/)
+      const output = passRecords(task.project)[0]?.output
+      expect(output).toMatchObject({ status: "failed", error: { message: "OpenCode ended while the subagent worked" } })
+      expect(output?.artifacts).toContainEqual(expect.objectContaining({ path: "src/half.ts", change: "added" }))
       expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
@@ -193,6 +225,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const task = await openPassOverSession(binary, {
         root: [ask, ask, DONE],
         agents: { "ASK-ME": [returns({ decision: "approved" }), DONE] },
+        policy: "{}",
         config: { permission: { edit: "allow", pass_over_result: "ask" } },
       })
       if (!canToolsAsk(binary)) {

@@ -245,7 +245,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(answer).toMatch(/Child session: ses_/)
       expect(said(task)).toContain("audit → completed")
       const tried = ["sent", "started", "attempt_failed", "started"]
-      expect(auditEvents(task)).toEqual([...tried, "returned", ...tried, "returned"])
+      expect(auditEvents(task)).toEqual([...tried, "returned", ...tried, "returned", "released"])
     },
   )
 

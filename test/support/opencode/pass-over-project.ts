@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { type AgentScript, lastToolAnswer, passOverScript, START } from "../model/pass-over-script.ts"
 import type { Script } from "../model/scripted-model.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
@@ -9,7 +10,7 @@ import type { TestProject } from "./test-project.ts"
 export type PassOverProject = {
   root: AgentScript
   agents?: Record<string, AgentScript>
-  /** Content of `.opencode/pass-over.json`; a string is written unchanged. */
+  /** Content of `.opencode/pass-over.json`, with auto_return; a string is written unchanged. */
   policy?: unknown
   config?: Record<string, unknown>
 }
@@ -32,7 +33,9 @@ const openWith =
     })
     const { project } = task
     project.write("src/a.ts", "export const a = 1\n")
-    project.write(".opencode/pass-over.json", typeof policy === "string" ? policy : JSON.stringify(policy))
+    const { defaults, ...others } = Object(policy)
+    const unasked = { ...others, defaults: { auto_return: true, ...defaults } }
+    project.write(".opencode/pass-over.json", typeof policy === "string" ? policy : JSON.stringify(unasked))
     for (const name of ["coder", "second", "third", "fourth"]) project.write(`.opencode/agent/${name}.md`, CODER)
     return task
   }
@@ -50,12 +53,14 @@ export const goThrough = async ({ say, model }: SharedTask): Promise<string> => 
 /** The files of `src`: a.ts alone until an agent writes there. */
 export const sources = ({ directory }: TestProject): string[] => readdirSync(join(directory, "src")).sort()
 
-/** States of the project's passes, oldest first. */
-export const passStates = ({ directory }: TestProject): string[] => {
+/** The project's passes, oldest first. */
+export const passRecords = ({ directory }: TestProject): PassRecord[] => {
   const folder = join(directory, ".opencode", "state", "pass-over")
   const ids = readdirSync(folder).filter((name) => name.startsWith("pass_"))
-  return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")).state.state)
+  return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")))
 }
+
+export const passStates = (project: TestProject): string[] => passRecords(project).map(({ state }) => state.state)
 
 /** Opens such a project with a session and the user's actions in it. */
 export const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProject) => {
