@@ -132,6 +132,7 @@ export const REQUIREMENTS = {
   "pass-over.A9":
     "A result that names another agent than its originator is refused, when it is returned and when it is stored.",
   "pass-over.A10": "auto_return goes without a question only for completed work without a critical finding.",
+  "pass-over.A11": "Passing work over is on after an installation, and off without its file.",
   "pass-over.B1": "What a pass changed is seen in files and transcript, never taken from the subagent's claims.",
   "pass-over.B2":
     "A pass leaves the worktree as it was, and its changes are applied without overwriting anybody's work.",
@@ -187,6 +188,7 @@ export const REQUIREMENTS = {
 
   "install.E1":
     "install copies the bundle without touching the user's own work, and uninstall removes exactly what it put there.",
+  "install.F1": "The policy of passes is there after an installation, and stays as the user changed or deleted it.",
   "install.E2": "doctor finds what is broken, says how to mend it, and changes nothing.",
   "install.E3": "demo runs real compactions, shows what an observer sees, and fails when a claim of its own fails.",
   "install.E4": "An agent's searches find the user's project and not the installed bundle.",

@@ -1,5 +1,6 @@
 import type { AgentInfo, ChildSessions, PermissionRule } from "../host/child-sessions.ts"
 import type { AgentAndModel, Sessions } from "../host/sessions.ts"
+import { rulesForPasses } from "./agents.ts"
 import type { RefusedPass } from "./audit/log.ts"
 import type { ActivePass } from "./child/active-passes.ts"
 import type { GatheredContext } from "./child/context.ts"
@@ -151,7 +152,7 @@ const judgePass = async (
   // The user's rules for OpenCode's own subagents apply here too. A session of a pass is denied those, yet may pass work on.
   const originatorRules = [...caller.permission, ...own.value.permission]
   const taskRules = above ? caller.permission : originatorRules
-  if (evaluate(taskRules, "task", subagent.name) === "deny") {
+  if (evaluate(rulesForPasses(taskRules, subagent), "task", subagent.name) === "deny") {
     const cause = `The permission "task" denies ${subagent.name} to ${agent}`
     return refused(passOverError("E001", { message: `${agent} may not pass work to ${subagent.name}`, cause }))
   }

@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
 import fc from "fast-check"
@@ -15,6 +15,7 @@ import {
 import { type ResolutionInput, renderPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 type Parts = {
   defaults?: PolicyPart
@@ -200,8 +201,14 @@ describe("the policy file", () => {
   test(promised("pass-over.C1", "is published as the JSON schema that it is read with"), async () => {
     const schema = z.toJSONSchema(policyFileSchema(z), { io: "input" })
     await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
-      "../../../docs/pass-over-policy.schema.json",
+      "../../../.opencode/baton/pass-over/policy/policy.schema.json",
     )
+  })
+
+  test(promised("pass-over.A11", "that is installed is a policy, and names the schema beside it"), () => {
+    const text = readFileSync(join(REPOSITORY, ".opencode", "pass-over.json"), "utf8")
+    expect(parsePolicy(z, text)).toEqual(parsePolicy(z, "{}"))
+    expect(existsSync(join(REPOSITORY, ".opencode", JSON.parse(text).$schema))).toBe(true)
   })
 
   test(promised("pass-over.C1", "may be the document's example, and need hold nothing at all"), () => {
