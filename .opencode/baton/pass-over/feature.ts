@@ -21,7 +21,7 @@ import { createPassOver } from "./pass.ts"
 import { toPlace } from "./place.ts"
 import { readPolicyInUse } from "./policy/policy.ts"
 import { type PassCall, preparePass } from "./prepare.ts"
-import { createEditPermission, createPermissionWatch, type Release, releaseResult } from "./result/approval.ts"
+import { type Approval, approveResult, createEditPermission, createPermissionWatch } from "./result/approval.ts"
 import { createDecisions } from "./result/decisions.ts"
 import { createAnnouncer, createResultNotes } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
@@ -110,8 +110,8 @@ export const createPassOverFeature = (
     )
   }
 
-  const release = (record: PassRecord, ask: ToolContext["ask"]): Promise<Release> =>
-    releaseResult(record, { ask, hasUser, noteRelease: passes.release, withdraw: permissions.withdraw, log })
+  const approve = (record: PassRecord, ask: ToolContext["ask"]): Promise<Approval> =>
+    approveResult(record, { ask, hasUser, recordApproval: passes.approve, cancelPrompt: permissions.cancelPrompt, log })
 
   const passOver = createPassOver({
     prepare: (call) =>
@@ -156,7 +156,7 @@ export const createPassOverFeature = (
       }
     },
     note,
-    release,
+    approve,
     log,
     now,
   })
@@ -201,7 +201,7 @@ export const createPassOverFeature = (
       store,
       passes,
       worktree: files,
-      release,
+      approve,
       mayWrite: createEditPermission({ childSessions }),
       log,
     }),

@@ -6,8 +6,8 @@ import { isReader } from "./child/permissions.ts"
 import type { PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare.ts"
-import type { Release } from "./result/approval.ts"
-import { renderResult, renderUnreleased } from "./result/render.ts"
+import type { Approval } from "./result/approval.ts"
+import { renderResult, renderUnapproved } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
 import type { Advanced, Passes } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
@@ -129,7 +129,7 @@ export type PassOverDeps = PassBeginningDeps & {
   readonly canGoOn: (originatingSessionID: string) => boolean
   /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
   readonly onEnd: (record: PassRecord | undefined, pass: ActivePass) => Promise<void>
-  readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
+  readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
   readonly log: Log
 }
 
@@ -191,13 +191,13 @@ export const createPassOver = (deps: PassOverDeps) => {
   const giveBack = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
     if (!output) return `${request.pass_over_id} has no result.`
-    const release = await deps.release(record, ask)
+    const approval = await deps.approve(record, ask)
     // Marked as announced here, so that it is not announced again; not earlier, since the user may take a minute to answer and
     // the process may crash meanwhile.
     if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
-    if (release.kind === "refused") return renderUnreleased(record)
+    if (approval.kind === "refused") return renderUnapproved(record)
     const text = renderResult(output, request.subagent_id, state)
-    return release.note === undefined ? text : `${text}\n${release.note}`
+    return approval.note === undefined ? text : `${text}\n${approval.note}`
   }
 
   /** Completes the copy before the originator continues and may change files. */

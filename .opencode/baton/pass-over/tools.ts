@@ -69,7 +69,7 @@ const offeredArguments = (z: Zod) => {
   }
 }
 
-const PASS_DESCRIPTION = `Passes work over to another agent in a session of its own: audit reviews, scout explores, or any subagent. Returns its decision, findings with their place, and the files it changed, which are held back until you apply or reject them.
+const PASS_DESCRIPTION = `Passes work over to another agent in a session of its own: audit reviews, scout explores, or any subagent. Returns its decision, findings with their place, and the files it changed, which are pending until you apply or reject them.
 
 Use it for a review, an exploration, or a piece of work that stands by itself, not for a few steps. The agent knows only what this call says.`
 
@@ -77,9 +77,9 @@ const RETURN_DESCRIPTION =
   "Returns the result of the work that was passed over to you. Call it once, when you are done, and end your turn after it. Files that you changed are seen by program."
 
 const APPLY_DESCRIPTION =
-  "Puts the files that a pass changed and that are held back into the worktree. A file that changed meanwhile is refused; nothing is overwritten."
+  "Applies the pending files of a pass to the worktree. A file that changed meanwhile is refused; nothing is overwritten."
 
-const REJECT_DESCRIPTION = "Gives up the files that a pass changed and that are held back. The worktree stays as it is."
+const REJECT_DESCRIPTION = "Rejects the pending files of a pass. The worktree stays as it is."
 
 const STATUS_DESCRIPTION = "Tells what became of the passes of this session, or of one of them in full."
 

@@ -24,7 +24,7 @@ describe("what a child changed", () => {
     })
     const answer = await passes.pass()
     expect(existsSync(join(passes.root, "made.txt"))).toBe(goesIn)
-    expect(answer).toContain(goesIn ? "in the worktree (applied)" : "1 of them are held back")
+    expect(answer).toContain(goesIn ? "in the worktree (applied)" : "1 of them are pending")
   })
 })
 
@@ -106,11 +106,11 @@ describe("a result that the user has not released", () => {
 
   test(promised("pass-over.A6", "comes back by no other tool, until the user says yes"), async () => {
     const { pass, feature, ids, context, user } = openAsking()
-    expect(await pass({}, context())).toContain("the user does not release the result of coder")
+    expect(await pass({}, context())).toContain("the user has not approved the result of coder")
     const [id = ""] = ids()
     for (const tool of [feature.status, feature.apply]) {
       const answer = await tool({ pass_over_id: id }, context())
-      expect(answer).toContain("the user does not release the result of coder")
+      expect(answer).toContain("the user has not approved the result of coder")
       expect(answer).not.toContain(SECRET)
     }
     user.says = "yes"

@@ -98,7 +98,7 @@ test(
     symlinkSync("real", join(passes.root, "near"))
     await passes.pass()
     expect(refused.map((text) => text.split(":")[0])).toEqual(["edit", "write", "apply_patch"])
-    for (const text of refused) expect(text).toContain("leads out of your copy")
+    for (const text of refused) expect(text).toContain("leads out of your sandbox")
   },
 )
 

@@ -73,7 +73,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       gate.open()
       const notice = await announcement(task)
       expect(notice).toContain("(came late)")
-      expect(notice).toContain("1 of them are held back")
+      expect(notice).toContain("1 of them are pending")
       expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
@@ -252,7 +252,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await answering
       const [released, refused] = await task.answers()
       expect(released).toContain("decision: approved")
-      expect(refused).toContain("the user does not release the result of audit")
+      expect(refused).toContain("the user has not approved the result of audit")
     },
   )
 })

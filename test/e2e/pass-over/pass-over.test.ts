@@ -98,7 +98,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         "modified src/a.ts",
         "added src/b.ts (by a shell command)",
         "deleted README.md (by a shell command)",
-        "3 of them are held back",
+        "3 of them are pending",
       ])
         expect(answers).toContain(part)
     },

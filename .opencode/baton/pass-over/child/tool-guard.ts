@@ -45,7 +45,7 @@ export const createPassGate =
     const { place } = pass
     const out = pathsToWrite(tool, verdict.changes).find((path) => place && leadsOut(path, place.copy))
     if (out !== undefined)
-      return refuse(`${out} is reached through a link that leads out of your copy of the project: nothing is written.`)
+      return refuse(`${out} is reached through a link that leads out of your sandbox: nothing is written.`)
     // OpenCode passes this same object to the tool.
     Object.assign(args, verdict.changes)
   }

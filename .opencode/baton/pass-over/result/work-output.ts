@@ -199,7 +199,7 @@ export const timeoutError = (cause: string): PassOverError =>
   passOverError("E010", {
     message: "The subagent was ended before it returned",
     cause,
-    nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is held.",
+    nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is pending.",
   })
 
 /** The error for the originator when a child's files cannot be set up. */

@@ -66,8 +66,8 @@ export type Passes = {
   attemptFailed(passID: string, error: PassOverError): Promise<void>
   /** @returns whether it was announced now; false when it had been before. @throws when it cannot be stored */
   announce(passID: string): Promise<boolean>
-  /** Notes that the user releases the result. @throws when it cannot be stored */
-  release(passID: string): Promise<boolean>
+  /** Notes that the user approves the result. @throws when it cannot be stored */
+  approve(passID: string): Promise<boolean>
 }
 
 type PassesDeps = {
@@ -168,6 +168,6 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     },
 
     announce: (passID) => stamp(passID, "announced"),
-    release: (passID) => stamp(passID, "released"),
+    approve: (passID) => stamp(passID, "released"),
   }
 }

@@ -19,7 +19,7 @@ export type PassRecord = {
   readonly output: WorkOutput | null
   /** Time when the originator was told of an asynchronous or late result. */
   readonly announced_at: string | null
-  /** Time when the user released the result, if the policy asks for that. */
+  /** Time when the user approved the result, if the policy asks for that. */
   readonly released_at: string | null
   /** Key of the question, if its answer may be reused. */
   readonly cache_key: string | null
