@@ -160,7 +160,7 @@ describe("a result's text", () => {
   test(promised("pass-over.A5", "says which files were applied, where only some were"), () => {
     const artifacts = ["a", "b"].map((path) => fileModification({ path }))
     const state = returnedState({ state: "applied", applied: ["a"], rejected: ["b"] })
-    expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
+    expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Rejected: b.")
   })
 })
 
