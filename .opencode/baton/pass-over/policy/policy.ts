@@ -118,7 +118,12 @@ export const policyFileSchema = (z: Zod) => {
       audit_log: auditLog.optional(),
       audit: auditLog.optional().describe("The earlier name of audit_log"),
     })
-    .transform(({ $schema: _, audit, audit_log = audit ?? NO_POLICY.audit_log, ...file }) => ({ ...file, audit_log }))
+    .transform(({ defaults, pairs, subagents, audit, audit_log = audit ?? NO_POLICY.audit_log }) => ({
+      defaults,
+      pairs,
+      subagents,
+      audit_log,
+    }))
 }
 
 export type PolicyFile = {

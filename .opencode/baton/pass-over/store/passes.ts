@@ -20,11 +20,12 @@ export type Question = {
  * @returns SHA-256, hex; null when a file could not be read, since the key would then be incomplete
  */
 export const cacheKeyOf = ({ subagent, definition, context }: Question): string | null => {
-  const { files: named, left_out: _, ...rest } = context
-  const files = named.map(({ path, hash }) => [path, hash] as const)
+  const { objective, background, expected, messages, tool_results, todos, task } = context
+  const files = context.files.map(({ path, hash }) => [path, hash] as const)
   if (files.some(([, hash]) => hash === null)) return null
   const sorted = files.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-  const question = JSON.stringify([2, subagent, definition, Object.entries(rest).sort(), sorted])
+  const rest = [background, expected, messages, tool_results, todos, task]
+  const question = JSON.stringify([2, subagent, definition, objective, rest, sorted])
   return createHash("sha256").update(question).digest("hex")
 }
 
