@@ -127,8 +127,13 @@ export const REQUIREMENTS = {
   "pass-over.A4": "An asynchronous result is announced to its originator once, when that is idle.",
   "pass-over.A5": "A result text is enough to act on and always names the child's session.",
   "pass-over.A6":
-    "Where the policy says so the user is asked before a result goes back, and nothing waits where nobody is.",
+    "Unless the policy says otherwise the user is asked before a result goes back; where nobody can be, it says so.",
   "pass-over.A7": "With cache on, the same question is answered by the stored output, marked as such.",
+  "pass-over.A8": "Until a session has made a pass, its requests hold pass_over alone, in at most 1,600 characters.",
+  "pass-over.A9":
+    "A result that names another agent than its originator is refused, when it is returned and when it is stored.",
+  "pass-over.A10": "auto_return goes without a question only for completed work without a critical finding.",
+  "pass-over.A11": "Passing work over is on after an installation, and off without its file.",
   "pass-over.B1": "What a pass changed is seen in files and transcript, never taken from the subagent's claims.",
   "pass-over.B2":
     "A pass leaves the worktree as it was, and its changes are applied without overwriting anybody's work.",
@@ -138,12 +143,18 @@ export const REQUIREMENTS = {
   "pass-over.C3": "A subagent's limits are enforced, and a child never has more rights than its originator.",
   "pass-over.C4":
     "When the time is up the originator goes on; a late result is kept and announced, never applied by itself.",
+  "pass-over.C5": "A pair may have * on either side; the closer pair goes before it.",
+  "pass-over.C6": "What the user wrote in the policy file, the defaults included, is not lifted by a model's override.",
+  "pass-over.C7": "An agent whose own pass has timed out passes nothing on.",
   "pass-over.D1": "A pass to oneself, in a cycle, too deep, or one too many is refused with the chain shown.",
   "pass-over.D2": "Aborting the originator ends everything below it.",
+  "pass-over.D3": "Sessions do not wait for each other's passes, nor for the recovery of earlier ones.",
   "pass-over.E1": "Every error has the document's code, a name, a cause, and a next step that is enough to act on.",
   "pass-over.E2": "What may pass is tried again with growing delays; each attempt is audited, and an abort ends it.",
   "pass-over.E3": "Every change of a pass is one line of the audit, without secrets, and baton passes reads it.",
   "pass-over.E4": "No sequence of events brings a pass into an illegal state or loses it.",
+  "pass-over.E5":
+    "An attempt that takes too long is tried again like a crash, from fresh files, within the time of the whole.",
   "pass-over.F1":
     "A skill that asks for it becomes a subagent, and an unknown subagent is refused with the nearest names.",
   "pass-over.F2": "audit and scout are there, unless the user has agents of these names.",
@@ -178,6 +189,7 @@ export const REQUIREMENTS = {
 
   "install.E1":
     "install copies the bundle without touching the user's own work, and uninstall removes exactly what it put there.",
+  "install.F1": "The policy of passes is there after an installation, and stays as the user changed or deleted it.",
   "install.E2": "doctor finds what is broken, says how to mend it, and changes nothing.",
   "install.E3": "demo runs real compactions, shows what an observer sees, and fails when a claim of its own fails.",
   "install.E4": "An agent's searches find the user's project and not the installed bundle.",

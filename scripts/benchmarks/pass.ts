@@ -76,7 +76,10 @@ export const measurePass: Benchmark = async ({ binary, quick, figure }) => {
   await using opened = await openModelProject(binary, script, { context: 100_000 })
   const plugin = JSON.stringify(join(INSIDE, "plain-child.ts"))
   opened.project.write(".opencode/plugins/plain-child.ts", `export * from ${plugin}\n`)
-  opened.project.write(".opencode/pass-over.json", '{ "defaults": { "max_passes_per_session": 10000 } }')
+  opened.project.write(
+    ".opencode/pass-over.json",
+    '{ "defaults": { "auto_return": true, "max_passes_per_session": 10000 } }',
+  )
   await using server = await openServer(opened)
   const once = (way: Way) => async (): Promise<number> => {
     thinksFor = way.startsWith("thinking-") ? THINKING_MS : 0

@@ -213,7 +213,7 @@ const openDirectories = async (arm: Arm, count: number) => {
   return Array.from({ length: count }, (_, index) => {
     const project = index === 0 ? first : createTestProject(more)
     if (index > 0) project.write(".opencode/plugins/bench.ts", PROBE)
-    if (index < PASSING) project.write(".opencode/pass-over.json", "{}\n")
+    if (index < PASSING) project.write(".opencode/pass-over.json", '{"defaults":{"auto_return":true}}\n')
     const client = createOpencodeClient({ baseUrl: arm.server.url, directory: project.directory })
     let newest = ""
     return {

@@ -98,8 +98,15 @@ const lineOf = (bytes, path) => {
   return `${~crc >>> 0}\t${bytes.length}\t${path}`
 }
 
+/**
+ * Switches passing work over on by being there. So a changed or deleted one is the user's decision, with which an upgrade does not
+ * interfere.
+ */
+export const PASS_POLICY = ".opencode/pass-over.json"
+
 /** Only paths that this program could have written, so that a damaged manifest affects no other files. */
-const LINE = /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
+const LINE =
+  /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/pass-over\.json|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
 const FOLDER = "dir\t"
 
 /** @param {string} line */
@@ -144,7 +151,9 @@ const bundleOf = (source) => {
   const plugins = filesBelow(source, ".opencode/plugins").filter((path) => /^[^/]+\/[^/]+\/[^/]+\.ts$/.test(path))
   const shared = [...filesBelow(source, ".opencode/baton"), ...filesBelow(source, PROMPTS)]
   if (shared.length === 0) throw new InstallError(`no files in ${source}/.opencode/baton: the checkout is incomplete`)
-  return [...plugins.sort(), ...shared.sort()]
+  const files = [...plugins.sort(), ...shared.sort()]
+  // First, so that of an interrupted installation something else is missing, too.
+  return isFile(`${source}/${PASS_POLICY}`) ? [PASS_POLICY, ...files] : files
 }
 
 // ---- Targets ----------------------------------------------------------------------------------------------------------
@@ -227,6 +236,10 @@ export const planWork = ({ source, project, mode }) => {
   const isUntouched = (/** @type {string} */ path) =>
     isRegular(`${project}/${path}`) && knownLines.includes(lineOf(read(`${project}/${path}`), path))
 
+  const isHalfway =
+    knownLines.length > knownPaths.length ||
+    knownPaths.some((path) => path !== PASS_POLICY && !path.endsWith(".baton-new") && !exists(`${project}/${path}`))
+
   /** Keeps the user's file at the path; the new version gets a name beside it that OpenCode does not load. */
   const planBeside = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
     const why = isKnown(path) ? "you changed it" : "it was yours before"
@@ -242,6 +255,12 @@ export const planWork = ({ source, project, mode }) => {
 
   const planFile = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
     const [from, to] = [`${source}/${file}`, `${project}/${path}`]
+    if (path === PASS_POLICY && !isUntouched(path) && (exists(to) || (isKnown(path) && !isHalfway))) {
+      const why = isKnown(path) ? "you changed it" : "it was yours before"
+      if (exists(to) && !content.bytes.equals(read(to))) steps.push({ action: "keep", path, reason: why })
+      if (isKnown(path)) record.push(...knownLines.filter((line) => pathIn(line) === path))
+      return
+    }
     if (!exists(to)) {
       for (const above of foldersAbove([path])) if (above && !exists(`${project}/${above}`)) folders.add(above)
       steps.push({ action: "add", path, content })

@@ -20,6 +20,7 @@ import {
   isFolder,
   isRegular,
   MANIFEST,
+  PASS_POLICY,
   PROMPTS_BESIDE_OWN,
   planWork,
   renderManifest,
@@ -32,12 +33,12 @@ import {
 /** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
 
 const AUDIT = ".opencode/pass-over-logs"
-const SETTINGS = [".opencode/baton.json", ".opencode/pass-over.json"]
+const SETTINGS = [".opencode/baton.json", PASS_POLICY]
 
 const USAGE = `Usage: scripts/install DIR [--dry-run]
        scripts/install DIR --uninstall [--purge] [--dry-run]
 
-Copies Baton (.opencode/plugins, .opencode/baton, prompts) into the project DIR. A file you changed, or one that was
+Copies Baton (.opencode/plugins, .opencode/baton, .opencode/pass-over.json, prompts) into the project DIR. A file you changed, or one that was
 yours before, is never overwritten: the new version is put beside it as NAME.baton-new.
 
   --dry-run    say what would be done, change nothing
@@ -261,7 +262,8 @@ const uninstall = async (work) => {
     clearFolder(work, STATE, "it holds run-time records, some perhaps not delivered yet"),
     clearFolder(work, AUDIT, "it holds the records of what agents passed to each other"),
   ].includes(true)
-  for (const own of SETTINGS) if (exists(`${project}/${own}`)) console.log(`  keep    ${own}: it is yours`)
+  const own = SETTINGS.filter((path) => exists(`${project}/${path}`) && !plan.knownPaths.includes(path))
+  for (const path of own) console.log(`  keep    ${path}: it is yours`)
   if (!dry) {
     removeTemporaries(work)
     await carryOut(work)

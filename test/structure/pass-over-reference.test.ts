@@ -26,13 +26,13 @@ const overrideMay = (key: PolicyKey): string => {
   const value = BUILT_IN_POLICY[key]
   const [wide, narrow] =
     typeof value === "number" ? [value, value - 1] : typeof value === "boolean" ? [true, false] : ["continue", "stop"]
-  const isRefused = (level: "defaults" | "subagents"): boolean => {
-    const said: PolicyPart = { [key]: narrow }
-    const file = { defaults: {}, pairs: {}, subagents: {}, [level]: level === "defaults" ? said : { b: said } }
-    return resolvePolicy({ file, originator: "a", subagent: "b", override: { [key]: wide } }).kind === "refused"
+  const isRefused = (defaults: PolicyPart, said: unknown): boolean => {
+    const file = { defaults, pairs: {}, subagents: {} }
+    return resolvePolicy({ file, originator: "a", subagent: "b", override: { [key]: said } }).kind === "refused"
   }
-  if (isRefused("defaults")) return "only less"
-  return isRefused("subagents") ? "no further than pair and subagent" : "free"
+  if (typeof value === "number" && isRefused({}, value + 1)) return "only less"
+  if (!isRefused({ [key]: narrow }, wide)) return "free"
+  return key.startsWith("can_") ? "only less" : "no further than the file"
 }
 
 describe("the reference of passes", () => {

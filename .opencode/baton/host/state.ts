@@ -109,8 +109,10 @@ export type StateFolder = {
   /**
    * Replaces a file, so that a reader sees the old or the new text, never a part. The text is on disk when it resolves; with
    * `isDurable: false` it survives any end of this process, but maybe not a power cut.
+   *
+   * @param options `mode`: the permissions of the new file (default 0666 less the umask)
    */
-  write(path: string, text: string, options?: { isDurable?: boolean }): Promise<void>
+  write(path: string, text: string, options?: { isDurable?: boolean; mode?: number }): Promise<void>
 }
 
 /**

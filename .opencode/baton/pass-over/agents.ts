@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
+import type { AgentInfo, PermissionRule } from "../host/child-sessions.ts"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { RETURN_TOOL } from "./contract.ts"
 
@@ -181,24 +182,50 @@ export const registerAgents = (
     if (agents[name] !== undefined) log.warn("an agent of this name is there already: the skill is left out", { name })
     else agents[name] = { mode: "subagent", ...skill, ...(permission === undefined ? {} : { permission }) }
   }
+  const settings: { agent?: unknown; permission?: unknown } = config
+  const permission = toRules(settings.permission)
+  const task = toRules(permission.task)
+  const added: string[] = []
   for (const [name, agent] of Object.entries(READY_MADE)) {
-    if (agents[name] === undefined) agents[name] = agent
-    else log.info("the user has an agent of this name: the ready-made one is left out", { name })
+    if (agents[name] !== undefined) {
+      log.info("the user has an agent of this name: the ready-made one is left out", { name })
+    } else if (task[name] !== "deny") {
+      agents[name] = agent
+      if (!(name in task)) added.push(name)
+    }
   }
   for (const agent of Object.values(agents)) {
     if (typeof agent === "object" && agent !== null && "permission" in agent)
       agent.permission = withReturn(agent.permission)
   }
-  const settings: { agent?: unknown; permission?: unknown } = config
   settings.agent = agents
-  settings.permission = permissionWithResult(settings.permission)
+  const hidden =
+    added.length === 0 ? {} : { task: { ...task, ...Object.fromEntries(added.map((name) => [name, "deny"])) } }
+  settings.permission = { ...permissionWithResult(permission), ...hidden }
+}
+
+/**
+ * The rules that decide on a pass to an agent, without the one that `registerAgents` adds. The ready-made agents return by a tool of
+ * passes, so OpenCode's own task tool neither lists nor starts them.
+ */
+export const rulesForPasses = (
+  rules: readonly PermissionRule[],
+  { name, prompt }: AgentInfo,
+): readonly PermissionRule[] => {
+  const first = rules.findIndex(({ permission, pattern }) => permission === "task" && pattern === name)
+  const isAdded = prompt === READY_MADE[name]?.prompt && rules[first]?.action === "deny"
+  return isAdded ? rules.toSpliced(first, 1) : rules
+}
+
+const toRules = (given: unknown): Record<string, unknown> => {
+  if (typeof given === "string") return { "*": given }
+  return typeof given === "object" && given !== null ? { ...given } : {}
 }
 
 /** The user's own rules, plus the rules that the feature needs where the user has none. */
-const permissionWithResult = (given: unknown): Record<string, unknown> => {
-  const own =
-    typeof given === "string" ? { "*": given } : typeof given === "object" && given !== null ? { ...given } : {}
+const permissionWithResult = (own: Readonly<Record<string, unknown>>): Record<string, unknown> => {
   // A user who allows everything by an own rule wants no dialogs.
-  const asks = RESULT_PERMISSION in own || "*" in own ? {} : { [RESULT_PERMISSION]: "ask" }
+  const isDecided = RESULT_PERMISSION in own || own["*"] === "allow"
+  const asks = isDecided ? {} : { [RESULT_PERMISSION]: "ask" }
   return { ...own, ...asks, ...(RETURN_TOOL in own ? {} : { [RETURN_TOOL]: "allow" }) }
 }

@@ -9,21 +9,21 @@ export const REJECT_TOOL = "pass_over_reject"
 export const STATUS_TOOL = "pass_over_status"
 
 /** Kinds of artifacts of a pass. File changes and tool results are recorded by program; an agent cannot claim them. */
-export const artifactSchemas = (z: Zod) => {
-  const content = z.string().nullable()
+export const artifactSchemas = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
+  const content = z.string().nullable().describe("null in a record: the contents are kept with the pass's files")
   const mode = z
     .string()
     .regex(/^[0-7]{6}$/)
     .nullable()
     .describe("As git has it, such as 100755")
 
-  const fileModification = z.strictObject({
+  const fileModification = object({
     type: z.literal("file_modification"),
     path: z.string().min(1),
     change: z.enum(["added", "modified", "deleted", "renamed", "mode_changed"]),
     previous_path: z.string().min(1).optional().describe("Of a renamed file"),
-    old_content: content.describe("null when there was none, or it is binary or large"),
-    new_content: content.describe("null when there is none, or it is binary or large"),
+    old_content: content,
+    new_content: content,
     is_binary: z.boolean(),
     is_large: z.boolean(),
     old_hash: z.string().nullable(),
@@ -33,7 +33,7 @@ export const artifactSchemas = (z: Zod) => {
     by: z.enum(["tool", "shell"]),
   })
 
-  const decision = z.strictObject({
+  const decision = object({
     type: z.literal("decision"),
     question: z.string().min(1),
     answer: z.string().min(1),
@@ -48,11 +48,11 @@ export const artifactSchemas = (z: Zod) => {
     end_line: z.number().int().min(1).optional(),
     fix: z.string().min(1).optional().describe("What would mend it"),
   }
-  const finding = z.strictObject({ type: z.literal("finding"), ...findingFields })
+  const finding = object({ type: z.literal("finding"), ...findingFields })
 
-  const message = z.strictObject({ type: z.literal("message"), text: z.string().min(1) })
+  const message = object({ type: z.literal("message"), text: z.string().min(1) })
 
-  const toolResult = z.strictObject({
+  const toolResult = object({
     type: z.literal("tool_result"),
     tool: z.string().min(1),
     title: z.string(),
@@ -65,7 +65,7 @@ export const artifactSchemas = (z: Zod) => {
   return {
     artifact: z.discriminatedUnion("type", [fileModification, decision, finding, message, toolResult]),
     claimedArtifact: z.discriminatedUnion("type", [decision, finding, message]),
-    finding: z.strictObject(findingFields),
+    finding: object(findingFields),
   }
 }
 
@@ -74,18 +74,20 @@ export const WORK_STATUSES = ["completed", "failed", "aborted", "partial", "time
 /**
  * All schemas of a pass's input and output: the types below, docs/pass-over.schema.json and every check come from them. Names are
  * the design document's, in snake_case as models see them; times are ISO 8601 in UTC; paths are relative to the project's folder.
+ *
+ * @param object what an object is: without a key that is unknown, or, for stored ones, with what a newer version added
  */
-export const contractSchemas = (z: Zod) => {
-  const { artifact, finding, claimedArtifact } = artifactSchemas(z)
+export const contractSchemas = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
+  const { artifact, finding, claimedArtifact } = artifactSchemas(z, object)
   const time = z.iso.datetime()
   const name = z.string().min(1)
 
-  const workContext = z.strictObject({
+  const workContext = object({
     objective: name.describe("What is to be done"),
     background: z.string().optional().describe("What led here"),
     expected: z.string().optional().describe("What the originator wants back"),
     files: z.array(
-      z.strictObject({
+      object({
         path: name,
         content: z.string().nullable().describe("null when left out; `note` says why"),
         hash: z
@@ -95,24 +97,24 @@ export const contractSchemas = (z: Zod) => {
         note: z.string().optional(),
       }),
     ),
-    messages: z.array(z.strictObject({ role: z.enum(["user", "assistant"]), text: z.string() })),
+    messages: z.array(object({ role: z.enum(["user", "assistant"]), text: z.string() })),
     tool_results: z.array(
-      z.strictObject({
+      object({
         tool: name,
         title: z.string(),
         status: z.enum(["completed", "error"]),
         output: z.string(),
       }),
     ),
-    todos: z.array(z.strictObject({ content: z.string(), status: z.string(), priority: z.string().optional() })),
-    task: z.strictObject({ id: name, role: name, block: z.string() }).nullable().describe("The task of the session"),
+    todos: z.array(object({ content: z.string(), status: z.string(), priority: z.string().optional() })),
+    task: object({ id: name, role: name, block: z.string() }).nullable().describe("The task of the session"),
     left_out: z.array(z.string()).describe("What did not fit into the token budget, named"),
   })
 
-  const metadata = z.strictObject({
+  const metadata = object({
     chain_depth: z.number().int().min(1).describe("Delegations from the root session to this subagent"),
     origination_chain: z
-      .array(z.strictObject({ agent: name, session_id: name }))
+      .array(object({ agent: name, session_id: name }))
       .describe("From the root session to the originator"),
     root_session_id: name,
     created_at: time,
@@ -122,7 +124,7 @@ export const contractSchemas = (z: Zod) => {
     cached_from: z.string().nullable().describe("The pass whose stored output this is"),
   })
 
-  const request = z.strictObject({
+  const request = object({
     pass_over_id: name,
     originating_agent_id: name,
     originating_session_id: name,
@@ -131,11 +133,11 @@ export const contractSchemas = (z: Zod) => {
     work_context: workContext,
     return_required: z.boolean(),
     async: z.boolean().describe("Whether the originator goes on at once and is told later"),
-    override: policyPartSchema(z).optional(),
+    override: policyPartSchema(z, object).optional(),
     metadata,
   })
 
-  const error = z.strictObject({
+  const error = object({
     code: z.string().regex(/^E0\d\d$/),
     name,
     recoverable: z.boolean(),
@@ -144,7 +146,7 @@ export const contractSchemas = (z: Zod) => {
     next_step: name.describe("What to do now"),
   })
 
-  const output = z.strictObject({
+  const output = object({
     pass_over_id: name,
     return_to: name.describe("The originating agent"),
     status: z.enum(WORK_STATUSES),
@@ -152,7 +154,7 @@ export const contractSchemas = (z: Zod) => {
     source: z
       .enum(["return", "transcript", "program"])
       .describe("pass_over_return, the subagent's transcript, or this program when there was neither"),
-    summary: z.strictObject({
+    summary: object({
       text: z.string(),
       decision: z.string().nullable(),
       findings: z.array(z.string()).describe("One line each; in full they are artifacts"),
@@ -160,19 +162,20 @@ export const contractSchemas = (z: Zod) => {
     }),
     artifacts: z.array(artifact),
     left_out: z
-      .array(z.strictObject({ path: name, reason: z.string() }))
+      .array(object({ path: name, reason: z.string() }))
       .default([])
       .describe("What the subagent made and no pass can carry"),
     error: error.nullable(),
     metadata,
   })
 
-  const returnArguments = z.strictObject({
+  const returnArguments = object({
     status: z.enum(["completed", "failed", "aborted", "partial"]),
     decision: z.string().min(1).optional().describe("Such as approved or changes_requested"),
     findings: z.array(finding).default([]),
     recommendations: z.array(z.string().min(1)).default([]),
     artifacts: z.array(claimedArtifact).default([]).describe("Decisions, findings and messages; files are seen to"),
+    return_to: z.string().min(1).optional().describe("The agent that passed the work on; nobody else"),
     summary: z.string().trim().min(1).describe("What the originator has to know, in a few sentences"),
   })
 

@@ -1,10 +1,9 @@
-import { withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { disableTools } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
-import { type LivePass, type PassSessions, stopPass } from "./child/active-passes.ts"
+import { type ActivePasses, cancelPass } from "./child/active-passes.ts"
 import { createPassGate, hiddenTools, type PassGateDeps } from "./child/tool-guard.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
@@ -48,7 +47,8 @@ export const readPassSignal = (event: { type: string; properties?: unknown }): P
       return { kind: "idle", sessionID }
     case "session.error":
       return fieldsOf(properties.error).name === "MessageAbortedError" ? { kind: "aborted", sessionID } : undefined
-    case "permission.asked": {
+    case "permission.asked":
+    case "permission.updated": {
       const permissionID = textOf(properties.id)
       const passID = textOf(fieldsOf(properties.metadata).pass_over_id)
       return permissionID === undefined ? undefined : { kind: "asked", sessionID, permissionID, passID }
@@ -59,8 +59,7 @@ export const readPassSignal = (event: { type: string; properties?: unknown }): P
 }
 
 type SessionHooksDeps = PassGateDeps & {
-  readonly passSessions: PassSessions
-  readonly live: ReadonlyMap<string, LivePass>
+  readonly activePasses: ActivePasses
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
   readonly tasks: Pick<TaskRegistry, "sessionCreated" | "forget">
@@ -73,52 +72,29 @@ type SessionHooksDeps = PassGateDeps & {
   readonly log: Log
 }
 
-/** Time that a child's closing words wait for the originator's next step, which may come later. */
-const ORIGINATOR_FIRST_MS = 300
-
 /** Creates the feature's part of OpenCode's hooks, for sessions that pass work on and those that do the work. */
 export const createSessionHooks = (deps: SessionHooksDeps) => {
-  const { passSessions, live, announcer, permissions, hasUser, store, log } = deps
-  /** By session: whether it has made passes, also in earlier processes; read once. */
-  const madePasses = new Map<string, Promise<boolean>>()
-
-  const hasPasses = (sessionID: string): Promise<boolean> => {
-    const known = madePasses.get(sessionID)
-    if (known) return known
-    const asked = store.idsOfSession(sessionID).then(
-      (ids) => ids.length > 0,
-      (error: unknown) => {
-        madePasses.delete(sessionID)
-        throw error
-      },
-    )
-    madePasses.set(sessionID, asked)
-    return asked
-  }
-
-  const stopBelow = (sessionID: string): void => {
-    for (const pass of live.values()) {
-      if (pass.prepared.request.originating_session_id !== sessionID) continue
-      log.info("a pass is cancelled: its originator was aborted", { sessionID, pass: pass.id })
-      stopPass(pass, "cancelled")
+  const { activePasses, announcer, permissions, hasUser, store, log } = deps
+  const cancelBelow = (sessionID: string): void => {
+    for (const pass of activePasses.below(sessionID)) {
+      log.info("a pass is cancelled: an originator above it was aborted", { sessionID, pass: pass.id })
+      cancelPass(pass, "cancelled")
     }
-    for (const { above, stop } of passSessions.closing()) if (above.includes(sessionID)) stop()
   }
 
   const react = async (signal: PassSignal): Promise<void> => {
     switch (signal.kind) {
       case "created":
         deps.tasks.sessionCreated(signal.sessionID, signal.parentID)
-        return passSessions.created(signal.sessionID, signal.parentID)
+        return activePasses.sessionCreated(signal.sessionID, signal.parentID)
       case "deleted":
-        stopBelow(signal.sessionID)
+        cancelBelow(signal.sessionID)
         announcer.forget(signal.sessionID)
         permissions.forget(signal.sessionID)
-        madePasses.delete(signal.sessionID)
-        passSessions.deleted(signal.sessionID)
+        activePasses.sessionDeleted(signal.sessionID)
         return deps.tasks.forget(signal.sessionID)
       case "aborted":
-        return stopBelow(signal.sessionID)
+        return cancelBelow(signal.sessionID)
       case "idle":
         if (!hasUser) return
         // Recovery may find earlier results only after the first turn has ended.
@@ -127,7 +103,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       case "asked":
         permissions.asked(signal)
         // On 1.2.15 `run` answers for its own session only; a subagent would wait forever.
-        if (!hasUser && passSessions.find(signal.sessionID)) await permissions.refuse(signal)
+        if (!hasUser && activePasses.covering(signal.sessionID)) await permissions.refuse(signal)
         return
       case "answered":
         return permissions.answered(signal.permissionID)
@@ -139,34 +115,25 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     beforeTool: createPassGate(deps),
 
     requestPrepared: (sessionID: string): void => {
-      const pass = passSessions.own(sessionID)
-      if (pass) deps.requestPrepared(pass.passID)
-      for (const { above, originatorWentOn } of passSessions.closing())
-        if (above.at(-1) === sessionID) originatorWentOn.resolve()
+      const pass = activePasses.of(sessionID)
+      if (pass) deps.requestPrepared(pass.id)
     },
 
     offerTools: async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
-      const own = passSessions.own(sessionID)
+      const own = activePasses.of(sessionID)
       // A new step begins when every tool call of the previous one has ended.
-      own?.begun.clear()
-      // The closing words run after the originator's next step, since both share a thread.
-      if (own?.hasReturned) await withDeadline(own.originatorWentOn.promise, ORIGINATOR_FIRST_MS)
+      own?.callsOfStep.clear()
       const hidden = hiddenTools({
         worksOnPass: own !== undefined,
-        hasPasses: await hasPasses(sessionID),
-        limits: passSessions.find(sessionID)?.limits,
+        hasPasses: store.idsOfSession(sessionID).length > 0,
+        limits: activePasses.covering(sessionID)?.limits,
       })
       return hidden.length === 0 ? undefined : () => disableTools(messages, hidden)
     },
 
-    /** From its first pass on, a session is offered the result tools. */
-    passMade: async (sessionID: string): Promise<void> => {
-      madePasses.set(sessionID, Promise.resolve(true))
-    },
-
     /** Names the copy as the working directory in the system prompt. */
     placeSystemPrompt: (sessionID: string, output: { system: string[] }): Change | undefined => {
-      const place = passSessions.find(sessionID)?.place
+      const place = activePasses.covering(sessionID)?.place
       if (!place) return undefined
       return () => {
         output.system.splice(0, output.system.length, ...output.system.map((text) => redirectText(text, place)))

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto"
-import { realpath } from "node:fs/promises"
+import { realpath, rm } from "node:fs/promises"
+import { homedir } from "node:os"
 import { isAbsolute, relative } from "node:path"
 import { isMainThread } from "node:worker_threads"
 import type { ToolContext } from "@opencode-ai/plugin"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { withDeadline } from "../host/async.ts"
 import { createChildSessions } from "../host/child-sessions.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
@@ -13,17 +13,17 @@ import { loadZod } from "../host/schema.ts"
 import { createSessions, findAgentAndModel } from "../host/sessions.ts"
 import { createTui, detectUi } from "../host/tui.ts"
 import { createAuditLog } from "./audit/log.ts"
-import { createPassSessions, type LivePass } from "./child/active-passes.ts"
+import { createActivePasses } from "./child/active-passes.ts"
 import { describeTask, type GatheredContext, gatherContext } from "./child/context.ts"
-import { createPassWork } from "./child/session.ts"
+import { createPassWork } from "./child/work.ts"
 import { createSessionHooks } from "./events.ts"
 import { createPassOver } from "./pass.ts"
 import { toPlace } from "./place.ts"
 import { readPolicyInUse } from "./policy/policy.ts"
 import { type PassCall, preparePass } from "./prepare.ts"
-import { createEditPermission, createPermissionWatch, type Release, releaseResult } from "./result/approval.ts"
+import { type Approval, approveResult, createEditPermission, createPermissionWatch } from "./result/approval.ts"
 import { createDecisions } from "./result/decisions.ts"
-import { createAnnouncer, createResultNotes, noteRest } from "./result/notify.ts"
+import { createAnnouncer, createResultNotes } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
 import { createPasses } from "./store/passes.ts"
@@ -35,7 +35,6 @@ import { createPassWorktree } from "./worktree/pass-worktree.ts"
 import { redirectedDirectory, redirectPath } from "./worktree/redirect.ts"
 
 const CALL_DEADLINE_MS = 10_000
-const STOP_DEADLINE_MS = 2_000
 
 export type PassOverFeature = ReturnType<typeof createPassOverFeature>
 
@@ -55,9 +54,8 @@ export const createPassOverFeature = (
   // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
   const files = createPassWorktree({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
   const owners = createPassOwners(state)
-  const passSessions = createPassSessions()
+  const activePasses = createActivePasses()
   const permissions = createPermissionWatch(childSessions)
-  const live = new Map<string, LivePass>()
   const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
   const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 
@@ -77,9 +75,15 @@ export const createPassOverFeature = (
   const startWork = createPassWork({
     sessions,
     childSessions,
-    passSessions,
+    activePasses,
     passes,
     worktree: files,
+    renewFiles: async (passID, options) => {
+      const stored = await files.withhold(passID)
+      if (stored.kind === "refused") return stored
+      await rm(state.path("pass-over", passID, "files"), { recursive: true, force: true })
+      return files.begin(passID, options)
+    },
     // Outside git, OpenCode names files relative to the root of the file system.
     relativeCopy: (copy) => relative(worktree, copy),
     log,
@@ -87,7 +91,7 @@ export const createPassOverFeature = (
   })
 
   const gather = (call: PassCall): Promise<GatheredContext> => {
-    const place = passSessions.find(call.sessionID)?.place
+    const place = activePasses.covering(call.sessionID)?.place
     return gatherContext(
       {
         sessions,
@@ -106,8 +110,8 @@ export const createPassOverFeature = (
     )
   }
 
-  const release = (record: PassRecord, ask: ToolContext["ask"]): Promise<Release> =>
-    releaseResult(record, { ask, hasUser, noteRelease: passes.release, withdraw: permissions.withdraw, log })
+  const approve = (record: PassRecord, ask: ToolContext["ask"]): Promise<Approval> =>
+    approveResult(record, { ask, hasUser, recordApproval: passes.approve, cancelPrompt: permissions.cancelPrompt, log })
 
   const passOver = createPassOver({
     prepare: (call) =>
@@ -116,9 +120,8 @@ export const createPassOverFeature = (
           sessions,
           childSessions,
           readPolicy: () => readPolicyInUse(projectRoot),
-          countPasses: async (rootSessionID) => (await store.idsOfRoot(rootSessionID)).length,
           gather,
-          passOf: passSessions.find,
+          passOf: activePasses.covering,
           findModel: async (sessionID) => (await findAgentAndModel(sessions, sessionID))?.model,
           now,
           createID: (at) => createPassID(at, randomBytes(4).toString("hex")),
@@ -130,13 +133,13 @@ export const createPassOverFeature = (
     worktree: files,
     toPlace: async (copy, sessionID) => {
       const [realRoot] = await findRoots()
-      return toPlace({ directory, roots: [root, realRoot] }, copy, passSessions.find(sessionID)?.place)
+      return toPlace({ directory, roots: [root, realRoot] }, copy, activePasses.covering(sessionID)?.place)
     },
-    live,
+    activePasses,
     owners,
     startWork,
     // `run` ends with the turn. A subagent inside a pass ends with its session's turn, since the limits and the copy end then.
-    canGoOn: (sessionID) => hasUser && !passSessions.find(sessionID),
+    canGoOn: (sessionID) => hasUser && !activePasses.covering(sessionID),
     onEnd: async (record, pass) => {
       const steps = [
         () => owners.release(pass.id),
@@ -153,7 +156,7 @@ export const createPassOverFeature = (
       }
     },
     note,
-    release,
+    approve,
     log,
     now,
   })
@@ -168,12 +171,12 @@ export const createPassOverFeature = (
   const recovered = recover()
   void recovered.then(() => files.sweep())
   const hooks = createSessionHooks({
-    passSessions,
-    live,
+    activePasses,
     announcer,
     permissions,
     tasks,
     enterFiles: files.enter,
+    home: homedir(),
     requestPrepared: files.requestPrepared,
     hasUser,
     recovered,
@@ -183,38 +186,34 @@ export const createPassOverFeature = (
 
   return {
     pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {
-      await recovered
       const { sessionID, messageID, agent } = context
-      await hooks.passMade(sessionID)
       // A pass made within a pass gets its files from the outer pass's copy.
-      const above = passSessions.find(sessionID)
-      if (above) await files.enter(above.passID)
+      const above = activePasses.covering(sessionID)
+      if (above) await files.enter(above.id)
       return passOver({ sessionID, messageID, agent, args }, context)
     },
     return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {
-      const session = passSessions.own(sessionID)
-      const pass = session && live.get(session.passID)
-      if (!session || !pass) return "No work was passed over to this session: there is nothing to return."
-      const answer = acceptReturn(await loadZod(), args, session, pass)
-      if (session.hasReturned) await noteRest({ sessions, log }, session, pass)
-      return answer
+      const pass = activePasses.of(sessionID)
+      if (!pass) return "No work was passed over to this session: there is nothing to return."
+      return acceptReturn(await loadZod(), args, pass)
     },
     ...createDecisions({
       store,
       passes,
       worktree: files,
-      release,
+      approve,
       mayWrite: createEditPermission({ childSessions }),
       log,
     }),
     ...hooks,
     stop: async (): Promise<void> => {
       // Their work so far is kept as the result and announced at the next start; no session can take it now.
-      for (const pass of live.values()) {
+      for (const pass of activePasses.running()) {
         pass.isAwaited = false
         pass.stopping.abort()
       }
-      await withDeadline(Promise.all([...live.values()].map(({ finished }) => finished)), STOP_DEADLINE_MS)
+      // The core waits as long as OpenCode's exit allows, and keeps some of it for the outbox.
+      await Promise.all(activePasses.running().map(({ finished }) => finished))
     },
   }
 }

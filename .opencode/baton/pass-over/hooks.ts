@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs"
+import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, ToolDefinition } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
+import { isNotFound } from "../host/log.ts"
 import type { PassOverFeature } from "./feature.ts"
 
 /** Relative to the project's root. Defined here, so that a start without the file loads nothing else. */
@@ -10,7 +11,16 @@ export const POLICY_FILE = ".opencode/pass-over.json"
 
 const TRANSFORM_DEADLINE_MS = 1_000
 
-/** The hooks of pass-over. A project enables it by its policy file; without one there are no hooks, agents or tools. */
+const isEmpty = (folder: string): boolean => {
+  try {
+    return readdirSync(folder).length === 0
+  } catch (error) {
+    if (isNotFound(error)) return true
+    throw error
+  }
+}
+
+/** The hooks of pass-over. It is on where its policy file is; without one there are no hooks, agents or tools. */
 export const createPassOverHooks = (core: Core): Hooks => {
   const { projectRoot } = core
   if (!existsSync(join(projectRoot, POLICY_FILE))) return {}
@@ -25,11 +35,13 @@ export const createPassOverHooks = (core: Core): Hooks => {
   })
 
   let tools: Record<string, ToolDefinition> = {}
+  let offerPassAlone: typeof import("./tools.ts").offerPassAlone | undefined
 
   return {
     config: served.config("the tools that pass work over", async (config) => {
-      const { setUp } = await import("./tools.ts")
-      tools = await setUp(config, { projectRoot, log, load })
+      const registration = await import("./tools.ts")
+      offerPassAlone = registration.offerPassAlone
+      tools = await registration.setUp(config, { projectRoot, log, load })
     }),
     // OpenCode reads this right before the first request, long after the config hook.
     get tool() {
@@ -44,7 +56,12 @@ export const createPassOverHooks = (core: Core): Hooks => {
       TRANSFORM_DEADLINE_MS,
       async (_input, { messages }) => {
         const sessionID = messages[0]?.info.sessionID
-        return sessionID === undefined ? undefined : (await load()).offerTools(sessionID, messages)
+        if (sessionID === undefined) return undefined
+        // Most sessions pass nothing over: they need no feature, unless an earlier process left a pass.
+        const passes = join(projectRoot, ".opencode", "state", "pass-over")
+        const isUnused = isEmpty(join(passes, "by-session", sessionID)) && isEmpty(join(passes, "unfinished"))
+        if (!feature && isUnused) return () => offerPassAlone?.(messages)
+        return (await load()).offerTools(sessionID, messages)
       },
     ),
     "experimental.chat.system.transform": hook(

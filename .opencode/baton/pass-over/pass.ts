@@ -1,12 +1,13 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { createDeferred, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { type LivePass, stopPass } from "./child/active-passes.ts"
+import { type ActivePass, type ActivePasses, cancelPass } from "./child/active-passes.ts"
 import { isReader } from "./child/permissions.ts"
+import type { PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare.ts"
-import type { Release } from "./result/approval.ts"
-import { renderResult, renderUnreleased } from "./result/render.ts"
+import type { Approval } from "./result/approval.ts"
+import { renderResult, renderUnapproved } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
 import type { Advanced, Passes } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
@@ -14,32 +15,10 @@ import type { PassOwners, PassStore } from "./store/store.ts"
 import type { Place } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
-/**
- * Serialises the starts of jobs: the next starts when the one before calls `next` or ends.
- *
- * @returns the job's result
- */
-export const createTurns = () => {
-  let last: Promise<void> = Promise.resolve()
-  return async <T>(work: (next: () => void) => Promise<T>): Promise<T> => {
-    const before = last
-    let next = (): void => {}
-    last = new Promise((resolve) => {
-      next = resolve
-    })
-    await before
-    try {
-      return await work(next)
-    } finally {
-      next()
-    }
-  }
-}
-
 type PassBeginningDeps = {
   readonly passes: Pick<Passes, "begin" | "advance">
-  readonly store: Pick<PassStore, "findAnswer">
-  readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete">
+  readonly store: Pick<PassStore, "findAnswer" | "removeUnwritten">
+  readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete" | "reject">
   readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Adds a result to the task's log and shows it on the screen. */
@@ -60,7 +39,8 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
     // Claimed, so that no other process takes it for an abandoned pass.
     await owners.claim(id)
     try {
-      await passes.begin(prepared)
+      const begun = await passes.begin(prepared)
+      if (begun.kind === "refused") return begun
       const output = reuseOutput(known.output, request, now().toISOString())
       const change = { output, child_session_id: known.child_session_id }
       const answered = await passes.advance(id, { type: "returned", paths: [] }, change)
@@ -68,55 +48,47 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
       return answered
     } finally {
       await owners.release(id)
+      await store.removeUnwritten(id)
     }
   }
 
-  const enter = async (
-    prepared: Prepared,
-    { copying, onRecorded }: { copying: ReturnType<PassWorktree["begin"]>; onRecorded: () => void },
-  ) => {
-    await passes.begin(prepared)
-    onRecorded()
-    const begun = await copying
-    if (begun.kind === "refused") return begun
-    const { copy, leftOut, made } = begun
-    const place = copy === undefined ? undefined : await deps.toPlace(copy, prepared.request.originating_session_id)
-    return { kind: "entered" as const, place, leftOut, made }
-  }
-
-  /**
-   * @param onRecorded called when the pass counts as made, before its files exist
-   * @returns the live pass, or the text of the error
-   */
-  const begin = async (prepared: Prepared, onRecorded: () => void): Promise<LivePass | string> => {
-    const { request, policy } = prepared
+  /** @returns the active pass, or the error */
+  const begin = async (prepared: Prepared, attemptMs: number | undefined): Promise<ActivePass | PassOverError> => {
+    const { request, policy, parentPass } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
-    const { parentPass } = prepared
     // An agent that cannot change files needs no copy, and must not get a tool that could change them.
     const canModify = can_modify_files && can_run_tools && !isReader(prepared.subagent.permission)
-    // Claimed, so that no other process takes it for an abandoned pass.
-    await owners.claim(id)
-    const copying = worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
+    let hasFiles = false
     /** Removes the pass's files; only then may another process look at it. */
-    const giveUp = async (error: PassOverError): Promise<void> => {
+    const giveUp = async (error: PassOverError): Promise<PassOverError> => {
       try {
-        if ((await copying).kind === "begun") await worktree.withhold(id)
+        if (hasFiles) await worktree.withhold(id)
         await passes.advance(id, { type: "cancelled" }, {}, error)
+        return error
       } finally {
         await owners.release(id)
+        await store.removeUnwritten(id)
       }
     }
-    const entered = await enter(prepared, { copying, onRecorded }).catch(async (error: unknown) => {
+    // Claimed, so that no other process takes it for an abandoned pass.
+    await owners.claim(id)
+    const enter = async () => {
+      const recorded = await passes.begin(prepared)
+      if (recorded.kind === "refused") return recorded.error
+      const begun = await worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
+      if (begun.kind === "refused") return setUpError(begun)
+      hasFiles = true
+      const { copy, leftOut, made } = begun
+      const place = copy === undefined ? undefined : await deps.toPlace(copy, request.originating_session_id)
+      return { kind: "entered" as const, place, leftOut, made }
+    }
+    const entered = await enter().catch(async (error: unknown) => {
       const cause = describeError(error)
       await giveUp(passOverError("E011", { message: "The pass could not be begun", cause }))
       throw error
     })
-    if (entered.kind === "refused") {
-      const error = setUpError(entered)
-      await giveUp(error)
-      return renderError(error)
-    }
+    if (!("kind" in entered)) return giveUp(entered)
     return {
       id,
       prepared,
@@ -125,14 +97,18 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
       made: entered.made,
       setUpError: undefined,
       limits: { can_modify_files: canModify, can_run_tools },
+      attemptMs,
       stopping: new AbortController(),
       stopReason: undefined,
       childSessionID: null,
-      rest: createDeferred<void>(),
-      transcript: undefined,
       returned: undefined,
       returnError: undefined,
+      refusals: 0,
+      callsOfStep: new Set(),
+      returnedAlone: createDeferred(),
+      isOver: false,
       isAwaited: true,
+      hasTimedOut: false,
       finished: Promise.resolve(undefined),
     }
   }
@@ -140,36 +116,36 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
   return { answerAgain, begin }
 }
 
-/** Time that the originator waits for a child that it has stopped. */
+/** Time that an aborted originator waits for its child to end. */
 const END_GRACE_MS = 10_000
 
 export type PassOverDeps = PassBeginningDeps & {
   readonly prepare: (call: PassCall) => Promise<Preparation>
   readonly passes: Passes
-  /** The running passes of this process, by id. */
-  readonly live: Map<string, LivePass>
+  readonly activePasses: Pick<ActivePasses, "add" | "remove">
   /** Starts the child and sets `finished`. */
-  readonly startWork: (pass: LivePass) => void
+  readonly startWork: (pass: ActivePass) => void
   /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
   readonly canGoOn: (originatingSessionID: string) => boolean
   /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
-  readonly onEnd: (record: PassRecord | undefined, pass: LivePass) => Promise<void>
-  readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
+  readonly onEnd: (record: PassRecord | undefined, pass: ActivePass) => Promise<void>
+  readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
   readonly log: Log
-  /** Default 10 s. */
-  readonly endGraceMs?: number
 }
+
+/** The originator does not wait for this pass. */
+const isLeft = ({ async, return_required }: PassOverRequest): boolean => async || !return_required
 
 type Waited =
   | { readonly kind: "finished"; readonly record: PassRecord | undefined }
   | { readonly kind: "timeout" | "aborted" }
 
 /** Waits for the pass, the time-out or the abort, whichever is first. */
-const waitFor = async (pass: LivePass, timeoutMs: number, signal: AbortSignal): Promise<Waited> => {
+const waitFor = async (pass: ActivePass, timeoutMs: number | undefined, signal: AbortSignal): Promise<Waited> => {
   let timer: ReturnType<typeof setTimeout> | undefined
   let abort: (() => void) | undefined
   const early = new Promise<Waited>((resolve) => {
-    timer = setTimeout(() => resolve({ kind: "timeout" }), timeoutMs)
+    if (timeoutMs !== undefined) timer = setTimeout(() => resolve({ kind: "timeout" }), timeoutMs)
     abort = () => resolve({ kind: "aborted" })
     signal.addEventListener("abort", abort, { once: true })
     if (signal.aborted) abort()
@@ -182,7 +158,7 @@ const waitFor = async (pass: LivePass, timeoutMs: number, signal: AbortSignal): 
   }
 }
 
-const renderGoingOn = ({ id, prepared, childSessionID }: LivePass, why: string): string =>
+const renderGoingOn = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
   [
     `${id}: ${prepared.subagent.name} ${why}`,
     prepared.request.return_required
@@ -191,22 +167,22 @@ const renderGoingOn = ({ id, prepared, childSessionID }: LivePass, why: string):
     `Child session: ${childSessionID ?? "being created"}`,
   ].join("\n")
 
-const lostResult = ({ id, childSessionID }: LivePass): string =>
+const lostResult = ({ id, childSessionID }: ActivePass): string =>
   `${renderError(
     passOverError("E011", { message: `The result of ${id} could not be stored`, cause: "OpenCode's log says why" }),
   )}\nChild session: ${childSessionID ?? "none was created"}`
 
 /** The tool pass_over. */
 export const createPassOver = (deps: PassOverDeps) => {
-  const { passes, live, log } = deps
+  const { passes, activePasses, log } = deps
 
   const { answerAgain, begin } = createPassBeginning(deps)
 
-  const start = (pass: LivePass): void => {
-    live.set(pass.id, pass)
+  const start = (pass: ActivePass): void => {
+    activePasses.add(pass)
     deps.startWork(pass)
     pass.finished = pass.finished.then(async (record) => {
-      live.delete(pass.id)
+      activePasses.remove(pass)
       await deps.onEnd(record, pass)
       return record
     })
@@ -215,22 +191,23 @@ export const createPassOver = (deps: PassOverDeps) => {
   const giveBack = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
     if (!output) return `${request.pass_over_id} has no result.`
-    const release = await deps.release(record, ask)
+    const approval = await deps.approve(record, ask)
     // Marked as announced here, so that it is not announced again; not earlier, since the user may take a minute to answer and
     // the process may crash meanwhile.
     if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
-    if (release.kind === "refused") return renderUnreleased(record)
+    if (approval.kind === "refused") return renderUnapproved(record)
     const text = renderResult(output, request.subagent_id, state)
-    return release.note === undefined ? text : `${text}\n${release.note}`
+    return approval.note === undefined ? text : `${text}\n${approval.note}`
   }
 
   /** Completes the copy before the originator continues and may change files. */
-  const letGoOn = async (pass: LivePass): Promise<void> => {
+  const letGoOn = async (pass: ActivePass): Promise<void> => {
     pass.isAwaited = false
     await deps.worktree.complete(pass.id)
   }
 
-  const endInTime = async (pass: LivePass, ask: ToolContext["ask"]): Promise<string> => {
+  /** The originator goes on, and the child, too. */
+  const leave = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
     const timedOut = await passes.advance(pass.id, { type: "timed_out" }).catch((error: unknown) => {
       pass.isAwaited = false
       throw error
@@ -240,30 +217,30 @@ export const createPassOver = (deps: PassOverDeps) => {
       const record = await pass.finished
       return record ? giveBack(record, ask) : lostResult(pass)
     }
-    const { policy, request } = pass.prepared
-    if (policy.values.on_timeout === "continue" && deps.canGoOn(request.originating_session_id)) {
-      await letGoOn(pass)
-      const { timeout_ms: timeoutMs } = policy.values
-      const error = passOverError("E010", {
-        message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
-        cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
-        nextStep: "Go on without it. Its result is kept and announced here; its changes wait for pass_over_apply.",
-      })
-      return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
-    }
-    stopPass(pass, "timeout")
-    const ended = await withDeadline(pass.finished, deps.endGraceMs ?? END_GRACE_MS)
-    if (ended.kind === "late") {
-      pass.isAwaited = false
-      return renderGoingOn(pass, "took too long and is being ended.")
-    }
-    return ended.kind === "done" && ended.value ? giveBack(ended.value, ask) : lostResult(pass)
+    pass.hasTimedOut = true
+    await letGoOn(pass)
+    const { timeout_ms: timeoutMs } = pass.prepared.policy.values
+    const error = passOverError("E010", {
+      message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
+      cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
+      nextStep: "Go on without it. Its result is kept and announced here; its changes wait for pass_over_apply.",
+    })
+    return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
   }
 
-  /** Passes are counted and recorded one at a time; otherwise several could each count as the last allowed one. */
-  const makeOne = createTurns()
+  /** Ends a pass whose originator was aborted. Its changes are dropped, also those of a result that comes in the same moment. */
+  const cancel = async (pass: ActivePass): Promise<string> => {
+    cancelPass(pass, "cancelled")
+    const cancelled = await passes.advance(pass.id, { type: "cancelled" })
+    await withDeadline(pass.finished, END_GRACE_MS)
+    if (cancelled.kind === "refused") {
+      await deps.worktree.reject(pass.id)
+      await passes.advance(pass.id, { type: "rejected" })
+    }
+    return `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}`
+  }
 
-  const make = async (call: PassCall, ask: ToolContext["ask"], onRecorded: () => void): Promise<LivePass | string> => {
+  const make = async (call: PassCall, ask: ToolContext["ask"]): Promise<ActivePass | string> => {
     const preparation = await deps.prepare(call)
     if (preparation.kind === "refused") {
       const { error, refusal, isAudited } = preparation
@@ -273,11 +250,12 @@ export const createPassOver = (deps: PassOverDeps) => {
     }
     const { prepared } = preparation
     const known = await answerAgain(prepared)
-    // The user may take a minute to answer; the next pass need not wait for that.
-    if (known) onRecorded()
     if (known) return known.kind === "moved" ? giveBack(known.record, ask) : renderError(known.error)
-    const pass = await begin(prepared, onRecorded)
-    if (typeof pass === "string") return pass
+    const { request, policy } = prepared
+    const { on_timeout, timeout_ms } = policy.values
+    const goesOn = deps.canGoOn(request.originating_session_id) && (isLeft(request) || on_timeout === "continue")
+    const pass = await begin(prepared, goesOn ? undefined : timeout_ms)
+    if ("code" in pass) return renderError(pass)
     start(pass)
     log.info("work is passed over", {
       sessionID: call.sessionID,
@@ -289,24 +267,22 @@ export const createPassOver = (deps: PassOverDeps) => {
   }
 
   return async (call: PassCall, { abort, ask }: Pick<ToolContext, "abort" | "ask">): Promise<string> => {
-    const pass = await makeOne((onRecorded) => make(call, ask, onRecorded))
+    const pass = await make(call, ask)
     if (typeof pass === "string") return pass
     const { policy, request } = pass.prepared
-    if ((request.async || !request.return_required) && deps.canGoOn(call.sessionID)) {
+    if (isLeft(request) && deps.canGoOn(call.sessionID)) {
       await letGoOn(pass)
       return renderGoingOn(pass, "is at work.")
     }
-    const waited = await waitFor(pass, policy.values.timeout_ms, abort)
+    // An attempt that is ended at its time-out needs no second clock.
+    const waited = await waitFor(pass, pass.attemptMs === undefined ? policy.values.timeout_ms : undefined, abort)
     switch (waited.kind) {
       case "finished":
         return waited.record ? giveBack(waited.record, ask) : lostResult(pass)
       case "timeout":
-        return endInTime(pass, ask)
+        return leave(pass, ask)
       case "aborted":
-        stopPass(pass, "cancelled")
-        await passes.advance(pass.id, { type: "cancelled" })
-        await withDeadline(pass.finished, END_GRACE_MS)
-        return `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}`
+        return cancel(pass)
     }
   }
 }

@@ -1,8 +1,10 @@
 import type { AgentInfo, ChildSessions, PermissionRule } from "../host/child-sessions.ts"
 import type { AgentAndModel, Sessions } from "../host/sessions.ts"
+import { rulesForPasses } from "./agents.ts"
 import type { RefusedPass } from "./audit/log.ts"
+import type { ActivePass } from "./child/active-passes.ts"
 import type { GatheredContext } from "./child/context.ts"
-import { evaluate, type Limits } from "./child/permissions.ts"
+import { evaluate } from "./child/permissions.ts"
 import type { PassOverRequest, WorkContext } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { type ChainLink, judgeChain, readChain, unreadableChain } from "./policy/chain.ts"
@@ -44,10 +46,9 @@ type PrepareDeps = {
   readonly sessions: Pick<Sessions, "parent" | "messages">
   readonly childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions">
   readonly readPolicy: () => ReturnType<typeof readPolicy>
-  readonly countPasses: (rootSessionID: string) => Promise<number>
   readonly gather: (call: PassCall) => Promise<GatheredContext>
   /** Returns the pass that the caller itself works on, and its limits. */
-  readonly passOf: (sessionID: string) => { passID: string; limits: Limits } | undefined
+  readonly passOf: (sessionID: string) => Pick<ActivePass, "id" | "limits" | "hasTimedOut"> | undefined
   /** Returns the model of a session whose newest message names none. */
   readonly findModel: (sessionID: string) => Promise<AgentAndModel["model"] | undefined>
   readonly now: () => Date
@@ -55,6 +56,13 @@ type PrepareDeps = {
 }
 
 const refused = (error: PassOverError): Judged => ({ kind: "refused", error })
+
+const timedOutError = (passID: string): PassOverError =>
+  passOverError("E010", {
+    message: "The pass that you work on has timed out: nothing is passed on from it",
+    cause: `timeout_ms of ${passID} is over, and its originator has gone on`,
+    nextStep: "Do the rest yourself, and return with pass_over_return.",
+  })
 
 const canReceive = ({ mode, isHidden }: AgentInfo): boolean => mode !== "primary" && !isHidden
 
@@ -103,7 +111,7 @@ export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Pr
     chain_depth: stack.length,
   }
   // An unreadable policy does not switch the audit off.
-  return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit.enabled }
+  return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit_log.enabled }
 }
 
 const judgePass = async (
@@ -136,8 +144,6 @@ const judgePass = async (
     knownAgents: known.map(({ name }) => name),
     canReceivePasses: policy.values.can_receive_passes,
     maxDepth: policy.values.max_chain_depth,
-    passes: await deps.countPasses(root.session_id),
-    maxPasses: policy.values.max_passes_per_session,
   })
   if (judged.kind === "refused") return judged
   const subagent = known.find(({ name }) => name === args.subagent)
@@ -146,10 +152,11 @@ const judgePass = async (
   // The user's rules for OpenCode's own subagents apply here too. A session of a pass is denied those, yet may pass work on.
   const originatorRules = [...caller.permission, ...own.value.permission]
   const taskRules = above ? caller.permission : originatorRules
-  if (evaluate(taskRules, "task", subagent.name) === "deny") {
+  if (evaluate(rulesForPasses(taskRules, subagent), "task", subagent.name) === "deny") {
     const cause = `The permission "task" denies ${subagent.name} to ${agent}`
     return refused(passOverError("E001", { message: `${agent} may not pass work to ${subagent.name}`, cause }))
   }
+  if (above?.hasTimedOut) return refused(timedOutError(above.id))
   const gathered = await gathering
   const context = gathered.toContext(policy.values.max_context_tokens)
   const model = subagent.model ?? gathered.model ?? (await deps.findModel(sessionID))
@@ -165,8 +172,8 @@ const judgePass = async (
       originatorRules,
       model,
       cacheKey: policy.values.cache ? cacheKeyOf(question) : null,
-      audit: policyRead.file.audit,
-      parentPass: above?.passID,
+      audit: policyRead.file.audit_log,
+      parentPass: above?.id,
     },
   }
 }

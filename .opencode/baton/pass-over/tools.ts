@@ -1,7 +1,9 @@
 import type { Config, ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import type { infer as Infer, ZodObject, ZodType } from "zod"
 import type { Log } from "../host/log.ts"
+import { disableTools } from "../host/messages.ts"
 import { loadZod, validated, type Zod } from "../host/schema.ts"
+import type { StoredMessage } from "../host/sessions.ts"
 import { findSkillAgents, registerAgents } from "./agents.ts"
 import { APPLY_TOOL, contractSchemas, PASS_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
@@ -12,24 +14,16 @@ const toolArguments = (z: Zod) => {
   const text = z.string().trim().min(1)
   return {
     pass_over: z.strictObject({
-      subagent: text.describe("Name of the agent that gets the work"),
-      objective: text.describe("What is to be done, complete in itself: the agent knows nothing but this call"),
-      reason: text.describe("Why it is passed on, a few words, such as code_review"),
-      files: z.array(text).max(100).optional().describe("Paths of files to send along"),
-      messages: z
-        .number()
-        .int()
-        .min(0)
-        .max(50)
-        .optional()
-        .describe("How many of the newest messages go along (default 4)"),
-      background: z.string().optional().describe("What led here: decisions, constraints, what failed"),
-      expected: z.string().optional().describe("What you want back"),
-      return_required: z.boolean().optional().describe("false: you need no result; it is kept and can be looked up"),
-      async: z.boolean().optional().describe("true: go on at once, and be told when the result is there"),
-      override: policyPartSchema(z)
-        .optional()
-        .describe("Policy values for this pass, such as timeout_ms; narrower only"),
+      subagent: text,
+      objective: text,
+      reason: text,
+      files: z.array(text).max(100).optional(),
+      messages: z.number().int().min(0).max(50).optional(),
+      background: z.string().optional(),
+      expected: z.string().optional(),
+      return_required: z.boolean().optional(),
+      async: z.boolean().optional(),
+      override: policyPartSchema(z).optional(),
     }),
     pass_over_apply: z.strictObject({
       pass_over_id: text,
@@ -55,17 +49,37 @@ export type ApplyArguments = Infer<Arguments["pass_over_apply"]>
 export type RejectArguments = Infer<Arguments["pass_over_reject"]>
 export type StatusArguments = Infer<Arguments["pass_over_status"]>
 
-const PASS_DESCRIPTION = `Passes work over to another agent, which works in a session of its own and returns a structured result: decision, findings with their place, and the files it changed. Its changes are held back until you apply or reject them, unless the user's policy says otherwise.
+/**
+ * The arguments of pass_over as every request of every session has them: `toolArguments` checks them, and says what is wrong. At most
+ * 1,600 characters with the description, on each version of OpenCode.
+ */
+const offeredArguments = (z: Zod) => {
+  const text = (about: string) => z.string().describe(about)
+  return {
+    subagent: text("Agent that gets the work"),
+    objective: text("What is to be done, complete in itself"),
+    reason: text("Why, in a few words, such as code_review"),
+    files: z.array(z.string()).optional().describe("Paths to send along"),
+    messages: z.number().optional().describe("How many of the newest messages go along, default 4"),
+    background: text("What led here").optional(),
+    expected: text("What you want back").optional(),
+    return_required: z.boolean().optional().describe("false: keep the result, do not tell me"),
+    async: z.boolean().optional().describe("true: go on at once, be told later"),
+    override: z.looseObject({}).optional().describe("Policy for this pass, narrower only, such as timeout_ms"),
+  }
+}
 
-Use it for a review, an exploration, or a piece of work that stands by itself. Say everything the agent has to know in objective and background, and name the files it needs. Do not pass on what you can do in a few steps.`
+const PASS_DESCRIPTION = `Passes work over to another agent in a session of its own: audit reviews, scout explores, or any subagent. Returns its decision, findings with their place, and the files it changed, which are pending until you apply or reject them.
+
+Use it for a review, an exploration, or a piece of work that stands by itself, not for a few steps. The agent knows only what this call says.`
 
 const RETURN_DESCRIPTION =
   "Returns the result of the work that was passed over to you. Call it once, when you are done, and end your turn after it. Files that you changed are seen by program."
 
 const APPLY_DESCRIPTION =
-  "Puts the files that a pass changed and that are held back into the worktree. A file that changed meanwhile is refused; nothing is overwritten."
+  "Applies the pending files of a pass to the worktree. A file that changed meanwhile is refused; nothing is overwritten."
 
-const REJECT_DESCRIPTION = "Gives up the files that a pass changed and that are held back. The worktree stays as it is."
+const REJECT_DESCRIPTION = "Rejects the pending files of a pass. The worktree stays as it is."
 
 const STATUS_DESCRIPTION = "Tells what became of the passes of this session, or of one of them in full."
 
@@ -86,7 +100,10 @@ const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition>
     ),
   })
   return {
-    [PASS_TOOL]: define(PASS_DESCRIPTION, schemas.pass_over, (feature, args, context) => feature.pass(args, context)),
+    [PASS_TOOL]: {
+      ...define(PASS_DESCRIPTION, schemas.pass_over, (feature, args, context) => feature.pass(args, context)),
+      args: offeredArguments(z),
+    },
     [RETURN_TOOL]: {
       description: RETURN_DESCRIPTION,
       args: contractSchemas(z).returnArguments.shape,
@@ -104,6 +121,12 @@ const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition>
     ),
   }
 }
+
+/** The tools that a session without a pass cannot use. */
+const UNUSED = [RETURN_TOOL, APPLY_TOOL, REJECT_TOOL, STATUS_TOOL]
+
+/** Leaves a session that neither makes nor works on a pass its one tool. */
+export const offerPassAlone = (messages: readonly StoredMessage[]): void => disableTools(messages, UNUSED)
 
 /**
  * Registers the feature at OpenCode's start, in a project that enables it.

@@ -44,7 +44,7 @@ export const PROJECT_FILES: Readonly<Record<string, string>> = {
 }
 
 /** Written by the user after the installation. */
-export const POLICY = { path: ".opencode/pass-over.json", text: "{}\n" }
+export const POLICY = { path: ".opencode/pass-over.json", text: '{ "defaults": { "auto_return": true } }\n' }
 
 const FIRST = PARSER.slice(PARSER.indexOf("export"))
 const WITH_SPACES = `export const parse = (text) => {

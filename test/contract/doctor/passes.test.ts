@@ -45,7 +45,7 @@ describe("doctor on passes", () => {
   test(promised("pass-over.G4", "finds nothing where there is nothing"), async () => {
     const { examine } = setUp()
     expect(await examine()).toEqual([
-      { status: "ok", message: "no .opencode/pass-over.json: no agent passes work over; {} in it is enough" },
+      { status: "ok", message: "no .opencode/pass-over.json: no agent passes work over; {} in it switches that on" },
     ])
   })
 

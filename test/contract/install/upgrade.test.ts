@@ -151,6 +151,49 @@ describe("an interrupted run", () => {
   })
 })
 
+describe("the policy of passes", () => {
+  const POLICY = ".opencode/pass-over.json"
+  const OWN = '{ "defaults": { "auto_return": true } }\n'
+
+  beforeEach(() => checkout.ship(POLICY, "{}\n"))
+
+  test(promised("install.F1", "is there after an installation, and gone with it"), () => {
+    checkout.install()
+    expect(checkout.read(POLICY)).toBe("{}\n")
+    checkout.ship(POLICY, '{ "$schema": "x" }\n')
+    checkout.install()
+    expect(checkout.read(POLICY)).toBe('{ "$schema": "x" }\n')
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test.each(["that is changed", "that was there before"])(
+    promised("install.F1", "%s stays as it is, also at uninstall"),
+    (which) => {
+      if (which === "that is changed") checkout.install()
+      checkout.write(POLICY, OWN)
+      expect(checkout.install().stdout).toMatch(
+        /keep +\.opencode\/pass-over\.json: (?:you changed it|it was yours before)\n/,
+      )
+      checkout.ship(POLICY, "{ }\n")
+      checkout.install()
+      expect([checkout.read(POLICY), checkout.has(`${POLICY}.baton-new`)]).toEqual([OWN, false])
+      checkout.install("--uninstall")
+      expect(Object.keys(snapshotTree(checkout.project))).toEqual([".opencode", POLICY])
+    },
+  )
+
+  test(promised("install.F1", "that was deleted stays away, but not one that a killed run did not get to"), () => {
+    checkout.install()
+    rmSync(join(checkout.project, POLICY))
+    checkout.install()
+    expect(checkout.has(POLICY)).toBe(false)
+    rmSync(join(checkout.project, ".opencode/plugins/thing.ts"))
+    checkout.install()
+    expect(checkout.has(POLICY)).toBe(true)
+  })
+})
+
 describe("uninstall", () => {
   test.each([
     ["run-time records", ".opencode/state", "outbox/1.json"],

@@ -1,8 +1,11 @@
-import { existsSync, rmSync, symlinkSync } from "node:fs"
+import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
+import { fakeToolContext } from "../../support/opencode/fake-opencode.ts"
 import { DONE, openFeaturePasses, toolContextOf, writing } from "../../support/opencode/feature-passes.ts"
+import { userMessage } from "../../support/opencode/stored-messages.ts"
 
 describe("a pass made from within a pass", () => {
   test(
@@ -95,7 +98,7 @@ test(
     symlinkSync("real", join(passes.root, "near"))
     await passes.pass()
     expect(refused.map((text) => text.split(":")[0])).toEqual(["edit", "write", "apply_patch"])
-    for (const text of refused) expect(text).toContain("leads out of your copy")
+    for (const text of refused) expect(text).toContain("leads out of your sandbox")
   },
 )
 
@@ -128,3 +131,56 @@ test(
     expect(await passes.pass()).toContain("E030")
   },
 )
+
+test(promised("pass-over.D3", "a call that OpenCode keeps waiting does not hold up the other ones"), async () => {
+  const answered = createDeferred<undefined>()
+  let calls = 0
+  const passes = openFeaturePasses({
+    coder: writing({}),
+    faults: (call) => (call === "agents" && calls++ === 0 ? answered.promise : undefined),
+  })
+  const first = passes.pass()
+  expect(await passes.pass()).toContain("coder → completed")
+  answered.resolve(undefined)
+  expect(await first).toContain("coder → completed")
+})
+
+test(
+  promised("pass-over.D3", "a first pass does not wait until those of earlier processes are recovered"),
+  async () => {
+    let recovering: "no" | "next" | "now" = "no"
+    const passes = openFeaturePasses({
+      coder: writing({}),
+      faults: (call) => {
+        if (call !== "messages" || recovering !== "next") return undefined
+        recovering = "now"
+        return new Promise(() => {})
+      },
+    })
+    await passes.pass()
+    // A pass whose process is gone, and for whose session OpenCode does not answer.
+    const [id = ""] = passes.ids()
+    const record = { ...passes.recordOf(id), state: { state: "waiting_for_return" }, output: null }
+    writeFileSync(join(passes.folder, id, "pass.json"), JSON.stringify(record))
+    writeFileSync(join(passes.folder, "unfinished", id), "")
+    recovering = "next"
+    const restarted = passes.start()
+    await expect.poll(() => recovering).toBe("now")
+    const args = { subagent: "coder", objective: "Work", reason: "test" }
+    expect(await restarted.pass(args, fakeToolContext(passes.opencode.rootID))).toContain("coder → completed")
+  },
+)
+
+test(promised("pass-over.A8", "a refused call offers no tools to decide on results; a first pass does"), async () => {
+  const passes = openFeaturePasses({ coder: writing({}) })
+  const offered = async (): Promise<boolean> => {
+    const message = userMessage([], "msg_1")
+    const change = await passes.feature.offerTools(passes.opencode.rootID, [message])
+    change?.()
+    return !JSON.stringify(message).includes("pass_over_apply")
+  }
+  expect(await passes.pass({ subagent: "nobody" })).toContain("E001")
+  expect(await offered()).toBe(false)
+  await passes.pass()
+  expect(await offered()).toBe(true)
+})

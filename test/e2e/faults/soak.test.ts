@@ -141,7 +141,7 @@ describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {
   ), { timeout: DEADLINE_MS }, async () => {
     const task = await openTaskProject(binary, script, { context: 1_000_000 })
     const { project } = task
-    project.write(".opencode/pass-over.json", "{}\n")
+    project.write(".opencode/pass-over.json", '{"defaults":{"auto_return":true}}\n')
     project.write(".opencode/baton.json", "{}\n")
     const held = watchHeld(project)
     const environment = { ...project.environment, ...held.environment }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
@@ -20,12 +21,14 @@ import { compact, createSession, messagesOf, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
-/** States of the project's passes, oldest first. */
-const passStates = ({ directory }: TestProject): string[] => {
+/** The project's passes, oldest first. */
+const passRecords = ({ directory }: TestProject): PassRecord[] => {
   const folder = join(directory, ".opencode", "state", "pass-over")
   const ids = readdirSync(folder).filter((name) => name.startsWith("pass_"))
-  return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")).state.state)
+  return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")))
 }
+
+const passStates = (project: TestProject): string[] => passRecords(project).map(({ state }) => state.state)
 
 /** Opens such a project with a session and the user's actions in it. */
 const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProject) => {
@@ -111,8 +114,32 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       gate.open()
       const notice = await announcement(task)
       expect(notice).toContain("(came late)")
-      expect(notice).toContain("1 of them are held back")
+      expect(notice).toContain("1 of them are pending")
       expect(sources(task.project)).toEqual(["a.ts"])
+    },
+  )
+
+  test(
+    promised("pass-over.E5", "a subagent that hangs is ended, and the next attempt begins with fresh files"),
+    async () => {
+      const gate = createGate(DONE)
+      let attempts = 0
+      const first = (): ModelReply => {
+        attempts++
+        return { tool: "write", input: { filePath: attempts === 1 ? "src/half.ts" : "src/made.ts", content: "x\n" } }
+      }
+      const task = await openPassOverSession(binary, {
+        root: [passOver({ subagent: "coder", objective: "HANG-ONCE" }), DONE],
+        agents: { "HANG-ONCE": [first, () => (attempts === 1 ? gate.step() : returns()), DONE] },
+        policy: { defaults: { timeout_ms: 8_000, on_timeout: "stop", max_retries: 1, retry_delay_ms: 0 } },
+      })
+      await task.say("Go.")
+      gate.open()
+      const [answer = ""] = await task.answers()
+      expect(answer).toContain("Changed files (1):\n- added src/made.ts")
+      const children = await task.children()
+      expect(children).toHaveLength(2)
+      expect(await task.busy(children)).toEqual([])
     },
   )
 
@@ -223,22 +250,24 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       process.kill(pid, "SIGKILL")
       gate.open()
       await task.say("What happened?", id)
-      const notice = await announcement(task)
-      expect(notice).toContain("OpenCode ended while the subagent worked")
-      expect(notice).toContain("added src/half.ts")
+      // It is not complete, so that the user is asked when the agent wants it.
+      expect(await announcement(task)).toMatch(/pass_over_status {"pass_over_id":"pass_\w+"}/)
+      const output = passRecords(task.project)[0]?.output
+      expect(output).toMatchObject({ status: "failed", error: { message: "OpenCode ended while the subagent worked" } })
+      expect(output?.artifacts).toContainEqual(expect.objectContaining({ path: "src/half.ts", change: "added" }))
       expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
 
   test(
-    promised(["pass-over.A6"], "where the policy says so, the user is asked before a result goes back"),
+    promised(["pass-over.A6"], "where nobody said otherwise, the user is asked before a result goes back"),
     async () => {
       const ask = passOver({ subagent: "audit", objective: "ASK-ME" })
       const task = await openPassOverSession(binary, {
         root: [ask, ask, DONE],
         agents: { "ASK-ME": [returns({ decision: "approved" }), DONE] },
-        policy: { defaults: { auto_return: false } },
-        config: { permission: { edit: "allow" } },
+        policy: "{}",
+        config: { permission: { edit: "allow", pass_over_result: "ask" } },
       })
       if (!canToolsAsk(binary)) {
         await task.say("Go.")
@@ -264,7 +293,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await answering
       const [released, refused] = await task.answers()
       expect(released).toContain("decision: approved")
-      expect(refused).toContain("the user does not release the result of audit")
+      expect(refused).toContain("the user has not approved the result of audit")
     },
   )
 })

@@ -98,7 +98,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         "modified src/a.ts",
         "added src/b.ts (by a shell command)",
         "deleted README.md (by a shell command)",
-        "3 of them are held back",
+        "3 of them are pending",
       ])
         expect(answers).toContain(part)
     },
@@ -245,7 +245,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(answer).toMatch(/Child session: ses_/)
       expect(said(task)).toContain("audit → completed")
       const tried = ["sent", "started", "attempt_failed", "started"]
-      expect(auditEvents(task)).toEqual([...tried, "returned", ...tried, "returned"])
+      expect(auditEvents(task)).toEqual([...tried, "returned", ...tried, "returned", "released"])
     },
   )
 
@@ -274,7 +274,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a skill is an agent, a user's own scout stays, and a known question is not paid for twice",
     ),
     async () => {
-      const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"] })
+      const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"], messages: 0 })
       const task = await openSharedPasses(binary, {
         root: [ask, ask, passOver({ subagent: "scout", objective: "SCOUT-IT" }), DONE],
         agents: { "CHECK-IT": [returns({ decision: "approved" }), DONE], "SCOUT-IT": [returns(), DONE] },

@@ -279,7 +279,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   let plain: Promise<RecordedRequests> | undefined
 
   test.each(FEATURE_NAMES)(
-    promised("tokens.C2", "%s alone leaves requests that do not use it as they are, byte for byte"),
+    promised(["tokens.C2", "pass-over.A8"], "%s alone leaves requests that do not use it as they are, byte for byte"),
     async (feature) => {
       plain ??= recordRequests(binary, [], openSharedTask)
       const recorded = recordRequests(binary, [feature], openSharedTask)
@@ -288,6 +288,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         expect(withFeature[name].text, name).toBe(without[name].text)
       const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)
       expect(used).toEqual(ADDITIONS[feature].adds)
+      if (feature !== "pass-over") return
+      const { tools, ...body } = JSON.parse(withFeature.policy.text)
+      const isPass = (tool: { function: { name: string } }): boolean => tool.function.name === "pass_over"
+      expect(JSON.stringify({ ...body, tools: tools.filter((tool: never) => !isPass(tool)) })).toBe(
+        JSON.stringify({ ...body, tools: JSON.parse(without.policy.text).tools }),
+      )
+      expect(JSON.stringify(tools.find(isPass)).length).toBeLessThanOrEqual(1_600)
     },
   )
 })

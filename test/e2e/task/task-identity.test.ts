@@ -117,7 +117,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     async () => {
       const task = await openSharedTask(binary, script)
       const { taskID, project, ledger, say } = task
-      project.write(".opencode/pass-over.json", "{}\n")
+      project.write(".opencode/pass-over.json", '{"defaults":{"auto_return":true}}\n')
       const root = await say(task.message)
       await say(CORRECTION, root)
 

@@ -173,7 +173,7 @@ export const recordRequests = async (
       ...(await handOver(place, features.includes("handoff"))),
       ...(await learn(place)),
     }
-    place.project.write(".opencode/pass-over.json", "{}\n")
+    place.project.write(".opencode/pass-over.json", '{"defaults":{"auto_return":true}}\n')
     await place.restart()
     Object.assign(made, await passWork(place))
     const recorded = REQUEST_NAMES.map((name) => {

@@ -43,16 +43,17 @@ type Session = {
 
 const OPEN: readonly PermissionRule[] = [{ permission: "*", pattern: "*", action: "allow" }]
 
+/** Called before each call of the client; a returned text makes it fail, a promise makes it wait. */
+export type Faults = (call: string) => string | undefined | Promise<string | undefined>
+
 /**
  * OpenCode's sessions in memory, behind the client of a plugin: enough for passes, without a model. Tools work on the disk, at
  * the path set by the plugin's hook.
- *
- * @param faults is called before each call; a returned text makes it fail
  */
 export const createFakeOpenCode = (given: {
   directory: string
   agents: Readonly<Record<string, FakeAgent>>
-  faults?: (call: string) => string | undefined
+  faults?: Faults
 }) => {
   const { directory, agents, faults = () => undefined } = given
   const sessions = new Map<string, Session>()
@@ -71,7 +72,7 @@ export const createFakeOpenCode = (given: {
   root.messages.push(userMessage([], "msg_root"))
 
   const answer = async (call: string, work: () => unknown): Promise<{ data?: unknown; error?: unknown }> => {
-    const fault = faults(call)
+    const fault = await faults(call)
     return fault === undefined ? { data: await work() } : { error: { name: fault } }
   }
   const get = (id: string): Session => {

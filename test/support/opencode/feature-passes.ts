@@ -5,11 +5,11 @@ import { createServices } from "../../../.opencode/baton/core/services.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { createRecordedLog } from "../recorded-log.ts"
-import { createFakeOpenCode, type FakeAgent, fakeToolContext } from "./fake-opencode.ts"
+import { createFakeOpenCode, type FakeAgent, type Faults, fakeToolContext } from "./fake-opencode.ts"
 import { createRepository, type Files } from "./pass-project.ts"
 
 /** Values of `defaults` that remove all waits from a test. */
-const QUICK = { retry_delay_ms: 1, max_retries: 0 }
+const QUICK = { auto_return: true, retry_delay_ms: 1, max_retries: 0 }
 
 /** The return of a subagent that did its work. */
 export const DONE = { status: "completed", summary: "Done." }
@@ -25,8 +25,6 @@ export const writing =
 /**
  * Opens the whole feature on a repository in a temporary folder, with OpenCode's sessions in memory; its agents are
  * `coder` and `second`.
- *
- * @param faults is called before each client call; a returned text makes it fail
  */
 export const openFeaturePasses = ({
   defaults = {},
@@ -40,7 +38,7 @@ export const openFeaturePasses = ({
   defaults?: Readonly<Record<string, unknown>>
   subagents?: Readonly<Record<string, unknown>>
   files?: Files
-  faults?: (call: string) => string | undefined
+  faults?: Faults
 } = {}) => {
   const policy = JSON.stringify({ defaults: { ...QUICK, ...defaults }, subagents })
   const root = createRepository({ ".opencode/pass-over.json": policy, ...files })

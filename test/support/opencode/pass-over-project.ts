@@ -9,7 +9,7 @@ import type { TestProject } from "./test-project.ts"
 export type PassOverProject = {
   root: AgentScript
   agents?: Record<string, AgentScript>
-  /** Content of `.opencode/pass-over.json`; a string is written unchanged. */
+  /** Content of `.opencode/pass-over.json`, with auto_return; a string is written unchanged. */
   policy?: unknown
   config?: Record<string, unknown>
 }
@@ -24,10 +24,17 @@ const openWith =
     open: (binary: OpenCodeBinary, script: Script, options: Options) => Promise<Task>,
   ) =>
   async (binary: OpenCodeBinary, { root, agents = {}, policy = {}, config = {} }: PassOverProject): Promise<Task> => {
-    const task = await open(binary, passOverScript({ root, agents }), { context: 100_000, config })
+    // Unless a test says otherwise, the user has allowed every result.
+    const permission = { pass_over_result: "allow", ...Object(config.permission) }
+    const task = await open(binary, passOverScript({ root, agents }), {
+      context: 100_000,
+      config: { ...config, permission },
+    })
     const { project } = task
     project.write("src/a.ts", "export const a = 1\n")
-    project.write(".opencode/pass-over.json", typeof policy === "string" ? policy : JSON.stringify(policy))
+    const { defaults, ...others } = Object(policy)
+    const unasked = { ...others, defaults: { auto_return: true, ...defaults } }
+    project.write(".opencode/pass-over.json", typeof policy === "string" ? policy : JSON.stringify(unasked))
     for (const name of ["coder", "second", "third", "fourth"]) project.write(`.opencode/agent/${name}.md`, CODER)
     return task
   }

@@ -1,4 +1,6 @@
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit/log.ts"
+import type { ActivePass } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import type {
   FileModification,
   PassOverMetadata,
@@ -7,6 +9,7 @@ import type {
   WorkOutput,
 } from "../../../.opencode/baton/pass-over/contract.ts"
 import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
+import type { Prepared } from "../../../.opencode/baton/pass-over/prepare.ts"
 import {
   type Decisions,
   type PassRecord,
@@ -115,6 +118,46 @@ export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
   released_at: null,
   cache_key: null,
   is_audited: true,
+  ...change,
+})
+
+/** What was found out about a pass before it began. */
+export const preparedPass = (values: Partial<ResolvedPolicy["values"]> = {}, request = passRequest()): Prepared => {
+  const policy = builtInPolicy()
+  return {
+    request,
+    policy: { ...policy, values: { ...policy.values, ...values } },
+    subagent: { name: "audit", description: "", prompt: "", mode: "subagent", isHidden: false, permission: [] },
+    originatorRules: [],
+    model: undefined,
+    cacheKey: null,
+    audit: { enabled: true, retention_days: 1 },
+    parentPass: undefined,
+  }
+}
+
+/** A pass whose child is at work. */
+export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
+  id: PASS_ID,
+  prepared: preparedPass(),
+  place: undefined,
+  leftOut: [],
+  made: Promise.resolve(undefined),
+  limits: { can_modify_files: true, can_run_tools: true },
+  attemptMs: undefined,
+  stopping: new AbortController(),
+  setUpError: undefined,
+  stopReason: undefined,
+  childSessionID: null,
+  returned: undefined,
+  returnError: undefined,
+  refusals: 0,
+  callsOfStep: new Set(),
+  returnedAlone: createDeferred(),
+  isOver: false,
+  isAwaited: true,
+  hasTimedOut: false,
+  finished: Promise.resolve(undefined),
   ...change,
 })
 

@@ -1,7 +1,13 @@
 import { join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
-import { findSkillAgents, parseFrontMatter, registerAgents } from "../../../.opencode/baton/pass-over/agents.ts"
+import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import {
+  findSkillAgents,
+  parseFrontMatter,
+  registerAgents,
+  rulesForPasses,
+} from "../../../.opencode/baton/pass-over/agents.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { writeFiles } from "../../support/opencode/pass-project.ts"
@@ -51,7 +57,7 @@ describe("skills", () => {
 describe("agents", () => {
   const register = (config: Config) => {
     registerAgents(config, [], createRecordedLog())
-    return config as { agent: Record<string, { permission?: unknown }>; permission: unknown }
+    return config as { agent: Record<string, { permission?: unknown; prompt?: string }>; permission: unknown }
   }
 
   test(promised("pass-over.C3", "that are ready-made may read, and neither write nor see secrets"), () => {
@@ -65,9 +71,48 @@ describe("agents", () => {
   })
 
   test(promised("pass-over.A6", "ask before a result goes back, unless the user's own rules have a word on it"), () => {
-    expect(register({}).permission).toEqual({ pass_over_result: "ask", pass_over_return: "allow" })
-    expect(register({ permission: "allow" as never }).permission).toEqual({ "*": "allow", pass_over_return: "allow" })
+    expect(register({}).permission).toMatchObject({ pass_over_result: "ask", pass_over_return: "allow" })
+    expect(register({ permission: "allow" as never }).permission).not.toHaveProperty("pass_over_result")
+    for (const action of ["deny", "ask"] as const)
+      expect(register({ permission: { "*": action } as never }).permission).toMatchObject({ pass_over_result: "ask" })
     const own = { pass_over_result: "deny" }
     expect(register({ permission: own as never }).permission).toMatchObject({ pass_over_result: "deny" })
   })
+
+  const permission = (rules: object) => ({ permission: rules as never })
+
+  test(
+    promised("pass-over.A8", "that are ready-made are not in the task tool's list, unless the user's rules say so"),
+    () => {
+      const hidden = { audit: "deny", scout: "deny" }
+      expect(register({}).permission).toMatchObject({ task: hidden })
+      expect(register(permission({ task: "ask" })).permission).toMatchObject({ task: { "*": "ask", ...hidden } })
+      expect(register(permission({ task: { audit: "allow" } })).permission).toMatchObject({
+        task: { audit: "allow", scout: "deny" },
+      })
+      const own = register({ agent: { audit: { prompt: "mine" } } })
+      expect(own.permission).toMatchObject({ task: { scout: "deny" } })
+    },
+  )
+
+  test(
+    promised(["pass-over.C3", "pass-over.F2"], "that are ready-made get passes where no rule of the user denies them"),
+    () => {
+      expect(register(permission({ task: { audit: "deny" } })).agent.audit).toBeUndefined()
+      const { agent } = register({})
+      const audit = {
+        name: "audit",
+        description: "",
+        prompt: agent.audit?.prompt ?? "",
+        mode: "subagent",
+        isHidden: false,
+      } as const
+      const deny = (pattern: string) => ({ permission: "task", pattern, action: "deny" }) as const
+      const rules = (given: readonly PermissionRule[], prompt = audit.prompt) =>
+        rulesForPasses(given, { ...audit, prompt, permission: [] })
+      expect(rules([deny("audit")])).toEqual([])
+      expect(rules([deny("*"), deny("audit"), deny("audit")])).toEqual([deny("*"), deny("audit")])
+      expect(rules([deny("audit")], "mine")).toEqual([deny("audit")])
+    },
+  )
 })

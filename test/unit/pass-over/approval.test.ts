@@ -1,13 +1,14 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
 import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { Artifact, WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
 import {
+  approveResult,
   createEditPermission,
   createPermissionWatch,
-  releaseResult,
 } from "../../../.opencode/baton/pass-over/result/approval.ts"
 import { promised } from "../../requirements.ts"
-import { builtInPolicy, passRecord } from "../../support/opencode/pass-over-values.ts"
+import { builtInPolicy, passRecord, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 type Ask = ToolContext["ask"]
@@ -49,7 +50,7 @@ describe("what a pass changed is written", () => {
   })
 })
 
-test(promised("soak.B4", "questions that nobody answered go with their session"), async () => {
+test(promised("soak.B4", "questions that nobody answered go with their session, and others are not kept"), async () => {
   const refused: string[] = []
   const watch = createPermissionWatch({
     refuse: async (_sessionID, permissionID) => {
@@ -59,8 +60,10 @@ test(promised("soak.B4", "questions that nobody answered go with their session")
   })
   for (const sessionID of ["ses_gone", "ses_here"])
     watch.asked({ kind: "asked", sessionID, permissionID: `per_${sessionID}`, passID: "pass_1" })
+  watch.asked({ kind: "asked", sessionID: "ses_here", permissionID: "per_other", passID: undefined })
   watch.forget("ses_gone")
-  await watch.withdraw("pass_1")
+  await watch.cancelPrompt(undefined as never)
+  await watch.cancelPrompt("pass_1")
   expect(refused).toEqual(["per_ses_here"])
 })
 
@@ -70,28 +73,47 @@ describe("a result goes back", () => {
     policy: { ...policy, values: { ...values, auto_return: false }, levels: { ...levels, auto_return: "pair" } },
   })
   const never: Ask = () => Promise.reject(new Error("nobody was to be asked"))
-  const deps = { hasUser: true, noteRelease: async () => {}, withdraw: async () => {}, log: createRecordedLog() }
+  const deps = { hasUser: true, recordApproval: async () => {}, cancelPrompt: async () => {}, log: createRecordedLog() }
 
-  test(promised("pass-over.A6", "unasked where nobody wrote that somebody is to be asked"), async () => {
-    expect((await releaseResult(passRecord(), { ...deps, ask: never })).kind).toBe("released")
+  const critical: Artifact = { type: "finding", severity: "critical", message: "m" }
+  const minor: Artifact = { type: "finding", severity: "error", message: "m" }
+  test.each<[boolean, string, Partial<WorkOutput>]>([
+    [true, "completed work", {}],
+    [true, "a lesser finding", { artifacts: [minor] }],
+    [false, "a critical finding", { artifacts: [minor, critical] }],
+    [false, "partial work", { status: "partial" }],
+    [false, "failed work", { status: "failed" }],
+    [false, "a time-out", { status: "timeout" }],
+  ])(promised("pass-over.A10", "with auto_return unasked: %s for %s"), async (expected, _what, change) => {
+    const policy = { ...asking.policy, values: { ...values, auto_return: true } }
+    const record = { ...asking, policy, output: workOutput(change) }
+    expect((await approveResult(record, { ...deps, ask: never })).kind).toBe(expected ? "approved" : "refused")
+    const unasked = await approveResult(record, { ...deps, ask: never, hasUser: false })
+    expect(unasked).toMatchObject({ note: expected ? undefined : expect.stringContaining("Nobody could be asked") })
+  })
+
+  test(promised("pass-over.A6", "when the user says so, where nobody wrote that nobody is to be asked"), async () => {
+    const record = passRecord({ output: workOutput() })
+    expect((await approveResult(record, { ...deps, ask: no })).kind).toBe("refused")
+    expect((await approveResult(record, { ...deps, ask: yes })).kind).toBe("approved")
   })
 
   test(promised("pass-over.A6", "where nobody can be asked, and says so"), async () => {
-    const released = await releaseResult(asking, { ...deps, ask: never, hasUser: false })
-    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody could be asked") })
+    const released = await approveResult(asking, { ...deps, ask: never, hasUser: false })
+    expect(released).toMatchObject({ kind: "approved", note: expect.stringContaining("Nobody could be asked") })
   })
 
   test(promised("pass-over.A6", "where OpenCode lets no tool ask, and says so"), async () => {
-    const released = await releaseResult(asking, { ...deps, ask: notRun })
-    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("cannot ask") })
+    const released = await approveResult(asking, { ...deps, ask: notRun })
+    expect(released).toMatchObject({ kind: "approved", note: expect.stringContaining("cannot ask") })
   })
 
   test(promised("pass-over.A6", "when nobody answers in time, and the question is taken back"), async () => {
-    const withdrawn: string[] = []
-    const withdraw = async (passID: string) => void withdrawn.push(passID)
+    const cancelPromptn: string[] = []
+    const cancelPrompt = async (passID: string) => void cancelPromptn.push(passID)
     const silent: Ask = () => new Promise(() => {})
-    const released = await releaseResult(asking, { ...deps, ask: silent, withdraw, answerDeadlineMs: 5 })
-    expect(released).toMatchObject({ kind: "released", note: expect.stringContaining("Nobody answered") })
-    expect(withdrawn).toEqual([asking.request.pass_over_id])
+    const released = await approveResult(asking, { ...deps, ask: silent, cancelPrompt, answerDeadlineMs: 5 })
+    expect(released).toMatchObject({ kind: "approved", note: expect.stringContaining("Nobody answered") })
+    expect(cancelPromptn).toEqual([asking.request.pass_over_id])
   })
 })

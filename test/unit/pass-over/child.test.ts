@@ -1,8 +1,7 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
-import { createPassSessions, type PassSession } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
+import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import {
   childRules,
   evaluate,
@@ -21,6 +20,7 @@ import { readPassSignal } from "../../../.opencode/baton/pass-over/events.ts"
 import { toPlace } from "../../../.opencode/baton/pass-over/place.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
+import { activePass } from "../../support/opencode/pass-over-values.ts"
 
 type Action = PermissionRule["action"]
 
@@ -120,45 +120,49 @@ describe("the rights of a child", () => {
   })
 })
 
-const pass = (extra: Partial<PassSession> = {}): PassSession => ({
-  passID: "pass_1",
-  limits: LIMITS,
-  place: undefined,
-  hasReturned: false,
-  isOver: false,
-  refusals: 0,
-  begun: new Set(),
-  above: [],
-  originatorWentOn: createDeferred(),
-  stop: () => {},
-  ...extra,
-})
+const pass = (extra = {}) => activePass({ limits: LIMITS, ...extra })
 
 describe("a tool call in a pass", () => {
+  const call = (tool: string, args = {}) => ({ tool, args, isOwn: true, home: "/home/u" })
+
+  test.each([
+    ["cat ~/p/a.ts", "cat /copy/a.ts"],
+    ['cd "$HOME/p" && make', 'cd "/copy" && make'],
+    ["ls ${HOME}/p/src ~/other ~/p-other", "ls /copy/src ~/other ~/p-other"],
+    ['cat "$HOME"/p/a.ts', "cat /copy/a.ts"],
+  ])(promised("pass-over.B2", "works on the copy also where the command says %s"), (command, expected) => {
+    const place = { directory: "/home/u/p", worktree: "/home/u/p", copy: "/copy" }
+    const verdict = judgeToolCall(pass({ place }), call("bash", { command }))
+    expect(verdict).toMatchObject({ kind: "go", changes: { command: expected } })
+  })
+
   test(promised("pass-over.C3", "is refused where the pass may not, also in a session below"), () => {
     const reader = pass({ limits: NO_CHANGES })
     for (const isOwn of [true, false])
-      expect(judgeToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn }).kind).toBe("refused")
-    expect(judgeToolCall(reader, { tool: "read", args: {}, isOwn: true }).kind).toBe("go")
+      expect(judgeToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn, home: "/home/u" }).kind).toBe(
+        "refused",
+      )
+    expect(judgeToolCall(reader, { tool: "read", args: {}, isOwn: true, home: "/home/u" }).kind).toBe("go")
   })
 
   test(promised("pass-over.A2", "is refused after the return, and so is a question to nobody"), () => {
-    expect(judgeToolCall(pass({ hasReturned: true }), { tool: "read", args: {}, isOwn: true }).kind).toBe("refused")
-    expect(judgeToolCall(pass(), { tool: "question", args: {}, isOwn: true }).kind).toBe("refused")
+    expect(judgeToolCall(pass({ returned: { status: "completed" } }), call("read")).kind).toBe("refused")
+    expect(judgeToolCall(pass(), call("question")).kind).toBe("refused")
   })
 })
 
 test(promised("pass-over.C3", "what holds for a session of a pass holds for those below it, and ends with it"), () => {
-  const sessions = createPassSessions()
-  sessions.created("ses_child", "ses_root")
-  sessions.created("ses_below", "ses_child")
+  const passes = createActivePasses()
+  passes.sessionCreated("ses_child", "ses_root")
+  passes.sessionCreated("ses_below", "ses_child")
   const mine = pass()
-  sessions.begin("ses_child", mine)
-  expect(sessions.find("ses_below")).toBe(mine)
-  expect(sessions.own("ses_below")).toBeUndefined()
-  expect(sessions.find("ses_root")).toBeUndefined()
-  sessions.end("ses_child")
-  expect(sessions.find("ses_below")).toBeUndefined()
+  passes.turnStarted("ses_child", mine)
+  expect(passes.covering("ses_below")).toBe(mine)
+  expect(passes.of("ses_below")).toBeUndefined()
+  expect(passes.covering("ses_root")).toBeUndefined()
+  expect([passes.below("ses_root"), passes.below("ses_child")]).toEqual([[mine], []])
+  passes.turnEnded("ses_child")
+  expect(passes.covering("ses_below")).toBeUndefined()
 })
 
 test(promised("pass-over.B3", "a pass within a pass works in a copy of its originator's copy"), () => {
@@ -186,7 +190,8 @@ test(promised("pass-over.D2", "events of both versions are read, and others are 
   expect(read("session.error", { sessionID: "s", error: { name: "MessageAbortedError" } })?.kind).toBe("aborted")
   expect(read("session.error", { sessionID: "s", error: { name: "APIError" } })).toBeUndefined()
   const asked = { kind: "asked", sessionID: "s", permissionID: "per_1", passID: "pass_1" }
-  expect(read("permission.asked", { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } })).toEqual(asked)
+  const asks = { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } }
+  for (const type of ["permission.asked", "permission.updated"]) expect(read(type, asks)).toEqual(asked)
   expect(read("message.part.delta", { sessionID: "s" })).toBeUndefined()
   expect(read("session.idle", undefined)).toBeUndefined()
 })

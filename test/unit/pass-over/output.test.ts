@@ -1,18 +1,20 @@
 import { tool } from "@opencode-ai/plugin/tool"
-import type { ToolState } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { withDeadline } from "../../../.opencode/baton/host/async.ts"
 import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
 import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
 import { renderResult } from "../../../.opencode/baton/pass-over/result/render.ts"
 import {
+  acceptReturn,
   buildWorkOutput,
   type Collected,
   checkReturn,
-  isAtRest,
+  timeoutError,
 } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
 import {
+  activePass,
   fileModification,
   passRequest,
   returnedState,
@@ -100,6 +102,12 @@ describe("a work output", () => {
     expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
   })
 
+  test(promised("pass-over.E4", "names changed files without their contents, so that its record stays small"), () => {
+    const modifications = [fileModification({ old_content: "a", new_content: "b" })]
+    const output = buildWorkOutput(collected({ changes: { kind: "changes", modifications, leftOut: [] } }))
+    expect(output.artifacts).toMatchObject([{ path: "a.ts", old_content: null, new_content: null }])
+  })
+
   test(promised("pass-over.A2", "is partial and the last words without a return"), () => {
     const output = buildWorkOutput(collected({ messages: [assistantMessage("first"), assistantMessage("last")] }))
     expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })
@@ -114,10 +122,10 @@ describe("a work output", () => {
   })
 
   test.each([
-    ["timeout", { end: { kind: "stopped" }, stopReason: "timeout" }, "E010"],
+    ["timeout", { end: { kind: "crashed", error: timeoutError("late") } }, "E010"],
     ["timeout", { end: { kind: "stopped" }, stopReason: "max_time" }, "E010"],
     ["aborted", { end: { kind: "stopped" } }, undefined],
-    ["completed", { end: { kind: "stopped" }, stopReason: "timeout", returned: RETURNED }, undefined],
+    ["completed", { end: { kind: "stopped" }, stopReason: "max_time", returned: RETURNED }, undefined],
   ] as const)(promised(["pass-over.C4", "pass-over.E1"], "is %s after %j"), (status, change, code) => {
     const output = buildWorkOutput(collected(change))
     expect(output.status).toBe(status)
@@ -152,11 +160,12 @@ describe("a result's text", () => {
   test(promised("pass-over.A5", "says which files were applied, where only some were"), () => {
     const artifacts = ["a", "b"].map((path) => fileModification({ path }))
     const state = returnedState({ state: "applied", applied: ["a"], rejected: ["b"] })
-    expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Given up: b.")
+    expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Rejected: b.")
   })
 })
 
-const check = (args: unknown, earlierRefusals = 0) => checkReturn(tool.schema, args, earlierRefusals)
+const check = (args: unknown, earlierRefusals = 0) =>
+  checkReturn(tool.schema, args, { originator: "build", earlierRefusals })
 const MINIMAL = { status: "completed", summary: "All is well." }
 const FINDING = { severity: "error", message: "It is wrong", path: "a.ts" }
 
@@ -214,6 +223,19 @@ describe("a return", () => {
     expect(check(MINIMAL, 2).kind).toBe("accepted")
   })
 
+  test(
+    promised("pass-over.A9", "that names another agent is refused twice, then an error; its originator it may name"),
+    () => {
+      const foreign = { ...MINIMAL, return_to: "alice" }
+      for (const refusals of [0, 1])
+        expect(check(foreign, refusals)).toMatchObject({
+          text: expect.stringContaining('expected "build", received "alice"'),
+        })
+      expect(check(foreign, 2)).toMatchObject({ kind: "failed", error: { code: "E021" } })
+      expect(check({ ...MINIMAL, return_to: "build" }).kind).toBe("accepted")
+    },
+  )
+
   test(promised("pass-over.A2", "names five problems and counts the rest"), () => {
     const refused = check({ ...MINIMAL, recommendations: Array.from({ length: 12 }, () => 1) })
     expect(refused).toMatchObject({ text: expect.stringContaining("- and 7 more") })
@@ -230,21 +252,12 @@ describe("a return", () => {
 })
 
 describe("a child that has returned", () => {
-  const RUNNING: ToolState = { status: "running", input: {}, time: { start: 1 } }
-  const FAILED: ToolState = { status: "error", input: {}, error: "no", time: { start: 1, end: 2 } }
-  const running = toolPart("bash", RUNNING, "call_a")
-  const done = toolPart("bash", completedTool(""), "call_a")
-
   test.each([
-    [true, "nothing else was begun", [], []],
-    [true, "what was begun is done", [done], ["call_a"]],
-    [true, "what was begun has failed", [toolPart("bash", FAILED, "call_a")], ["call_a"]],
-    [true, "an earlier step is over", [done], []],
-    [false, "a tool is at work", [running], ["call_a"]],
-    [false, "a tool was called that nobody was asked about", [running], []],
-    [false, "what was begun is not stored yet", [], ["call_a"]],
-  ])(promised("pass-over.B1", "is at rest: %s when %s"), (expected, _when, parts, begun) => {
-    const returning = toolPart("pass_over_return", RUNNING, "call_return")
-    expect(isAtRest([{ ...assistantMessage(), parts: [...parts, returning] }], new Set(begun))).toBe(expected)
+    [true, "alone in its step", []],
+    [false, "beside another tool", ["call_a"]],
+  ])(promised("pass-over.B1", "has ended its pass: %s when it returned %s"), async (expected, _how, calls) => {
+    const pass = activePass({ callsOfStep: new Set(calls) })
+    expect(acceptReturn(tool.schema, MINIMAL, pass)).toContain("Returned to build")
+    expect((await withDeadline(pass.returnedAlone.promise, 0)).kind).toBe(expected ? "done" : "late")
   })
 })

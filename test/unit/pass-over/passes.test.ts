@@ -28,10 +28,13 @@ import {
   passRequest,
   refusedPass,
   returnedState,
+  workContext,
   workOutput,
 } from "../../support/opencode/pass-over-values.ts"
 import { assistantMessage, completedTool, toolPart } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
+
+const DAY_MS = 86_400_000
 
 const setUp = () => {
   const entries: AuditEntry[] = []
@@ -54,7 +57,10 @@ const setUp = () => {
       audit: { enabled: true, retention_days: 90 },
       ...change,
     })
-  return { entries, pruned, store, passes, begin }
+  const pass = (ms: number): void => {
+    ticks += ms / 1000
+  }
+  return { entries, pruned, store, passes, begin, pass }
 }
 
 describe("the passes", () => {
@@ -90,7 +96,8 @@ describe("the passes", () => {
     const { entries, store, passes, begin } = setUp()
     const unknown = await passes.advance(PASS_ID, { type: "started" })
     expect(unknown).toMatchObject({ kind: "refused", error: { code: "E023" } })
-    const record = await begin()
+    await begin()
+    const record = await store.read(PASS_ID)
     const early = await passes.advance(PASS_ID, { type: "applied", by: "originator" }, { output: workOutput() })
     expect(early).toMatchObject({ kind: "refused", error: { code: "E024" } })
     expect(await store.read(PASS_ID)).toEqual(record)
@@ -115,6 +122,23 @@ describe("the passes", () => {
     },
   )
 
+  test(
+    promised(["pass-over.D1", "pass-over.E3"], "beyond the limit are refused, and in the audit as such"),
+    async () => {
+      const { entries, begin } = setUp()
+      const { values, ...rest } = builtInPolicy()
+      const policy = { ...rest, values: { ...values, max_passes_per_session: 1 } }
+      await begin({ policy })
+      const request = passRequest({ pass_over_id: "pass_20260101102030001_abcd" })
+      const error = { code: "E004", message: expect.stringContaining("1 passes; 1 are") }
+      expect(await begin({ policy, request })).toMatchObject({ kind: "refused", error })
+      expect(entries.map(({ event, error: why }) => `${event} ${why?.code}`)).toEqual([
+        "sent undefined",
+        "refused E004",
+      ])
+    },
+  )
+
   test(promised("pass-over.E4", "are announced once, whoever asks at the same time"), async () => {
     const { entries, passes, begin } = setUp()
     await begin()
@@ -125,9 +149,9 @@ describe("the passes", () => {
   })
 
   test(
-    promised("pass-over.E3", "are in no audit where the policy says so, and old audits are removed once"),
+    promised("pass-over.E3", "are in no audit where the policy says so, and old audits are removed once a day"),
     async () => {
-      const { entries, pruned, passes, begin } = setUp()
+      const { entries, pruned, passes, begin, pass } = setUp()
       const quiet = { enabled: false, retention_days: 7 }
       await begin({ audit: quiet })
       await passes.advance(PASS_ID, { type: "cancelled" })
@@ -135,6 +159,9 @@ describe("the passes", () => {
       await begin({ request: passRequest({ pass_over_id: "pass_20260101102030001_abcd" }) })
       expect(entries.map(({ event }) => event)).toEqual(["sent"])
       expect(pruned).toEqual([7])
+      pass(DAY_MS)
+      await begin({ request: passRequest({ pass_over_id: "pass_20260101102030002_abcd" }) })
+      expect(pruned).toEqual([7, 90])
     },
   )
 
@@ -167,7 +194,7 @@ describe("the passes", () => {
 
 describe("a question", () => {
   const file = (path: string, hash: string | null) => ({ path, hash, content: null })
-  const context = { objective: "Review", files: [file("a.ts", "1"), file("b.ts", "2")] }
+  const context = workContext({ objective: "Review", files: [file("a.ts", "1"), file("b.ts", "2")] })
   const QUESTION: Question = { subagent: "audit", definition: "v1", context }
   const about = (change: Partial<Question["context"]>) => ({ ...QUESTION, context: { ...context, ...change } })
 
@@ -186,6 +213,9 @@ describe("a question", () => {
     ["objective", about({ objective: "Review!" })],
     ["background", about({ background: "x" })],
     ["expected answer", about({ expected: "x" })],
+    ["message of the conversation", about({ messages: [{ role: "user", text: "x" }] })],
+    ["tool result", about({ tool_results: [{ tool: "bash", title: "", status: "completed", output: "x" }] })],
+    ["task", about({ task: { id: "ts-1234", role: "worker", block: "" } })],
     ["content of a file", about({ files: [file("a.ts", "1"), file("b.ts", "3")] })],
     ["name of a file", about({ files: [file("a.ts", "1"), file("c.ts", "2")] })],
     ["number of files", about({ files: [file("a.ts", "1")] })],

@@ -37,6 +37,10 @@ const loadPlugins = async (): Promise<[path: string, hooks: Hooks][]> => {
   const directory = temporaryFolder()
   mkdirSync(join(directory, ".opencode"))
   writeFileSync(join(directory, ".opencode", "pass-over.json"), "{}")
+  // A pass of an earlier process, so that the feature is loaded at the first request.
+  const unfinished = join(directory, ".opencode", "state", "pass-over", "unfinished")
+  mkdirSync(unfinished, { recursive: true })
+  writeFileSync(join(unfinished, "pass_20260101102030000_abcd"), "")
   const client = { app: { log: async () => ({ data: true }) } }
   const input = { client, directory, worktree: directory, $: undefined } as unknown as PluginInput
   const plugins = await Promise.all(

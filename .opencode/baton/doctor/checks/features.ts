@@ -122,7 +122,7 @@ const checkPolicy = async (root: string): Promise<Observation> => {
   if (read.kind === "policy")
     return ok(
       read.isMissing
-        ? `no ${POLICY_FILE}: no agent passes work over; {} in it is enough`
+        ? `no ${POLICY_FILE}: no agent passes work over; {} in it switches that on`
         : `${POLICY_FILE} is in order`,
     )
   const fix = `Mend ${POLICY_FILE}; docs/pass-over-reference.md lists what it may hold. Until then nothing is passed.`

@@ -3,6 +3,7 @@ import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isNotFound } from "../../host/log.ts"
 import { readSettings, SETTINGS_FILE } from "../../host/settings.ts"
+import { POLICY_FILE } from "../../pass-over/hooks.ts"
 import { parseTask, ROLES, type Role } from "../../task/parse.ts"
 import {
   createPromptFiles,
@@ -128,7 +129,8 @@ const compare = async (root: string, manifest: Manifest): Promise<readonly Obser
   const states = await Promise.all(paths.map((path) => stateOf(join(root, path), manifest.files.get(path) ?? [])))
   const inState = (state: State) => paths.filter((_, index) => states[index] === state)
   const missing = inState("missing").filter((path) => !PENDING.test(path))
-  const code = missing.filter((path) => !PROMPT.test(path))
+  // Without the policy nothing is passed over: deleting it is how that is switched off.
+  const code = missing.filter((path) => !PROMPT.test(path) && path !== POLICY_FILE)
   const prompts = missing.filter((path) => PROMPT.test(path))
   const pending = paths.filter((path) => PENDING.test(path) && existsSync(join(root, path)))
   const changed = inState("changed").filter((path) => !PENDING.test(path))

@@ -124,7 +124,7 @@ const restore = async (
   else if (restored.kind === "refused") say(`${restored.reason} ${restored.fix}`)
   else {
     const left = restored.leftAlone.map(({ path, reason }) => `${path} was left alone: ${reason}`)
-    const held = `${restored.held} changed file${restored.held === 1 ? "" : "s"} held; apply or reject in OpenCode`
+    const held = `${restored.held} changed file${restored.held === 1 ? "" : "s"} pending; apply or reject in OpenCode`
     print([...restored.did, ...left, held].join("\n"))
   }
   return restored.kind === "restored"

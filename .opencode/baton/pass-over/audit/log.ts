@@ -110,6 +110,16 @@ export type RefusedPass = Pick<
   | "chain_depth"
 >
 
+export const refusalOf = (request: PassOverRequest): RefusedPass => ({
+  pass_over_id: request.pass_over_id,
+  root_session_id: request.metadata.root_session_id,
+  originating_session_id: request.originating_session_id,
+  originating_agent: request.originating_agent_id,
+  subagent: request.subagent_id,
+  reason: request.reason,
+  chain_depth: request.metadata.chain_depth,
+})
+
 export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: string): AuditEntry => ({
   version: 1,
   at,

@@ -1,5 +1,4 @@
-import type { Deferred } from "../../host/async.ts"
-import type { StoredMessage } from "../../host/sessions.ts"
+import { createLruMap, type Deferred } from "../../host/async.ts"
 import type { ReturnArguments } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import type { Prepared } from "../prepare.ts"
@@ -9,99 +8,98 @@ import type { Place } from "../worktree/redirect.ts"
 import type { Begun, LeftOut } from "../worktree/worktree.ts"
 import type { Limits } from "./permissions.ts"
 
-/** A pass that this process runs. */
-export type LivePass = {
+/** A pass that this process runs. Its limits and place hold for the child's session and for every session below it. */
+export type ActivePass = {
   readonly id: string
   readonly prepared: Prepared
+  /** Place of the child's tools; undefined for OpenCode's own directory. */
   readonly place: Place | undefined
   /** Files that are missing in the child's copy. */
   readonly leftOut: readonly LeftOut[]
-  /** Settles when the child's copy is made, or cannot be made. Never rejects. */
-  readonly made: Begun["made"]
-  /** The error of making the copy. */
-  setUpError: PassOverError | undefined
+  /** Settles when the child's copy is made, or cannot be made; of the newest attempt. Never rejects. */
+  made: Begun["made"]
   readonly limits: Limits
+  /** Time after which an attempt is ended, and tried again (E010); undefined when the child may go on after its originator. */
+  readonly attemptMs: number | undefined
   /** Stops the child and everything below it. */
   readonly stopping: AbortController
+  /** The error of making the copy. */
+  setUpError: PassOverError | undefined
   stopReason: StopReason | undefined
+  /** The session of the newest attempt. */
   childSessionID: string | null
-  /** Resolves when the child has returned and runs no tools; the rest of its turn is not waited for. */
-  readonly rest: Deferred<void>
-  /** The child's messages at that moment. */
-  transcript: readonly StoredMessage[] | undefined
   returned: ReturnArguments | undefined
   returnError: PassOverError | undefined
+  /** Invalid returns of the newest attempt. */
+  refusals: number
+  /** Calls of the child's tools that began in its present step, without the return. */
+  readonly callsOfStep: Set<string>
+  /** Resolves when the child has returned and no other tool of that step is running; the rest of its turn is not waited for. */
+  readonly returnedAlone: Deferred<void>
+  /** The result is collected, perhaps while the child's turn goes on: any further work would belong to no result. */
+  isOver: boolean
   /** The originator still waits; once it no longer does, the result has to be announced. */
   isAwaited: boolean
+  /** The originator has stopped waiting because the time was over. */
+  hasTimedOut: boolean
   /** Resolves with the stored record; undefined when storing failed. Never rejects. */
   finished: Promise<PassRecord | undefined>
 }
 
-export const stopPass = (pass: LivePass, reason: StopReason): void => {
+/** The child has returned, so no work is left. */
+export const hasReturned = ({ returned, returnError }: Pick<ActivePass, "returned" | "returnError">): boolean =>
+  returned !== undefined || returnError !== undefined
+
+export const cancelPass = (pass: ActivePass, reason: StopReason): void => {
   pass.stopReason ??= reason
   pass.stopping.abort()
 }
 
-/** The limits and state of a session that works on a pass; they also hold for every session below it. */
-export type PassSession = {
-  readonly passID: string
-  readonly limits: Limits
-  /** Place of its tools; undefined for OpenCode's own directory. */
-  readonly place: Place | undefined
-  /** It has returned, so no work is left. */
-  hasReturned: boolean
-  /** Its result is collected while its turn still runs: any further work would belong to no result. */
-  isOver: boolean
-  refusals: number
-  /** Ids of its own tool calls that began in the present step, without the return. */
-  readonly begun: Set<string>
-  /** The sessions from the root down to its originator. */
-  readonly above: readonly string[]
-  /** Resolves when its originator has the result and has asked its model again. */
-  readonly originatorWentOn: Deferred<void>
-  /** Ends its turn and everything below it. */
-  readonly stop: () => void
-}
+/** Far more than work below passes at a time; a session that uses a tool is not dropped. */
+const MAX_SESSIONS = 10_000
 
-/** The sessions of this process that work on a pass. */
-export type PassSessions = ReturnType<typeof createPassSessions>
+export type ActivePasses = ReturnType<typeof createActivePasses>
 
-export const createPassSessions = () => {
-  const parents = new Map<string, string>()
-  const working = new Map<string, PassSession>()
+/** The passes of this process, and the sessions that work on them. */
+export const createActivePasses = () => {
+  const parents = createLruMap<string>({ limit: MAX_SESSIONS })
+  const running = new Set<ActivePass>()
+  const bySession = new Map<string, ActivePass>()
   return {
-    created: (sessionID: string, parentID: string | undefined): void => {
+    /** A pass begins; it stays until its result is stored. */
+    add: (pass: ActivePass): void => void running.add(pass),
+    remove: (pass: ActivePass): void => void running.delete(pass),
+    running: (): ActivePass[] => [...running],
+    sessionCreated: (sessionID: string, parentID: string | undefined): void => {
       if (parentID !== undefined) parents.set(sessionID, parentID)
     },
-    begin: (sessionID: string, pass: PassSession): void => {
-      working.set(sessionID, pass)
+    /** A session begins to work on a pass. */
+    turnStarted: (sessionID: string, pass: ActivePass): void => void bySession.set(sessionID, pass),
+    /** A child of an earlier attempt that has not ended when it was told to may use no tool any more. */
+    attemptEnded: (pass: ActivePass): void => {
+      for (const [sessionID, each] of bySession) if (each === pass) bySession.set(sessionID, { ...pass, isOver: true })
     },
-    /** The result is collected; the session's limits hold until its turn has ended. */
-    close: (sessionID: string): void => {
-      const pass = working.get(sessionID)
-      if (pass) pass.isOver = true
-    },
-    /** The session's turn has ended. */
-    end: (sessionID: string): void => {
-      working.delete(sessionID)
+    turnEnded: (sessionID: string): void => void bySession.delete(sessionID),
+    sessionDeleted: (sessionID: string): void => {
+      parents.delete(sessionID)
+      bySession.delete(sessionID)
     },
     /** The pass that a session itself works on. */
-    own: (sessionID: string): PassSession | undefined => working.get(sessionID),
+    of: (sessionID: string): ActivePass | undefined => bySession.get(sessionID),
     /** The pass that a session, or the nearest one above it, works on. */
-    find: (sessionID: string): PassSession | undefined => {
+    covering: (sessionID: string): ActivePass | undefined => {
       const seen = new Set<string>()
       for (let at: string | undefined = sessionID; at !== undefined && !seen.has(at); at = parents.get(at)) {
-        const pass = working.get(at)
+        const pass = bySession.get(at)
         if (pass) return pass
         seen.add(at)
       }
       return undefined
     },
-    /** Sessions whose result is collected while their turn still runs. */
-    closing: (): PassSession[] => [...working.values()].filter(({ isOver }) => isOver),
-    deleted: (sessionID: string): void => {
-      parents.delete(sessionID)
-      working.delete(sessionID)
-    },
+    /** Passes made in a session or below it, also those whose child speaks on after its result was collected. */
+    below: (sessionID: string): ActivePass[] =>
+      [...new Set([...running, ...bySession.values()])].filter(({ prepared }) =>
+        prepared.request.metadata.origination_chain.some((link) => link.session_id === sessionID),
+      ),
   }
 }

@@ -212,7 +212,7 @@ export const renderContext = (
 ): string | undefined => {
   const lines = [
     ...section(
-      "In the project and not in your copy of it",
+      "In the project and not in your sandbox",
       leftOut.map(({ path, reason }) => `- ${path}: ${reason}`),
     ),
     ...section("Task of the session", work.task ? [`${work.task.id} (${work.task.role})`, work.task.block] : []),

@@ -1,18 +1,10 @@
 import { createDeferred, withDeadline } from "../../host/async.ts"
 import type { ChildSessions, PermissionRule, Prompt } from "../../host/child-sessions.ts"
-import { describeError, type Log, truncate } from "../../host/log.ts"
-import type { Result, Sessions, StoredMessage } from "../../host/sessions.ts"
+import type { Log } from "../../host/log.ts"
+import type { Result, StoredMessage } from "../../host/sessions.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { abortTree } from "../policy/chain.ts"
 import type { Policy } from "../policy/policy.ts"
-import { buildWorkOutput, CHILD_MESSAGES, changedPaths, setUpError, writtenPaths } from "../result/work-output.ts"
-import type { Passes } from "../store/passes.ts"
-import type { PassRecord } from "../store/record.ts"
-import { pathInWorktree, redirectPath } from "../worktree/redirect.ts"
-import type { PassWorktree } from "../worktree/worktree.ts"
-import { type LivePass, type PassSessions, stopPass } from "./active-passes.ts"
-import { renderContext, renderOrder } from "./context.ts"
-import { childRules } from "./permissions.ts"
 
 export type RetryPolicy = Pick<Policy, "max_retries" | "retry_delay_ms" | "backoff_multiplier">
 
@@ -97,7 +89,7 @@ type ChildOrder = {
   readonly permission: readonly PermissionRule[]
   readonly prompt: Prompt
   /** Resolves when its work is done, perhaps before its turn is; the rest of the turn is not waited for. */
-  readonly atRest: Promise<unknown>
+  readonly returnedAlone: Promise<void>
   /** Stops the child and everything below it. */
   readonly signal: AbortSignal
   /** Called before the child's first step, which does not wait for what this stores. */
@@ -144,8 +136,8 @@ const firstOf = async <T>(promises: readonly Promise<T>[], signal: AbortSignal):
   }
 }
 
-/** Lets a child whose work is done end its turn, or aborts it like a working one. */
-const letSpeak = async (
+/** Waits for the end of the turn of a child that has returned; aborts it after a minute, or when the pass is cancelled. */
+const drainTurn = async (
   deps: { sessions: ChildSessions; log: Log },
   { sessionID, turn, signal }: { sessionID: string; turn: Promise<unknown>; signal: AbortSignal },
 ): Promise<void> => {
@@ -159,7 +151,7 @@ const letSpeak = async (
 }
 
 /** Creates a child session, runs its agent, and waits for the end of its work. Never throws. */
-const runChild = async (
+export const runChild = async (
   { sessions, log }: { sessions: ChildSessions; log: Log },
   order: ChildOrder,
 ): Promise<ChildEnd> => {
@@ -177,16 +169,16 @@ const runChild = async (
     await endTurn({ sessions, log }, sessionID, turn)
     throw error
   }
-  const first = await firstOf<{ kind: "over"; answer: Result<StoredMessage> } | { kind: "at-rest" }>(
-    [turn.then((answer) => ({ kind: "over", answer })), order.atRest.then(() => ({ kind: "at-rest" }))],
+  const first = await firstOf<{ kind: "over"; answer: Result<StoredMessage> } | { kind: "returned" }>(
+    [turn.then((answer) => ({ kind: "over", answer })), order.returnedAlone.then(() => ({ kind: "returned" }))],
     signal,
   )
   if (first.kind === "stopped") {
     await endTurn({ sessions, log }, sessionID, turn)
     return { kind: "stopped" }
   }
-  if (first.kind === "at-rest") {
-    void letSpeak({ sessions, log }, { sessionID, turn, signal })
+  if (first.kind === "returned") {
+    void drainTurn({ sessions, log }, { sessionID, turn, signal })
     return { kind: "ended" }
   }
   const { answer } = first
@@ -196,185 +188,4 @@ const runChild = async (
   if (!error) return { kind: "ended" }
   if (error.name === "MessageAbortedError") return { kind: "stopped" }
   return crashed("The subagent's model gave an error", describeModelError(error))
-}
-
-type PassWorkDeps = {
-  readonly sessions: Pick<Sessions, "messages">
-  readonly childSessions: ChildSessions
-  readonly passSessions: PassSessions
-  readonly passes: Passes
-  readonly worktree: PassWorktree
-  /** Returns the copy's path relative to the worktree, as file rules name it. */
-  readonly relativeCopy: (copy: string) => string
-  readonly log: Log
-  readonly now: () => Date
-}
-
-const TITLE_CHARACTERS = 60
-
-const titleOf = ({ prepared }: LivePass): string => {
-  const objective = truncate(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
-  return `${objective} (@${prepared.subagent.name} pass_over)`
-}
-
-/** Runs a pass's child to its end and stores the result. */
-export const createPassWork = (deps: PassWorkDeps) => {
-  const { sessions, childSessions, passSessions, passes, worktree, log, now } = deps
-
-  const attempt = (pass: LivePass): Promise<ChildEnd> => {
-    const { request, subagent, originatorRules, model } = pass.prepared
-    const { limits } = pass
-    const { place } = pass
-    const copy = place && {
-      relative: deps.relativeCopy(place.copy),
-      moved: (path: string) => redirectPath(path, place),
-    }
-    return runChild(
-      { sessions: childSessions, log },
-      {
-        parentID: request.originating_session_id,
-        title: titleOf(pass),
-        permission: childRules({
-          limits,
-          child: subagent.permission,
-          originator: originatorRules,
-          copy,
-        }),
-        prompt: {
-          text: renderOrder(request),
-          context: renderContext(request, pass.leftOut),
-          agent: subagent.name,
-          model,
-        },
-        atRest: pass.rest.promise,
-        signal: pass.stopping.signal,
-        onSession: async (sessionID) => {
-          pass.childSessionID = sessionID
-          passSessions.begin(sessionID, {
-            passID: pass.id,
-            limits,
-            place: pass.place,
-            hasReturned: false,
-            isOver: false,
-            refusals: 0,
-            begun: new Set(),
-            above: request.metadata.origination_chain.map((link) => link.session_id),
-            originatorWentOn: createDeferred(),
-            stop: () => pass.stopping.abort(),
-          })
-          const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
-          // It was cancelled between two attempts.
-          if (started.kind === "refused") pass.stopping.abort()
-        },
-        onTurnOver: passSessions.end,
-      },
-    )
-  }
-
-  const readMessages = async ({ childSessionID, transcript }: LivePass): Promise<readonly StoredMessage[]> => {
-    if (transcript) return transcript
-    if (childSessionID === null) return []
-    const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
-    if (answer.kind === "ok") return answer.value.messages
-    log.warn("the transcript of a pass cannot be read", { sessionID: childSessionID, reason: answer.reason })
-    return []
-  }
-
-  /** Applies to the worktree what the policy allows. */
-  const keepFiles = async (pass: LivePass, record: PassRecord): Promise<PassRecord> => {
-    const kept = await worktree.keep(pass.id)
-    if (kept.kind === "refused") {
-      log.warn("changes could not be kept", { pass: pass.id, reason: kept.reason })
-      return record
-    }
-    const paths = kept.files
-      .filter(({ outcome }) => outcome !== "conflict" && outcome !== "not-tried")
-      .map(({ path }) => path)
-    if (paths.length === 0) return record
-    const applied = await passes.advance(pass.id, { type: "applied", paths, by: "policy" })
-    return applied.kind === "moved" ? applied.record : record
-  }
-
-  const finish = async (pass: LivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
-    const { request, policy } = pass.prepared
-    if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
-    const messages = await readMessages(pass)
-    const { place } = pass
-    const written = place ? writtenPaths(messages).map((path) => pathInWorktree(path, place)) : []
-    const toolPaths = new Set(written.filter((path) => path !== undefined))
-    const changes = await worktree.withhold(pass.id, toolPaths)
-    const output = buildWorkOutput({
-      request,
-      childSessionID: pass.childSessionID,
-      attempts,
-      end,
-      stopReason: pass.stopReason,
-      returned: pass.returned,
-      setUpError: pass.setUpError,
-      returnError: pass.returnError,
-      messages,
-      changes,
-      copy: place?.copy,
-      completedAt: now().toISOString(),
-    })
-    const paths = changedPaths(output)
-    if (pass.stopReason === "cancelled") {
-      // Refused when the canceller has recorded it already.
-      await passes.advance(pass.id, { type: "cancelled" })
-      const rejected = changes.kind === "changes" ? await worktree.reject(pass.id) : changes
-      if (rejected.kind === "refused" && rejected.code !== "unknown-pass")
-        log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
-      return undefined
-    }
-    // The originator left without recording it, as at an exit: a late result, to be announced.
-    if (!pass.isAwaited && !request.async && request.return_required)
-      await passes.advance(pass.id, { type: "timed_out" })
-    const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
-    if (returned.kind === "refused") {
-      log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
-      return undefined
-    }
-    // A late or incomplete result is left for the originator to decide.
-    const isWhole = end.kind === "ended" && output.status === "completed"
-    const isKept = policy.values.auto_apply && isWhole && paths.length > 0
-    const { state } = returned.record
-    return isKept && "is_late" in state && !state.is_late ? keepFiles(pass, returned.record) : returned.record
-  }
-
-  const work = async (pass: LivePass): Promise<PassRecord | undefined> => {
-    const { policy } = pass.prepared
-    const timer = setTimeout(() => stopPass(pass, "max_time"), policy.values.max_time_ms)
-    timer.unref()
-    void pass.made.then((refusal) => {
-      if (!refusal) return
-      pass.setUpError = setUpError(refusal)
-      pass.stopping.abort()
-    })
-    try {
-      const retried = await runWithRetry({
-        policy: policy.values,
-        attempt: () => attempt(pass),
-        isRecoverable: (end) => end.kind === "crashed" && end.error.recoverable && !pass.returned && !pass.returnError,
-        onFailure: async (end) => {
-          if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
-        },
-        signal: pass.stopping.signal,
-      })
-      const end = retried.kind === "ended" ? retried.outcome : { kind: "stopped" as const }
-      return await finish(pass, end, retried.attempts)
-    } catch (error) {
-      log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
-      // The next start finds it open; until then its files must not change.
-      if (pass.childSessionID !== null) passSessions.close(pass.childSessionID)
-      await worktree.withhold(pass.id)
-      return undefined
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
-  /** Starts the child; `pass.finished` resolves with the stored record. */
-  return (pass: LivePass): void => {
-    pass.finished = work(pass)
-  }
 }

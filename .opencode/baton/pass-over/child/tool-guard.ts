@@ -1,17 +1,19 @@
 import type { Log } from "../../host/log.ts"
 import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../contract.ts"
-import { pathsToWrite, redirectCall } from "../worktree/redirect.ts"
+import { type Place, pathsToWrite, redirectCall } from "../worktree/redirect.ts"
 import { leadsOut } from "../worktree/way-out.ts"
 import type { PassWorktree } from "../worktree/worktree.ts"
-import type { PassSession, PassSessions } from "./active-passes.ts"
+import { type ActivePass, type ActivePasses, hasReturned } from "./active-passes.ts"
 import { type Limits, mayUseTool, refusedTools } from "./permissions.ts"
 
 type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 
 export type PassGateDeps = {
-  readonly passSessions: Pick<PassSessions, "find" | "own">
+  readonly activePasses: Pick<ActivePasses, "covering" | "of">
   /** Resolves when the files of a pass are ready for its tools. */
   readonly enterFiles: PassWorktree["enter"]
+  /** The user's home folder. */
+  readonly home: string
   readonly log: Pick<Log, "info">
 }
 
@@ -21,29 +23,29 @@ export type PassGateDeps = {
  * @returns a handler for OpenCode's `tool.execute.before`; it throws an Error for the model when the call is refused
  */
 export const createPassGate =
-  ({ passSessions, enterFiles, log }: PassGateDeps) =>
+  ({ activePasses, enterFiles, home, log }: PassGateDeps) =>
   async ({ sessionID, tool, callID }: ToolCall, output: { args: unknown }): Promise<void> => {
-    const pass = passSessions.find(sessionID)
+    const pass = activePasses.covering(sessionID)
     if (!pass) return
     const refuse = (reason: string): never => {
-      log.info("a tool is refused in a pass", { sessionID, pass: pass.passID, tool, reason })
+      log.info("a tool is refused in a pass", { sessionID, pass: pass.id, tool, reason })
       throw new Error(reason)
     }
     const args = typeof output.args === "object" && output.args !== null ? output.args : {}
-    const isOwn = passSessions.own(sessionID) === pass
-    const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn })
+    const isOwn = activePasses.of(sessionID) === pass
+    const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn, home })
     if (verdict.kind === "refused") return refuse(verdict.reason)
     // It touches no file, and returning needs no copy.
     if (tool === RETURN_TOOL) return
-    if (isOwn) pass.begun.add(callID)
-    const missing = await enterFiles(pass.passID)
+    if (isOwn) pass.callsOfStep.add(callID)
+    const missing = await enterFiles(pass.id)
     if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)
     // The pass may have ended during the wait.
     if (pass.isOver) return refuse(PASS_IS_OVER)
     const { place } = pass
     const out = pathsToWrite(tool, verdict.changes).find((path) => place && leadsOut(path, place.copy))
     if (out !== undefined)
-      return refuse(`${out} is reached through a link that leads out of your copy of the project: nothing is written.`)
+      return refuse(`${out} is reached through a link that leads out of your sandbox: nothing is written.`)
     // OpenCode passes this same object to the tool.
     Object.assign(args, verdict.changes)
   }
@@ -59,13 +61,24 @@ const PASS_IS_OVER = "Use no more tools and end your turn: the pass is over."
 /** Tools that wait for the user; a subagent must not use them. */
 const ASKING = "question"
 
+const escapePattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+
+/** Replaces `~/…`, `$HOME/…` and `${HOME}/…` by absolute paths where they name the project. */
+const spellOutHome = (command: string, home: string, { worktree, spellings = [] }: Place): string =>
+  [worktree, ...spellings].reduce((text, root) => {
+    if (!root.startsWith(`${home}/`)) return text
+    const way = escapePattern(root.slice(home.length))
+    const pattern = String.raw`(?<![\w./~-])(?:~|"\$HOME"|"\$\{HOME\}"|\$HOME|\$\{HOME\})${way}(?![\w-])`
+    return text.replaceAll(new RegExp(pattern, "g"), () => root)
+  }, command)
+
 /** Decides whether a session that works on a pass, or is below one, may use a tool, and with which arguments. Pure. */
 export const judgeToolCall = (
-  pass: PassSession,
-  { tool, args, isOwn }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean },
+  pass: Pick<ActivePass, "isOver" | "limits" | "place" | "returned" | "returnError">,
+  { tool, args, isOwn, home }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean; home: string },
 ): ToolVerdict => {
   if (pass.isOver) return { kind: "refused", reason: PASS_IS_OVER }
-  if (isOwn && pass.hasReturned)
+  if (isOwn && hasReturned(pass))
     return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
   if (tool === ASKING)
     return { kind: "refused", reason: "Nobody can be asked from here: decide, or return with what you need to know." }
@@ -79,7 +92,9 @@ export const judgeToolCall = (
     }
   }
   if (!pass.place) return { kind: "go", changes: {} }
-  const redirection = redirectCall(tool, args, pass.place)
+  const { command } = args
+  const spelled = typeof command === "string" ? { ...args, command: spellOutHome(command, home, pass.place) } : args
+  const redirection = redirectCall(tool, spelled, pass.place)
   if (redirection.kind === "refused") return redirection
   return { kind: "go", changes: redirection.kind === "redirected" ? redirection.args : {} }
 }

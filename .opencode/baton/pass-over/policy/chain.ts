@@ -14,9 +14,6 @@ export type ChainQuestion = {
   readonly canReceivePasses: boolean
   /** Delegations allowed from the root session downwards. */
   readonly maxDepth: number
-  /** Passes made by the root session and all sessions below it. */
-  readonly passes: number
-  readonly maxPasses: number
 }
 
 type ChainAnswer =
@@ -68,26 +65,19 @@ const findDepth = ({ stack, subagent, maxDepth }: ChainQuestion): PassOverError 
         cause: renderChain(stack, subagent),
       })
 
-const findLimit = ({ passes, maxPasses }: ChainQuestion): PassOverError | undefined =>
-  passes < maxPasses
-    ? undefined
-    : passOverError("E004", {
-        message: `The session and those below it have made ${passes} passes; ${maxPasses} are allowed`,
-        cause: `max_passes_per_session is ${maxPasses}`,
-      })
+/** The error for one more pass of a root session and all sessions below it. */
+export const passLimitError = (passes: number, maxPasses: number): PassOverError =>
+  passOverError("E004", {
+    message: `The session and those below it have made ${passes} passes; ${maxPasses} are allowed`,
+    cause: `max_passes_per_session is ${maxPasses}`,
+  })
 
 /**
- * Tells whether a pass is allowed: the subagent exists, is not on the active stack, and neither depth nor number of passes is
- * used up. Depth counts delegations, up to and including the maximum; a return removes its agent from the stack.
+ * Tells whether the chain allows a pass: the subagent exists, is not on the active stack, and the depth is not used up. Depth counts delegations, up to and including the maximum; a return removes its agent from the stack.
  */
 export const judgeChain = (question: ChainQuestion): ChainAnswer => {
   if (question.stack.length === 0) return { kind: "refused", error: unreadableChain("No session was found") }
-  const error =
-    findUnknownAgent(question) ??
-    findClosed(question) ??
-    findCycle(question) ??
-    findDepth(question) ??
-    findLimit(question)
+  const error = findUnknownAgent(question) ?? findClosed(question) ?? findCycle(question) ?? findDepth(question)
   return error ? { kind: "refused", error } : { kind: "allowed", depth: question.stack.length }
 }
 

@@ -1,149 +1,10 @@
 import { lstat, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { core, infer as Infer } from "zod"
+import type { core } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { POLICY_FILE } from "../hooks.ts"
-
-type JSONPath = readonly (string | number)[]
-
-type LocatedJSON =
-  | {
-      readonly kind: "value"
-      readonly value: unknown
-      /** The line, from 1, where the value at a path begins; for a missing path that of its nearest parent. */
-      readonly lineOf: (path: JSONPath) => number
-    }
-  | { readonly kind: "malformed"; readonly line: number; readonly reason: string }
-
-/** Deeper than any settings file; a deeper one is refused. */
-const MAX_DEPTH = 64
-const SHOWN_CHARACTERS = 20
-/** The tokens of JSON, each matched at the end of the last one (RFC 8259); `JSON.parse` checks the content of texts. */
-const BLANK = /[ \t\r\n]*/y
-const TEXT = /"(?:[^"\\\n\r]|\\.)*"/y
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const WORD = /true|false|null/y
-
-class Malformed extends Error {
-  readonly at: number
-  constructor(at: number, reason: string) {
-    super(reason)
-    this.at = at
-  }
-}
-
-const keyOf = (path: JSONPath): string => JSON.stringify(path)
-
-const parse = (text: string, starts: Map<string, number>): unknown => {
-  let at = 0
-
-  const take = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at
-    const [found] = pattern.exec(text) ?? []
-    at += found?.length ?? 0
-    return found
-  }
-  const skipBlanks = (): void => void take(BLANK)
-  const shown = (): string =>
-    at >= text.length ? "the end of the file" : JSON.stringify(text.slice(at, at + SHOWN_CHARACTERS))
-  const refuse = (expected: string): never => {
-    throw new Malformed(at, `expected ${expected}, received ${shown()}`)
-  }
-  /** @returns whether another element follows */
-  const takeSeparator = (end: string): boolean => {
-    skipBlanks()
-    if (text[at] !== "," && text[at] !== end) return refuse(`"," or "${end}"`)
-    return text[at++] === ","
-  }
-  const takeText = (): string | undefined => {
-    const start = at
-    const quoted = take(TEXT)
-    if (quoted === undefined) return undefined
-    try {
-      return JSON.parse(quoted) as string
-    } catch {
-      throw new Malformed(start, `expected a text as JSON has it, received ${quoted.slice(0, SHOWN_CHARACTERS)}`)
-    }
-  }
-  const isEmpty = (end: string): boolean => {
-    skipBlanks()
-    if (text[at] !== end) return false
-    at++
-    return true
-  }
-
-  const readObject = (path: JSONPath): Record<string, unknown> => {
-    const entries = new Map<string, unknown>()
-    if (isEmpty("}")) return {}
-    do {
-      skipBlanks()
-      const start = at
-      const key = takeText() ?? refuse("a key in double quotes")
-      if (entries.has(key)) throw new Malformed(start, `the key ${JSON.stringify(key)} is there twice`)
-      starts.set(keyOf([...path, key]), start)
-      skipBlanks()
-      if (text[at] !== ":") refuse('":"')
-      at++
-      entries.set(key, readValue([...path, key]))
-    } while (takeSeparator("}"))
-    // A key such as __proto__ is treated like any other.
-    return Object.fromEntries(entries)
-  }
-
-  const readArray = (path: JSONPath): unknown[] => {
-    const values: unknown[] = []
-    if (isEmpty("]")) return values
-    do values.push(readValue([...path, values.length]))
-    while (takeSeparator("]"))
-    return values
-  }
-
-  const readValue = (path: JSONPath): unknown => {
-    if (path.length > MAX_DEPTH) throw new Malformed(at, `it is nested more than ${MAX_DEPTH} deep`)
-    skipBlanks()
-    if (!starts.has(keyOf(path))) starts.set(keyOf(path), at)
-    if (text[at] === "{") {
-      at++
-      return readObject(path)
-    }
-    if (text[at] === "[") {
-      at++
-      return readArray(path)
-    }
-    const plain = take(NUMBER) ?? take(WORD)
-    return plain === undefined ? (takeText() ?? refuse("a value")) : JSON.parse(plain)
-  }
-
-  const value = readValue([])
-  skipBlanks()
-  if (at < text.length) refuse("the end of the file")
-  return value
-}
-
-/**
- * Parses JSON with the position of each value; `JSON.parse` gives none, and on Bun not even one for errors. Stricter in one
- * point: a duplicate key is refused, since the last one would silently win.
- */
-export const parseLocatedJSON = (text: string): LocatedJSON => {
-  const lineAt = (offset: number): number => text.slice(0, offset).split("\n").length
-  const starts = new Map<string, number>()
-  try {
-    const value = parse(text, starts)
-    const lineOf = (path: JSONPath): number => {
-      for (let length = path.length; length > 0; length--) {
-        const start = starts.get(keyOf(path.slice(0, length)))
-        if (start !== undefined) return lineAt(start)
-      }
-      return lineAt(starts.get(keyOf([])) ?? 0)
-    }
-    return { kind: "value", value, lineOf }
-  } catch (error) {
-    if (error instanceof Malformed) return { kind: "malformed", line: lineAt(error.at), reason: error.message }
-    throw error
-  }
-}
 
 /** The keys of a policy; resolve.ts tells where each value comes from. */
 export type Policy = {
@@ -204,11 +65,11 @@ export const BUILT_IN_POLICY: Policy = {
 const DAY_MS = 86_400_000
 
 /** Any of a policy's keys, and no other keys. */
-export const policyPartSchema = (z: Zod) => {
+export const policyPartSchema = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
   const flag = (about: string) => z.boolean().optional().describe(about)
   const whole = (min: number, max: number, about: string) =>
     z.number().int().min(min).max(max).optional().describe(about)
-  return z.strictObject({
+  return object({
     auto_return: flag("Whether a result goes back without the user being asked"),
     auto_apply: flag("Whether changed files stay changed without pass_over_apply"),
     timeout_ms: whole(1000, DAY_MS, "How long the originator waits"),
@@ -230,39 +91,55 @@ export const policyPartSchema = (z: Zod) => {
 
 const DEFAULT_RETENTION_DAYS = 90
 
-/** The whole file: every key is optional, unknown keys are refused. */
+/** The whole file: every key is optional, unknown keys are refused. `audit` is the name that 0.1.0 had for `audit_log`. */
 export const policyFileSchema = (z: Zod) => {
   const part = policyPartSchema(z)
   const agent = z.string().min(1)
   const pair = z.string().regex(/^[^\s>](?:[^>]*[^\s>])?->[^\s>](?:[^>]*[^\s>])?$/, 'Expected "originator->subagent"')
-  return z.strictObject({
-    $schema: z.string().optional(),
-    defaults: part.prefault({}).describe("For every pass"),
-    pairs: z.record(pair, part).default({}).describe("For passes from one agent to another: originator->subagent"),
-    subagents: z.record(agent, part).default({}).describe("For passes to one agent, whoever makes them"),
-    audit: z
-      .strictObject({
-        enabled: z.boolean().default(true).describe("Whether passes are recorded in .opencode/pass-over-logs"),
-        retention_days: z
-          .number()
-          .int()
-          .min(1)
-          .max(36_500)
-          .default(DEFAULT_RETENTION_DAYS)
-          .describe("How long a record is kept at least"),
-      })
-      .prefault({}),
+  const auditLog = z.strictObject({
+    enabled: z.boolean().default(true).describe("Whether passes are recorded in .opencode/pass-over-logs"),
+    retention_days: z
+      .number()
+      .int()
+      .min(1)
+      .max(36_500)
+      .default(DEFAULT_RETENTION_DAYS)
+      .describe("How long a record is kept at least"),
   })
+  return z
+    .strictObject({
+      $schema: z.string().optional(),
+      defaults: part.prefault({}).describe("For every pass"),
+      pairs: z
+        .record(pair, part)
+        .default({})
+        .describe("For passes from one agent to another: originator->subagent; * is any agent"),
+      subagents: z.record(agent, part).default({}).describe("For passes to one agent, whoever makes them"),
+      audit_log: auditLog.optional(),
+      audit: auditLog.optional().describe("The earlier name of audit_log"),
+    })
+    .transform(({ defaults, pairs, subagents, audit, audit_log = audit ?? NO_POLICY.audit_log }) => ({
+      defaults,
+      pairs,
+      subagents,
+      audit_log,
+    }))
 }
 
-export type PolicyFile = Infer<ReturnType<typeof policyFileSchema>>
+export type PolicyFile = {
+  readonly defaults: PolicyPart
+  /** By `originator->subagent`, either of which may be `*`. */
+  readonly pairs: Readonly<Record<string, PolicyPart>>
+  readonly subagents: Readonly<Record<string, PolicyPart>>
+  readonly audit_log: { readonly enabled: boolean; readonly retention_days: number }
+}
 
 /** The value of an empty file, also used for a missing one, without loading zod. */
 const NO_POLICY: PolicyFile = {
   defaults: {},
   pairs: {},
   subagents: {},
-  audit: { enabled: true, retention_days: DEFAULT_RETENTION_DAYS },
+  audit_log: { enabled: true, retention_days: DEFAULT_RETENTION_DAYS },
 }
 
 type PolicyRead =
@@ -277,11 +154,18 @@ const unusable = (path: string, line: number | undefined, cause: string): Policy
   }),
 })
 
-type Located = Extract<LocatedJSON, { kind: "value" }>
-
 /** Renders a path in the file for the user: `pairs."a->b".timeout_ms`. */
 const renderPath = (path: readonly PropertyKey[]): string =>
   path.map((key) => (/^[\w$]+$/.test(String(key)) ? String(key) : JSON.stringify(String(key)))).join(".")
+
+/** The line of a key, from 1: each key of the path is looked for behind the one above it. */
+const lineOf = (text: string, path: readonly PropertyKey[]): number => {
+  const end = path.reduce<number>((from, key) => {
+    const at = text.indexOf(JSON.stringify(String(key)), from)
+    return at < 0 ? from : at
+  }, 0)
+  return text.slice(0, end).split("\n").length
+}
 
 const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
@@ -291,26 +175,30 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
 
 const shown = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 80)
 
-const describeIssue = ({ value, lineOf }: Located, issue: core.$ZodIssue): { line: number; cause: string } => {
+const describeIssue = (text: string, value: unknown, issue: core.$ZodIssue): { line: number; cause: string } => {
   // An unknown key is reported as an issue of its parent object; the line shown is the key's own.
   const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : []
   const path = [...issue.path, ...unknown]
-  const line = lineOf(path.map((key) => (typeof key === "symbol" ? String(key) : key)))
   const isBadKey = issue.code === "invalid_key"
   const expected = (isBadKey ? issue.issues[0]?.message : undefined) ?? issue.message
   const received = isBadKey ? shown(path.at(-1)) : shown(valueAt(value, path))
-  return { line, cause: `${path.length === 0 ? "" : `${renderPath(path)}: `}${expected}, received ${received}` }
+  const where = path.length === 0 ? "" : `${renderPath(path)}: `
+  return { line: lineOf(text, path), cause: `${where}${expected}, received ${received}` }
 }
 
 /** @param path as shown to the user */
 export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): PolicyRead => {
-  const located = parseLocatedJSON(text.replace(/^\uFEFF/, ""))
-  if (located.kind === "malformed") return unusable(path, located.line, located.reason)
-  const parsed = policyFileSchema(z).safeParse(located.value)
+  let value: unknown
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ""))
+  } catch (error) {
+    return unusable(path, undefined, describeError(error))
+  }
+  const parsed = policyFileSchema(z).safeParse(value)
   if (parsed.success) return { kind: "policy", file: parsed.data, isMissing: false }
   const [issue] = parsed.error.issues
   if (!issue) return unusable(path, 1, "it is not valid")
-  const { line, cause } = describeIssue(located, issue)
+  const { line, cause } = describeIssue(text, value, issue)
   return unusable(path, line, cause)
 }
 

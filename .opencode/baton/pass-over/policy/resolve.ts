@@ -28,18 +28,15 @@ export type ResolutionInput = {
 }
 
 type Bound<Value> = {
-  /** The levels whose value an override cannot exceed. */
-  readonly holds: "every level" | "pair and subagent"
+  /** The levels whose value an override cannot exceed; the built-in values are presets, not the user's words. */
+  readonly holds: "every level" | "the file"
   readonly isWider: (value: Value, limit: Value) => boolean
 }
 
 const isAllowedInstead = (value: boolean, limit: boolean): boolean => value && !limit
 const isMore = (value: number, limit: number): boolean => value > limit
 
-/**
- * An override is written by a model. It can never exceed the user's limits. The user's presets it may change, unless the pair or
- * the subagent sets the key.
- */
+/** An override is written by a model: it never lifts what the user wrote in the file, and no built-in limit of rights and cost. */
 const BOUNDS: { readonly [Key in PolicyKey]?: Bound<Policy[Key]> } = {
   can_receive_passes: { holds: "every level", isWider: isAllowedInstead },
   can_modify_files: { holds: "every level", isWider: isAllowedInstead },
@@ -49,10 +46,10 @@ const BOUNDS: { readonly [Key in PolicyKey]?: Bound<Policy[Key]> } = {
   max_passes_per_session: { holds: "every level", isWider: isMore },
   max_context_tokens: { holds: "every level", isWider: isMore },
   max_retries: { holds: "every level", isWider: isMore },
-  auto_return: { holds: "pair and subagent", isWider: isAllowedInstead },
-  auto_apply: { holds: "pair and subagent", isWider: isAllowedInstead },
-  timeout_ms: { holds: "pair and subagent", isWider: isMore },
-  on_timeout: { holds: "pair and subagent", isWider: (value, limit) => value === "continue" && limit === "stop" },
+  auto_return: { holds: "the file", isWider: isAllowedInstead },
+  auto_apply: { holds: "the file", isWider: isAllowedInstead },
+  timeout_ms: { holds: "the file", isWider: isMore },
+  on_timeout: { holds: "the file", isWider: (value, limit) => value === "continue" && limit === "stop" },
 }
 
 const POLICY_KEYS = Object.keys(BUILT_IN_POLICY) as readonly PolicyKey[]
@@ -63,9 +60,9 @@ const ownPart = (parts: Readonly<Record<string, PolicyPart>>, name: string): Pol
   Object.hasOwn(parts, name) ? (parts[name] ?? {}) : {}
 
 const layersOf = ({ file, originator, subagent }: ResolutionInput): Layer[] => {
-  const pair = `${originator}->${subagent}`
+  const pairs = [`${originator}->${subagent}`, `${originator}->*`, `*->${subagent}`, "*->*"]
   return [
-    { level: "pair", name: `pair ${pair}`, part: ownPart(file.pairs, pair) },
+    ...pairs.map((pair): Layer => ({ level: "pair", name: `pair ${pair}`, part: ownPart(file.pairs, pair) })),
     { level: "subagent", name: `subagent ${subagent}`, part: ownPart(file.subagents, subagent) },
     { level: "global", name: "defaults", part: file.defaults },
     { level: "built-in", name: "built-in", part: BUILT_IN_POLICY },
@@ -86,7 +83,7 @@ const findWidening = <Key extends PolicyKey>(
   const bound = BOUNDS[key]
   if (!bound) return undefined
   const layer = findLayer(layers, key)
-  const isBinding = bound.holds === "every level" || layer.level === "pair" || layer.level === "subagent"
+  const isBinding = bound.holds === "every level" || layer.level !== "built-in"
   const limit = layer.part[key]
   return isBinding && limit !== undefined && bound.isWider(value, limit) ? { layer, limit } : undefined
 }

@@ -12,13 +12,13 @@ type Asked =
   | { readonly kind: "granted" }
   | { readonly kind: "refused"; readonly reason: string }
   /** OpenCode 1.4 to 1.15.4 gives plugins an effect that only OpenCode itself could run, so the question cannot be asked. */
-  | { readonly kind: "unable" }
+  | { readonly kind: "unsupported" }
 
 /** Asks like OpenCode's own tools: by the user's rules, and the user where those say `ask`. Never rejects. */
 export const askUser = async (ask: ToolContext["ask"], question: Parameters<ToolContext["ask"]>[0]): Promise<Asked> => {
   try {
     const asked = ask(question)
-    if (!("then" in asked)) return { kind: "unable" }
+    if (!("then" in asked)) return { kind: "unsupported" }
     await asked
     return { kind: "granted" }
   } catch (error) {
@@ -51,7 +51,7 @@ export const createEditPermission = ({ childSessions }: EditPermissionDeps) => {
   ): Promise<MayWrite> => {
     const question = { permission: "edit", patterns: [...patterns], always: ["*"], metadata: { pass_over_id: passID } }
     const asked = await askUser(ask, question)
-    return asked.kind === "unable" ? judge(patterns, sessionID, agent) : asked
+    return asked.kind === "unsupported" ? judge(patterns, sessionID, agent) : asked
   }
 }
 
@@ -59,12 +59,12 @@ export type EditPermission = ReturnType<typeof createEditPermission>
 
 type Question = Extract<PassSignal, { kind: "asked" }>
 
-/** Tracks the permission questions that OpenCode shows and that have no answer yet. */
+/** Tracks the questions about passes that OpenCode shows and that have no answer yet. */
 export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) => {
   const open = new Map<string, Question>()
   return {
     asked: (question: Question): void => {
-      open.set(question.permissionID, question)
+      if (question.passID !== undefined) open.set(question.permissionID, question)
     },
     answered: (permissionID: string): void => {
       open.delete(permissionID)
@@ -78,7 +78,7 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
       open.delete(permissionID)
       await sessions.refuse(sessionID, permissionID)
     },
-    withdraw: async (passID: string): Promise<void> => {
+    cancelPrompt: async (passID: string): Promise<void> => {
       for (const question of open.values()) {
         if (question.passID !== passID) continue
         open.delete(question.permissionID)
@@ -91,45 +91,48 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
 /** A server cannot tell whether a user is present. */
 const ANSWER_DEADLINE_MS = 60_000
 
-export type Release =
-  | { readonly kind: "released"; readonly note: string | undefined }
+export type Approval =
+  | { readonly kind: "approved"; readonly note: string | undefined }
   /** By the user. */
   | { readonly kind: "refused" }
 
-type ReleaseDeps = {
+type ApprovalDeps = {
   readonly ask: ToolContext["ask"]
   readonly hasUser: boolean
-  readonly noteRelease: (passID: string) => Promise<unknown>
+  readonly recordApproval: (passID: string) => Promise<unknown>
   /** Withdraws an unanswered question. */
-  readonly withdraw: (passID: string) => Promise<void>
+  readonly cancelPrompt: (passID: string) => Promise<void>
   readonly log: Log
   /** Default 60 s. */
   readonly answerDeadlineMs?: number
 }
 
-/** Tells whether a result goes back without a question: it does, unless the user's policy file or the call says otherwise. */
-const isReleasedByPolicy = ({ policy }: PassRecord): boolean =>
-  policy.values.auto_return || policy.levels.auto_return === "built-in"
+/** Tells whether the user should see a result before it goes back, also where auto_return is set: it is incomplete, or critical. */
+const hasBlockers = ({ output }: PassRecord): boolean =>
+  output !== null &&
+  (output.status !== "completed" ||
+    output.artifacts.some((artifact) => artifact.type === "finding" && artifact.severity === "critical"))
 
-/** Tells whether a result may go back without a question, by policy or because it was released before. */
-export const isReleased = (record: PassRecord): boolean => isReleasedByPolicy(record) || record.released_at !== null
+/** Tells whether a result may go back without a question, by policy or because it was approved before. */
+export const isApproved = (record: PassRecord): boolean =>
+  record.released_at !== null || (record.policy.values.auto_return && !hasBlockers(record))
 
 /**
  * Asks the user in OpenCode's dialog whether a result may go back; without an answer it goes back, with a note. Every tool that
  * returns a result calls this; after a yes it does not ask again.
  *
- * @throws when the release cannot be stored
+ * @throws when the approval cannot be stored
  */
-export const releaseResult = async (record: PassRecord, deps: ReleaseDeps): Promise<Release> => {
-  if (isReleased(record)) return { kind: "released", note: undefined }
-  const release = await askForRelease(record, deps)
-  if (release.kind === "released") await deps.noteRelease(record.request.pass_over_id)
-  return release
+export const approveResult = async (record: PassRecord, deps: ApprovalDeps): Promise<Approval> => {
+  if (isApproved(record)) return { kind: "approved", note: undefined }
+  const approval = await askForApproval(record, deps)
+  if (approval.kind === "approved") await deps.recordApproval(record.request.pass_over_id)
+  return approval
 }
 
-const askForRelease = async (record: PassRecord, deps: ReleaseDeps): Promise<Release> => {
-  if (!deps.hasUser)
-    return { kind: "released", note: "Nobody could be asked whether it may go back (auto_return false)." }
+const askForApproval = async (record: PassRecord, deps: ApprovalDeps): Promise<Approval> => {
+  const why = record.policy.values.auto_return ? "it is incomplete or has a critical finding" : "auto_return false"
+  if (!deps.hasUser) return { kind: "approved", note: `Nobody could be asked whether it may go back (${why}).` }
   const { pass_over_id: passID, subagent_id: subagent } = record.request
   const question = {
     permission: RESULT_PERMISSION,
@@ -148,19 +151,19 @@ const askForRelease = async (record: PassRecord, deps: ReleaseDeps): Promise<Rel
   const context = { pass: passID, sessionID: record.request.originating_session_id }
   switch (answer.kind === "done" ? answer.value.kind : "late") {
     case "granted":
-      return { kind: "released", note: undefined }
+      return { kind: "approved", note: undefined }
     case "refused":
-      deps.log.info("a result was not released by the user", context)
+      deps.log.info("a result was not approved by the user", context)
       return { kind: "refused" }
-    case "unable":
+    case "unsupported":
       deps.log.warn("this OpenCode lets no tool of a plugin ask: a result went back unasked", context)
-      return { kind: "released", note: "This OpenCode cannot ask whether it may go back (auto_return false)." }
+      return { kind: "approved", note: `This OpenCode cannot ask whether it may go back (${why}).` }
     case "late": {
-      await deps.withdraw(passID)
+      await deps.cancelPrompt(passID)
       const seconds = deadlineMs / 1000
       return {
-        kind: "released",
-        note: `Nobody answered within ${seconds} s whether it may go back (auto_return false).`,
+        kind: "approved",
+        note: `Nobody answered within ${seconds} s whether it may go back (${why}).`,
       }
     }
   }

@@ -3,12 +3,13 @@ import type { Log } from "../../host/log.ts"
 import { type PassOverError, passOverError, renderError, unknownPass } from "../errors.ts"
 import { renderPolicy } from "../policy/resolve.ts"
 import type { Passes } from "../store/passes.ts"
-import { type Decisions, isOpen, type PassRecord } from "../store/record.ts"
+import { type Decisions, findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.ts"
 import type { FileResult, PassWorktree, Refusal } from "../worktree/worktree.ts"
-import type { EditPermission, Release } from "./approval.ts"
-import { renderPassLine, renderResult, renderUnreleased } from "./render.ts"
+import type { Approval, EditPermission } from "./approval.ts"
+import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
+import { withoutContents } from "./work-output.ts"
 
 const hasFiles = ({ undecided, applied, rejected }: Decisions): boolean =>
   [undecided, applied, rejected].some(({ length }) => length > 0)
@@ -29,7 +30,11 @@ const createFilesCollector =
     if (changes.kind === "refused") return changes.code === "unknown-pass" ? { kind: "collected", record } : changes
     const { modifications } = changes
     if (modifications.length === 0) return { kind: "collected", record }
-    const whole = { ...output, artifacts: [...modifications, ...output.artifacts], left_out: changes.leftOut }
+    const whole = {
+      ...output,
+      artifacts: [...modifications.map(withoutContents), ...output.artifacts],
+      left_out: changes.leftOut,
+    }
     const paths = modifications.map(({ path }) => path)
     const moved = await passes.advance(id, { type: "collected", paths }, { output: whole })
     return { kind: "collected", record: moved.kind === "moved" ? moved.record : record }
@@ -39,8 +44,8 @@ type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
   readonly passes: Pick<Passes, "advance">
   readonly worktree: Pick<PassWorktree, "apply" | "reject" | "restore" | "changes">
-  /** Tells whether the user releases the result to the originator. */
-  readonly release: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Release>
+  /** Tells whether the user approves the result to the originator. */
+  readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
   readonly mayWrite: EditPermission
   readonly log: Log
 }
@@ -84,10 +89,13 @@ const renderOne = ({ request, state, output, child_session_id: childSessionID }:
   })
 
 /** The tools with which an originator decides on the files of a result. */
-export const createDecisions = ({ store, passes, worktree, release, mayWrite, log }: DecideDeps) => {
+export const createDecisions = ({ store, passes, worktree, approve, mayWrite, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
-    if (record && isOfSession(record, sessionID)) return { kind: "found", record }
+    if (record && isOfSession(record, sessionID)) {
+      const error = findForeignResult(record)
+      return error ? { kind: "refused", error } : { kind: "found", record }
+    }
     const cause = record ? "It belongs to another session" : "It is not stored in this project"
     return { kind: "refused", error: unknownPass(passID, cause) }
   }
@@ -120,13 +128,13 @@ export const createDecisions = ({ store, passes, worktree, release, mayWrite, lo
     const held = await findHeld(passID, sessionID, args.artifacts)
     if (held.kind === "refused") return renderError(held.error)
     if (held.paths.length === 0) return renderError(wrongState(held.record))
-    if ((await release(held.record, ask)).kind === "refused") return renderUnreleased(held.record)
+    if ((await approve(held.record, ask)).kind === "refused") return renderUnapproved(held.record)
     const { paths } = held
     // An agent that may not write these files must not have a pass write them.
     const asked = await mayWrite([...paths, ...previousPaths(held.record, paths)], passID, context)
     if (asked.kind === "refused") {
       log.info("applying was not permitted", { sessionID, pass: passID, error: asked.reason })
-      return `Nothing was applied: writing ${paths.join(", ")} is not permitted here (${asked.reason}). The files stay held.`
+      return `Nothing was applied: writing ${paths.join(", ")} is not permitted here (${asked.reason}). The files stay pending.`
     }
     const applied = await worktree.apply(passID, { paths, merge, allOrNothing })
     if (applied.kind === "refused") return renderError(refusedByFiles(passID, applied))
@@ -144,7 +152,7 @@ export const createDecisions = ({ store, passes, worktree, release, mayWrite, lo
     const conflicts = applied.files.filter(({ outcome }) => outcome === "conflict")
     const canMerge = !merge && conflicts.some(({ mergeable }) => mergeable)
     const error = passOverError("E022", {
-      message: `${passID}: ${done.length === 0 ? "nothing was applied" : `${done.length} files were applied`}; ${applied.held} stay held`,
+      message: `${passID}: ${done.length === 0 ? "nothing was applied" : `${done.length} files were applied`}; ${applied.held} stay pending`,
       cause: conflicts.map(({ path }) => path).join(", "),
       ...(canMerge
         ? { nextStep: "Call pass_over_apply again with merge: true, name other files in artifacts, or reject." }
@@ -176,14 +184,14 @@ export const createDecisions = ({ store, passes, worktree, release, mayWrite, lo
     return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`
   }
 
-  /** Renders a pass in full: its progress while it is open, then its result if the user releases it. */
+  /** Renders a pass in full: its progress while it is open, then its result if the user approves it. */
   const statusOf = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
     if (!output || isOpen(state)) return renderOne(record)
-    const released = await release(record, ask)
-    if (released.kind === "refused") return renderUnreleased(record)
+    const approval = await approve(record, ask)
+    if (approval.kind === "refused") return renderUnapproved(record)
     const text = renderResult(output, request.subagent_id, state, { isWhole: true })
-    return released.note === undefined ? text : `${text}\n${released.note}`
+    return approval.note === undefined ? text : `${text}\n${approval.note}`
   }
 
   const status = async ({ pass_over_id: passID }: StatusArguments, { sessionID, ask }: Context): Promise<string> => {

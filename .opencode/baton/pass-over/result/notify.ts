@@ -1,38 +1,9 @@
-import { withDeadline } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import { type Log, truncate } from "../../host/log.ts"
 import { findAgentAndModel, type Sessions } from "../../host/sessions.ts"
 import type { Tui } from "../../host/tui.ts"
 import type { Outbox } from "../../ledger/outbox-store.ts"
-import type { LivePass, PassSession } from "../child/active-passes.ts"
 import type { PassRecord } from "../store/record.ts"
-import { CHILD_MESSAGES, isAtRest } from "./work-output.ts"
-
-/** Longest pause of a child while its result is collected. */
-const TAKING_MS = 300
-
-/**
- * Handles a child's return: when no other tool of it is running, its pass need not wait for its closing words. If that is
- * unknown, the pass waits for the end of the turn. Never rejects.
- *
- * @returns when the result is collected, or the child may continue
- */
-export const noteRest = async (
-  { sessions, log }: { sessions: Pick<Sessions, "messages">; log: Pick<Log, "debug"> },
-  session: PassSession,
-  pass: LivePass,
-): Promise<void> => {
-  if (pass.childSessionID === null) return
-  const read = await sessions.messages(pass.childSessionID, CHILD_MESSAGES)
-  if (read.kind === "ok" && isAtRest(read.value.messages, session.begun)) {
-    pass.transcript = read.value.messages
-    pass.rest.resolve()
-    await withDeadline(pass.finished, TAKING_MS)
-    return
-  }
-  const reason = read.kind === "ok" ? "other tools are at work" : read.reason
-  log.debug("a pass that has returned waits for the end of its turn", { pass: pass.id, reason })
-}
 
 const TOAST_MS = 6_000
 const LINE_CHARACTERS = 200

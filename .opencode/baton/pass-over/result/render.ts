@@ -1,8 +1,8 @@
 import { truncate } from "../../host/log.ts"
 import type { Artifact, FileModification, WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
-import { isOpen, type PassRecord, type PassState } from "../store/record.ts"
-import { isReleased } from "./approval.ts"
+import { findForeignResult, isOpen, type PassRecord, type PassState } from "../store/record.ts"
+import { isApproved } from "./approval.ts"
 
 /** Limits of a result as handed to its originator; pass_over_status shows all of it. */
 const SHORT = { items: 40, files: 60, summaryCharacters: 8_000 }
@@ -46,7 +46,7 @@ const renderFile = ({ path, change, previous_path, by, is_binary, is_large }: Fi
 const renderDecided = (state: PassState): string => {
   const [applied, rejected] = "applied" in state ? [state.applied, state.rejected] : [[], []]
   if (applied.length > 0 && rejected.length > 0)
-    return `In the worktree: ${applied.join(", ")}. Given up: ${rejected.join(", ")}.`
+    return `In the worktree: ${applied.join(", ")}. Rejected: ${rejected.join(", ")}.`
   return `They are ${applied.length > 0 ? "in the worktree" : "not in the worktree"} (${state.state}).`
 }
 
@@ -66,8 +66,8 @@ const renderFiles = (output: WorkOutput, state: PassState, max: number): string[
   const isUndecided = "undecided" in state && state.undecided.length > 0
   const wait = isUndecided
     ? [
-        `${state.undecided.length} of them are held back and not in the worktree. Take them: pass_over_apply ${id}`,
-        `Give them up: pass_over_reject ${id} (both take "artifacts": paths, for some of them).`,
+        `${state.undecided.length} of them are pending, not in the worktree. Apply them: pass_over_apply ${id}`,
+        `Reject them: pass_over_reject ${id} (both take "artifacts": paths, for some of them).`,
       ]
     : [renderDecided(state)]
   return [...listed("Changed files", files.map(renderFile), max), ...wait]
@@ -124,27 +124,29 @@ export const renderPassLine = (pass: {
   readonly childSessionID: string | null
 }): string => {
   const { id, subagent, objective, state, status, childSessionID } = pass
-  const held = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files held` : ""
-  const result = isOpen(state) ? state.state : `${state.state}${status === undefined ? "" : ` (${status})`}${held}`
+  const pending = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files pending` : ""
+  const result = isOpen(state) ? state.state : `${state.state}${status === undefined ? "" : ` (${status})`}${pending}`
   return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${truncate(objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)}`
 }
 
 const renderSession = ({ output }: PassRecord): string =>
   `Child session: ${output?.child_session_id ?? "none was created"}`
 
-/** The text for the originator when the user refuses the release. */
-export const renderUnreleased = (record: PassRecord): string =>
+/** The text for the originator when the user refuses. */
+export const renderUnapproved = (record: PassRecord): string =>
   [
-    `${record.request.pass_over_id}: the user does not release the result of ${record.request.subagent_id}. Go on without it.`,
+    `${record.request.pass_over_id}: the user has not approved the result of ${record.request.subagent_id}. Go on without it.`,
     renderSession(record),
   ].join("\n")
 
-/** Renders the announcement of a result that the originator did not wait for; the user cannot be asked for its release then. */
+/** Renders the announcement of a result that the originator did not wait for; the user cannot be asked then. */
 export const renderNotice = (record: PassRecord): string | undefined => {
   const { output, request, state } = record
   if (!output) return undefined
   const { pass_over_id: id, subagent_id: subagent } = request
-  if (isReleased(record)) return renderResult(output, subagent, state)
+  const error = findForeignResult(record)
+  if (error) return `${id}: ${renderError(error)}\n${renderSession(record)}`
+  if (isApproved(record)) return renderResult(output, subagent, state)
   return [
     `${id}: ${subagent} has returned. The user is asked whether its result may go back when you want it:`,
     `pass_over_status ${JSON.stringify({ pass_over_id: id })}`,

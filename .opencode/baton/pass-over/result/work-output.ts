@@ -3,14 +3,14 @@ import type { core } from "zod"
 import { truncate } from "../../host/log.ts"
 import type { Zod } from "../../host/schema.ts"
 import type { StoredMessage } from "../../host/sessions.ts"
-import type { LivePass, PassSession } from "../child/active-passes.ts"
+import { type ActivePass, hasReturned } from "../child/active-passes.ts"
 import { readToolResult } from "../child/context.ts"
 import type { ChildEnd } from "../child/session.ts"
 import {
   type Artifact,
   contractSchemas,
+  type FileModification,
   type PassOverRequest,
-  RETURN_TOOL,
   type ReturnArguments,
   type WorkOutput,
 } from "../contract.ts"
@@ -27,18 +27,6 @@ type ToolResult = Extract<Artifact, { type: "tool_result" }>
 
 const toolParts = (messages: readonly StoredMessage[]): ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part) => part.type === "tool"))
-
-/**
- * Tells whether a child that has returned is done: none of its tools is running except the return.
- *
- * @param begun calls of its present step; one that is missing in the transcript counts as running
- */
-export const isAtRest = (messages: readonly StoredMessage[], begun: ReadonlySet<string>): boolean => {
-  const parts = toolParts(messages).filter(({ tool }) => tool !== RETURN_TOOL)
-  const ended = parts.filter(({ state }) => state.status === "completed" || state.status === "error")
-  const known = new Set(ended.map(({ callID }) => callID))
-  return ended.length === parts.length && [...begun].every((callID) => known.has(callID))
-}
 
 const exitCodeOf = ({ state }: ToolPart): number | null => {
   const exit = state.status === "completed" ? state.metadata.exit : undefined
@@ -134,15 +122,23 @@ const describeProblem = ({ path, message }: core.$ZodIssue): string =>
  * Checks the arguments of a subagent's return.
  *
  * @param args unchecked, of any shape
+ * @param originator the agent that the result has to go back to
  * @param earlierRefusals number of refused returns of this pass so far
  */
-export const checkReturn = (z: Zod, args: unknown, earlierRefusals: number): ReturnCheck => {
+export const checkReturn = (
+  z: Zod,
+  args: unknown,
+  { originator, earlierRefusals }: { originator: string; earlierRefusals: number },
+): ReturnCheck => {
   const { rest, ignored } = splitClaims(withoutNothing(args))
   const parsed = contractSchemas(z).returnArguments.safeParse(rest)
-  if (parsed.success) return { kind: "accepted", value: parsed.data, ignored }
-  const { issues } = parsed.error
-  const more = issues.length > SHOWN_PROBLEMS ? [`- and ${issues.length - SHOWN_PROBLEMS} more`] : []
-  const problems = [...issues.slice(0, SHOWN_PROBLEMS).map(describeProblem), ...more].join("\n")
+  const returnTo = parsed.data?.return_to ?? originator
+  if (parsed.success && returnTo === originator) return { kind: "accepted", value: parsed.data, ignored }
+  const found = parsed.success
+    ? [`- return_to: expected ${JSON.stringify(originator)}, received ${JSON.stringify(returnTo)}`]
+    : parsed.error.issues.map(describeProblem)
+  const more = found.length > SHOWN_PROBLEMS ? [`- and ${found.length - SHOWN_PROBLEMS} more`] : []
+  const problems = [...found.slice(0, SHOWN_PROBLEMS), ...more].join("\n")
   const left = MAX_REFUSED_RETURNS - earlierRefusals
   if (left > 0) {
     const again = left === 1 ? "once more" : `${left} times more`
@@ -154,32 +150,30 @@ export const checkReturn = (z: Zod, args: unknown, earlierRefusals: number): Ret
 }
 
 /** The tool pass_over_return. @returns the text for the subagent */
-export const acceptReturn = (z: Zod, args: unknown, session: PassSession, pass: LivePass): string => {
-  if (session.hasReturned) return "The result has been returned already. End your turn."
-  const checked = checkReturn(z, pass.place ? projectValue(args, pass.place.copy) : args, session.refusals)
-  switch (checked.kind) {
-    case "refused":
-      session.refusals++
-      return checked.text
-    case "failed":
-      session.hasReturned = true
-      pass.returnError = checked.error
-      return `${renderError(checked.error)}\nThe pass has failed. End your turn.`
-    case "accepted": {
-      session.hasReturned = true
-      pass.returned = checked.value
-      const { ignored } = checked
-      const note = ignored.length === 0 ? "" : ` Left out, since it is seen by program: ${ignored.join(", ")}.`
-      return `Returned to ${pass.prepared.request.originating_agent_id}.${note} End your turn now.`
-    }
+export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string => {
+  if (hasReturned(pass)) return "The result has been returned already. End your turn."
+  const { originating_agent_id: originator } = pass.prepared.request
+  const given = pass.place ? projectValue(args, pass.place.copy) : args
+  const checked = checkReturn(z, given, { originator, earlierRefusals: pass.refusals })
+  if (checked.kind === "refused") {
+    pass.refusals++
+    return checked.text
   }
+  if (checked.kind === "failed") pass.returnError = checked.error
+  else pass.returned = checked.value
+  // Where another tool of this step is running, the end of the turn is waited for.
+  if (pass.callsOfStep.size === 0) pass.returnedAlone.resolve()
+  if (checked.kind === "failed") return `${renderError(checked.error)}\nThe pass has failed. End your turn.`
+  const { ignored } = checked
+  const note = ignored.length === 0 ? "" : ` Left out, since it is seen by program: ${ignored.join(", ")}.`
+  return `Returned to ${originator}.${note} End your turn now.`
 }
 
 /** Number of a child's newest messages that its result is made from. */
 export const CHILD_MESSAGES = 200
 
 /** The reason why this program stopped the child. */
-export type StopReason = "timeout" | "max_time" | "cancelled"
+export type StopReason = "max_time" | "cancelled"
 
 export type Collected = {
   readonly request: PassOverRequest
@@ -200,11 +194,12 @@ export type Collected = {
   readonly completedAt: string
 }
 
-const timeoutError = (stopReason: StopReason): PassOverError =>
+/** @param cause the limit that was reached */
+export const timeoutError = (cause: string): PassOverError =>
   passOverError("E010", {
     message: "The subagent was ended before it returned",
-    cause: stopReason === "max_time" ? "It worked for max_time_ms" : "timeout_ms was over, and on_timeout is stop",
-    nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is held.",
+    cause,
+    nextStep: "Pass a smaller piece of work, or go on without it. What it changed up to then is pending.",
   })
 
 /** The error for the originator when a child's files cannot be set up. */
@@ -225,22 +220,29 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
   if (changes.kind === "refused") return { status: "failed", error: filesError(changes) }
   // A child that returned before it was stopped has done its work.
   if (returned) return { status: returned.status, error: null }
-  if (end.kind === "crashed") return { status: "failed", error: end.error }
+  if (end.kind === "crashed") return { status: end.error.code === "E010" ? "timeout" : "failed", error: end.error }
   if (end.kind === "ended") return { status: "partial", error: null }
-  return stopReason === "timeout" || stopReason === "max_time"
-    ? { status: "timeout", error: timeoutError(stopReason) }
+  return stopReason === "max_time"
+    ? { status: "timeout", error: timeoutError("It worked for max_time_ms") }
     : { status: "aborted", error: null }
 }
 
 export const changedPaths = ({ artifacts }: WorkOutput): string[] =>
   artifacts.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
 
+/** A record names files; their contents are kept with the pass's files, so that a change of many files stays a small record. */
+export const withoutContents = (file: FileModification): FileModification => ({
+  ...file,
+  old_content: null,
+  new_content: null,
+})
+
 /**
  * Builds the output of a pass from the child's return, else from its transcript; files and tool results as recorded by program.
  */
 export const buildWorkOutput = (collected: Collected): WorkOutput => {
   const { request, returned, messages, changes, copy } = collected
-  const modifications = changes.kind === "changes" ? changes.modifications : []
+  const modifications = changes.kind === "changes" ? changes.modifications.map(withoutContents) : []
   const shown = (text: string): string => (copy === undefined ? text : projectText(text, copy))
   const words = returned ? "" : shown(lastWords(messages))
   const results = collectToolResults(messages).map((result) => ({

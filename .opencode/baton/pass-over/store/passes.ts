@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto"
-import { type AuditLog, auditEntry, type Happening, type RefusedPass, refusedEntry } from "../audit/log.ts"
+import { type AuditLog, auditEntry, type Happening, type RefusedPass, refusalOf, refusedEntry } from "../audit/log.ts"
 import type { PassOverRequest, WorkContext, WorkOutput } from "../contract.ts"
 import { type PassOverError, unknownPass } from "../errors.ts"
+import { passLimitError } from "../policy/chain.ts"
 import type { ResolvedPolicy } from "../policy/resolve.ts"
 import { nextState, type PassEvent, type PassRecord, SENT } from "./record.ts"
 import type { PassStore } from "./store.ts"
@@ -10,20 +11,21 @@ export type Question = {
   readonly subagent: string
   /** The subagent's prompt, model and permissions: an agent that changed is asked again. */
   readonly definition: string
-  readonly context: Pick<WorkContext, "objective" | "background" | "expected" | "files">
+  readonly context: WorkContext
 }
 
 /**
- * Makes the key of a question: subagent, objective and contents of the named files, regardless of their order.
+ * Makes the key of a question: the subagent and all that goes along to it, the named files by their contents and in any order.
  *
  * @returns SHA-256, hex; null when a file could not be read, since the key would then be incomplete
  */
 export const cacheKeyOf = ({ subagent, definition, context }: Question): string | null => {
-  const { objective, background = "", expected = "" } = context
+  const { objective, background, expected, messages, tool_results, todos, task } = context
   const files = context.files.map(({ path, hash }) => [path, hash] as const)
   if (files.some(([, hash]) => hash === null)) return null
   const sorted = files.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-  const question = JSON.stringify([1, subagent, definition, objective, background, expected, sorted])
+  const rest = [background, expected, messages, tool_results, todos, task]
+  const question = JSON.stringify([2, subagent, definition, objective, rest, sorted])
   return createHash("sha256").update(question).digest("hex")
 }
 
@@ -52,8 +54,11 @@ export type BeginPass = {
  * Changes passes, and is the only way to do so: each state change follows the rules, is on disk, and is in the audit in order.
  */
 export type Passes = {
-  /** @throws when it cannot be stored; the pass must not begin then */
-  begin(pass: BeginPass): Promise<PassRecord>
+  /**
+   * @returns refused (E004) when the root session has used up its passes
+   * @throws when it cannot be stored; the pass must not begin then
+   */
+  begin(pass: BeginPass): Promise<Advanced>
   /** Notes a pass that was never made, in the audit only. */
   refuse(refused: RefusedPass, error: PassOverError): Promise<void>
   /** @param error the reason, when the output does not have it. @throws when it cannot be stored */
@@ -62,8 +67,8 @@ export type Passes = {
   attemptFailed(passID: string, error: PassOverError): Promise<void>
   /** @returns whether it was announced now; false when it had been before. @throws when it cannot be stored */
   announce(passID: string): Promise<boolean>
-  /** Notes that the user releases the result. @throws when it cannot be stored */
-  release(passID: string): Promise<boolean>
+  /** Notes that the user approves the result. @throws when it cannot be stored */
+  approve(passID: string): Promise<boolean>
 }
 
 type PassesDeps = {
@@ -74,16 +79,15 @@ type PassesDeps = {
 
 export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
   const time = (): string => now().toISOString()
-  let isPruned = false
+  let prunedAt = Number.NEGATIVE_INFINITY
 
   const note = async (record: PassRecord, happening: Happening): Promise<void> => {
     if (record.is_audited) await audit.append(auditEntry(record, happening))
   }
-  /** Removes old passes in the background, once per process. */
-  const pruneOnce = ({ retention_days: days }: BeginPass["audit"]): void => {
-    if (isPruned) return
-    isPruned = true
-    const at = now().getTime()
+  /** Removes old passes in the background, once a day. */
+  const prune = ({ retention_days: days }: BeginPass["audit"], at: number): void => {
+    if (at - prunedAt < DAY_MS) return
+    prunedAt = at
     void audit.prune(days, at)
     void store.removeFinished(new Date(at - days * DAY_MS))
   }
@@ -119,10 +123,15 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
         cache_key: cacheKey,
         is_audited: settings.enabled,
       }
-      await store.create(record)
+      const created = await store.create(record)
+      if (created.kind === "full") {
+        const error = passLimitError(created.passes, policy.values.max_passes_per_session)
+        if (settings.enabled) await audit.append(refusedEntry(refusalOf(request), error, at))
+        return { kind: "refused", error }
+      }
       await note(record, { at, event: "sent" })
-      pruneOnce(settings)
-      return record
+      prune(settings, Date.parse(at))
+      return { kind: "moved", record }
     },
 
     refuse: async (refused, error) => {
@@ -160,6 +169,6 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     },
 
     announce: (passID) => stamp(passID, "announced"),
-    release: (passID) => stamp(passID, "released"),
+    approve: (passID) => stamp(passID, "released"),
   }
 }

@@ -19,7 +19,7 @@ export type PassRecord = {
   readonly output: WorkOutput | null
   /** Time when the originator was told of an asynchronous or late result. */
   readonly announced_at: string | null
-  /** Time when the user released the result, if the policy asks for that. */
+  /** Time when the user approved the result, if the policy asks for that. */
   readonly released_at: string | null
   /** Key of the question, if its answer may be reused. */
   readonly cache_key: string | null
@@ -37,25 +37,23 @@ export const isUnfinished = (record: PassRecord): boolean => {
   return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || isUntold(record)
 }
 
-const stateSchema = (z: Zod) => {
+/** Fields that a newer version added are kept: after a downgrade its passes can still be settled. */
+export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
+  const object = z.looseObject as unknown as Zod["strictObject"]
+  const { request, output } = contractSchemas(z, object)
   const paths = z.array(z.string())
   const result = { is_late: z.boolean(), undecided: paths, applied: paths, rejected: paths }
-  return z.discriminatedUnion("state", [
-    z.strictObject({ state: z.enum(["sent", "waiting_for_return", "timed_out", "cancelled"]) }),
-    z.strictObject({ state: z.enum(["returned", "applied", "rejected"]), ...result }),
+  const state = z.discriminatedUnion("state", [
+    object({ state: z.enum(["sent", "waiting_for_return", "timed_out", "cancelled"]) }),
+    object({ state: z.enum(["returned", "applied", "rejected"]), ...result }),
   ])
-}
-
-export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
-  const { request, output } = contractSchemas(z)
-  const values = policyPartSchema(z).required()
-  const levels = z.record(values.keyof(), z.enum(POLICY_LEVELS))
-  return z.strictObject({
+  const levels = z.record(z.string(), z.enum(POLICY_LEVELS)) as unknown as ZodType<ResolvedPolicy["levels"]>
+  return object({
     version: z.literal(1),
     request,
-    policy: z.strictObject({ name: z.string(), values, levels }),
-    state: stateSchema(z),
-    history: z.array(z.strictObject({ at: z.string(), state: z.enum(PASS_STATES) })),
+    policy: object({ name: z.string(), values: policyPartSchema(z, object).required(), levels }),
+    state,
+    history: z.array(object({ at: z.string(), state: z.enum(PASS_STATES) })),
     attempts: z.number().int().min(0),
     child_session_id: z.string().nullable(),
     output: output.nullable(),
@@ -65,6 +63,16 @@ export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
     is_audited: z.boolean(),
   })
 }
+
+/** The error of a stored result that is for another agent than the one that made the pass. */
+export const findForeignResult = ({ output, request }: PassRecord): PassOverError | undefined =>
+  output === null || output.return_to === request.originating_agent_id
+    ? undefined
+    : passOverError("E020", {
+        message: `The result of ${request.pass_over_id} is for ${output.return_to}, not for ${request.originating_agent_id}`,
+        cause: "return_to of the stored result names another agent than its request",
+        nextStep: "Tell the user; read the child session for what was found.",
+      })
 
 const PASS_ID = /^pass_[0-9]{17}_[0-9a-z]{4,32}$/
 

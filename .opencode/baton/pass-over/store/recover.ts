@@ -17,7 +17,7 @@ import { isOpen, isUntold, type PassRecord } from "./record.ts"
 import type { PassOwners, PassStore } from "./store.ts"
 
 type RecoverDeps = {
-  readonly store: Pick<PassStore, "listUnfinished">
+  readonly store: Pick<PassStore, "idsUnfinished" | "read" | "removeUnwritten">
   readonly passes: Pick<Passes, "advance">
   readonly worktree: Pick<PassWorktree, "restore" | "changes" | "copyOf">
   readonly sessions: Pick<Sessions, "messages">
@@ -34,13 +34,20 @@ const INTERRUPTED = passOverError("E011", {
 })
 
 /** Finds the return that a child made before its process ended. */
-const findReturned = async (messages: readonly StoredMessage[], copy: string): Promise<ReturnArguments | undefined> => {
+const findReturned = async (
+  messages: readonly StoredMessage[],
+  copy: string,
+  originator: string,
+): Promise<ReturnArguments | undefined> => {
   const calls = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === "tool" && part.tool === RETURN_TOOL ? [part.state] : [])),
   )
   const input = calls.findLast(({ status }) => status === "completed")?.input
   if (!input) return undefined
-  const checked = checkReturn(await loadZod(), projectValue(input, copy), MAX_REFUSED_RETURNS)
+  const checked = checkReturn(await loadZod(), projectValue(input, copy), {
+    originator,
+    earlierRefusals: MAX_REFUSED_RETURNS,
+  })
   return checked.kind === "accepted" ? checked.value : undefined
 }
 
@@ -86,7 +93,7 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
     attempts,
     end: { kind: "crashed", error: INTERRUPTED },
     stopReason: undefined,
-    returned: await findReturned(messages, copy),
+    returned: await findReturned(messages, copy, request.originating_agent_id),
     setUpError: undefined,
     returnError: undefined,
     messages,
@@ -112,21 +119,21 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
  */
 export const recoverPasses = async (deps: RecoverDeps): Promise<PassRecord[]> => {
   const { store, owners, log } = deps
-  const all = await store.listUnfinished()
-  const recovered: PassRecord[] = []
-  for (const record of all) {
-    const id = record.request.pass_over_id
+  const untold: PassRecord[] = []
+  for (const id of store.idsUnfinished()) {
     try {
-      if (await owners.isOwned(id)) continue
-      if (!isOpen(record.state)) {
-        await undoInterrupted(deps, record)
-        continue
-      }
-      const ended = await recoverOne(deps, record)
-      if (ended) recovered.push(ended)
+      const isOwned = await owners.isOwned(id)
+      // Read after that: a pass of a running process may have ended in between.
+      const record = await store.read(id)
+      if (!record && !isOwned) await store.removeUnwritten(id)
+      if (!record) continue
+      const isAbandoned = !isOwned && isOpen(record.state)
+      const ended = isAbandoned ? await recoverOne(deps, record) : record
+      if (!isOwned && !isAbandoned) await undoInterrupted(deps, record)
+      if (ended && isUntold(ended)) untold.push(ended)
     } catch (error) {
       log.error("a pass is left open: it could not be brought to its end", { pass: id, error: describeError(error) })
     }
   }
-  return [...all, ...recovered].filter(isUntold)
+  return untold
 }

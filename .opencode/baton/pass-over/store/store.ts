@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, rmSync } from "node:fs"
-import { readdir, readFile, rm } from "node:fs/promises"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFile, rm } from "node:fs/promises"
 import { setTimeout as wait } from "node:timers/promises"
 import type { ZodType } from "zod"
 import { createFileLock, type HeldLock } from "../../host/file-lock.ts"
@@ -7,23 +7,21 @@ import { describeError, errorCode, isNotFound, type Log } from "../../host/log.t
 import { loadZod } from "../../host/schema.ts"
 import type { StateFolder } from "../../host/state.ts"
 import { isRepeatable } from "./passes.ts"
-import { createPassID, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
+import { createPassID, findForeignResult, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
 
 /** Lists of passes: folders with one empty file per pass, so that passes are found and counted without reading them. */
-type PassIndex = {
-  put(passID: string, ...list: string[]): Promise<void>
-  drop(passID: string, ...list: string[]): Promise<void>
+const createPassIndex = (state: Pick<StateFolder, "path">, folder: string) => ({
+  put: (passID: string, ...list: string[]): void => {
+    mkdirSync(state.path(folder, ...list), { recursive: true })
+    writeFileSync(state.path(folder, ...list, passID), "")
+  },
+  drop: (passID: string, ...list: string[]): void => rmSync(state.path(folder, ...list, passID), { force: true }),
   /** Oldest first. @throws when they cannot be listed, since an empty list would be wrong */
-  ids(...list: string[]): Promise<string[]>
-}
-
-/** @param folder the folder of the lists, inside the state folder */
-const createPassIndex = (state: Pick<StateFolder, "path" | "write">, folder: string): PassIndex => ({
-  put: (passID, ...list) => state.write(state.path(folder, ...list, passID), "", { isDurable: false }),
-  drop: async (passID, ...list) => rmSync(state.path(folder, ...list, passID), { force: true }),
-  ids: async (...list) => {
+  ids: (...list: string[]): string[] => {
     try {
-      return (await readdir(state.path(folder, ...list))).filter(isPassID).sort()
+      return readdirSync(state.path(folder, ...list))
+        .filter(isPassID)
+        .sort()
     } catch (error) {
       if (errorCode(error) === "ENOENT") return []
       throw error
@@ -57,6 +55,8 @@ export const createPassOwners = (state: Pick<StateFolder, "path" | "prepare">): 
 }
 
 const FOLDER = "pass-over"
+/** A record holds messages and tool output, which are not for other users of the machine. */
+const PRIVATE = 0o600
 const BY_ROOT = "by-root"
 const BY_SESSION = "by-session"
 const UNFINISHED = "unfinished"
@@ -75,8 +75,11 @@ const LOCK_RETRY_MS = 10
  * errors are logged and count as absent; write errors are thrown, since a pass that is not stored is lost.
  */
 export type PassStore = {
-  /** @throws the file system's own error */
-  create(record: PassRecord): Promise<void>
+  /**
+   * @returns the number of passes made so far when the limit of the root session leaves no place for this one
+   * @throws the file system's own error
+   */
+  create(record: PassRecord): Promise<{ readonly kind: "created" } | { readonly kind: "full"; readonly passes: number }>
   read(passID: string): Promise<PassRecord | undefined>
   /**
    * Changes a pass, one change at a time over all processes.
@@ -96,9 +99,13 @@ export type PassStore = {
   /** Passes that a session has made, oldest first. @throws when they cannot be listed */
   listOfSession(sessionID: string): Promise<PassRecord[]>
   /** The same without reading the records. @throws when they cannot be listed */
-  idsOfSession(sessionID: string): Promise<string[]>
+  idsOfSession(sessionID: string): string[]
   /** Passes made by a root session and those below it, oldest first. @throws when they cannot be listed */
-  idsOfRoot(rootSessionID: string): Promise<string[]>
+  idsOfRoot(rootSessionID: string): string[]
+  /** Names in the list of unfinished passes, oldest first. @throws when they cannot be listed */
+  idsUnfinished(): string[]
+  /** Removes the folder and list entries of a pass that was never written, as after a crash; a written one stays. */
+  removeUnwritten(passID: string): Promise<void>
   /** Removes finished passes that have not changed since a time, with all their files. Never throws. */
   removeFinished(before: Date): Promise<void>
   /** Finds a pass whose stored output answers the question with this key. */
@@ -108,7 +115,7 @@ export type PassStore = {
 }
 
 type PassStoreDeps = {
-  readonly state: Pick<StateFolder, "path" | "write">
+  readonly state: Pick<StateFolder, "path" | "prepare" | "write">
   readonly log: Pick<Log, "warn">
 }
 
@@ -125,6 +132,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const save = (record: PassRecord) =>
     state.write(pathOf(record.request.pass_over_id), `${JSON.stringify(record)}\n`, {
       isDurable: record.output !== null,
+      mode: PRIVATE,
     })
 
   const read = async (passID: string): Promise<PassRecord | undefined> => {
@@ -169,7 +177,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       const changed = record && change(record)
       if (changed && !(await held.isHeld())) throw new Error(`this process stood still and has lost ${passID}`)
       if (changed) await save(changed)
-      if (changed && !isUnfinished(changed)) await index.drop(passID, UNFINISHED)
+      if (changed && !isUnfinished(changed)) index.drop(passID, UNFINISHED)
       if (changed) await onStored?.(changed)
       return changed ?? record
     } finally {
@@ -177,8 +185,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     }
   }
 
-  const idsOf = (list: string, sessionID: string): Promise<string[]> =>
-    isName(sessionID) ? index.ids(list, sessionID) : Promise.resolve([])
+  const idsOf = (list: string, sessionID: string): string[] => (isName(sessionID) ? index.ids(list, sessionID) : [])
 
   /** Unless a later pass answers the question by now. */
   const dropAnswer = async (cacheKey: string, passID: string): Promise<void> => {
@@ -198,8 +205,8 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     if ((record.history.at(-1)?.at ?? "") >= before.toISOString()) return
     const { originating_session_id: session, metadata } = record.request
     await rm(state.path(FOLDER, passID), { recursive: true, force: true })
-    await index.drop(passID, BY_SESSION, session)
-    await index.drop(passID, BY_ROOT, metadata.root_session_id)
+    index.drop(passID, BY_SESSION, session)
+    index.drop(passID, BY_ROOT, metadata.root_session_id)
     if (record.cache_key !== null && isName(record.cache_key)) await dropAnswer(record.cache_key, passID)
   }
 
@@ -210,16 +217,16 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       if (!isPassID(passID) || !isName(root) || !isName(session)) {
         throw new Error(`expected a pass id and session ids, received ${passID}, ${root} and ${session}`)
       }
-      // Listed first: after a crash here a list may have a pass too many, never one too few.
-      const listings = [
-        index.put(passID, BY_ROOT, root),
-        index.put(passID, BY_SESSION, session),
-        index.put(passID, UNFINISHED),
-      ]
-      // So that nothing is still being written when it rejects.
-      await Promise.allSettled(listings)
-      await Promise.all(listings)
+      await state.prepare(FOLDER, passID)
+      // Counted and listed without a wait in between, so that only one of two passes takes the last place.
+      const passes = index.ids(BY_ROOT, root).length
+      if (passes >= record.policy.values.max_passes_per_session) return { kind: "full", passes }
+      // Listed first: after a crash here there is a name too many, never one too few.
+      index.put(passID, UNFINISHED)
+      index.put(passID, BY_ROOT, root)
+      index.put(passID, BY_SESSION, session)
       await save(record)
+      return { kind: "created" }
     },
     read,
     update: (passID, change, onStored) => {
@@ -233,14 +240,25 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       void settled.then(() => changing.get(passID) === settled && changing.delete(passID))
       return now
     },
-    listUnfinished: async () => (await readAll(await index.ids(UNFINISHED))).filter(isUnfinished),
-    listOfSession: async (sessionID) => await readAll(await idsOf(BY_SESSION, sessionID)),
+    listUnfinished: async () => (await readAll(index.ids(UNFINISHED))).filter(isUnfinished),
+    listOfSession: async (sessionID) => readAll(idsOf(BY_SESSION, sessionID)),
     idsOfSession: (sessionID) => idsOf(BY_SESSION, sessionID),
     idsOfRoot: (rootSessionID) => idsOf(BY_ROOT, rootSessionID),
+    idsUnfinished: () => index.ids(UNFINISHED),
+    removeUnwritten: async (passID) => {
+      if (!isPassID(passID) || existsSync(pathOf(passID))) return
+      await rm(state.path(FOLDER, passID), { recursive: true, force: true })
+      for (const list of [BY_ROOT, BY_SESSION]) {
+        const folder = state.path(FOLDER, list)
+        // Without its record the sessions of the pass are unknown.
+        for (const session of existsSync(folder) ? readdirSync(folder) : []) index.drop(passID, list, session)
+      }
+      index.drop(passID, UNFINISHED)
+    },
     removeFinished: async (before) => {
       try {
         const oldest = createPassID(before, "0000")
-        for (const id of (await index.ids()).filter((each) => each < oldest)) await removeIfFinished(id, before)
+        for (const id of index.ids().filter((each) => each < oldest)) await removeIfFinished(id, before)
       } catch (error) {
         log.warn("old passes could not be removed", { error: describeError(error) })
       }
@@ -250,7 +268,12 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       const path = state.path(FOLDER, CACHE, cacheKey)
       try {
         const record = await read((await readFile(path, "utf8")).trim())
-        return record?.output && record.cache_key === cacheKey && isRepeatable(record.output) ? record : undefined
+        return record?.output &&
+          record.cache_key === cacheKey &&
+          isRepeatable(record.output) &&
+          !findForeignResult(record)
+          ? record
+          : undefined
       } catch (error) {
         if (!isNotFound(error)) log.warn("stored answer is unusable and ignored", { path, error: describeError(error) })
         return undefined

@@ -71,7 +71,9 @@ export const openStage = async (plan: StormPlan) => {
     settle: () => settle(),
   })
   const options = Object.assign({}, ...faults.map((fault) => fault.options?.project ?? {}))
-  const task = await openTaskProject(binaryOf(plan), agents.script, options)
+  // Nobody is there to answer whether a result may go back.
+  const config = { permission: { pass_over_result: "allow" }, ...Object(options.config) }
+  const task = await openTaskProject(binaryOf(plan), agents.script, { ...options, config })
   const { project } = task
   const guard = openGuard(project)
   const { liveState, learning, passOver } = plan.features

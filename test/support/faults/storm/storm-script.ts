@@ -140,7 +140,7 @@ export const createStormScript = (options: {
     }
     const remember: Move = (request) => {
       const answer = lastAnswer(request)
-      if (/ held back /.test(answer)) passID = answer.match(PASS_ID)?.[0]
+      if (/ are pending,/.test(answer)) passID = answer.match(PASS_ID)?.[0]
       if (root === "conflict") {
         mayHold(SHARED_FILE, `mine ${number}\n`)
         return bash(`echo mine ${number} > ${SHARED_FILE}`)

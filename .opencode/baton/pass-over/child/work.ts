@@ -1,0 +1,232 @@
+import type { ChildSessions } from "../../host/child-sessions.ts"
+import { describeError, type Log, truncate } from "../../host/log.ts"
+import type { Sessions, StoredMessage } from "../../host/sessions.ts"
+import {
+  buildWorkOutput,
+  CHILD_MESSAGES,
+  changedPaths,
+  setUpError,
+  timeoutError,
+  writtenPaths,
+} from "../result/work-output.ts"
+import type { Passes } from "../store/passes.ts"
+import type { PassRecord } from "../store/record.ts"
+import { pathInWorktree, redirectPath } from "../worktree/redirect.ts"
+import type { BeginOptions, Begun, PassWorktree, Refusal } from "../worktree/worktree.ts"
+import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./active-passes.ts"
+import { renderContext, renderOrder } from "./context.ts"
+import { childRules } from "./permissions.ts"
+import { type ChildEnd, runChild, runWithRetry } from "./session.ts"
+
+type PassWorkDeps = {
+  readonly sessions: Pick<Sessions, "messages">
+  readonly childSessions: ChildSessions
+  readonly activePasses: ActivePasses
+  readonly passes: Passes
+  readonly worktree: PassWorktree
+  /** Drops what an attempt left in the pass's files and begins them anew. */
+  readonly renewFiles: (passID: string, options: BeginOptions) => Promise<Begun | Refusal>
+  /** Returns the copy's path relative to the worktree, as file rules name it. */
+  readonly relativeCopy: (copy: string) => string
+  readonly log: Log
+  readonly now: () => Date
+}
+
+const TITLE_CHARACTERS = 60
+
+const titleOf = ({ prepared }: ActivePass): string => {
+  const objective = truncate(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
+  return `${objective} (@${prepared.subagent.name} pass_over)`
+}
+
+/** Runs a pass's child to its end and stores the result. */
+export const createPassWork = (deps: PassWorkDeps) => {
+  const { sessions, childSessions, activePasses, passes, worktree, log, now } = deps
+
+  /** Ends the pass's child when its files cannot be set up. */
+  const watchFiles = (pass: ActivePass): void => {
+    void pass.made.then((refusal) => {
+      if (!refusal) return
+      pass.setUpError = setUpError(refusal)
+      pass.stopping.abort()
+    })
+  }
+
+  /** A further attempt begins with fresh files, and not with what the one before left. */
+  const renewFiles = async (pass: ActivePass): Promise<ChildEnd | undefined> => {
+    activePasses.attemptEnded(pass)
+    const { parentPass } = pass.prepared
+    const canModify = pass.limits.can_modify_files
+    const begun = await deps.renewFiles(pass.id, {
+      canModify,
+      ...(parentPass === undefined ? {} : { parent: parentPass }),
+    })
+    if (begun.kind === "refused") {
+      pass.setUpError = setUpError(begun)
+      return { kind: "crashed", error: pass.setUpError }
+    }
+    pass.made = begun.made
+    watchFiles(pass)
+    return undefined
+  }
+
+  const attempt = async (pass: ActivePass, number: number): Promise<ChildEnd> => {
+    const failed = number > 1 ? await renewFiles(pass) : undefined
+    if (failed) return failed
+    const { attemptMs, stopping } = pass
+    if (attemptMs === undefined) return runAttempt(pass, stopping.signal)
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), attemptMs)
+    timer.unref()
+    const end = await runAttempt(pass, AbortSignal.any([stopping.signal, late.signal]))
+    clearTimeout(timer)
+    const isLate = end.kind === "stopped" && late.signal.aborted && !stopping.signal.aborted
+    const error = timeoutError(`It took longer than timeout_ms, ${attemptMs} ms`)
+    return isLate ? { kind: "crashed", error } : end
+  }
+
+  const runAttempt = (pass: ActivePass, signal: AbortSignal): Promise<ChildEnd> => {
+    const { request, subagent, originatorRules, model } = pass.prepared
+    const { limits } = pass
+    const { place } = pass
+    const copy = place && {
+      relative: deps.relativeCopy(place.copy),
+      moved: (path: string) => redirectPath(path, place),
+    }
+    return runChild(
+      { sessions: childSessions, log },
+      {
+        parentID: request.originating_session_id,
+        title: titleOf(pass),
+        permission: childRules({
+          limits,
+          child: subagent.permission,
+          originator: originatorRules,
+          copy,
+        }),
+        prompt: {
+          text: renderOrder(request),
+          context: renderContext(request, pass.leftOut),
+          agent: subagent.name,
+          model,
+        },
+        returnedAlone: pass.returnedAlone.promise,
+        signal,
+        onSession: async (sessionID) => {
+          pass.childSessionID = sessionID
+          pass.refusals = 0
+          activePasses.turnStarted(sessionID, pass)
+          const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
+          // It was cancelled between two attempts.
+          if (started.kind === "refused") pass.stopping.abort()
+        },
+        onTurnOver: activePasses.turnEnded,
+      },
+    )
+  }
+
+  const readMessages = async ({ childSessionID }: ActivePass): Promise<readonly StoredMessage[]> => {
+    if (childSessionID === null) return []
+    const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
+    if (answer.kind === "ok") return answer.value.messages
+    log.warn("the transcript of a pass cannot be read", { sessionID: childSessionID, reason: answer.reason })
+    return []
+  }
+
+  /** Applies to the worktree what the policy allows. */
+  const keepFiles = async (pass: ActivePass, record: PassRecord): Promise<PassRecord> => {
+    const kept = await worktree.keep(pass.id)
+    if (kept.kind === "refused") {
+      log.warn("changes could not be kept", { pass: pass.id, reason: kept.reason })
+      return record
+    }
+    const paths = kept.files
+      .filter(({ outcome }) => outcome !== "conflict" && outcome !== "not-tried")
+      .map(({ path }) => path)
+    if (paths.length === 0) return record
+    const applied = await passes.advance(pass.id, { type: "applied", paths, by: "policy" })
+    return applied.kind === "moved" ? applied.record : record
+  }
+
+  const finish = async (pass: ActivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
+    const { request, policy } = pass.prepared
+    pass.isOver = true
+    const messages = await readMessages(pass)
+    const { place } = pass
+    const written = place ? writtenPaths(messages).map((path) => pathInWorktree(path, place)) : []
+    const toolPaths = new Set(written.filter((path) => path !== undefined))
+    const changes = await worktree.withhold(pass.id, toolPaths)
+    const output = buildWorkOutput({
+      request,
+      childSessionID: pass.childSessionID,
+      attempts,
+      end,
+      stopReason: pass.stopReason,
+      returned: pass.returned,
+      setUpError: pass.setUpError,
+      returnError: pass.returnError,
+      messages,
+      changes,
+      copy: place?.copy,
+      completedAt: now().toISOString(),
+    })
+    const paths = changedPaths(output)
+    const drop = async (): Promise<undefined> => {
+      const rejected = changes.kind === "changes" ? await worktree.reject(pass.id) : changes
+      if (rejected.kind === "refused" && rejected.code !== "unknown-pass")
+        log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
+    }
+    if (pass.stopReason === "cancelled") {
+      // Refused when the canceller has recorded it already.
+      await passes.advance(pass.id, { type: "cancelled" })
+      return drop()
+    }
+    // The originator left without recording it, as at an exit: a late result, to be announced.
+    if (!pass.isAwaited && !request.async && request.return_required)
+      await passes.advance(pass.id, { type: "timed_out" })
+    const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
+    if (returned.kind === "refused") {
+      log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
+      return drop()
+    }
+    // A late or incomplete result is left for the originator to decide.
+    const isWhole = end.kind === "ended" && output.status === "completed"
+    const isKept = policy.values.auto_apply && isWhole && paths.length > 0
+    const { state } = returned.record
+    return isKept && "is_late" in state && !state.is_late ? keepFiles(pass, returned.record) : returned.record
+  }
+
+  const work = async (pass: ActivePass): Promise<PassRecord | undefined> => {
+    const { policy } = pass.prepared
+    const timer = setTimeout(() => cancelPass(pass, "max_time"), policy.values.max_time_ms)
+    timer.unref()
+    watchFiles(pass)
+    try {
+      const retried = await runWithRetry({
+        policy: policy.values,
+        attempt: (number) => attempt(pass, number),
+        isRecoverable: (end) =>
+          end.kind === "crashed" && end.error.recoverable && !hasReturned(pass) && !pass.setUpError,
+        onFailure: async (end) => {
+          if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
+        },
+        signal: pass.stopping.signal,
+      })
+      const end = retried.kind === "ended" ? retried.outcome : { kind: "stopped" as const }
+      return await finish(pass, end, retried.attempts)
+    } catch (error) {
+      log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
+      // The next start finds it open; until then its files must not change.
+      pass.isOver = true
+      await worktree.withhold(pass.id)
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Starts the child; `pass.finished` resolves with the stored record. */
+  return (pass: ActivePass): void => {
+    pass.finished = work(pass)
+  }
+}

@@ -1,0 +1,46 @@
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Config, Hooks, PluginInput } from "@opencode-ai/plugin"
+import { describe, expect, test } from "vitest"
+import { openCore } from "../../../.opencode/baton/core/core.ts"
+import { createPassOverHooks } from "../../../.opencode/baton/pass-over/hooks.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { userMessage } from "../../support/opencode/stored-messages.ts"
+
+/** The hooks in a project with these files below `.opencode`. */
+const hooksIn = (...files: string[]): Hooks => {
+  const directory = temporaryFolder()
+  for (const file of files) {
+    mkdirSync(join(directory, ".opencode", file, ".."), { recursive: true })
+    writeFileSync(join(directory, ".opencode", file), "{}")
+  }
+  const client = { app: { log: async () => ({ data: true }) } }
+  return createPassOverHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
+}
+
+/** The tools that are left out of a request of the session `ses_1`. */
+const leftOut = async (hooks: Hooks): Promise<string[]> => {
+  await hooks.config?.({} as Config)
+  const message = userMessage([], "msg_1")
+  message.info.sessionID = "ses_1"
+  await hooks["experimental.chat.messages.transform"]?.({}, { messages: [message] })
+  return message.info.role === "user" ? Object.keys(message.info.tools ?? {}) : []
+}
+
+describe("the hooks of passes", () => {
+  const DECIDING = ["pass_over_apply", "pass_over_reject", "pass_over_status"]
+
+  test(promised("pass-over.A11", "are none without the file"), () => {
+    expect(hooksIn()).toEqual({})
+  })
+
+  test.each([
+    ["that has made none", "pass-over.json", ["pass_over_return", ...DECIDING]],
+    ["that has made one", "state/pass-over/by-session/ses_1/pass_20260101102030000_abcd", ["pass_over_return"]],
+  ])(promised("pass-over.A8", "leave a session %s the tools that it can use"), async (_which, file, expected) => {
+    const hooks = hooksIn("pass-over.json", file)
+    expect(await leftOut(hooks)).toEqual(expected)
+    expect(Object.keys(hooks.tool ?? {})).toEqual(["pass_over", "pass_over_return", ...DECIDING])
+  })
+})
