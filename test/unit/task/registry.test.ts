@@ -55,6 +55,23 @@ const setUp = (options: Options = {}) => {
 
 describe("the task registry", () => {
   test(
+    promised("live-state.A2", "a listener is told of each session's task once it is known, however that is"),
+    async () => {
+      const { tasks, create } = setUp({ history: { ses_2: [said("Task: ts-0ddba11")] } })
+      const heard: string[] = []
+      await tasks.userMessage("ses_1", "Task: ts-b54507")
+      tasks.onTask(({ sessionID, taskID }) => heard.push(`${sessionID} ${taskID}`))
+      await tasks.find("ses_2")
+      await tasks.userMessage("ses_1", "Task: ts-c0ffee")
+      expect(heard).toEqual(["ses_1 ts-b54507", "ses_2 ts-0ddba11", "ses_1 ts-c0ffee"])
+      const restarted = create()
+      restarted.onTask(({ taskID }) => heard.push(taskID))
+      await restarted.find("ses_1")
+      expect(heard.at(-1)).toBe("ts-c0ffee")
+    },
+  )
+
+  test(
     promised("task.B2", "a Task line in a user's message binds the session at once, without reading any message"),
     async () => {
       const { tasks, store, calls } = setUp()
