@@ -1,11 +1,9 @@
-import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
+import { chmodSync, readdirSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
-import { isAlive } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
-import { readProcesses } from "../../support/files/process-table.ts"
 import {
   BOTH_ENDS,
   bash,
@@ -19,8 +17,8 @@ import {
   type Script,
   type SharedTask,
   startServer,
-  type TaskProject,
 } from "../../support/index.ts"
+import { reduceStream } from "../../support/live-protocol.ts"
 import {
   liveFiles,
   liveFolder,
@@ -28,7 +26,6 @@ import {
   readStream,
   recordingWriter,
   recordStream,
-  reduceStream,
   setLiveState,
   streamedState,
 } from "../../support/opencode/live-stream.ts"
@@ -37,7 +34,7 @@ import { compactsOnce, createSession, liveState, messagesOf, runWell } from "../
 
 closeTaskProjects()
 
-/** Waits for the start of the stream, some seconds after that of the session. */
+/** Waits until the live state is there. */
 const once =
   (script: Script, hasBegun: () => boolean): Script =>
   async (request) => {
@@ -56,15 +53,6 @@ const asking =
     return last.includes("ASK") && !last.includes("[tool]") ? step : { text: "Done." }
   }
 
-/** Pids of the embedded writers of statefiles in this folder. */
-const writersOf = async (directory: string): Promise<number[]> =>
-  (await readProcesses(process.platform))
-    .filter(({ args }) => args.includes("state-writer.ts") && args.includes(directory))
-    .map(({ pid }) => pid)
-
-/** Listing the writers reads the machine's whole process table. */
-const PROCESSES_EVERY_MS = 250
-
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(
@@ -72,13 +60,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a run leaves a statefile that tells how it ended",
     ),
     async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        once(compactsOnce, () => liveFiles(task.project.directory).length > 0),
-      )
+      const task = await openTaskProject(binary, compactsOnce)
       await runWell(task, task.message)
       const { directory } = task.project
-      await eventually("the end in the statefile", () => liveState(directory)?.agent.is_idle || undefined)
       expect(liveFiles(directory)).toEqual(["opencode-project.json"])
       const { event, ts, state } = JSON.parse(task.project.read(".opencode/state/live/opencode-project.json"))
       expect(event).toMatch(/^state\.(?:snapshot|patch)$/)
@@ -93,8 +77,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         extensions: { task: { id: task.taskID, role: "worker" }, compactions: 1 },
       })
       expect(task.project.read(".opencode/state/.gitignore")).toBe("*\n")
-      const isLockGone = () => readdirSync(liveFolder(directory)).every((file) => file.endsWith(".json")) || undefined
-      await eventually("the writer's lock to go", isLockGone)
+      expect(readdirSync(liveFolder(directory))).toEqual(["opencode-project.json"])
     },
   )
 
@@ -104,10 +87,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a writer of the user's gets version 1 and nothing more",
     ),
     async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        once(compactsOnce, () => existsSync(join(task.project.home, "stream.jsonl"))),
-      )
+      const task = await openTaskProject(binary, compactsOnce)
       const file = join(task.project.home, "stream.jsonl")
       const environment = {
         BATON_STATE_WRITER: recordingWriter(file, "echo WRITER-SAYS; echo WRITER-SAYS >&2"),
@@ -276,7 +256,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(
       ["live-state.A2", "live-state.A5", "live-state.D1", "live-state.D2"],
-      "a server of two directories has one writer and one statefile for each, and kill -9 leaves no process",
+      "a server of two directories has one statefile for each, which kill -9 leaves whole",
     ),
     async () => {
       const done: Script = () => ({ text: "Done." })
@@ -300,11 +280,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
             agent: { turn_count: 1 },
             extensions: { task: { id: [one, two][index]?.taskID } },
           })
-          expect(await writersOf(directory)).toHaveLength(1)
         }
-        const writers = (await Promise.all(folders.map(writersOf))).flat()
         process.kill(server.pid, "SIGKILL")
-        await eventually("the writers' end", () => (writers.some(isAlive) ? undefined : true))
         for (const [index, directory] of folders.entries())
           expect(liveState(directory)).toMatchObject({ root_opencode_session_id: ids[index] })
       } finally {
@@ -314,23 +291,16 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
-    promised(
-      ["live-state.A2", "live-state.D2"],
-      "a directory whose plugins start anew keeps one writer and one statefile",
-    ),
+    promised(["live-state.A2", "live-state.D2"], "a directory whose plugins start anew keeps one statefile"),
     async () => {
       const { project, say, restart } = await openSharedTask(binary, () => ({ text: "Done." }))
-      const writerAfter = async (text: string, others: readonly number[]): Promise<readonly [number, string]> => {
+      const shownAfter = async (text: string): Promise<void> => {
         const id = await say(text)
-        const writer = async () => (await writersOf(project.directory)).find((pid) => !others.includes(pid))
-        return [await eventually("the writer", writer, 20_000, PROCESSES_EVERY_MS), id]
+        await eventually("the state", () => JSON.stringify(liveState(project.directory))?.includes(id) || undefined)
       }
-      const [first] = await writerAfter("Hello", [])
+      await shownAfter("Hello")
       await restart()
-      const [second, id] = await writerAfter("Hello again", [first])
-      await eventually("the first writer's end", () => (isAlive(first) ? undefined : true))
-      await eventually("the state", () => JSON.stringify(liveState(project.directory)).includes(id) || undefined)
-      expect(await writersOf(project.directory)).toEqual([second])
+      await shownAfter("Hello again")
       expect(liveFiles(project.directory)).toEqual([`opencode-${basename(project.directory)}.json`])
     },
   )

@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
-import { expect } from "vitest"
 import { SETTINGS_FILE, type Settings } from "../../../.opencode/baton/host/settings.ts"
-import { type StreamLine, streamLineSchema } from "../../../.opencode/baton/live-state/protocol.ts"
-import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/statefile.ts"
+import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
+import { reduceStream, streamLineSchema } from "../live-protocol.ts"
 import { eventually } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
 
@@ -37,13 +36,6 @@ export const readStream = (file: string): StreamLine[] =>
     .split("\n")
     .slice(0, -1)
     .map((line) => streamLineSchema(tool.schema).parse(JSON.parse(line)) as StreamLine)
-
-/** The state of a consumer of these lines. */
-export const reduceStream = (lines: readonly StreamLine[]) => {
-  const reduction = lines.reduce((sum, line) => reduceLine(sum, JSON.stringify(line)), EMPTY_REDUCTION)
-  expect(reduction.skipped).toBe(0)
-  return reduction.envelope?.state
-}
 
 /** Waits until the stream's state, as JSON, holds this text. */
 export const streamedState = (file: string, json: string) =>

@@ -1,5 +1,6 @@
 import { basename, join } from "node:path"
 import { describeError } from "../../host/log.ts"
+import { liveFolder } from "../statefile.ts"
 import { type FoundState, listStates, type ReportUnreadable } from "./state-files.ts"
 import { type AgentView, createTaskReader, type Doing, type TaskNews, taskOf, toAgentView } from "./view.ts"
 
@@ -43,7 +44,7 @@ export const createObserver = (roots: readonly string[], report: ReportUnreadabl
   const withBusySince = createBusySince()
   const statesOf = async (root: string): Promise<FoundState[]> => {
     try {
-      return await listStates(join(root, ".opencode", "state", "live"), report)
+      return await listStates(liveFolder(root), report)
     } catch (error) {
       report(`${root}: ${describeError(error)}`)
       return []

@@ -1,8 +1,9 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { basename, join } from "node:path"
+import { basename } from "node:path"
 import type { FoundState, ReportUnreadable } from "../observe/state-files.ts"
 import { createTaskReader, taskOf } from "../observe/view.ts"
+import { liveFolder } from "../statefile.ts"
 import { type AgentBoard, createAgentBoard } from "./board.ts"
 import { type LedgerWatch, ledgerVersion, type SeenStates, watchLedger, watchStatefiles } from "./watch.ts"
 
@@ -163,7 +164,7 @@ export const watchAgents = (
 
   const projects = new Map<string, Project>(
     roots.map((root) => {
-      const folder = join(root, ".opencode", "state", "live")
+      const folder = liveFolder(root)
       const ledger = watchLedger({
         read: createTaskReader(root),
         readVersion: () => ledgerVersion(process.env),

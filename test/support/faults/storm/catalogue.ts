@@ -27,33 +27,12 @@ const writerFault = (name: string, argv: (task: TaskProject) => string): Fault =
 
 const shell = (script: string) => () => JSON.stringify(["/bin/sh", "-c", script])
 
-/** Sends invalid lines to the embedded writer before the valid ones. */
-const mixedLines = ({ project, binary }: TaskProject): string => {
-  const script = join(project.directory, ".opencode/baton/live-state/state-writer.ts")
-  const writer = `BUN_BE_BUN=1 '${binary.path}' --no-env-file --config=/dev/null run --no-install '${script}' '${project.directory}'`
-  const garbage = 'printf \'no json\\n[1]\\n\\377\\376\\n{"event":"state.patch"}\\n\''
-  return JSON.stringify(["/bin/sh", "-c", `{ ${garbage}; head -c 2000000 /dev/zero; echo; exec cat; } | ${writer}`])
-}
-
 const killWriters = async ({ project }: Scene): Promise<void> => {
   for (const line of await findProcessesOf(project)) {
     const pid = Number(line.split(" ")[0])
-    if (/state-writer\.ts|stream\.jsonl/.test(line)) signalIfThere(pid, "SIGKILL")
+    if (line.includes("stream.jsonl")) signalIfThere(pid, "SIGKILL")
   }
 }
-
-const killedWriter = (name: string, options: Pick<Fault, "options">): Fault => ({
-  name: `${name} is killed`,
-  slots: ["writer"],
-  when: "running",
-  needs: ["liveState"],
-  ...options,
-  arrange: async (scene, delayMs) => {
-    await killWriters(scene)
-    const again = new Promise<void>((resolve) => setTimeout(resolve, delayMs)).then(() => killWriters(scene))
-    scene.follow(again)
-  },
-})
 
 const readAllTheTime = (scene: Scene): void => {
   const { directory } = scene.project
@@ -81,13 +60,15 @@ const LIVE_STATE_FAULTS: readonly Fault[] = [
   writerFault("never reads", shell("exec sleep 10")),
   writerFault("talks on both streams", shell("while read -r line; do echo out; echo err >&2; done")),
   writerFault("will not end", shell("trap '' TERM HUP INT; cat >/dev/null; sleep 5")),
-  writerFault("gets lines that it cannot use", mixedLines),
-  killedWriter("the state writer", {
-    options: {
-      environment: ({ project }) => ({ BATON_STATE_WRITER: recordingWriter(join(project.home, "stream.jsonl")) }),
+  {
+    ...writerFault("is killed", ({ project }) => recordingWriter(join(project.home, "stream.jsonl"))),
+    when: "running",
+    arrange: async (scene, delayMs) => {
+      await killWriters(scene)
+      const again = new Promise<void>((resolve) => setTimeout(resolve, delayMs)).then(() => killWriters(scene))
+      scene.follow(again)
     },
-  }),
-  killedWriter("the embedded state writer", {}),
+  },
   {
     name: "a reader reads the statefile while it is written",
     slots: ["reader"],
