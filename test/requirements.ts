@@ -100,6 +100,11 @@ export const REQUIREMENTS = {
   "live-state.D1": "On both OpenCode versions the stream keeps the schema and the statefile is its reduction.",
   "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
   "live-state.D3": "Events cost little, the file is never old, and memory stays flat.",
+  "live-state.E1":
+    "In a session of c2c's its messages are delivered to the root session when it is idle, each once, also over a restart.",
+  "live-state.E2":
+    "Permissions and questions go to a configured supervisor and the answer back; a person who is faster wins, and without a supervisor nothing is sent or rejected.",
+  "live-state.E3": "Where c2c's own plugin is, Baton runs no c2c and keeps its own statefile, and says so.",
 
   "learning.A1": "Only what the user wrote by hand is learned from; files touched come from tools' own results.",
   "learning.A2":

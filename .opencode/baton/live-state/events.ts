@@ -14,13 +14,14 @@ export type Observed =
 const TEXT_CHARACTERS = 500
 const MAX_OPTIONS = 20
 
-const field = (value: unknown, ...path: string[]): unknown =>
+export const field = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>(
     (found, key) => (typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined),
     value,
   )
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+export const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0
 const shortened = (value: string): string =>

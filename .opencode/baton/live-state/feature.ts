@@ -4,6 +4,7 @@ import { withDeadline } from "../host/async.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { readC2c } from "./c2c/identity.ts"
+import type { C2cSession } from "./c2c/session.ts"
 import { type Observed, type RawEvent, readEvent } from "./events.ts"
 import type { StreamLine } from "./protocol.ts"
 import { createPublisher, type Publisher } from "./publisher.ts"
@@ -25,13 +26,15 @@ type Running = {
   readonly publisher: Publisher
   readonly writer: StateWriter
   readonly heartbeat: NodeJS.Timeout
+  readonly c2c: C2cSession | undefined
 }
 
 export const createLiveStateFeature = (
-  { input: { directory }, projectRoot, services }: Core,
+  { input, projectRoot, services }: Core,
   { log, startedAt }: { log: Log; startedAt: Date },
 ): LiveStateFeature => {
   const now = () => new Date()
+  const { directory } = input
   /** Sessions whose parent OpenCode did not tell; asked again at the user's next message. */
   const unanswered = new Set<string>()
   let running: Running | undefined
@@ -52,8 +55,8 @@ export const createLiveStateFeature = (
       c2c: c2c.kind === "session" ? c2c.program : undefined,
     })
     if (chosen.kind === "none") return log.warn("no state writer", { reason: chosen.reason })
-    const { state, tasks } = await services()
-    if (isStopped) return
+    const loaded = await services()
+    const { state, tasks } = loaded
     const strict = liveState.strict ?? chosen.kind === "foreign"
     const sessionID = process.env.C2C_MCP_SESSION_ID || `opencode-${basename(directory)}`
     const publisher = createPublisher({
@@ -66,14 +69,18 @@ export const createLiveStateFeature = (
       strict,
       now,
     })
-    const { current, snapshot } = publisher
+    const { current, snapshot, root } = publisher
+    const open = c2c.kind === "session" ? (await import("./c2c/session.ts")).openC2cSession : undefined
+    if (isStopped) return
     const writer =
       chosen.kind === "foreign"
         ? createStreamWriter({ argv: chosen.argv, directory, snapshot, log })
         : createStatefileWriter({ state, sessionID, pid: process.pid, current, log })
     const heartbeat = setInterval(() => publish(publisher.heartbeat()), HEARTBEAT_MS)
     heartbeat.unref()
-    running = { publisher, writer, heartbeat }
+    const session =
+      c2c.kind === "session" ? open?.({ c2c, input, services: loaded, environment: process.env, root, log }) : undefined
+    running = { publisher, writer, heartbeat, c2c: session }
     tasks.onTask(({ sessionID, taskID, role }) =>
       enqueue("a task was not published", { sessionID }, () =>
         take({ kind: "session", sessionID, seen: { kind: "task-bound", task: { id: taskID, role } } }, now()),
@@ -93,14 +100,15 @@ export const createLiveStateFeature = (
     log.warn("not published: whether this session is a child is unknown", { sessionID, reason: parent.reason })
   }
 
-  const take = async (observed: Observed, at: Date): Promise<void> => {
+  const take = async (observed: Observed, at: Date, event?: RawEvent): Promise<void> => {
     if (!running) return
-    const { publisher } = running
+    const { publisher, c2c } = running
     const { sessionID } = observed
     if (observed.kind === "user-message" || observed.kind === "deleted") unanswered.delete(sessionID)
     if (observed.kind !== "session-created" && publisher.kindOf(sessionID) === "unknown")
       await register(publisher, sessionID)
     publish(publisher.receive(observed, at))
+    if (event && sessionID === publisher.root()?.sessionID) c2c?.receive(observed, event)
   }
 
   let queue: Promise<void> = begin().catch((error: unknown) =>
@@ -112,12 +120,13 @@ export const createLiveStateFeature = (
   return {
     receive: (event, at) => {
       for (const observed of readEvent(event))
-        enqueue("an event was not published", { type: event.type }, () => take(observed, at))
+        enqueue("an event was not published", { type: event.type }, () => take(observed, at, event))
     },
     stop: async () => {
       await withDeadline(queue, LAST_EVENTS_MS)
       isStopped = true
       clearInterval(running?.heartbeat)
+      running?.c2c?.stop()
       await running?.writer.stop(STOP_GRACE_MS)
     },
   }

@@ -16,6 +16,8 @@ export type Publisher = {
   current(): LiveState | undefined
   /** The line sent when there is no other change; undefined in strict mode. */
   heartbeat(): StreamLine | undefined
+  /** The session that is published; undefined if there is none or it is deleted. */
+  root(): { readonly sessionID: string; readonly isIdle: boolean } | undefined
   kindOf(sessionID: string): "root" | "child" | "unknown"
   /** For a session created before the plugin was loaded. */
   registerSession(sessionID: string, parentID: string | undefined): void
@@ -163,6 +165,10 @@ export const createPublisher = ({
       return lineAt(before !== undefined && before > at ? before : at)
     },
     current: () => published,
+    root: () =>
+      rootID !== undefined && parents.has(rootID)
+        ? { sessionID: rootID, isIdle: agents.get(rootID)?.agent.is_idle === true }
+        : undefined,
     snapshot: () => snapshotAt(now().toISOString()),
     heartbeat: () => {
       if (strict) return undefined
