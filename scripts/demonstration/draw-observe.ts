@@ -83,6 +83,9 @@ const write = ({ name, steps, isGone }: Agent, taskID: string, index: number): v
   const [minutesAgo, doing, ...counts] = steps[index]?.split(" ") ?? []
   const count = (letter: string): number => Number(counts.find((text) => text.startsWith(letter))?.slice(1) ?? 0)
   const ts = iso(Number(minutesAgo))
+  const doneAt = (step: number): string | undefined => steps[step]?.split(" ")[1]
+  let began = index
+  while (doneAt(began - 1) === doing) began--
   const state = {
     c2c_session_id: name,
     c2c_alias: null,
@@ -96,6 +99,7 @@ const write = ({ name, steps, isGone }: Agent, taskID: string, index: number): v
       task: { id: taskID, role: name === "api" ? "planner" : "worker" },
       compactions: count("c"),
       handoffs: count("h"),
+      status_since: iso(Number(steps[began]?.split(" ")[0])),
       heartbeat_at: ts,
       context_tokens: 9_100 + name.length * 1_777 + count("t") * 640,
     },
