@@ -90,8 +90,9 @@ export const REQUIREMENTS = {
   "live-state.A6": "Permissions set and clear the focus in both shapes; questions come and go with a snapshot each.",
   "live-state.A7": "Session id and alias come from the environment, else from the directory's name.",
   "live-state.A8": "Extensions tell task, compactions, handoffs, context and life, and never appear in strict mode.",
-  "live-state.B1": "The embedded writer merges deeply and keeps a statefile that no reader ever sees by half.",
-  "live-state.B2": "Lines that cannot be used are skipped and counted, and the file stays valid.",
+  "live-state.B1":
+    "Baton's own statefile has the last state, also of a run of two seconds, and no reader ever sees half of it.",
+  "live-state.B2": "A statefile that cannot be written is tried again, and said once.",
   "live-state.B3": "Two processes with one id keep a file each, and a stale file is recognised.",
   "live-state.C1": "baton observe shows every agent live in a terminal, plainly elsewhere, and as JSON.",
   "live-state.C2":
@@ -99,7 +100,12 @@ export const REQUIREMENTS = {
   "live-state.C3": "50 agents at 20 patches a second each leave the page responsive and the observer small.",
   "live-state.D1": "On both OpenCode versions the stream keeps the schema and the statefile is its reduction.",
   "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
-  "live-state.D3": "Events cost little, the file is never old, and the writer's memory stays flat.",
+  "live-state.D3": "Events cost little, the file is never old, and memory stays flat.",
+  "live-state.E1":
+    "In a session of c2c's its messages are delivered to the root session when it is idle, each once, also over a restart.",
+  "live-state.E2":
+    "Permissions and questions go to a configured supervisor and the answer back; a person who is faster wins, and without a supervisor nothing is sent or rejected.",
+  "live-state.E3": "Where c2c's own plugin is, Baton runs no c2c and keeps its own statefile, and says so.",
 
   "learning.A1": "Only what the user wrote by hand is learned from; files touched come from tools' own results.",
   "learning.A2":

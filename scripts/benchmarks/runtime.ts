@@ -59,7 +59,7 @@ const EVENTS_PER_SECOND = 200
 const p99 = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.99) - 1] ?? Number.NaN
 
-/** Measures the live state's cost in OpenCode, the delay to the statefile, and the writer's growth. */
+/** Measures the live state's cost in OpenCode, the delay to the statefile, and the growth of the process. */
 export const measureLiveState: Benchmark = async ({ binary, quick, figure }) => {
   const run = (what: "cost" | "latencies" | "growth", ...args: readonly number[]) =>
     runInside(binary, "live-state-cost.ts", what, mkdtempSync(join(tmpdir(), "live-")), ...args)
@@ -75,6 +75,6 @@ export const measureLiveState: Benchmark = async ({ binary, quick, figure }) => 
   figure("live.published", `an event that is published (${mean})`, "µs", cost("published"), PUBLISHED_US)
   figure("live.ignored", `one that changes nothing (${mean})`, "µs", cost("ignored"), IGNORED_US)
   figure("live.to-file", `from the event to the file, 99 % of ${shown(paced)} events`, "ms", late, TO_FILE_MS)
-  const grown = `the writer's memory after ${shown(patches)} patches, more than after a tenth`
+  const grown = `the process's memory after ${shown(patches)} events, more than after a tenth`
   figure("live.growth", grown, "MB", growth, GROWTH_MB)
 }

@@ -76,10 +76,14 @@ const write = ([name, , , all]: Agent, taskID: string, index: number): void => {
   if (minutesAgo === undefined) return
   const count = (letter: string): number => Number(counts.find((text) => text.startsWith(letter))?.slice(1) ?? 0)
   const ts = iso(Number(minutesAgo))
+  const doneAt = (step: number): string | undefined => steps[step]?.split(" ")[1]
+  let began = index
+  while (doneAt(began - 1) === doing) began--
   const extensions = {
     task: { id: taskID, role: name === "api" ? "planner" : "worker" },
     compactions: count("c"),
     handoffs: count("h"),
+    status_since: iso(Number(steps[began]?.split(" ")[0])),
     heartbeat_at: ts,
     context_tokens: 9_100 + name.length * 1_777 + count("t") * 640,
   }

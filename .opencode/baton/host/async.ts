@@ -142,6 +142,7 @@ export type LruMap<Value> = {
   has(key: string): boolean
   set(key: string, value: Value): void
   delete(key: string): boolean
+  values(): Iterable<Value>
 }
 
 /**
@@ -179,5 +180,6 @@ export const createLruMap = <Value>({
       }
     },
     delete: (key) => values.delete(key),
+    values: () => values.values(),
   }
 }

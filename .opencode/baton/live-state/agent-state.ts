@@ -12,8 +12,8 @@ export type Observation =
   | { readonly kind: "model-used"; readonly providerID: string; readonly modelID: string }
   | { readonly kind: "message-finished"; readonly messageID: string; readonly contextTokens: number }
   | { readonly kind: "compacted" }
-  | { readonly kind: "handed-over" }
-  | { readonly kind: "task-known"; readonly task: Extensions["task"] }
+  | { readonly kind: "handoff" }
+  | { readonly kind: "task-bound"; readonly task: Extensions["task"] }
   | { readonly kind: "ended" }
 
 /** One root session's part of the published state, and the values needed to update it. */
@@ -28,6 +28,8 @@ export type AgentState = {
   readonly compactions: number
   readonly handoffs: number
   readonly contextTokens: number | null
+  /** Start of its present status, ISO 8601; null before any observation. */
+  readonly statusSince: string | null
   /** The newest message whose tokens were counted. Ids ascend. */
   readonly countedMessageID: string
   /** The newest message of the user. */
@@ -47,6 +49,7 @@ export const NEW_AGENT: AgentState = {
   compactions: 0,
   handoffs: 0,
   contextTokens: null,
+  statusSince: null,
   countedMessageID: "",
   spokenMessageID: "",
 }
@@ -80,13 +83,22 @@ const closed = (observation: never): never => {
   throw new Error(`unknown observation: ${JSON.stringify(observation)}`)
 }
 
+/** Names the status: each request that waits is one of its own. */
+const statusOf = ({ permissions, questions, agent }: AgentState): string =>
+  (permissions[0] ?? questions[0])?.id ?? String(agent.is_idle)
+
 /**
  * Applies the rules of the protocol (docs/live-state.md) for one root session. Counters: `turn_count` grows only at idle, once
  * per turn; `step_count` at created, idle and the two permission events.
  *
  * @param at time of the observation, ISO 8601 with milliseconds
  */
-export const observe = (state: AgentState, sessionID: string, at: string, seen: Observation): AgentState => {
+export const reduce = (state: AgentState, sessionID: string, at: string, seen: Observation): AgentState => {
+  const next = apply(state, sessionID, at, seen)
+  return state.statusSince !== null && statusOf(next) === statusOf(state) ? next : { ...next, statusSince: at }
+}
+
+const apply = (state: AgentState, sessionID: string, at: string, seen: Observation): AgentState => {
   const details = { session_id: sessionID }
   switch (seen.kind) {
     case "created":
@@ -129,9 +141,9 @@ export const observe = (state: AgentState, sessionID: string, at: string, seen: 
       return { ...state, contextTokens: seen.contextTokens, countedMessageID: seen.messageID }
     case "compacted":
       return { ...state, compactions: state.compactions + 1 }
-    case "handed-over":
+    case "handoff":
       return { ...state, handoffs: state.handoffs + 1 }
-    case "task-known":
+    case "task-bound":
       return { ...state, task: seen.task }
     case "ended":
       return withFocus({ ...withIdle(state, true), questions: [], permissions: [] })

@@ -6,21 +6,22 @@ export type RawEvent = { readonly type: string; readonly properties?: unknown }
 
 export type Observed =
   | { readonly kind: "session"; readonly sessionID: string; readonly seen: Observation }
-  | { readonly kind: "born"; readonly sessionID: string; readonly parentID: string | undefined }
+  | { readonly kind: "session-created"; readonly sessionID: string; readonly parentID: string | undefined }
   /** A user's message, or a change of one: OpenCode adds the turn's file changes to it while the turn runs. */
-  | { readonly kind: "spoken-to"; readonly sessionID: string; readonly messageID: string }
+  | { readonly kind: "user-message"; readonly sessionID: string; readonly messageID: string }
   | { readonly kind: "deleted"; readonly sessionID: string }
 
 const TEXT_CHARACTERS = 500
 const MAX_OPTIONS = 20
 
-const field = (value: unknown, ...path: string[]): unknown =>
+export const field = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>(
     (found, key) => (typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined),
     value,
   )
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+export const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0
 const shortened = (value: string): string =>
@@ -60,7 +61,7 @@ const messageUpdated = (info: unknown, sessionID: string): Observed[] => {
   const role = field(info, "role")
   const id = text(field(info, "id"))
   if (id === undefined) return []
-  if (role === "user") return [{ kind: "spoken-to", sessionID, messageID: id }]
+  if (role === "user") return [{ kind: "user-message", sessionID, messageID: id }]
   if (role !== "assistant") return []
   const [providerID, modelID] = [text(field(info, "providerID")), text(field(info, "modelID"))]
   if (field(info, "time", "completed") === undefined)
@@ -71,7 +72,7 @@ const messageUpdated = (info: unknown, sessionID: string): Observed[] => {
 
 const READ_BY_TYPE: Readonly<Record<string, (properties: unknown, sessionID: string, type: string) => Observed[]>> = {
   "session.created": (properties, sessionID) => [
-    { kind: "born", sessionID, parentID: text(field(properties, "info", "parentID")) },
+    { kind: "session-created", sessionID, parentID: text(field(properties, "info", "parentID")) },
   ],
   "session.deleted": (_properties, sessionID) => [{ kind: "deleted", sessionID }],
   "session.idle": (_properties, sessionID) => session(sessionID, { kind: "idle" }),
@@ -81,9 +82,7 @@ const READ_BY_TYPE: Readonly<Record<string, (properties: unknown, sessionID: str
       : [],
   "session.compacted": (_properties, sessionID) => session(sessionID, { kind: "compacted" }),
   "command.executed": (properties, sessionID) =>
-    /^(?:baton-)?handoff$/.test(text(field(properties, "name")) ?? "")
-      ? session(sessionID, { kind: "handed-over" })
-      : [],
+    /^(?:baton-)?handoff$/.test(text(field(properties, "name")) ?? "") ? session(sessionID, { kind: "handoff" }) : [],
   "message.updated": (properties, sessionID) => messageUpdated(field(properties, "info"), sessionID),
   "permission.asked": (properties, sessionID, eventType) => permissionAsked(properties, sessionID, eventType),
   "permission.updated": (properties, sessionID, eventType) => permissionAsked(properties, sessionID, eventType),

@@ -22,14 +22,9 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "question.rejected",
 ])
 
-/**
- * Keeps OpenCode's start fast: events of the first seconds are kept and published later. A process that ends sooner is not
- * published.
- */
-const START_DELAY_MS = 3_000
 /** After a failure to load the feature. */
 const RETRY_MS = 60_000
-/** Far more than arrive in that time; bounds memory when the feature cannot be loaded. */
+/** Far more than arrive while the feature loads; bounds memory when it cannot be loaded. */
 const MAX_EARLY_EVENTS = 1_000
 
 export const createLiveStateHooks = (core: Core): Hooks => {
@@ -37,12 +32,11 @@ export const createLiveStateHooks = (core: Core): Hooks => {
   const { log } = served
   const startedAt = new Date()
   let early: { event: RawEvent; at: Date }[] = []
-  let timer: NodeJS.Timeout | undefined
   let feature: LiveStateFeature | undefined
   let loading: Promise<void> | undefined
-  let delayMs = START_DELAY_MS
+  let loadAfter = Number.NEGATIVE_INFINITY
 
-  const begin = async (): Promise<void> => {
+  const load = async (): Promise<void> => {
     try {
       const { createLiveStateFeature } = await import("./feature.ts")
       feature = createLiveStateFeature(core, { log, startedAt })
@@ -50,8 +44,8 @@ export const createLiveStateHooks = (core: Core): Hooks => {
       early = []
     } catch (error) {
       log.error("live state could not be loaded", { error: describeError(error) })
-      delayMs = RETRY_MS
-      timer = undefined
+      loadAfter = performance.now() + RETRY_MS
+      loading = undefined
     }
   }
 
@@ -67,15 +61,10 @@ export const createLiveStateHooks = (core: Core): Hooks => {
       if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
       // 1.18.33 loads the plugins again for a folder whose instance has just ended and sends them one message. A log line from
       // here would start the instance again. In a session at work a status event follows at once.
-      if (raw.type === "message.updated") return undefined
-      timer ??= setTimeout(() => {
-        loading = begin()
-      }, delayMs)
-      timer.unref()
+      if (raw.type !== "message.updated" && performance.now() >= loadAfter) loading ??= load()
       return undefined
     }),
     dispose: served.dispose(async () => {
-      clearTimeout(timer)
       await loading
       await feature?.stop()
     }),

@@ -31,13 +31,21 @@ const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<
   }
   // Messages would disturb the drawing; each is printed once, at the end.
   const problems = new Set<string>()
-  const observe = createObserver(roots, (problem) => problems.add(problem))
-  if (json) process.stdout.write(`${JSON.stringify(await observe(), null, 2)}\n`)
-  else if (process.stdout.isTTY && process.stdin.isTTY) await watchInTerminal(observe)
+  const observer = createObserver(roots, (problem) => problems.add(problem))
+  const look = async () => (await observer.look()).map(({ view }) => view)
+  // The second look has the tasks that the first one saw.
+  const lookOnce = async () => {
+    await observer.look()
+    await observer.settled()
+    return look()
+  }
+  if (json) process.stdout.write(`${JSON.stringify(await lookOnce(), null, 2)}\n`)
+  else if (process.stdout.isTTY && process.stdin.isTTY) await watchInTerminal(look)
   else {
     const view = { now: new Date(), width: Number(process.env.COLUMNS) || DEFAULT_WIDTH, paint: createPaint(false) }
-    process.stdout.write(renderObservation(await observe(), view))
+    process.stdout.write(renderObservation(await lookOnce(), view))
   }
+  observer.close()
   for (const problem of problems) process.stderr.write(`observe: left out: ${problem}\n`)
   return 0
 }

@@ -1,4 +1,4 @@
-import { type AgentState, NEW_AGENT, observe } from "./agent-state.ts"
+import { type AgentState, NEW_AGENT, reduce } from "./agent-state.ts"
 import type { Observed } from "./events.ts"
 import { diffStates, isObject, type LiveState, type StreamLine } from "./protocol.ts"
 
@@ -12,11 +12,15 @@ export type Publisher = {
   receive(observed: Observed, at?: Date): StreamLine | undefined
   /** The whole state, for a writer that has just started or missed lines. */
   snapshot(): StreamLine
+  /** The whole state after the newest line; undefined before the first. */
+  current(): LiveState | undefined
   /** The line sent when there is no other change; undefined in strict mode. */
   heartbeat(): StreamLine | undefined
+  /** The session that is published; undefined if there is none or it is deleted. */
+  root(): { readonly sessionID: string; readonly isIdle: boolean } | undefined
   kindOf(sessionID: string): "root" | "child" | "unknown"
   /** For a session created before the plugin was loaded. */
-  learn(sessionID: string, parentID: string | undefined): void
+  registerSession(sessionID: string, parentID: string | undefined): void
 }
 
 const WHOLE_FIELDS: ReadonlySet<string> = new Set(["tui_focus", "last_step", "task"])
@@ -43,7 +47,7 @@ export const createPublisher = ({
   let published: LiveState | undefined
   let heartbeatAt = now().toISOString()
 
-  const learn = (sessionID: string, parentID: string | undefined): void => {
+  const registerSession = (sessionID: string, parentID: string | undefined): void => {
     parents.set(sessionID, parentID)
     if (parents.size <= MAX_KNOWN_SESSIONS) return
     for (const oldest of parents.keys()) {
@@ -67,7 +71,7 @@ export const createPublisher = ({
 
   const render = (at: string): LiveState => {
     const agent = (rootID === undefined ? undefined : agents.get(rootID)) ?? NEW_AGENT
-    const { task, compactions, handoffs, contextTokens } = agent
+    const { task, compactions, handoffs, contextTokens, statusSince } = agent
     return {
       ...identity,
       root_opencode_session_id: rootID ?? null,
@@ -78,7 +82,16 @@ export const createPublisher = ({
       pendingQuestion: agent.questions[0] ?? null,
       ...(strict
         ? {}
-        : { extensions: { task, compactions, handoffs, context_tokens: contextTokens, heartbeat_at: heartbeatAt } }),
+        : {
+            extensions: {
+              task,
+              compactions,
+              handoffs,
+              context_tokens: contextTokens,
+              status_since: statusSince,
+              heartbeat_at: heartbeatAt,
+            },
+          }),
     }
   }
 
@@ -103,20 +116,20 @@ export const createPublisher = ({
     return { event: "state.patch", ts: at, patch: difference.patch }
   }
 
-  const update = (sessionID: string, at: string, seen: Parameters<typeof observe>[3]): void => {
-    agents.set(sessionID, observe(agents.get(sessionID) ?? NEW_AGENT, sessionID, at, seen))
+  const update = (sessionID: string, at: string, seen: Parameters<typeof reduce>[3]): void => {
+    agents.set(sessionID, reduce(agents.get(sessionID) ?? NEW_AGENT, sessionID, at, seen))
   }
 
   const apply = (observed: Observed, at: string): void => {
     const { sessionID } = observed
     switch (observed.kind) {
-      case "born":
-        learn(sessionID, observed.parentID)
+      case "session-created":
+        registerSession(sessionID, observed.parentID)
         if (observed.parentID !== undefined) return
         update(sessionID, at, { kind: "created" })
         rootID ??= sessionID
         return
-      case "spoken-to": {
+      case "user-message": {
         if (kindOf(sessionID) !== "root") return
         const agent = agents.get(sessionID) ?? NEW_AGENT
         // Only a new message moves the user's attention, not a change of an older one.
@@ -142,7 +155,7 @@ export const createPublisher = ({
   }
 
   return {
-    learn,
+    registerSession,
     kindOf,
     receive: (observed, observedAt = now()) => {
       const at = observedAt.toISOString()
@@ -151,6 +164,11 @@ export const createPublisher = ({
       const before = published?.state_last_updated_at
       return lineAt(before !== undefined && before > at ? before : at)
     },
+    current: () => published,
+    root: () =>
+      rootID !== undefined && parents.has(rootID)
+        ? { sessionID: rootID, isIdle: agents.get(rootID)?.agent.is_idle === true }
+        : undefined,
     snapshot: () => snapshotAt(now().toISOString()),
     heartbeat: () => {
       if (strict) return undefined

@@ -1,11 +1,12 @@
 /** `baton state`. Exits with 0, with 1 when the folder cannot be read, with 2 for a wrong command line. */
-import { join, resolve } from "node:path"
+import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { runCommand } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import { nearestProject } from "../host/project.ts"
 import { listStates, pruneStates } from "./observe/state-files.ts"
 import { renderState } from "./observe/view.ts"
+import { liveFolder } from "./statefile.ts"
 
 const FAILED_EXIT_CODE = 1
 
@@ -19,7 +20,7 @@ const parse = (args: readonly string[], here: string) => {
 }
 
 const run = async ({ action, json, root }: ReturnType<typeof parse>): Promise<number> => {
-  const folder = join(root, ".opencode", "state", "live")
+  const folder = liveFolder(root)
   const report = (problem: string): void => void process.stderr.write(`state: left out: ${problem}\n`)
   try {
     if (action === "prune") {

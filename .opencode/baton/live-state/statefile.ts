@@ -1,122 +1,17 @@
-import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { createFileLock } from "../host/file-lock.ts"
-import { replaceFile } from "../host/state.ts"
-import { isObject, type JSONValue, mergePatch } from "./protocol.ts"
+import { createFileLock, type HeldLock } from "../host/file-lock.ts"
+import { describeError, type Log } from "../host/log.ts"
+import { replaceFile, type StateFolder } from "../host/state.ts"
+import type { LiveState, StreamLine } from "./protocol.ts"
 
-/** Longest line that is read, in bytes; a longer one is skipped as a whole. */
-const MAX_LINE_BYTES = 1024 * 1024
+export const STATEFILE_ENDING = ".json"
+/** Exists beside a statefile while its process runs. */
+export const LOCK_ENDING = ".lock"
 
-type LineReader = {
-  /** @returns the lines completed by this chunk, without line ends; undefined for one that cannot be read */
-  push(chunk: Uint8Array): (string | undefined)[]
-  /** Returns the text after the last line end. */
-  end(): (string | undefined)[]
-}
-
-const LINE_END = 0x0a
-
-/** Splits a stream of bytes into UTF-8 lines, in bounded memory. An oversized line and invalid UTF-8 give undefined. */
-export const createLineReader = (maxBytes = MAX_LINE_BYTES): LineReader => {
-  const decoder = new TextDecoder("utf-8", { fatal: true })
-  let chunks: Uint8Array[] = []
-  let size = 0
-  let isOversized = false
-
-  const decode = (bytes: Uint8Array): string | undefined => {
-    try {
-      return decoder.decode(bytes)
-    } catch (error) {
-      if (error instanceof TypeError) return undefined
-      throw error
-    }
-  }
-
-  const finish = (): string | undefined => {
-    const line = isOversized ? undefined : decode(Buffer.concat(chunks))
-    chunks = []
-    size = 0
-    isOversized = false
-    return line
-  }
-
-  const keep = (piece: Uint8Array): void => {
-    size += piece.length
-    isOversized ||= size > maxBytes
-    if (isOversized) chunks = []
-    else if (piece.length > 0) chunks.push(piece)
-  }
-
-  return {
-    push: (chunk) => {
-      const lines: (string | undefined)[] = []
-      let start = 0
-      for (let at = chunk.indexOf(LINE_END); at >= 0; at = chunk.indexOf(LINE_END, start)) {
-        keep(chunk.subarray(start, at))
-        lines.push(finish())
-        start = at + 1
-      }
-      // The caller may reuse the chunk's memory.
-      keep(chunk.slice(start))
-      return lines.filter((line) => line === undefined || line.trim() !== "")
-    },
-    end: () => (size > 0 ? [finish()] : []),
-  }
-}
-
-type JSONObject = { readonly [key: string]: JSONValue }
-
-/** The statefile's content: event and time of the last line, and the whole state. */
-type Envelope = { readonly event: string; readonly ts: string; readonly state: JSONObject }
-
-export type Reduction = {
-  readonly envelope?: Envelope
-  readonly skipped: number
-}
-
-export const EMPTY_REDUCTION: Reduction = { skipped: 0 }
-
-const MAX_CLOCK_TEXT = 40
-
-const parse = (line: string): JSONObject | undefined => {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isObject(value) ? value : undefined
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
-}
-
-/** Never goes back: two lines may have the same time, and a clock may be set. */
-const later = (ts: string, before: string | undefined): string => (before !== undefined && before > ts ? before : ts)
-
-/**
- * Applies one line of the stream. Skips and counts: anything but a JSON object, an unknown event, a patch before any snapshot,
- * one nested too deep, and a line that could not be read (undefined).
- */
-export const reduceLine = (reduction: Reduction, line: string | undefined): Reduction => {
-  const skip: Reduction = { ...reduction, skipped: reduction.skipped + 1 }
-  const parsed = line === undefined ? undefined : parse(line)
-  const ts = parsed?.ts
-  if (!parsed || typeof ts !== "string" || ts.length > MAX_CLOCK_TEXT) return skip
-  const before = reduction.envelope
-  if (parsed.event === "state.snapshot" && isObject(parsed.state))
-    return { ...reduction, envelope: { event: parsed.event, ts: later(ts, before?.ts), state: parsed.state } }
-  if (parsed.event !== "state.patch" || !isObject(parsed.patch) || !before) return skip
-  try {
-    const state = mergePatch(before.state, parsed.patch)
-    return { ...reduction, envelope: { event: parsed.event, ts: later(ts, before.ts), state } }
-  } catch (error) {
-    if (error instanceof RangeError) return skip
-    throw error
-  }
-}
+/** The folder of a project's statefiles. */
+export const liveFolder = (projectRoot: string): string => join(projectRoot, ".opencode", "state", "live")
 
 const MAX_NAME = 100
-export const STATEFILE_ENDING = ".json"
-/** Exists beside a statefile while its writer runs. */
-export const LOCK_ENDING = ".lock"
 
 /** A safe file name: letters, digits, `.`, `_`, `-`; never hidden, never empty. */
 export const statefileName = (sessionID: string): string => {
@@ -127,32 +22,128 @@ export const statefileName = (sessionID: string): string => {
   return safe === "" ? "session" : safe
 }
 
-export type Statefile = {
-  readonly path: string
-  /** A reader sees the old state or the new one, and only its owner can read it. @throws the file system's own error */
-  write(text: string): Promise<void>
-  release(): Promise<void>
+/** Keeps the newest state for programs outside: in Baton's own file, or through a program of the user's. */
+export type StateWriter = {
+  /** Takes the next line of the stream. Never throws and never waits. */
+  publish(line: StreamLine): void
+  /** Writes what is due, within `graceMs`. */
+  stop(graceMs: number): Promise<void>
+}
+
+type StatefileDeps = {
+  readonly state: Pick<StateFolder, "path" | "prepare">
+  /** Names the file. */
+  readonly sessionID: string
+  readonly pid: number
+  /** The whole state after the newest line. */
+  readonly current: () => LiveState | undefined
+  readonly log: Log
+  readonly retryMs?: number
+}
+
+const WRITE_INTERVAL_MS = 50
+const RETRY_MS = 1_000
+
+/** Writes that wait when the process exits. `opencode run` of 1.2.15 exits without telling its plugins. */
+const atExit = new Set<() => void>()
+let isListening = false
+const runAtExit = (write: () => void): void => {
+  atExit.add(write)
+  if (isListening) return
+  isListening = true
+  process.on("exit", () => {
+    for (const each of atExit) each()
+  })
 }
 
 /**
- * Claims the file of one agent. A second writer with the same id gets another file while the first runs, so that two processes
- * never overwrite each other.
- *
- * @param pid the process that the state describes
- * @throws the file system's own error, or an error when both names are taken
+ * Keeps Baton's own statefile: the first change is written at once, further ones every 50 ms, by temporary file and rename, so
+ * that a reader sees the old state or the new one. A second process with the same id gets another file. A failed write is tried
+ * again every `retryMs`, and logged once.
  */
-export const claimStatefile = async (folder: string, sessionID: string, pid: number): Promise<Statefile> => {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const name = statefileName(sessionID)
-  for (const candidate of [name, `${name}-${pid}`]) {
-    const lock = await createFileLock({ path: join(folder, `${candidate}${LOCK_ENDING}`) }).tryAcquire()
-    if (!lock) continue
-    const path = join(folder, `${candidate}${STATEFILE_ENDING}`)
-    return {
-      path,
-      write: (text) => replaceFile(path, text, { mode: 0o600, isDurable: false }),
-      release: () => lock.release(),
+export const createStatefileWriter = (deps: StatefileDeps): StateWriter => {
+  const { state, sessionID, pid, current, log, retryMs = RETRY_MS } = deps
+  let file: { readonly path: string; readonly lock: HeldLock } | undefined
+  let newest: StreamLine | undefined
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> | undefined
+  let writtenAt = Number.NEGATIVE_INFINITY
+  let lastFailure = ""
+
+  /** @throws the file system's own error, or an error when both names are taken */
+  const claim = async (): Promise<NonNullable<typeof file>> => {
+    await state.prepare("live")
+    const name = statefileName(sessionID)
+    for (const candidate of [name, `${name}-${pid}`]) {
+      const lock = await createFileLock({ path: state.path("live", `${candidate}${LOCK_ENDING}`) }).tryAcquire()
+      if (lock) return { path: state.path("live", `${candidate}${STATEFILE_ENDING}`), lock }
+    }
+    throw new Error(`${name} and ${name}-${pid} are both kept by living processes`)
+  }
+
+  /** Everything up to the rename happens before this returns its promise. */
+  const replace = (path: string): Promise<void> => {
+    if (!newest) return Promise.resolve()
+    const { event, ts } = newest
+    newest = undefined
+    return replaceFile(path, `${JSON.stringify({ event, ts, state: current() })}\n`, { mode: 0o600, isDurable: false })
+  }
+
+  const write = async (): Promise<void> => {
+    const due = newest
+    if (!due) return
+    try {
+      file ??= await claim()
+      await replace(file.path)
+      writtenAt = performance.now()
+      if (lastFailure !== "") log.info("the statefile is written again")
+      lastFailure = ""
+    } catch (error) {
+      newest ??= due
+      const failure = describeError(error)
+      if (failure !== lastFailure) log.warn("the statefile cannot be written: trying again", { reason: failure })
+      lastFailure = failure
     }
   }
-  throw new Error(`${name} and ${name}-${pid} are both kept by living writers`)
+
+  const run = (): Promise<void> => {
+    writing ??= write().finally(() => {
+      writing = undefined
+      if (newest) schedule()
+    })
+    return writing
+  }
+
+  const schedule = (): void => {
+    if (writing || timer) return
+    const waitMs = lastFailure === "" ? writtenAt + WRITE_INTERVAL_MS - performance.now() : retryMs
+    if (waitMs <= 0) return void run()
+    timer = setTimeout(() => {
+      timer = undefined
+      void run()
+    }, waitMs)
+    timer.unref()
+  }
+
+  const finish = (): void => {
+    if (!file) return
+    replace(file.path).catch(() => {})
+    void file.lock.release()
+  }
+  runAtExit(finish)
+
+  return {
+    publish: (line) => {
+      newest = line
+      schedule()
+    },
+    stop: async () => {
+      clearTimeout(timer)
+      await writing
+      clearTimeout(timer)
+      atExit.delete(finish)
+      await write()
+      await file?.lock.release()
+    },
+  }
 }

@@ -1,15 +1,18 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { describeError, type Log } from "../host/log.ts"
+import type { Argv } from "../host/process.ts"
 import type { StreamLine } from "./protocol.ts"
+import type { StateWriter } from "./statefile.ts"
 
 /** A JSON array of program and arguments; it overrides the settings. */
 export const WRITER_VARIABLE = "BATON_STATE_WRITER"
 
 type ChosenWriter =
-  | { readonly kind: "foreign" | "embedded"; readonly command: WriterCommand }
+  | { readonly kind: "foreign"; readonly argv: Argv }
+  | { readonly kind: "own" }
   | { readonly kind: "none"; readonly reason: string }
 
-const parseArgv = (text: string): readonly [string, ...string[]] | undefined => {
+const parseArgv = (text: string): Argv | undefined => {
   try {
     const value: unknown = JSON.parse(text)
     if (!Array.isArray(value) || !value.every((each): each is string => typeof each === "string")) return undefined
@@ -21,64 +24,34 @@ const parseArgv = (text: string): readonly [string, ...string[]] | undefined => 
   }
 }
 
-/**
- * Chooses the program that writes the statefile: from the variable, the settings, c2c on PATH, else the embedded one run by
- * OpenCode's own binary, so that no Bun is needed.
- */
+/** Chooses what keeps the state: the program of the variable, of the settings, c2c, else Baton's own statefile. */
 export const chooseWriter = ({
   variable,
   setting,
   c2c,
-  runtime,
-  script,
-  directory,
 }: {
   variable: string | undefined
   setting: readonly string[] | undefined
-  /** Absolute path of c2c on PATH. */
+  /** Absolute path of c2c, if this OpenCode is one of its sessions; see c2c/identity.ts. */
   c2c: string | undefined
-  /** OpenCode's binary if it can act as Bun; undefined on Desktop. */
-  runtime: string | undefined
-  /** Absolute path of state-writer.ts. */
-  script: string
-  /** The statefile goes to this folder's `.opencode/state/live`. */
-  directory: string
 }): ChosenWriter => {
   if (variable) {
     const argv = parseArgv(variable)
-    if (argv) return { kind: "foreign", command: { argv } }
+    if (argv) return { kind: "foreign", argv }
     const expected = `expected a JSON array of program and arguments, received ${JSON.stringify(variable.slice(0, 80))}`
     return { kind: "none", reason: `${WRITER_VARIABLE}: ${expected}` }
   }
   const [program, ...args] = setting ?? []
-  if (program !== undefined) return { kind: "foreign", command: { argv: [program, ...args] } }
-  if (c2c !== undefined) return { kind: "foreign", command: { argv: [c2c, "oc-plugin", "stream-write-statefile"] } }
-  if (runtime === undefined) return { kind: "none", reason: "this host has no runtime for the embedded state writer" }
-  const argv = [runtime, "--no-env-file", "--config=/dev/null", "run", "--no-install", script, directory] as const
-  const env = { BUN_BE_BUN: "1", BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0", DO_NOT_TRACK: "1" }
-  return { kind: "embedded", command: { argv, env } }
-}
-
-export type WriterCommand = {
-  readonly argv: readonly [string, ...string[]]
-  readonly env?: Readonly<Record<string, string>>
-}
-
-export type StreamWriter = {
-  /** Never throws and never waits. When the writer cannot take the line now, a later snapshot replaces it. */
-  publish(line: StreamLine): void
-  /** Closes the writer's stdin, and ends the writer when it has not read or not exited after `graceMs`. */
-  stop(graceMs: number): Promise<void>
+  if (program !== undefined) return { kind: "foreign", argv: [program, ...args] }
+  return c2c === undefined ? { kind: "own" } : { kind: "foreign", argv: [c2c, "oc-plugin", "stream-write-statefile"] }
 }
 
 type StreamWriterDeps = {
-  command: WriterCommand
+  argv: Argv
   directory: string
   /** The whole state, for a writer that starts or has missed lines. */
   snapshot: () => StreamLine
   log: Log
-  /** The writer is known to exit when its stdin ends, so stopping need not wait for that. */
-  endsByItself?: boolean
   firstRestartMs?: number
   longestRestartMs?: number
   /** A writer that ran this long had no trouble starting. */
@@ -92,15 +65,15 @@ const SHOWN_COMPLAINTS = 5
 const COMPLAINT_CHARACTERS = 500
 
 /**
- * Runs a long-lived child process that reads JSON lines. Each start of it begins with a snapshot. While it does not read, no
- * lines are kept: it gets the newest state as a snapshot once it reads again.
+ * Runs a long-lived child process that reads JSON lines, from the first line on. Each start of it begins with a snapshot. While
+ * it does not read, no lines are kept: it gets the newest state as a snapshot once it reads again.
  */
-export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
-  const { command, directory, snapshot, log, endsByItself = false } = deps
+export const createStreamWriter = (deps: StreamWriterDeps): StateWriter => {
+  const { argv, directory, snapshot, log } = deps
   const { firstRestartMs = FIRST_RESTART_MS, longestRestartMs = LONGEST_RESTART_MS, settledMs = SETTLED_MS } = deps
   let child: ChildProcess | undefined
-  let isFull = false
-  let hasMissed = false
+  let isBackpressured = false
+  let isStale = false
   let failures = 0
   let startedAt = 0
   let restart: NodeJS.Timeout | undefined
@@ -110,13 +83,13 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
   const write = (line: StreamLine): void => {
     const stdin = child?.stdin
     if (!stdin?.writable) return
-    isFull = !stdin.write(`${JSON.stringify(line)}\n`)
+    isBackpressured = !stdin.write(`${JSON.stringify(line)}\n`)
   }
 
-  const catchUp = (): void => {
-    isFull = false
-    if (!hasMissed) return
-    hasMissed = false
+  const resync = (): void => {
+    isBackpressured = false
+    if (!isStale) return
+    isStale = false
     write(snapshot())
   }
 
@@ -143,13 +116,12 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
 
   const start = (): void => {
     restart = undefined
-    const [file, ...args] = command.argv
+    const [file, ...args] = argv
     startedAt = performance.now()
     let started: ChildProcess
     try {
       started = spawn(file, args, {
         cwd: directory,
-        env: { ...process.env, ...command.env },
         stdio: ["pipe", "ignore", "pipe"],
         windowsHide: true,
       })
@@ -159,13 +131,13 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
       return
     }
     child = started
-    isFull = false
-    hasMissed = false
+    isBackpressured = false
+    isStale = false
     // A broken pipe is reported here, later; without a listener it would end OpenCode.
     started.stdin?.on("error", (error) =>
       log.debug("the state writer's stdin failed", { reason: describeError(error) }),
     )
-    started.stdin?.on("drain", catchUp)
+    started.stdin?.on("drain", resync)
     started.stderr?.on("error", () => {})
     started.stderr?.on("data", complain)
     started.on("error", (error) =>
@@ -182,7 +154,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
     publish: (line) => {
       if (isOver) return
       if (!child && !restart) return start()
-      if (!child || isFull) hasMissed = true
+      if (!child || isBackpressured) isStale = true
       else write(line)
     },
     stop: async (graceMs) => {
@@ -190,7 +162,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
       clearTimeout(restart)
       const last = child
       if (!last) return
-      if (hasMissed && !isFull) write(snapshot())
+      if (isStale && !isBackpressured) write(snapshot())
       await new Promise<void>((resolve) => {
         const timer = setTimeout(() => {
           last.kill("SIGKILL")
@@ -201,7 +173,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StreamWriter => {
           resolve()
         }
         last.once("exit", done)
-        last.stdin?.end(endsByItself ? done : undefined)
+        last.stdin?.end()
       })
     },
   }

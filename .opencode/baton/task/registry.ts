@@ -66,6 +66,8 @@ export type TaskRegistry = {
   find(sessionID: string): Promise<SessionTask | undefined>
   /** Finds the session that a child works for, through all its ancestors that have the task from their parent. */
   owner(binding: SessionTask): Promise<SessionTask | undefined>
+  /** Calls the listener with each session's binding when it becomes known, and with those known already. */
+  onTask(listener: (binding: SessionTask) => void): void
   /** The binding, if it is in memory. */
   cached(sessionID: string): SessionTask | undefined
   forget(sessionID: string): Promise<void>
@@ -116,16 +118,20 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const remembered = createLruMap<Entry>()
 
   const entryOf = (sessionID: string): Entry => {
-    const known = remembered.get(sessionID)
-    if (known) return known
-    const made: Entry = {}
-    remembered.set(sessionID, made)
-    return made
+    const entry = remembered.get(sessionID) ?? {}
+    remembered.set(sessionID, entry)
+    return entry
+  }
+
+  const listeners: ((binding: SessionTask) => void)[] = []
+  const remember = (session: Entry, binding: SessionTask): void => {
+    session.binding = binding
+    for (const listener of listeners) listener(binding)
   }
 
   const keep = async (binding: SessionTask): Promise<void> => {
     const session = entryOf(binding.sessionID)
-    session.binding = binding
+    remember(session, binding)
     session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
     await session.storing
   }
@@ -147,11 +153,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       origin,
       boundAt: now().toISOString(),
     }
-    if (before && before.taskID !== task.taskID) {
-      log.info("session changed its task", { sessionID, from: before.taskID, to: task.taskID })
-    } else {
-      log.info("session has a task", { sessionID, taskID: task.taskID, role: task.role, origin })
-    }
+    const { taskID, role } = task
+    if (before && before.taskID !== taskID)
+      log.info("session changed its task", { sessionID, from: before.taskID, to: taskID })
+    else log.info("session has a task", { sessionID, taskID, role, origin })
     await keep(binding)
     return binding
   }
@@ -181,12 +186,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     if (isMissing && (await store.keys()).length > 0) return true
     if (answer.kind === "unknown")
       log.info("the ledger does not know the task that a message names: not bound", { sessionID, taskID })
-    if (answer.kind === "unavailable")
-      log.warn("the ledger cannot tell whether it knows the task that a message names: not bound", {
-        sessionID,
-        taskID,
-        reason: answer.reason,
-      })
+    if (answer.kind === "unavailable") {
+      const about = { sessionID, taskID, reason: answer.reason }
+      log.warn("the ledger cannot tell whether it knows the task that a message names: not bound", about)
+    }
     return answer.kind === "found"
   }
 
@@ -257,7 +260,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     // A session that was deleted meanwhile stays forgotten.
     if (session.binding || remembered.get(sessionID) !== session) return session.binding
     if (found.kind === "task") return bindFound(sessionID, found)
-    if (found.kind === "stored") session.binding = found.binding
+    if (found.kind === "stored") remember(session, found.binding)
     else if (found.isCertain) session.hasNoTask = true
     return session.binding
   }
@@ -299,8 +302,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       const task = exact ?? (natural && (await confirm(sessionID, natural)))
       if (!task) {
         // In the background: a search may read a long history, and the user's message must not wait for it.
-        void find(sessionID)
-        return
+        return void find(sessionID)
       }
       const before = session.binding ?? (await store.read(sessionID))
       const isSame =
@@ -308,7 +310,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
         before.origin !== "parent" &&
         // Naming the task again without a heading does not change the role.
         (!task.hasRoleHeading || (before.hasRoleHeading && before.role === task.role))
-      if (isSame) session.binding = before
+      if (isSame) remember(session, before)
       else await bind(sessionID, task, text, "message", before)
     },
     addToBrief: async (sessionID, taskID, text) => {
@@ -328,6 +330,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
         owner = parentID === null ? undefined : await find(parentID)
       }
       return owner
+    },
+    onTask: (listener) => {
+      listeners.push(listener)
+      for (const { binding } of remembered.values()) if (binding) listener(binding)
     },
     cached: (sessionID) => remembered.get(sessionID)?.binding,
     forget: async (sessionID) => {

@@ -1,36 +1,31 @@
 /**
- * `live-state-cost.ts cost FOLDER EVENTS ROUNDS`: µs per event in OpenCode's process, up to the bytes in the writer's pipe, and
- * per event without a change.
- * `… latencies FOLDER EVENTS PER_SECOND`: for each event to an embedded writer, the ms until a reader that polls each millisecond
- * saw it or a newer one in the statefile.
- * `… growth FOLDER PATCHES`: MB by which a writer at full speed is larger after all patches than after a tenth of them (Linux's
- * `/proc`).
+ * `live-state-cost.ts cost FOLDER EVENTS ROUNDS`: µs per event in OpenCode's process, up to the bytes in a foreign writer's pipe,
+ * and per event without a change.
+ * `… latencies FOLDER EVENTS PER_SECOND`: for each event, the ms until a reader that polls each millisecond saw it or a newer one
+ * in Baton's statefile.
+ * `… growth FOLDER EVENTS`: MB by which this process is larger after all events than after a tenth of them (Linux's `/proc`).
  */
-import { spawn } from "node:child_process"
-import { once } from "node:events"
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { readEvent } from "../../../.opencode/baton/live-state/events.ts"
-import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
+import type { LiveState, StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
 import { createPublisher } from "../../../.opencode/baton/live-state/publisher.ts"
-import { createStreamWriter, type WriterCommand } from "../../../.opencode/baton/live-state/stream-writer.ts"
+import { createStatefileWriter } from "../../../.opencode/baton/live-state/statefile.ts"
+import { createStreamWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { interleave } from "../measure.ts"
 import { residentMB } from "./process-memory.ts"
 
 const [what = "", directory = "", first = "", second = ""] = process.argv.slice(2)
-const script = join(import.meta.dirname, "../../../.opencode/baton/live-state/state-writer.ts")
-const options = ["--no-env-file", "--config=/dev/null", "run", "--no-install", script, directory]
-const env = { BUN_BE_BUN: "1" }
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const ts = () => new Date().toISOString()
 const identity = { c2c_session_id: "bench", c2c_alias: null, opencode_pid: process.pid, plugin_started_at: ts() }
 const file = join(directory, ".opencode/state/live/bench.json")
 const readState = () => JSON.parse(readFileSync(file, "utf8")).state
-const openWriter = (command: WriterCommand, snapshot: () => StreamLine) => {
-  const writer = createStreamWriter({ command, directory, snapshot, log, endsByItself: true })
-  writer.publish(snapshot())
-  return writer
+const openStatefile = (current: () => LiveState | undefined) => {
+  const own = { state: createStateFolder(directory), sessionID: "bench", pid: process.pid }
+  return createStatefileWriter({ ...own, current, log })
 }
 
 /** Fits into a pipe, which is emptied before the next batch, outside of the measured time. */
@@ -40,18 +35,25 @@ const sessionID = "ses_bench"
 const BUSY = { type: "session.status", properties: { sessionID, status: { type: "busy" } } }
 const IDLE = { type: "session.status", properties: { sessionID, status: { type: "idle" } } }
 const ENDED = { type: "session.idle", properties: { sessionID } }
-const INFO = { id: "msg_1", sessionID, role: "assistant", time: {} }
-const MESSAGE = { type: "message.updated", properties: { info: INFO } }
+const MESSAGE = {
+  type: "message.updated",
+  properties: { info: { id: "msg_1", sessionID, role: "assistant", time: {} } },
+}
 
 const measureCost = async (events: number, rounds: number) => {
   const publisher = createPublisher({ identity, strict: false, now: () => new Date() })
-  publisher.receive({ kind: "born", sessionID, parentID: undefined })
-  const writer = openWriter({ argv: ["/bin/sh", "-c", "exec cat > /dev/null"] }, publisher.snapshot)
+  publisher.receive({ kind: "session-created", sessionID, parentID: undefined })
+  const argv = ["/bin/sh", "-c", "exec cat > /dev/null"] as const
+  const writer = createStreamWriter({ argv, directory, snapshot: publisher.snapshot, log })
+  writer.publish(publisher.snapshot())
   let published = 0
   const send = (event: Event): void => {
-    const lines = readEvent(event).flatMap((observed) => publisher.receive(observed) ?? [])
-    for (const line of lines) writer.publish(line)
-    published += lines.length
+    for (const observed of readEvent(event)) {
+      const line = publisher.receive(observed)
+      if (!line) continue
+      published++
+      writer.publish(line)
+    }
   }
   const costOf = (one: Event, other: Event, expected: number) => async (): Promise<number> => {
     const before = published
@@ -73,8 +75,9 @@ const measureCost = async (events: number, rounds: number) => {
 
 const measureLatencies = async (total: number, perSecond: number) => {
   let turn = 0
-  const snapshot = () => ({ event: "state.snapshot", ts: ts(), state: { ...identity, turn } }) as unknown as StreamLine
-  const writer = openWriter({ argv: [process.execPath, ...options], env }, snapshot)
+  const patch = (): StreamLine => ({ event: "state.patch", ts: ts(), patch: { turn } })
+  const writer = openStatefile(() => ({ ...identity, turn }) as unknown as LiveState)
+  writer.publish(patch())
   let mark = ""
   const newest = (): number => {
     const stats = statSync(file, { throwIfNoEntry: false })
@@ -91,7 +94,7 @@ const measureLatencies = async (total: number, perSecond: number) => {
     while (turn < due) {
       sentAt.push(performance.now())
       turn++
-      writer.publish({ event: "state.patch", ts: ts(), patch: { turn } })
+      writer.publish(patch())
     }
     const [seen, now] = [newest(), performance.now()]
     while (ms.length < seen) ms.push(now - (sentAt[ms.length] ?? now))
@@ -102,24 +105,24 @@ const measureLatencies = async (total: number, perSecond: number) => {
 }
 
 const measureGrowth = async (total: number) => {
-  const stdio: ["pipe", "ignore", "inherit"] = ["pipe", "ignore", "inherit"]
-  const writer = spawn(process.execPath, options, { env: { ...process.env, ...env }, stdio })
-  const send = async (line: unknown): Promise<void> => {
-    if (!writer.stdin.write(`${JSON.stringify(line)}\n`)) await once(writer.stdin, "drain")
-  }
-  await send({ event: "state.snapshot", ts: ts(), state: identity })
+  const publisher = createPublisher({ identity, strict: false, now: () => new Date() })
+  const writer = openStatefile(publisher.current)
+  publisher.receive({ kind: "session-created", sessionID, parentID: undefined })
   let early = 0
-  for (let turn = 1; turn <= total; turn++) {
-    const agent = { turn_count: turn, last_step: { at: ts(), details: { turn } } }
-    await send({ event: "state.patch", ts: ts(), patch: { agent } })
-    if (turn === total / 10) early = residentMB(writer.pid)
+  for (let sent = 1; sent <= total; sent++) {
+    for (const observed of readEvent(sent % 2 === 0 ? ENDED : BUSY)) {
+      const line = publisher.receive(observed)
+      if (line) writer.publish(line)
+    }
+    // Lets the writer's timer run.
+    if (sent % 500 === 0) await wait(0)
+    if (sent === total / 10) early = residentMB(process.pid)
   }
-  const late = residentMB(writer.pid)
-  writer.stdin.end()
-  await once(writer, "exit")
+  const late = residentMB(process.pid)
+  await writer.stop(1_000)
   const kept = Number(readState().agent.turn_count)
-  if (kept === total) return { mb: [late - early] }
-  throw new Error(`expected turn ${total}, the statefile has ${kept}`)
+  if (kept === total / 2) return { mb: [late - early] }
+  throw new Error(`expected turn ${total / 2}, the statefile has ${kept}`)
 }
 
 const measures = { cost: measureCost, latencies: measureLatencies, growth: measureGrowth }

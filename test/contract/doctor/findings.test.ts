@@ -271,6 +271,14 @@ test(promised("install.E2", "a file the user changed is told and is no fault"), 
   expect(files).toMatchObject({ status: "ok", message: expect.stringContaining("installation: prompts/handoff.md") })
 })
 
+test(promised("live-state.E3", "c2c's own plugin is told, since Baton leaves c2c to it"), () => {
+  patient.write(".opencode/plugins/c2c.ts", "export const C2C = async () => ({})\n")
+  const { report } = patient.examine({ C2C_CLI_COMMAND: "/bin/true" })
+  const [writer] = report.findings.filter(({ id }) => id === "live-state")
+  const told = expect.stringMatching(/c2c is left to its own plugin, .*plugins\/c2c\.ts/)
+  expect(writer).toMatchObject({ status: "ok", message: told })
+})
+
 describe("a project's own file with the name of a prompt", () => {
   const OWN = "# Worker\n\nOur crew at {{site}}.\n"
   const NAMES = ["handoff", "handoff-command", "worker", "planner"]

@@ -26,6 +26,7 @@ const ask = (
 
 const DEAD = 2 ** 22 + 1
 const MAX_PAGES = 32
+const isGone = (doing: unknown): boolean => JSON.stringify(doing) === '{"kind":"gone"}'
 
 describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
   const setUp = async () => {
@@ -54,27 +55,23 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("live-state.C2", "tells what changes, and a page that comes again what it missed"), async () => {
+  test(promised("live-state.C2", "tells what changes, and a page opened late what went on before"), async () => {
     const { states, page } = await setUp()
     const first = await listenToEvents(page.url)
     states.write("one")
-    const seen = await first.agents((agents) => agents.some(({ name }) => name === "one"))
-    first.close()
+    await first.agents((agents) => agents.some(({ name }) => name === "one"))
     states.write("one", { agent: { is_idle: true, turn_count: 1, last_step: null } })
     states.write("two", { opencode_pid: DEAD })
-    const again = await listenToEvents(page.url, { "Last-Event-ID": seen.id })
-    await again.agents((agents) => agents.some(({ name, doing }) => name === "two" && doing === "gone"))
-    const missed = again.events.filter(({ event }) => event === "agents").flatMap(({ data }) => JSON.parse(data).agents)
-    const one = missed.find(({ name }) => name === "one")
-    expect(one.isWhole).toBe(false)
-    expect(one.points.map(({ kind }: { kind: string }) => kind)).toEqual(["turn", "idle"])
+    await first.agents((agents) => agents.some(({ name, doing }) => name === "two" && isGone(doing)))
+    await first.agents((agents) => agents.some(({ name, turns }) => name === "one" && turns === 1))
+    first.close()
     const late = await listenToEvents(page.url)
-    const { keys } = await late.agents((agents) => agents.length === 2)
-    expect(late.events.some(({ data }) => data.includes('"busy"'))).toBe(true)
+    const { agents } = await late.agents((agents) => agents.length === 2)
+    const kinds = ["busy", "turn", "idle"].map((kind) => expect.objectContaining({ kind }))
+    expect(agents[0]).toMatchObject({ history: kinds })
     states.remove("two")
-    await late.agents((agents) => agents.length === 0)
-    expect(keys).toHaveLength(2)
-    again.close()
+    const { keys } = await late.agents((agents) => agents.length === 0)
+    expect(keys).toEqual(["0/one.json"])
     late.close()
   })
 

@@ -1,15 +1,9 @@
-import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
+import { chmodSync, readdirSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
-import { tool } from "@opencode-ai/plugin/tool"
 import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
-import { isAlive } from "../../../.opencode/baton/host/process.ts"
-import { SETTINGS_FILE, type Settings } from "../../../.opencode/baton/host/settings.ts"
-import { type StreamLine, streamLineSchema } from "../../../.opencode/baton/live-state/protocol.ts"
-import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/statefile.ts"
 import { promised } from "../../requirements.ts"
-import { readProcesses } from "../../support/files/process-table.ts"
 import {
   BOTH_ENDS,
   bash,
@@ -23,59 +17,24 @@ import {
   type Script,
   type SharedTask,
   startServer,
-  type TaskProject,
 } from "../../support/index.ts"
-import { liveFiles, liveFolder, recordingWriter } from "../../support/opencode/live-stream.ts"
+import { reduceStream } from "../../support/live-protocol.ts"
+import {
+  liveFiles,
+  liveFolder,
+  normaliseStream,
+  readStream,
+  recordingWriter,
+  recordStream,
+  setLiveState,
+  streamedState,
+} from "../../support/opencode/live-stream.ts"
 import { sharedServer } from "../../support/opencode/task-project.ts"
-import type { TestProject } from "../../support/opencode/test-project.ts"
 import { compactsOnce, createSession, liveState, messagesOf, runWell } from "../sessions.ts"
 
 closeTaskProjects()
 
-const setLiveState = (project: TestProject, liveState: Partial<Settings["liveState"]>): void =>
-  project.write(SETTINGS_FILE, JSON.stringify({ liveState }))
-
-/** Stores the project's stream from the next start on. @returns the stream's file */
-const recordStream = (project: TestProject): string => {
-  const file = join(project.directory, "stream.jsonl")
-  setLiveState(project, { writer: JSON.parse(recordingWriter(file)) })
-  return file
-}
-
-/** The lines so far, each checked against the protocol; an incomplete last line is left out. */
-const readStream = (file: string): StreamLine[] =>
-  (existsSync(file) ? readFileSync(file, "utf8") : "")
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => streamLineSchema(tool.schema).parse(JSON.parse(line)) as StreamLine)
-
-/** The state of a consumer of these lines. */
-const reduceStream = (lines: readonly StreamLine[]) => {
-  const reduction = lines.reduce((sum, line) => reduceLine(sum, JSON.stringify(line)), EMPTY_REDUCTION)
-  expect(reduction.skipped).toBe(0)
-  return reduction.envelope?.state
-}
-
-/** Waits until the stream's state, as JSON, holds this text. */
-const streamedState = (file: string, json: string) =>
-  eventually(`${json} in the stream`, () => {
-    const state = reduceStream(readStream(file))
-    return state && JSON.stringify(state).includes(json) ? state : undefined
-  })
-
-/** Removes values that differ between runs: times, ids of sessions, the process. */
-const normaliseStream = (lines: readonly StreamLine[]): string =>
-  lines
-    .map((line) =>
-      JSON.stringify(line, (key, value: unknown) => (key === "state_last_updated_at" ? undefined : value))
-        .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
-        .replaceAll(/\bses_[A-Za-z0-9]+/g, "SESSION")
-        .replaceAll(/"opencode_pid":\d+/g, '"opencode_pid":1'),
-    )
-    .map((line) => `${line}\n`)
-    .join("")
-
-/** Waits for the start of the stream, some seconds after that of the session. */
+/** Waits until the live state is there. */
 const once =
   (script: Script, hasBegun: () => boolean): Script =>
   async (request) => {
@@ -94,15 +53,6 @@ const asking =
     return last.includes("ASK") && !last.includes("[tool]") ? step : { text: "Done." }
   }
 
-/** Pids of the embedded writers of statefiles in this folder. */
-const writersOf = async (directory: string): Promise<number[]> =>
-  (await readProcesses(process.platform))
-    .filter(({ args }) => args.includes("state-writer.ts") && args.includes(directory))
-    .map(({ pid }) => pid)
-
-/** Listing the writers reads the machine's whole process table. */
-const PROCESSES_EVERY_MS = 250
-
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(
@@ -110,13 +60,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a run leaves a statefile that tells how it ended",
     ),
     async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        once(compactsOnce, () => liveFiles(task.project.directory).length > 0),
-      )
+      const task = await openTaskProject(binary, compactsOnce)
       await runWell(task, task.message)
       const { directory } = task.project
-      await eventually("the end in the statefile", () => liveState(directory)?.agent.is_idle || undefined)
       expect(liveFiles(directory)).toEqual(["opencode-project.json"])
       const { event, ts, state } = JSON.parse(task.project.read(".opencode/state/live/opencode-project.json"))
       expect(event).toMatch(/^state\.(?:snapshot|patch)$/)
@@ -131,8 +77,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         extensions: { task: { id: task.taskID, role: "worker" }, compactions: 1 },
       })
       expect(task.project.read(".opencode/state/.gitignore")).toBe("*\n")
-      const isLockGone = () => readdirSync(liveFolder(directory)).every((file) => file.endsWith(".json")) || undefined
-      await eventually("the writer's lock to go", isLockGone)
+      expect(readdirSync(liveFolder(directory))).toEqual(["opencode-project.json"])
     },
   )
 
@@ -142,10 +87,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "a writer of the user's gets version 1 and nothing more",
     ),
     async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        once(compactsOnce, () => existsSync(join(task.project.home, "stream.jsonl"))),
-      )
+      const task = await openTaskProject(binary, compactsOnce)
       const file = join(task.project.home, "stream.jsonl")
       const environment = {
         BATON_STATE_WRITER: recordingWriter(file, "echo WRITER-SAYS; echo WRITER-SAYS >&2"),
@@ -314,7 +256,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(
       ["live-state.A2", "live-state.A5", "live-state.D1", "live-state.D2"],
-      "a server of two directories has one writer and one statefile for each, and kill -9 leaves no process",
+      "a server of two directories has one statefile for each, which kill -9 leaves whole",
     ),
     async () => {
       const done: Script = () => ({ text: "Done." })
@@ -338,11 +280,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
             agent: { turn_count: 1 },
             extensions: { task: { id: [one, two][index]?.taskID } },
           })
-          expect(await writersOf(directory)).toHaveLength(1)
         }
-        const writers = (await Promise.all(folders.map(writersOf))).flat()
         process.kill(server.pid, "SIGKILL")
-        await eventually("the writers' end", () => (writers.some(isAlive) ? undefined : true))
         for (const [index, directory] of folders.entries())
           expect(liveState(directory)).toMatchObject({ root_opencode_session_id: ids[index] })
       } finally {
@@ -352,23 +291,16 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
-    promised(
-      ["live-state.A2", "live-state.D2"],
-      "a directory whose plugins start anew keeps one writer and one statefile",
-    ),
+    promised(["live-state.A2", "live-state.D2"], "a directory whose plugins start anew keeps one statefile"),
     async () => {
       const { project, say, restart } = await openSharedTask(binary, () => ({ text: "Done." }))
-      const writerAfter = async (text: string, others: readonly number[]): Promise<readonly [number, string]> => {
+      const shownAfter = async (text: string): Promise<void> => {
         const id = await say(text)
-        const writer = async () => (await writersOf(project.directory)).find((pid) => !others.includes(pid))
-        return [await eventually("the writer", writer, 20_000, PROCESSES_EVERY_MS), id]
+        await eventually("the state", () => JSON.stringify(liveState(project.directory))?.includes(id) || undefined)
       }
-      const [first] = await writerAfter("Hello", [])
+      await shownAfter("Hello")
       await restart()
-      const [second, id] = await writerAfter("Hello again", [first])
-      await eventually("the first writer's end", () => (isAlive(first) ? undefined : true))
-      await eventually("the state", () => JSON.stringify(liveState(project.directory)).includes(id) || undefined)
-      expect(await writersOf(project.directory)).toEqual([second])
+      await shownAfter("Hello again")
       expect(liveFiles(project.directory)).toEqual([`opencode-${basename(project.directory)}.json`])
     },
   )

@@ -25,6 +25,7 @@ const CALLS = [
   ["session", "todo"],
   ["session", "create"],
   ["session", "prompt"],
+  ["session", "promptAsync"],
   ["app", "log"],
 ] as const
 

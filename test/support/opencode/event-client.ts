@@ -1,9 +1,9 @@
 import { get } from "node:http"
 import { eventually } from "./opencode-server.ts"
 
-type PageEvent = { id?: string; event?: string; data: string }
+type PageEvent = { data: string }
 
-type AgentsEvent = { id: string; keys: string[]; agents: Record<string, unknown>[] }
+type AgentsEvent = { keys: string[]; agents: Record<string, unknown>[] }
 
 type EventClient = {
   events: readonly PageEvent[]
@@ -20,10 +20,10 @@ const parseEvent = (block: string): PageEvent => {
 }
 
 /** Listens to the page's events as a browser would. */
-export const listenToEvents = (url: string, headers: Record<string, string> = {}): Promise<EventClient> =>
+export const listenToEvents = (url: string): Promise<EventClient> =>
   new Promise((resolve, reject) => {
     const events: PageEvent[] = []
-    const asked = get(`${url}events`, { headers, agent: false }, (response) => {
+    const asked = get(`${url}events`, { agent: false }, (response) => {
       let rest = ""
       response.setEncoding("utf8").on("data", (text: string) => {
         const blocks = (rest + text).split("\n\n")
@@ -36,8 +36,8 @@ export const listenToEvents = (url: string, headers: Record<string, string> = {}
         events,
         agents: (fits) =>
           eventually("an event about the agents", () => {
-            const found = events.findLast(({ event, data }) => event === "agents" && fits(JSON.parse(data).agents))
-            return found && { id: found.id ?? "", ...JSON.parse(found.data) }
+            const found = events.findLast(({ data }) => data !== "" && fits(JSON.parse(data).agents))
+            return found && JSON.parse(found.data)
           }),
         close: () => asked.destroy(),
       })

@@ -19,11 +19,12 @@ export const refusesMarkup = () => {
 
 /** The page's colours in pairs, by WCAG 2.2: 4.5 for text (1.4.3), 3 for what is drawn (1.4.11). */
 export const contrastsOnPage = () => {
-  const style = getComputedStyle(document.documentElement)
+  const sample = document.body.appendChild(document.createElement("i"))
   const luminance = (name) => {
-    const hex = style.getPropertyValue(name).trim()
-    const [r, g, b] = [1, 3, 5]
-      .map((start) => Number.parseInt(hex.slice(start, start + 2), 16) / 255)
+    sample.style.color = `var(${name})`
+    const [r, g, b] = getComputedStyle(sample)
+      .color.match(/\d+/g)
+      .map((part) => Number(part) / 255)
       .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
   }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { type Paint, renderAge, renderObservation } from "../../../.opencode/baton/live-state/observe/terminal.ts"
 import {
   type AgentView,
-  renderHandoffHeading,
+  renderHandoff,
   renderState,
   toAgentView,
 } from "../../../.opencode/baton/live-state/observe/view.ts"
@@ -23,13 +23,19 @@ const found = (state: Record<string, unknown> = {}, alive = true) => ({
     agent: {
       is_idle: false,
       turn_count: 3,
-      last_step: { event_type: "session.idle", at: "2026-01-01T00:48:00.000Z", details: null },
+      last_step: { event_type: "session.idle", at: "2026-01-01T00:40:00.000Z", details: null },
       provider_id: "p",
       model_id: "m",
     },
     tui_focus: { ty: "prompt", details: null },
     pendingQuestion: null,
-    extensions: { task: { id: "ts-b54507", role: "worker" }, compactions: 2, handoffs: 1, context_tokens: 12_345 },
+    extensions: {
+      task: { id: "ts-b54507", role: "worker" },
+      compactions: 2,
+      handoffs: 1,
+      context_tokens: 12_345,
+      status_since: "2026-01-01T00:48:00.000Z",
+    },
     ...state,
   },
 })
@@ -37,23 +43,51 @@ const NEWS = {
   title: "Teach the parser CRLF",
   status: "in_progress",
   log: ["one", "two", "three", "four"].map((message) => ({ message, createdAt: "" })),
-  handoff: "after compaction 2: It went fine.",
+  handoff: "after compaction 2, next: Run the tests",
   claim: "ada (session ses_1 on host in /project) since 2026-01-01 00:10 UTC",
 }
 const view = (state?: Record<string, unknown>, alive?: boolean): AgentView =>
   toAgentView("my-project", found(state, alive), NEWS)
 const render = (views: AgentView[], width = 100): string => renderObservation(views, { now: NOW, width, paint: PAINT })
 
-const HEADING = "Handoff after compaction 2 (session ses_1, summary msg_1, T)"
+const HEADING = "# Handoff after compaction 2 (session ses_1, summary msg_1, 2026-01-01T00:00:00.000Z)"
+const PROGRESS = "# Work in progress (session ses_1, 2026-01-01T00:00:00.000Z)"
 
 describe("what an observer sees", () => {
   test.each<[string, string | undefined]>([
-    [`# ${HEADING}\n\n## Done\n- It`, "after compaction 2: Done"],
-    [`# ${HEADING}`, HEADING],
+    [
+      `${HEADING}\n\n## Done\n- It\n\n## Next\n\n1. Run \`node --test\`\n2. Rest`,
+      "after compaction 2, next: Run `node --test`",
+    ],
+    [`${HEADING}\n\n## Done\n- It\n## Next steps\nThe lexer`, "after compaction 2, next: The lexer"],
+    [`${HEADING}\n\n## Done\n- It works\n## Next\n\n## Tried and failed\n- Luck`, "after compaction 2: It works"],
+    [HEADING, "after compaction 2"],
+    [`${PROGRESS}\n\n- 2 files changed`, "work in progress: 2 files changed"],
     ["Next: the lexer\nand more", "Next: the lexer"],
     ["\n", undefined],
-  ])(promised("live-state.C1", "has a handoff %j as %j"), (section, line) => {
-    expect(renderHandoffHeading(section)).toBe(line)
+  ])(promised("live-state.C1", "shows the next step of a handoff: of %j it is %j"), (section, line) => {
+    expect(renderHandoff(section)).toBe(line)
+  })
+
+  const asked = (id: string) => ({ pendingQuestion: { id, text: "Which one?", header: "", options: [] } })
+  test.each<[string, Record<string, unknown>, boolean, string | undefined]>([
+    [
+      "a question, as its extension says",
+      { ...asked("q"), extensions: { status_since: "2026-01-01T00:59:45.000Z" } },
+      true,
+      "15 s",
+    ],
+    ["a question without extensions: unknown", { ...asked("q"), extensions: undefined }, true, undefined],
+    [
+      "idle without extensions, as its last step says",
+      { agent: { ...found().state.agent, is_idle: true }, extensions: undefined },
+      true,
+      "20 min",
+    ],
+    ["gone, since it was last heard of", {}, false, "1 min"],
+  ])(promised("live-state.C1", "tells since when: %s"), (_what, state, alive, age) => {
+    const { since } = view(state, alive)
+    expect(since === undefined ? undefined : renderAge(since, NOW)).toBe(age)
   })
 
   test(
@@ -66,7 +100,7 @@ describe("what an observer sees", () => {
           "    ts-b54507 (worker) Teach the parser CRLF [in_progress]",
           "    ses_1 · p/m · 3 turns · 2 compactions · 1 handoff · 12,345 tokens",
           "    claimed by ada (session ses_1 on host in /project) since 2026-01-01 00:10 UTC",
-          "    handoff: after compaction 2: It went fine.",
+          "    handoff: after compaction 2, next: Run the tests",
           "    two",
           "    three",
           "    four",
@@ -97,6 +131,31 @@ describe("what an observer sees", () => {
     const places = ["waiting-agent", "opencode-project", "gone-agent"].map((name) => text.indexOf(name))
     expect(places).toEqual(places.toSorted((a, b) => a - b))
     expect(text).toContain("· gone-agent  gone")
+  })
+
+  test(promised("live-state.C1", "has the project first in which an agent waits"), () => {
+    const waits = { ...view(asked("q")), project: "z-project" }
+    expect(render([view({}, false), waits]).indexOf("z-project")).toBe(0)
+  })
+
+  test.each([
+    [{ state: "nonsense" }],
+    [{ agent: 7, tui_focus: [], pendingQuestion: { options: {} }, extensions: "x" }],
+    [{ c2c_session_id: 5, opencode_pid: "x", tui_focus: { ty: "permission", details: null } }],
+  ])(promised("live-state.C2", "is made of whatever a statefile holds: %j"), (state) => {
+    expect(() => JSON.stringify(view(state))).not.toThrow()
+  })
+
+  test(promised("live-state.C2", "has the permission's words, and the question's with its options"), () => {
+    const state = {
+      tui_focus: { ty: "permission", details: { id: "p", title: "rm -rf build", type: "bash" } },
+      pendingQuestion: { id: "q", header: "H", text: "Which one?", options: ["a", "b"] },
+    }
+    expect(view(state).waits).toEqual([
+      { kind: "permission", title: "rm -rf build", type: "bash" },
+      { kind: "question", header: "H", text: "Which one?", options: ["a", "b"] },
+    ])
+    expect(view(state, false)).toMatchObject({ doing: { kind: "gone" }, waits: [] })
   })
 
   test(promised("live-state.C1", "is cut to the terminal, and what an agent wrote cannot steer it"), () => {

@@ -3,11 +3,11 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { READ_EVENTS, readEvent } from "../../../.opencode/baton/live-state/events.ts"
 import { OBSERVED_EVENTS } from "../../../.opencode/baton/live-state/hooks.ts"
-import { type StreamLine, streamLineSchema } from "../../../.opencode/baton/live-state/protocol.ts"
+import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
 import { createPublisher } from "../../../.opencode/baton/live-state/publisher.ts"
-import { EMPTY_REDUCTION, reduceLine } from "../../../.opencode/baton/live-state/statefile.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
+import { reduceStream, streamLineSchema } from "../../support/live-protocol.ts"
 
 const ROOT = "ses_root"
 const IDENTITY = {
@@ -28,12 +28,7 @@ const setUp = ({ strict = false } = {}) => {
     return sent
   }
   /** The present state of a consumer of the stream. */
-  const state = () => {
-    let reduction = EMPTY_REDUCTION
-    for (const each of lines) reduction = reduceLine(reduction, JSON.stringify(each))
-    expect(reduction.skipped).toBe(0)
-    return JSON.parse(JSON.stringify(reduction.envelope?.state))
-  }
+  const state = () => JSON.parse(JSON.stringify(reduceStream(lines)))
   const created = (id = ROOT, parentID?: string) =>
     send("session.created", { sessionID: id, info: { id, ...(parentID ? { parentID } : {}) } })
   const idle = (sessionID = ROOT) => send("session.idle", { sessionID })
@@ -126,11 +121,11 @@ describe("the published state", () => {
 
   test(promised("live-state.A5", "attached late, the first idle of a session that is no child gives the root"), () => {
     const { publisher, state, idle } = setUp()
-    publisher.learn("ses_child", "ses_other")
+    publisher.registerSession("ses_child", "ses_other")
     idle("ses_child")
     idle("ses_stranger")
     expect(state().root_opencode_session_id).toBeNull()
-    publisher.learn(ROOT, undefined)
+    publisher.registerSession(ROOT, undefined)
     idle()
     expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 1, is_idle: true } })
   })
@@ -218,7 +213,7 @@ describe("the published state", () => {
     expect(state().agent.turn_count).toBe(1)
     created("ses_next")
     speak("ses_next")
-    publisher.learn(ROOT, undefined)
+    publisher.registerSession(ROOT, undefined)
     speak(ROOT)
     expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 0 } })
   })
@@ -235,7 +230,7 @@ describe("the published state", () => {
     const { publisher, lines, send, state } = start()
     const task = { id: "ts-1", role: "worker" }
     send("command.executed", { sessionID: ROOT, name: "handoff" })
-    publisher.receive({ kind: "session", sessionID: ROOT, seen: { kind: "task-known", task } })
+    publisher.receive({ kind: "session", sessionID: ROOT, seen: { kind: "task-bound", task } })
     lines.push(publisher.snapshot())
     const before = state().extensions.heartbeat_at
     const beat = publisher.heartbeat()
@@ -244,6 +239,27 @@ describe("the published state", () => {
     expect(state().extensions).toMatchObject({ task, handoffs: 1 })
     expect(state().extensions.heartbeat_at > before).toBe(true)
   })
+
+  test(
+    promised("live-state.A8", "since when an agent is busy, idle or waits for this answer is told to the moment"),
+    () => {
+      const { publisher, lines, send, state } = start()
+      const since = (): string => {
+        lines.push(publisher.snapshot())
+        return state().extensions.status_since
+      }
+      send("session.status", { sessionID: ROOT, status: { type: "busy" } })
+      const [{ ts: busyAt } = { ts: "" }] = lines.slice(-1)
+      send("session.compacted", { sessionID: ROOT })
+      expect(since()).toBe(busyAt)
+      const [asked] = send("question.asked", question("que_1"))
+      expect(since()).toBe(asked?.ts)
+      send("question.asked", question("que_2"))
+      expect(since()).toBe(asked?.ts)
+      const [next] = send("question.replied", { sessionID: ROOT, requestID: "que_1" })
+      expect(since()).toBe(next?.ts)
+    },
+  )
 
   test(promised("live-state.A1", "no prompt text and no raw payload is published"), () => {
     const { lines, send } = start()

@@ -20,7 +20,7 @@ const setUp = (script: string, { firstRestartMs = 20, shell = "/bin/sh" } = {}) 
   let sent = 0
   let snapshots = 0
   const writer = createStreamWriter({
-    command: { argv: [shell, "-c", script.replaceAll("OUT", out)] },
+    argv: [shell, "-c", script.replaceAll("OUT", out)],
     directory: folder,
     snapshot: () => {
       snapshots++

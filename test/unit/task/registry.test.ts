@@ -292,3 +292,17 @@ test(promised("task.C2", "a natural spelling binds where the ledger is lost, not
   await tasks.userMessage("ses_1", "Work on ts-b54507")
   expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
 })
+
+test(promised("live-state.A2", "a listener is told of each session's task once it is known"), async () => {
+  const { tasks, create } = setUp({ history: { ses_2: [said("Task: ts-0ddba11")] } })
+  const heard: string[] = []
+  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  tasks.onTask(({ sessionID, taskID }) => heard.push(`${sessionID} ${taskID}`))
+  await tasks.find("ses_2")
+  await tasks.userMessage("ses_1", "Task: ts-c0ffee")
+  expect(heard).toEqual(["ses_1 ts-b54507", "ses_2 ts-0ddba11", "ses_1 ts-c0ffee"])
+  const restarted = create()
+  restarted.onTask(({ taskID }) => heard.push(taskID))
+  await restarted.find("ses_1")
+  expect(heard.at(-1)).toBe("ts-c0ffee")
+})

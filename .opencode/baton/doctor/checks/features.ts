@@ -6,7 +6,9 @@ import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createSessionRecords } from "../../learning/records.ts"
+import { readC2c } from "../../live-state/c2c/identity.ts"
 import { listStates } from "../../live-state/observe/state-files.ts"
+import { liveFolder } from "../../live-state/statefile.ts"
 import { chooseWriter, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
 import { POLICY_FILE } from "../../pass-over/hooks.ts"
 import { readPolicy } from "../../pass-over/policy/policy.ts"
@@ -49,19 +51,18 @@ const checkWriter = async ({ root, environment }: Context): Promise<Observation>
   const read = await readSettings(root)
   const { liveState } = read.kind === "settings" ? read.settings : DEFAULT_SETTINGS
   if (!liveState.enabled) return ok("switched off in .opencode/baton.json")
+  const c2c = await readC2c({ environment, folders: [root] })
   const chosen = chooseWriter({
     variable: environment[WRITER_VARIABLE],
     setting: liveState.writer,
-    c2c: (await findExecutables("c2c", environment.PATH))[0],
-    // Any name will do: other checks tell whether OpenCode is there.
-    runtime: "opencode",
-    script: join(root, ".opencode/baton/live-state/state-writer.ts"),
-    directory: root,
+    c2c: c2c.kind === "session" ? c2c.program : undefined,
   })
   if (chosen.kind === "none")
     return warning(`no live state: ${chosen.reason}`, `Set ${WRITER_VARIABLE} to such an array, or unset it.`)
-  if (chosen.kind === "embedded") return ok("the embedded writer keeps .opencode/state/live")
-  const [program] = chosen.command.argv
+  const own = "the states are in .opencode/state/live"
+  if (chosen.kind === "own")
+    return ok(c2c.kind === "own-plugin" ? `${own}; c2c is left to its own plugin, ${c2c.path}` : own)
+  const [program] = chosen.argv
   const isThere = program.includes("/")
     ? await isExecutableFile(program)
     : (await findExecutables(program, environment.PATH)).length > 0
@@ -72,7 +73,7 @@ const checkWriter = async ({ root, environment }: Context): Promise<Observation>
 
 const checkAgents = async ({ root }: Context): Promise<Observation> => {
   const problems: string[] = []
-  const states = await listStates(join(root, ".opencode", "state", "live"), (problem) => problems.push(problem))
+  const states = await listStates(liveFolder(root), (problem) => problems.push(problem))
   if (problems.length > 0)
     return warning(`no agent is seen in ${problems.join("; ")}`, "Make it a file that can be read, or remove it.")
   const gone = states.filter(({ alive }) => !alive).length

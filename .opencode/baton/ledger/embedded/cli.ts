@@ -35,8 +35,12 @@ const GROUPS: readonly CommandGroup[] = [
     load: async () => (await import("./commands/write-tasks.ts")).writeCommands,
   },
   {
-    names: ["list", "ready", "show", "projects", "status", "graph", "prime"],
+    names: ["list", "ready", "show", "projects", "graph"],
     load: async () => (await import("./commands/read-tasks.ts")).readCommands,
+  },
+  {
+    names: ["status", "prime"],
+    load: async () => (await import("./commands/overview.ts")).overviewCommands,
   },
   {
     names: ["parent", "blocks", "project", "label", "unlabel", "labels"],

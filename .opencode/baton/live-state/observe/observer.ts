@@ -1,65 +1,206 @@
+import { readdir, stat } from "node:fs/promises"
+import { homedir } from "node:os"
 import { basename, join } from "node:path"
-import { describeError } from "../../host/log.ts"
-import { type FoundState, listStates, type ReportUnreadable } from "./state-files.ts"
-import { type AgentView, createTaskReader, type Doing, type TaskNews, taskOf, toAgentView } from "./view.ts"
+import { describeError, isNotFound } from "../../host/log.ts"
+import { liveFolder, STATEFILE_ENDING } from "../statefile.ts"
+import { eventsBetween, type HistoryEvent, isStatus, MAX_EVENTS, type Sample, toSample } from "./history.ts"
+import { type FoundState, isAgentAlive, type ReportUnreadable, readState } from "./state-files.ts"
+import { type AgentView, createTaskReader, type TaskReading, type TaskSummary, taskOf, toAgentView } from "./view.ts"
 
-/** Asking the ledger starts a program, so it is asked less often than the statefiles are read. */
-const NEWS_MS = 5_000
+/** One agent; the same object as long as nothing is new. */
+export type ObservedAgent = {
+  /** Stable while the statefile exists. */
+  readonly key: string
+  readonly view: AgentView
+  /** Oldest first, from this observer's first look on. */
+  readonly history: readonly HistoryEvent[]
+}
 
-/** Caches the ledger's news of tasks for some seconds. */
-const createNews = (root: string) => {
-  const read = createTaskReader(root)
-  const known = new Map<string, { at: number; news: TaskNews | undefined }>()
-  return async (taskID: string): Promise<TaskNews | undefined> => {
-    const kept = known.get(taskID)
-    if (kept && performance.now() - kept.at < NEWS_MS) return kept.news
-    const reading = await read(taskID)
-    const news = reading.kind === "read" ? reading.news : kept?.news
-    known.set(taskID, { at: performance.now(), news })
-    return news
+export type Observer = {
+  /** Reads the statefiles that changed since the last look. Never throws. */
+  look(): Promise<readonly ObservedAgent[]>
+  /** Resolves when every task that was seen has been read from the ledger. */
+  settled(): Promise<void>
+  close(): void
+}
+
+type KnownTask = { readonly news: TaskSummary | undefined; readonly version: string; readonly readAt: number }
+
+/** Reading a task starts a program: readings that may change nothing take a fiftieth of one processor at most. */
+const LEDGER_REST_FACTOR = 50
+const LEDGER_LOOK_MS = 1_000
+/** No ledger has this version, so a failed reading is tried again. */
+const FAILED = "failed"
+
+/** The version of the database and its write-ahead log, as far as `stat` shows it. */
+const ledgerVersion = async (env: Readonly<Record<string, string | undefined>>): Promise<string> => {
+  const path = env.PROG_DB || join(env.HOME || homedir(), ".prog", "prog.db")
+  const stamps = await Promise.all(
+    [path, `${path}-wal`].map((file) =>
+      stat(file).then(
+        // An empty log appears and disappears with each reader.
+        ({ size, mtimeMs }) => (size === 0 ? "" : `${size} ${mtimeMs}`),
+        () => "",
+      ),
+    ),
+  )
+  return stamps.join(" ")
+}
+
+/** Returns the task to read next: one never read, else the one with the oldest summary that may be outdated. Pure. */
+export const nextTask = (
+  wanted: Iterable<string>,
+  known: ReadonlyMap<string, KnownTask>,
+  version: string,
+): string | undefined => {
+  let next: string | undefined
+  let oldest = Number.POSITIVE_INFINITY
+  for (const id of wanted) {
+    const task = known.get(id)
+    if (!task) return id
+    if (task.version === version || task.readAt >= oldest) continue
+    next = id
+    oldest = task.readAt
+  }
+  return next
+}
+
+/** Keeps the ledger's summaries of the wanted tasks: each is read once, and again when the database has changed. */
+const watchTasks = (read: (taskID: string) => Promise<TaskReading>) => {
+  const known = new Map<string, KnownTask>()
+  let wanted: ReadonlySet<string> = new Set()
+  let timer: NodeJS.Timeout | undefined
+  let reading: Promise<void> | undefined
+  let isClosed = false
+
+  const readNext = async (): Promise<void> => {
+    const version = await ledgerVersion(process.env)
+    const id = nextTask(wanted, known, version)
+    let restMs = LEDGER_LOOK_MS
+    if (id !== undefined) {
+      const last = known.get(id)
+      const startedAt = performance.now()
+      const answer = await read(id)
+      const result = answer.kind === "read" ? { news: answer.news, version } : { news: last?.news, version: FAILED }
+      known.set(id, { ...result, readAt: startedAt })
+      restMs = last ? (performance.now() - startedAt) * LEDGER_REST_FACTOR : 0
+    }
+    if (isClosed) return
+    if (restMs === 0) return readNext()
+    timer = setTimeout(start, restMs)
+  }
+  const start = (): void => {
+    clearTimeout(timer)
+    reading ??= readNext().finally(() => {
+      reading = undefined
+    })
+  }
+
+  return {
+    of: (taskID: string): TaskSummary | undefined => known.get(taskID)?.news,
+    want: (taskIDs: Iterable<string>): void => {
+      wanted = new Set(taskIDs)
+      for (const id of known.keys()) if (!wanted.has(id)) known.delete(id)
+      if (!isClosed && [...wanted].some((id) => !known.has(id))) start()
+    },
+    settled: async (): Promise<void> => {
+      while (!isClosed && [...wanted].some((id) => !known.has(id))) await (reading ?? start())
+    },
+    close: (): void => {
+      isClosed = true
+      clearTimeout(timer)
+    },
   }
 }
 
-/** A state tells when a turn ended, not when one began; the observer remembers when it first saw it busy. */
-const createBusySince = () => {
-  const seen = new Map<string, { kind: Doing["kind"]; since: string }>()
-  return (root: string, view: AgentView, { file, ts }: FoundState): AgentView => {
-    const key = join(root, file)
-    const before = seen.get(key)
-    const { kind } = view.doing
-    const since = before?.kind === kind ? before.since : before ? ts : (view.since ?? ts)
-    seen.set(key, { kind, since })
-    return kind === "busy" ? { ...view, since } : view
+type Entry = {
+  readonly stamp: string
+  found: FoundState | undefined
+  sample?: Sample
+  news?: TaskSummary | undefined
+  agent?: ObservedAgent
+}
+
+/** Undefined if the file is gone. ctime also covers a change of permissions, after which a file may become readable. */
+const stampOf = async (path: string): Promise<string | undefined> => {
+  try {
+    const { ino, size, ctimeMs } = await stat(path)
+    return `${ino} ${size} ${ctimeMs}`
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+const observeProject = (root: string, index: number, report: ReportUnreadable) => {
+  const folder = liveFolder(root)
+  const tasks = watchTasks(createTaskReader(root))
+  let entries = new Map<string, Entry>()
+
+  const names = async (): Promise<string[]> => {
+    try {
+      return (await readdir(folder)).filter((name) => name.endsWith(STATEFILE_ENDING)).sort()
+    } catch (error) {
+      if (!isNotFound(error)) report(`${folder}: ${describeError(error)}`)
+      return []
+    }
+  }
+
+  const readEntry = async (name: string): Promise<[string, Entry] | undefined> => {
+    const stamp = await stampOf(join(folder, name))
+    if (stamp === undefined) return undefined
+    const before = entries.get(name)
+    if (before?.stamp !== stamp) return [name, { ...before, stamp, found: await readState(folder, name, report) }]
+    const { found } = before
+    if (found?.alive && !(await isAgentAlive(folder, name, found.state.opencode_pid)))
+      before.found = { ...found, alive: false }
+    return [name, before]
+  }
+
+  const toAgent = (name: string, entry: Entry, wasFound: FoundState | undefined): ObservedAgent | undefined => {
+    const { found, agent, sample, news } = entry
+    if (!found) return undefined
+    const task = taskOf(found)
+    const summary = task ? tasks.of(task.id) : undefined
+    if (agent && found === wasFound && summary === news) return agent
+    const view = toAgentView(basename(root), found, summary)
+    const next = toSample(found, view)
+    const earlier = agent?.history ?? []
+    const history = [...earlier, ...eventsBetween(sample, next, earlier.at(-1)?.at)].slice(-MAX_EVENTS)
+    // Known without extensions, too, once a change was seen.
+    const seenSince = sample ? history.filter(isStatus).slice(1).at(-1)?.at : undefined
+    const since = view.since ?? (seenSince === undefined ? undefined : new Date(seenSince).toISOString())
+    entry.sample = next
+    entry.news = summary
+    entry.agent = { key: `${index}/${name}`, view: since === undefined ? view : { ...view, since }, history }
+    return entry.agent
+  }
+
+  return {
+    tasks,
+    look: async (): Promise<ObservedAgent[]> => {
+      const before = new Map([...entries].map(([name, { found }]) => [name, found]))
+      const read = await Promise.all((await names()).map(readEntry))
+      entries = new Map(read.filter((entry) => entry !== undefined))
+      tasks.want([...entries.values()].flatMap(({ found }) => (found ? (taskOf(found)?.id ?? []) : [])))
+      return [...entries].flatMap(([name, entry]) => toAgent(name, entry, before.get(name)) ?? [])
+    },
   }
 }
 
 /**
+ * Watches the agents of projects: their statefiles at each look, and the ledger's summaries of their tasks in between.
+ *
  * @param roots absolute paths of the projects
- * @param report receives read errors, at each look; the rest is shown
- * @returns a function that reads the current state of all their agents
+ * @param report receives read errors; the rest is shown
  */
-export const createObserver = (roots: readonly string[], report: ReportUnreadable) => {
-  const projects = roots.map((root) => ({ root, name: basename(root), news: createNews(root) }))
-  const withBusySince = createBusySince()
-  const statesOf = async (root: string): Promise<FoundState[]> => {
-    try {
-      return await listStates(join(root, ".opencode", "state", "live"), report)
-    } catch (error) {
-      report(`${root}: ${describeError(error)}`)
-      return []
-    }
-  }
-  return async (): Promise<AgentView[]> => {
-    const views = await Promise.all(
-      projects.map(async ({ root, name, news }) =>
-        Promise.all(
-          (await statesOf(root)).map(async (found) => {
-            const task = taskOf(found)
-            return withBusySince(root, toAgentView(name, found, task ? await news(task.id) : undefined), found)
-          }),
-        ),
-      ),
-    )
-    return views.flat()
+export const createObserver = (roots: readonly string[], report: ReportUnreadable): Observer => {
+  const projects = roots.map((root, index) => observeProject(root, index, report))
+  return {
+    look: async () => (await Promise.all(projects.map(({ look }) => look()))).flat(),
+    settled: async () => void (await Promise.all(projects.map(({ tasks }) => tasks.settled()))),
+    close: () => {
+      for (const { tasks } of projects) tasks.close()
+    },
   }
 }

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from "node:util"
-import { type AgentView, type Doing, describeDoing } from "./view.ts"
+import { type AgentView, describeStatus, type Status } from "./view.ts"
 
 export type Paint = Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", (text: string) => string>
 
@@ -27,7 +27,7 @@ export const renderAge = (since: string, now: Date): string => {
   return ms < HOURS ? `${Math.floor(ms / MINUTES)} min` : `${Math.floor(ms / HOURS)} h`
 }
 
-const MARKS: Record<Doing["kind"], { mark: string; colour: keyof Paint }> = {
+const MARKS: Record<Status["kind"], { mark: string; colour: keyof Paint }> = {
   gone: { mark: "·", colour: "dim" },
   idle: { mark: "○", colour: "cyan" },
   busy: { mark: "●", colour: "green" },
@@ -41,7 +41,7 @@ const counted = (count: number, one: string, several: string): string[] =>
 
 const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): string[] => {
   const { mark, colour } = MARKS[view.doing.kind]
-  const what = plain(describeDoing(view.doing))
+  const what = plain(describeStatus(view.doing))
   const since = view.since === undefined ? "" : `, ${renderAge(view.since, now)}`
   const task = view.task ? `${view.task.id} (${plain(view.task.role)})` : "no task"
   const title = view.news ? ` ${plain(view.news.title)} [${plain(view.news.status)}]` : ""
@@ -64,7 +64,7 @@ const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): s
   ]
 }
 
-/** Renders all agents by project; those that wait for the user come first. */
+/** Renders all agents by project; those that wait for the user come first, and so does their project. */
 export const renderObservation = (
   views: readonly AgentView[],
   { now, width, paint }: { now: Date; width: number; paint: Paint },
@@ -73,9 +73,10 @@ export const renderObservation = (
     return "No agents. They show up here as soon as OpenCode works on something in this project.\n"
   const rank = ({ doing }: AgentView): number =>
     ["permission", "question", "busy", "idle", "started", "gone"].indexOf(doing.kind)
-  const projects = [...new Set(views.map(({ project }) => project))]
+  const inOrder = views.toSorted((a, b) => rank(a) - rank(b))
+  const projects = [...new Set(inOrder.map(({ project }) => project))]
   const blocks = projects.flatMap((project) => {
-    const own = views.filter((view) => view.project === project).toSorted((a, b) => rank(a) - rank(b))
+    const own = inOrder.filter((view) => view.project === project)
     return [paint.bold(cut(plain(project), width)), ...own.flatMap((view) => renderAgent(view, now, width, paint)), ""]
   })
   return `${blocks.join("\n")}\n`

@@ -2,29 +2,41 @@ import { SILENT } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
-import { splitHandoffs } from "../../ledger/description.ts"
+import { parseHandoffTitle, splitHandoffs } from "../../ledger/description.ts"
 import type { LedgerTask } from "../../ledger/ledger.ts"
 import { isObject } from "../protocol.ts"
 import type { FoundState } from "./state-files.ts"
 
-const toNews = ({ title, status, logs, description, claim }: LedgerTask): TaskNews => {
-  const [handoff] = splitHandoffs(description).handoffs
-  const heading = handoff === undefined ? undefined : renderHandoffHeading(handoff)
+/** A task as the ledger has it. */
+export type TaskSummary = {
+  readonly title: string
+  readonly status: string
+  /** Newest last. */
+  readonly log: readonly { readonly message: string; readonly createdAt: string }[]
+  /** The newest handoff in one line: whose it is, and the next step. */
+  readonly handoff?: string
+  /** Holder of the claim on the task, where, and since when. */
+  readonly claim?: string
+}
+
+const toSummary = ({ title, status, logs, description, claim }: LedgerTask): TaskSummary => {
+  const [section] = splitHandoffs(description).handoffs
+  const handoff = section === undefined ? undefined : renderHandoff(section)
   return {
     title,
     status,
     log: logs,
-    ...(heading === undefined ? {} : { handoff: heading }),
+    ...(handoff === undefined ? {} : { handoff }),
     ...(claim ? { claim: claim.summary } : {}),
   }
 }
 
 export type TaskReading =
-  | { readonly kind: "read"; readonly news: TaskNews | undefined }
-  /** The ledger could not be asked now; earlier news still hold. */
+  | { readonly kind: "read"; readonly news: TaskSummary | undefined }
+  /** The ledger could not be asked now; an earlier summary still holds. */
   | { readonly kind: "failed" }
 
-/** Creates a reader of the ledger's news of a task; none for a task the ledger does not have. */
+/** Creates a reader of the ledger's tasks; undefined for a task that the ledger does not have. */
 export const createTaskReader = (root: string): ((taskID: string) => Promise<TaskReading>) => {
   const ledger = createLedger({
     run: createProcessRunner({ shell: undefined }),
@@ -36,66 +48,79 @@ export const createTaskReader = (root: string): ((taskID: string) => Promise<Tas
   return async (taskID) => {
     const read = await ledger.readTask(taskID, { withClaim: true })
     if (read.kind === "unavailable") return { kind: "failed" }
-    return { kind: "read", news: read.kind === "found" ? toNews(read.task) : undefined }
+    return { kind: "read", news: read.kind === "found" ? toSummary(read.task) : undefined }
   }
 }
 
-/** The title of a compaction handoff: the number is shown, the ids are for programs. */
-const TITLE = /^Handoff (after compaction \d+) \(.*\)$/
+const HEADING = /^#+\s*/
+const BULLET = /^(?:[-*+]|\d+[.)])\s+/
+const NEXT = /^#+\s*next\b/i
+
+/** The first line of text from this line on, without its bullet; undefined if a heading comes first. */
+const firstText = (lines: readonly string[], from: number): string | undefined => {
+  const line = lines
+    .slice(from)
+    .find((each) => each.trim() !== "")
+    ?.trim()
+  return line === undefined || HEADING.test(line) ? undefined : line.replace(BULLET, "")
+}
 
 /**
- * Renders a handoff in one line: its title and the start of its text.
+ * Renders a handoff in one line: which it is, and its next step; without one its first line of text.
  *
  * @param section the handoff section of a description, Markdown, without its marks
  * @returns undefined when it is empty
  */
-export const renderHandoffHeading = (section: string): string | undefined => {
-  const [title, text] = section
-    .split("\n")
-    .map((line) => line.replace(/^#+ */, "").trim())
-    .filter((line) => line !== "")
-  const [, compaction] = TITLE.exec(title ?? "") ?? []
-  return compaction === undefined || text === undefined ? title : `${compaction}: ${text}`
+export const renderHandoff = (section: string): string | undefined => {
+  const lines = section.split("\n")
+  const title = parseHandoffTitle(section)
+  const name = title === undefined ? [] : [title.number === 0 ? "work in progress" : `after compaction ${title.number}`]
+  const next = lines.findIndex((line) => NEXT.test(line))
+  const step = next < 0 ? undefined : firstText(lines, next + 1)
+  if (step !== undefined) return [...name, `next: ${step}`].join(", ")
+  const line = lines
+    .find((each) => each.trim() !== "" && !HEADING.test(each))
+    ?.trim()
+    .replace(BULLET, "")
+  return [...name, ...(line === undefined ? [] : [line])].join(": ") || undefined
 }
 
-export type TaskNews = {
-  readonly title: string
-  readonly status: string
-  /** Newest last. */
-  readonly log: readonly { readonly message: string; readonly createdAt: string }[]
-  /** The handoff in the task's description, in one line. */
-  readonly handoff?: string
-  /** Holder of the claim on the task, where, and since when. */
-  readonly claim?: string
-}
-
-export type Doing =
+export type Status =
   | { readonly kind: "gone" | "idle" | "busy" | "started" }
   | { readonly kind: "permission" | "question"; readonly text: string }
+
+/** A request that waits for a person. */
+export type Wait =
+  | { readonly kind: "permission"; readonly title: string; readonly type: string }
+  | { readonly kind: "question"; readonly header: string; readonly text: string; readonly options: readonly string[] }
 
 export type AgentView = {
   readonly project: string
   readonly name: string
   readonly session?: string
+  readonly pid: number
   readonly task?: { readonly id: string; readonly role: string }
-  readonly news?: TaskNews
-  readonly doing: Doing
-  /** Time of its last step, ISO 8601. */
+  readonly news?: TaskSummary
+  readonly doing: Status
+  /** Start of what it does, ISO 8601; absent if that is not known. */
   readonly since?: string
+  readonly waits: readonly Wait[]
   readonly turns: number
   readonly compactions: number
   readonly handoffs: number
   readonly contextTokens?: number
   readonly model?: string
+  /** ISO 8601. */
   readonly updatedAt: string
 }
 
-const at = (value: unknown, ...path: string[]): unknown =>
+export const at = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((found, key) => (isObject(found) ? found[key] : undefined), value)
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
-const count = (value: unknown): number => (typeof value === "number" ? value : 0)
+export const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined
+export const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
-const doingOf = ({ state, alive }: FoundState): Doing => {
+const doingOf = ({ state, alive }: FoundState): Status => {
   if (!alive) return { kind: "gone" }
   const permission = text(at(state, "tui_focus", "details", "title"))
   if (at(state, "tui_focus", "ty") === "permission") return { kind: "permission", text: permission ?? "" }
@@ -111,11 +136,45 @@ export const taskOf = ({ state }: FoundState): { id: string; role: string } | un
   return id === undefined ? undefined : { id, role: text(at(state, "extensions", "task", "role")) ?? "" }
 }
 
-export const toAgentView = (project: string, found: FoundState, news: TaskNews | undefined): AgentView => {
+/** The step that begins a status, for a statefile without extensions. */
+const BEGINNINGS: Readonly<Record<string, string>> = {
+  "session.idle": "idle",
+  "permission.asked": "permission",
+  "permission.updated": "permission",
+}
+
+const sinceOf = ({ state, ts }: FoundState, { kind }: Status): string | undefined => {
+  if (kind === "gone") return ts
+  const step = text(at(state, "agent", "last_step", "event_type"))
+  const began =
+    step !== undefined && BEGINNINGS[step] === kind ? text(at(state, "agent", "last_step", "at")) : undefined
+  return text(at(state, "extensions", "status_since")) ?? began
+}
+
+const waitsOf = ({ state, alive }: FoundState): Wait[] => {
+  const permission = at(state, "tui_focus", "ty") === "permission" ? at(state, "tui_focus", "details") : undefined
+  const question = state.pendingQuestion
+  const part = (value: unknown, key: string): string => text(at(value, key)) ?? ""
+  const options = at(question, "options")
+  const waits: Wait[] = []
+  if (permission !== undefined)
+    waits.push({ kind: "permission", title: part(permission, "title"), type: part(permission, "type") })
+  if (isObject(question))
+    waits.push({
+      kind: "question",
+      header: part(question, "header"),
+      text: part(question, "text"),
+      options: Array.isArray(options) ? options.filter((option) => typeof option === "string") : [],
+    })
+  return alive ? waits : []
+}
+
+export const toAgentView = (project: string, found: FoundState, news: TaskSummary | undefined): AgentView => {
   const { state } = found
   const task = taskOf(found)
   const session = text(state.root_opencode_session_id)
-  const since = text(at(state, "agent", "last_step", "at"))
+  const doing = doingOf(found)
+  const since = sinceOf(found, doing)
   const tokens = at(state, "extensions", "context_tokens")
   const [provider, model] = [text(at(state, "agent", "provider_id")), text(at(state, "agent", "model_id"))]
   return {
@@ -124,8 +183,10 @@ export const toAgentView = (project: string, found: FoundState, news: TaskNews |
     ...(session === undefined ? {} : { session }),
     ...(task ? { task } : {}),
     ...(news ? { news } : {}),
-    doing: doingOf(found),
+    pid: Number(state.opencode_pid),
+    doing,
     ...(since === undefined ? {} : { since }),
+    waits: waitsOf(found),
     turns: count(at(state, "agent", "turn_count")),
     compactions: count(at(state, "extensions", "compactions")),
     handoffs: count(at(state, "extensions", "handoffs")),
@@ -135,8 +196,8 @@ export const toAgentView = (project: string, found: FoundState, news: TaskNews |
   }
 }
 
-/** Words for the kinds of work; web/page/words.js repeats them for the browser. */
-export const DOING_WORDS: Readonly<Record<Doing["kind"], string>> = {
+/** web/page/words.js repeats them for the browser. */
+export const STATUS_LABELS: Readonly<Record<Status["kind"], string>> = {
   gone: "gone",
   idle: "idle",
   busy: "busy",
@@ -145,8 +206,8 @@ export const DOING_WORDS: Readonly<Record<Doing["kind"], string>> = {
   question: "asks",
 }
 
-export const describeDoing = (doing: Doing): string =>
-  "text" in doing && doing.text !== "" ? `${DOING_WORDS[doing.kind]}: ${doing.text}` : DOING_WORDS[doing.kind]
+export const describeStatus = (doing: Status): string =>
+  "text" in doing && doing.text !== "" ? `${STATUS_LABELS[doing.kind]}: ${doing.text}` : STATUS_LABELS[doing.kind]
 
 /** Renders one agent in one line: running or gone, last change, session, task, kind of work. */
 export const renderState = (found: FoundState): string => {
@@ -158,6 +219,6 @@ export const renderState = (found: FoundState): string => {
     String(state.c2c_session_id),
     text(state.root_opencode_session_id) ?? "no session",
     ...(task ? [task.id] : []),
-    ...(alive ? [describeDoing(doingOf(found))] : []),
+    ...(alive ? [describeStatus(doingOf(found))] : []),
   ].join("  ")
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import {
   createServer,
@@ -9,42 +8,30 @@ import {
 } from "node:http"
 import { join } from "node:path"
 import { errorCode } from "../../host/log.ts"
-import { createEventStream, type EventStream, watchAgents } from "./live.ts"
+import { createObserver } from "../observe/observer.ts"
+import { createLiveStream } from "./live.ts"
 
 type Answer =
   | { readonly kind: "asset"; readonly name: string }
-  | { readonly kind: "events"; readonly lastEventID?: string }
-  | { readonly kind: "refused"; readonly status: 400 | 403 | 404 | 405 | 421; readonly reason: string }
+  | { readonly kind: "events" }
+  | { readonly kind: "refused"; readonly status: 403 | 404 | 405 | 421; readonly reason: string }
 
 type Asset = { readonly file: string; readonly type: string }
 
-const TYPES = {
-  css: "text/css; charset=utf-8",
-  html: "text/html; charset=utf-8",
-  js: "text/javascript; charset=utf-8",
-  svg: "image/svg+xml",
-} as const
-
-const asset = (name: string, ending: keyof typeof TYPES): [string, Asset] => {
-  const file = `${name}.${ending}`
-  return [`/${file}`, { file, type: TYPES[ending] }]
-}
-
-const SCRIPTS = ["agent-list", "agent-row", "element", "keyboard", "page", "stream", "timeline", "words"]
-const STYLES = ["bar", "base", "density", "notices", "row-parts", "rows"]
+const JS = "text/javascript; charset=utf-8"
 
 /** All files that are served, by path. */
 export const ASSETS: Readonly<Record<string, Asset>> = {
-  "/": { file: "index.html", type: TYPES.html },
-  ...Object.fromEntries([
-    ...SCRIPTS.map((name) => asset(name, "js")),
-    ...STYLES.map((name) => asset(name, "css")),
-    asset("icon", "svg"),
-  ]),
+  "/": { file: "index.html", type: "text/html; charset=utf-8" },
+  "/style.css": { file: "style.css", type: "text/css; charset=utf-8" },
+  "/icon.svg": { file: "icon.svg", type: "image/svg+xml" },
+  "/page.js": { file: "page.js", type: JS },
+  "/row.js": { file: "row.js", type: JS },
+  "/timeline.js": { file: "timeline.js", type: JS },
+  "/words.js": { file: "words.js", type: JS },
 }
 
 const EVENTS_PATH = "/events"
-const MAX_EVENT_ID = 100
 
 /**
  * Checks the Host header against DNS rebinding: a web page can have its own name resolve to 127.0.0.1 and read what answers
@@ -65,7 +52,7 @@ export const answerTo = (
   port: number,
 ): Answer => {
   const { method, url = "", headers } = request
-  const refuse = (status: 400 | 403 | 404 | 405 | 421, reason: string): Answer => ({ kind: "refused", status, reason })
+  const refuse = (status: 403 | 404 | 405 | 421, reason: string): Answer => ({ kind: "refused", status, reason })
   if (!isOwnHost(headers.host, port)) return refuse(421, `expected the host 127.0.0.1:${port} or localhost:${port}`)
   // A browser tells what caused the request: another site may only link here. Other programs do not send the header.
   const site = header(headers["sec-fetch-site"]) ?? "none"
@@ -73,11 +60,7 @@ export const answerTo = (
   if (site !== "same-origin" && site !== "none" && !isLink) return refuse(403, "not for other sites")
   if (method !== "GET") return refuse(405, "expected GET: there is nothing here to change")
   const path = url.split("?", 1)[0] ?? ""
-  if (path === EVENTS_PATH) {
-    const lastEventID = header(headers["last-event-id"])
-    if ((lastEventID?.length ?? 0) > MAX_EVENT_ID) return refuse(400, "that is no event of this server")
-    return { kind: "events", ...(lastEventID === undefined ? {} : { lastEventID }) }
-  }
+  if (path === EVENTS_PATH) return { kind: "events" }
   return Object.hasOwn(ASSETS, path) ? { kind: "asset", name: path } : refuse(404, "there is no such page")
 }
 
@@ -106,12 +89,6 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "Cache-Control": "no-store",
 }
 
-type PageServer = {
-  readonly port: number
-  /** Ends every connection. Resolves when the port is free again. */
-  close(): Promise<void>
-}
-
 const ADDRESS = "127.0.0.1"
 /** A request is one line and some headers; a slower client is dropped. */
 const REQUEST_DEADLINE_MS = 5_000
@@ -137,54 +114,6 @@ const listen = (server: Server, port: number): Promise<number> =>
     })
   })
 
-/**
- * Serves the page and its stream of events on 127.0.0.1.
- *
- * @param port 0 for any free one
- * @throws the system's own error (EADDRINUSE, EACCES, …) when the port is not available
- */
-const startPageServer = async ({
-  port,
-  events,
-}: {
-  port: number
-  events: Pick<EventStream, "add">
-}): Promise<PageServer> => {
-  const assets = loadAssets()
-  let boundPort = port
-
-  const respond = (request: IncomingMessage, response: ServerResponse): void => {
-    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
-    // A client that disconnects is not an error.
-    response.on("error", () => {})
-    const answer = answerTo(request, boundPort)
-    const asset = answer.kind === "asset" ? assets.get(answer.name) : undefined
-    if (answer.kind === "events") events.add(response, answer.lastEventID)
-    else if (asset) response.writeHead(200, { "Content-Type": asset.type }).end(asset.content)
-    else if (answer.kind === "refused") {
-      const allow = answer.status === 405 ? { Allow: "GET" } : {}
-      // The body of a refused request is not read.
-      response.writeHead(answer.status, { "Content-Type": "text/plain; charset=utf-8", Connection: "close", ...allow })
-      response.end(`${answer.reason}\n`)
-    }
-  }
-
-  const server = createServer(
-    { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: REQUEST_DEADLINE_MS, requestTimeout: REQUEST_DEADLINE_MS },
-    respond,
-  )
-  server.maxConnections = MAX_CONNECTIONS
-  boundPort = await listen(server, port)
-  return {
-    port: boundPort,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
-}
-
 const describeListening = (error: unknown, port: number): string => {
   if (errorCode(error) === "EADDRINUSE")
     return `port ${port} is taken. Name another one with --port, or leave --port out for any that is free`
@@ -192,7 +121,11 @@ const describeListening = (error: unknown, port: number): string => {
   return `127.0.0.1:${port} cannot be listened on: ${error instanceof Error ? error.message : String(error)}`
 }
 
-type ServedPage = { readonly url: string; close(): Promise<void> }
+type ServedPage = {
+  readonly url: string
+  /** Ends every connection. Resolves when the port is free again. */
+  close(): Promise<void>
+}
 
 /**
  * Serves the page of the agents of some projects on 127.0.0.1.
@@ -211,31 +144,54 @@ export const servePage = async ({
   port: number
   say: (text: string) => void
 }): Promise<ServedPage> => {
-  let events: EventStream | undefined
+  const assets = loadAssets()
   const reported = new Set<string>()
-  const observer = watchAgents(roots, {
-    onChange: () => events?.publish(),
-    report: (problem) => {
-      if (!reported.has(problem)) say(`left out until it can be read: ${problem}`)
-      reported.add(problem)
-    },
+  const observer = createObserver(roots, (problem) => {
+    if (!reported.has(problem)) say(`left out until it can be read: ${problem}`)
+    reported.add(problem)
   })
-  events = createEventStream({ board: observer.board, instance: randomBytes(6).toString("hex"), now: () => Date.now() })
-  const stream = events
-  try {
-    const server = await startPageServer({ port, events: stream })
-    return {
-      url: `http://127.0.0.1:${server.port}/`,
-      close: () => {
-        observer.close()
-        stream.close()
-        return server.close()
-      },
+  const events = createLiveStream({ look: observer.look, now: Date.now })
+  let boundPort = port
+
+  const respond = (request: IncomingMessage, response: ServerResponse): void => {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
+    // A client that disconnects is not an error.
+    response.on("error", () => {})
+    const answer = answerTo(request, boundPort)
+    const asset = answer.kind === "asset" ? assets.get(answer.name) : undefined
+    if (answer.kind === "events") events.add(response)
+    else if (asset) response.writeHead(200, { "Content-Type": asset.type }).end(asset.content)
+    else if (answer.kind === "refused") {
+      const allow = answer.status === 405 ? { Allow: "GET" } : {}
+      // The body of a refused request is not read.
+      response.writeHead(answer.status, { "Content-Type": "text/plain; charset=utf-8", Connection: "close", ...allow })
+      response.end(`${answer.reason}\n`)
     }
-  } catch (error) {
+  }
+
+  const server = createServer(
+    { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: REQUEST_DEADLINE_MS, requestTimeout: REQUEST_DEADLINE_MS },
+    respond,
+  )
+  server.maxConnections = MAX_CONNECTIONS
+  const stopWatching = (): void => {
     observer.close()
-    stream.close()
+    events.close()
+  }
+  try {
+    boundPort = await listen(server, port)
+  } catch (error) {
+    stopWatching()
     throw new Error(describeListening(error, port), { cause: error })
+  }
+  return {
+    url: `http://${ADDRESS}:${boundPort}/`,
+    close: () =>
+      new Promise((resolve) => {
+        stopWatching()
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
   }
 }
 

@@ -33,28 +33,10 @@ const writerFault = (name: string, argv: (task: TaskProject) => readonly string[
 
 const shell = (script: string) => ["/bin/sh", "-c", script]
 
-/** Sends invalid lines to the embedded writer before the valid ones. */
-const mixedLines = ({ project, binary }: TaskProject): readonly string[] => {
-  const script = join(project.directory, ".opencode/baton/live-state/state-writer.ts")
-  const writer = `BUN_BE_BUN=1 '${binary.path}' --no-env-file --config=/dev/null run --no-install '${script}' '${project.directory}'`
-  const garbage = 'printf \'no json\\n[1]\\n\\377\\376\\n{"event":"state.patch"}\\n\''
-  return shell(`{ ${garbage}; head -c 2000000 /dev/zero; echo; exec cat; } | ${writer}`)
-}
-
 const killWriters = async ({ project }: Scene): Promise<void> => {
   for (const line of await findProcessesOf(project))
-    if (/state-writer\.ts|stream\.jsonl/.test(line)) signalIfThere(Number.parseInt(line, 10), "SIGKILL")
+    if (line.includes("stream.jsonl")) signalIfThere(Number.parseInt(line, 10), "SIGKILL")
 }
-
-const killedWriter = (name: string, options: NonNullable<Fault["options"]> = {}): Fault =>
-  liveFault(`${name} is killed`, {
-    when: "running",
-    options,
-    arrange: async (scene, delayMs) => {
-      await killWriters(scene)
-      scene.follow(wait(delayMs).then(() => killWriters(scene)))
-    },
-  })
 
 const readAllTheTime = (scene: Scene): void => {
   const { directory } = scene.project
@@ -82,11 +64,16 @@ const LIVE_STATE_FAULTS: readonly Fault[] = [
   writerFault("never reads", () => shell("exec sleep 10")),
   writerFault("talks on both streams", () => shell("while read -r line; do echo out; echo err >&2; done")),
   writerFault("will not end", () => shell("trap '' TERM HUP INT; cat >/dev/null; sleep 5")),
-  writerFault("gets lines that it cannot use", mixedLines),
-  killedWriter("the state writer", {
-    environment: ({ project }) => ({ BATON_STATE_WRITER: recordingWriter(join(project.home, "stream.jsonl")) }),
+  liveFault("the state writer is killed", {
+    when: "running",
+    options: {
+      environment: ({ project }) => ({ BATON_STATE_WRITER: recordingWriter(join(project.home, "stream.jsonl")) }),
+    },
+    arrange: async (scene, delayMs) => {
+      await killWriters(scene)
+      scene.follow(wait(delayMs).then(() => killWriters(scene)))
+    },
   }),
-  killedWriter("the embedded state writer"),
   liveFault("a reader reads the statefile while it is written", {
     slots: ["reader"],
     when: "any",

@@ -1,6 +1,6 @@
-/** @import { HistoryPoint } from "../board.ts" */
+/** @import { HistoryEvent } from "../../observe/history.ts" */
 
-/** Heights in pixels from the top: marks above, stretches in the middle, ends of turns below. */
+/** Heights in pixels from the top: marks above, intervals in the middle, ends of turns below. */
 export const HEIGHT = 30
 const BAR = { top: 11, height: 11 }
 const WAIT = { top: 8, height: 17 }
@@ -19,8 +19,8 @@ const MIN_MARK_DISTANCE = 2
 /** @type {readonly Layer[]} */
 export const LAYERS = ["idle", "busy", "permission", "question", "turn", "session", "compaction", "handoff"]
 
-/** @type {Readonly<Partial<Record<HistoryPoint["kind"], { layer: Layer; shape: { top: number; height: number } }>>>} */
-const STRETCHES = {
+/** @type {Readonly<Partial<Record<HistoryEvent["kind"], { layer: Layer; shape: { top: number; height: number } }>>>} */
+const INTERVALS = {
   busy: { layer: "busy", shape: BAR },
   idle: { layer: "idle", shape: LINE },
   started: { layer: "idle", shape: LINE },
@@ -44,26 +44,26 @@ const MARKS = {
   session: (x) => box(x - 0.5, 1, { top: 0, height: HEIGHT }),
 }
 
-/** @param {HistoryPoint["kind"]} kind @returns {kind is keyof typeof MARKS} */
+/** @param {HistoryEvent["kind"]} kind @returns {kind is keyof typeof MARKS} */
 const isMark = (kind) => Object.hasOwn(MARKS, kind)
 
 /**
  * The history as one SVG path a layer: however much there is to draw, the page holds as many elements. Pure.
  *
- * @param {readonly HistoryPoint[]} points oldest first
+ * @param {readonly HistoryEvent[]} events oldest first
  * @param {Frame} frame ms since the epoch at the left and the right edge, and the width between them in pixels
  * @returns {Record<Layer, string>}
  */
-export const drawTimeline = (points, { from, to, width }) => {
+export const drawTimeline = (events, { from, to, width }) => {
   /** @type {Record<Layer, string>} */
   const paths = { idle: "", busy: "", permission: "", question: "", turn: "", session: "", compaction: "", handoff: "" }
   const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * width
-  const stretches = points.filter(({ kind }) => !isMark(kind))
-  stretches.forEach((point, index) => {
-    const drawnAs = STRETCHES[point.kind]
-    const end = stretches[index + 1]?.at ?? to
-    if (!drawnAs || end < from || point.at > to) return
-    const left = Math.max(0, x(point.at))
+  const intervals = events.filter(({ kind }) => !isMark(kind))
+  intervals.forEach((event, index) => {
+    const drawnAs = INTERVALS[event.kind]
+    const end = intervals[index + 1]?.at ?? to
+    if (!drawnAs || end < from || event.at > to) return
+    const left = Math.max(0, x(event.at))
     // A wait that is short must be seen, and work in many short bits is work; idle times of no width are not.
     const least = drawnAs.shape === WAIT ? MIN_WAIT_WIDTH : drawnAs.shape === BAR ? MIN_BUSY_WIDTH : 0
     const length = Math.max(Math.min(width, x(end)) - left, least)
@@ -71,7 +71,7 @@ export const drawTimeline = (points, { from, to, width }) => {
   })
   /** @type {Partial<Record<Layer, number>>} */
   const lastAt = {}
-  for (const { kind, at } of points) {
+  for (const { kind, at } of events) {
     if (!isMark(kind) || at < from || at > to) continue
     const place = x(at)
     if (place - (lastAt[kind] ?? Number.NEGATIVE_INFINITY) < MIN_MARK_DISTANCE) continue
@@ -81,13 +81,13 @@ export const drawTimeline = (points, { from, to, width }) => {
   return paths
 }
 
-/** What the agent did at a moment. @param {readonly HistoryPoint[]} points @param {number} at */
-export const stretchAt = (points, at) => points.findLast((point) => point.at <= at && !isMark(point.kind))
+/** The status at a moment. @param {readonly HistoryEvent[]} events @param {number} at */
+export const statusAt = (events, at) => events.findLast((event) => event.at <= at && !isMark(event.kind))
 
 const MINUTE = 60_000
 const LONGEST = { minutes: 360, step: 60 }
-/** Lengths to choose from, and how far apart the lines of their axis are, in minutes. */
-export const SPANS = [
+/** The lengths of a timeline, and how far apart the lines of its axis are, in minutes. */
+const SPANS = [
   { minutes: 2, step: 1 },
   { minutes: 5, step: 1 },
   { minutes: 15, step: 5 },
@@ -102,11 +102,11 @@ export const fittingSpan = (seenMs) => SPANS.find(({ minutes }) => minutes * MIN
 export const axisMinutes = ({ minutes, step }) =>
   Array.from({ length: Math.floor(minutes / step) + 1 }, (_, index) => index * step).reverse()
 
-/** How often each thing is in the frame, in words. @param {readonly HistoryPoint[]} points @param {number} from */
-export const summariseTimeline = (points, from) => {
-  const shown = points.filter(({ at }) => at >= from)
-  const count = (/** @type {HistoryPoint["kind"][]} */ ...kinds) =>
-    shown.reduce((sum, point) => sum + (kinds.includes(point.kind) ? (point.count ?? 1) : 0), 0)
+/** How often each thing is in the frame, in words. @param {readonly HistoryEvent[]} events @param {number} from */
+export const summariseTimeline = (events, from) => {
+  const shown = events.filter(({ at }) => at >= from)
+  const count = (/** @type {HistoryEvent["kind"][]} */ ...kinds) =>
+    shown.reduce((sum, event) => sum + (kinds.includes(event.kind) ? (event.count ?? 1) : 0), 0)
   return [
     `${count("turn")} turns ended`,
     `${count("permission", "question")} waits`,

@@ -1,5 +1,5 @@
-/** @import { AgentUpdate } from "../board.ts" */
-/** @import { HistoryPoint } from "../board.ts" */
+/** @import { HistoryEvent } from "../../observe/history.ts" */
+/** @import { PageAgent } from "../live.ts" */
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -13,8 +13,8 @@ export const duration = (ms) => {
   return ms < 2 * DAY ? `${Math.floor(ms / HOUR)} h` : `${Math.floor(ms / DAY)} d`
 }
 
-/** @type {Readonly<Record<AgentUpdate["doing"], { mark: string; word: string }>>} */
-export const DOING = {
+/** @type {Readonly<Record<PageAgent["doing"]["kind"], { mark: string; word: string }>>} */
+export const STATUS = {
   permission: { mark: "!", word: "asks permission" },
   question: { mark: "?", word: "asks" },
   busy: { mark: "●", word: "busy" },
@@ -23,20 +23,20 @@ export const DOING = {
   gone: { mark: "×", word: "gone" },
 }
 
-/** @param {AgentUpdate} agent */
-export const isWaiting = ({ doing }) => doing === "permission" || doing === "question"
+/** @param {PageAgent} agent */
+export const isWaiting = ({ doing: { kind } }) => kind === "permission" || kind === "question"
 
-/** What it does and for how long. @param {AgentUpdate} agent @param {number} now */
-export const doingText = ({ doing, since, isSinceKnown, updatedAt }, now) => {
-  if (doing === "gone") return `gone, last heard of ${duration(now - updatedAt)} ago`
-  const over = isSinceKnown ? "" : "over "
-  return `${DOING[doing].word} · ${over}${duration(now - since)}`
+/** @param {PageAgent} agent @param {number} now */
+export const statusText = ({ doing, since, updatedAt }, now) => {
+  if (doing.kind === "gone") return `gone, last heard of ${duration(now - Date.parse(updatedAt))} ago`
+  const { word } = STATUS[doing.kind]
+  return since === undefined ? word : `${word} · ${duration(now - Date.parse(since))}`
 }
 
 /** @param {number} count @param {string} one @param {string} [several] */
 const counted = (count, one, several = `${one}s`) => (count === 0 ? [] : [`${count} ${count === 1 ? one : several}`])
 
-/** What has been counted, the shortest way. @param {AgentUpdate} agent @returns {string[]} */
+/** The counters, in short. @param {PageAgent} agent @returns {string[]} */
 export const factTexts = ({ turns, compactions, handoffs, contextTokens }) => [
   ...counted(turns, "turn"),
   ...counted(compactions, "compaction"),
@@ -47,36 +47,47 @@ export const factTexts = ({ turns, compactions, handoffs, contextTokens }) => [
 /** The time of day on the reader's clock, 24 hours. @param {number} at */
 export const clock = (at) => new Date(at).toLocaleTimeString("en-GB")
 
-/** @type {Readonly<Record<HistoryPoint["kind"], string>>} */
-const POINTS = {
-  permission: DOING.permission.word,
-  question: DOING.question.word,
-  busy: DOING.busy.word,
-  idle: DOING.idle.word,
-  started: DOING.started.word,
-  gone: DOING.gone.word,
+/** @type {Readonly<Record<HistoryEvent["kind"], string>>} */
+const EVENTS = {
+  permission: STATUS.permission.word,
+  question: STATUS.question.word,
+  busy: STATUS.busy.word,
+  idle: STATUS.idle.word,
+  started: STATUS.started.word,
+  gone: STATUS.gone.word,
   turn: "turn ended",
   compaction: "compacted",
   handoff: "handed over",
   session: "another session",
 }
 
-/** @param {HistoryPoint} point */
-export const pointText = ({ kind, text, count }) => {
-  const what = text === undefined ? POINTS[kind] : `${POINTS[kind]}: ${text}`
+/** @param {HistoryEvent} event */
+export const eventText = ({ kind, text, count }) => {
+  const what = text === undefined ? EVENTS[kind] : `${EVENTS[kind]}: ${text}`
   return count === undefined ? what : `${what}, ${count} times`
 }
 
-/** Everything that the filter looks in, in lower case. @param {AgentUpdate} agent */
+/** Everything that the filter looks in, in lower case. @param {PageAgent} agent */
 export const searchText = (agent) => {
   const { name, project, session, task, news, model, waits, doing } = agent
   const asked = waits.map((wait) => (wait.kind === "question" ? `${wait.header} ${wait.text}` : wait.title))
-  return [name, project, session, task?.id, task?.role, news?.title, news?.status, model, DOING[doing].word, ...asked]
+  return [
+    name,
+    project,
+    session,
+    task?.id,
+    task?.role,
+    news?.title,
+    news?.status,
+    model,
+    STATUS[doing.kind].word,
+    ...asked,
+  ]
     .join(" ")
     .toLowerCase()
 }
 
-/** @param {readonly AgentUpdate[]} agents */
+/** @param {readonly PageAgent[]} agents */
 export const titleText = (agents) => {
   const waiting = agents.filter(isWaiting).length
   return waiting === 0 ? "Agents · Baton" : `(${waiting}) waiting · Baton`

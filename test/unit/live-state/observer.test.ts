@@ -1,12 +1,11 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
+import { MAX_EVENTS } from "../../../.opencode/baton/live-state/observe/history.ts"
 import { createObserver } from "../../../.opencode/baton/live-state/observe/observer.ts"
 import { listStates, pruneStates } from "../../../.opencode/baton/live-state/observe/state-files.ts"
-import { type SeenStates, watchStatefiles } from "../../../.opencode/baton/live-state/web/watch.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
-import { eventually } from "../../support/opencode/opencode-server.ts"
 
 /** A pid above Linux's maximum, so that no process has it. */
 const DEAD = 2 ** 22 + 1
@@ -51,16 +50,28 @@ describe("the statefiles of a folder", () => {
   )
 })
 
-describe("an observer of several projects", () => {
+describe("an observer", () => {
+  const observe = (...roots: string[]) => {
+    const problems: string[] = []
+    const observer = createObserver(roots, (problem) => problems.push(problem))
+    onTestFinished(() => observer.close())
+    return { look: observer.look, problems }
+  }
+  const idleAt = (at: string, turns: number) => ({
+    agent: { is_idle: true, turn_count: turns, last_step: { event_type: "session.idle", at } },
+  })
+
   test(promised("live-state.C1", "keeps agents of one name in folders of one name apart"), async () => {
     const parent = temporaryFolder()
-    const [one, two] = [join(parent, "one", "app"), join(parent, "two", "app")]
+    const roots = ["one/app", "two/app"].map((path) => join(parent, path))
     const times = ["2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"]
-    for (const [index, at] of times.entries())
-      write(liveFolder([one, two][index] ?? ""), "same", process.pid, { agent: { is_idle: false, last_step: { at } } })
-    const observe = createObserver([one, two], () => {})
-    await observe()
-    expect((await observe()).map(({ since }) => since)).toEqual(times)
+    for (const [index, root] of roots.entries())
+      write(liveFolder(root), "same", process.pid, idleAt(times[index] ?? "", index))
+    const { look } = observe(...roots)
+    await look()
+    const seen = await look()
+    expect(seen.map(({ view }) => view.since)).toEqual(times)
+    expect(seen.map(({ key }) => key)).toEqual(["0/same.json", "1/same.json"])
   })
 
   test(promised("live-state.C1", "a project whose folder cannot be read hides none of the others"), async () => {
@@ -68,16 +79,38 @@ describe("an observer of several projects", () => {
     const [broken, sound] = [join(parent, "broken"), join(parent, "sound")]
     mkdirSync(join(liveFolder(broken), "x.json"))
     write(liveFolder(sound), "one")
-    const problems: string[] = []
-    const views = await createObserver([broken, sound], (problem) => problems.push(problem))()
-    expect(views.map(({ name }) => name)).toEqual(["one"])
-    expect(problems).toHaveLength(1)
-    const seen: SeenStates[] = []
-    const reported: string[] = []
-    const see = (states: readonly SeenStates[]) => seen.push(...states)
-    const watching = watchStatefiles([broken, sound].map(liveFolder), see, (problem) => reported.push(problem))
-    onTestFinished(() => watching.close())
-    await eventually("the agent on the page", () => seen.flatMap(({ changed }) => changed)[0])
-    expect(reported[0]).toContain("x.json")
+    const { look, problems } = observe(broken, sound)
+    expect((await look()).map(({ view }) => view.name)).toEqual(["one"])
+    expect(problems).toEqual([expect.stringContaining("x.json")])
+  })
+
+  test(
+    promised("live-state.C2", "keeps what it saw of an agent, and the agent as it is when nothing is new"),
+    async () => {
+      const root = temporaryFolder()
+      const folder = liveFolder(root)
+      const { look } = observe(root)
+      const kinds = async () => (await look())[0]?.history.map(({ kind }) => kind)
+      write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 0 } })
+      const [first] = await look()
+      expect([first?.view.since, first?.history.map(({ kind }) => kind)]).toEqual([undefined, ["busy"]])
+      expect((await look())[0]).toBe(first)
+      write(folder, "one", process.pid, idleAt("2026-01-01T00:00:00.000Z", 1))
+      expect(await kinds()).toEqual(["busy", "turn", "idle"])
+      write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 1 } })
+      expect((await look())[0]?.view.since).toBe("2026-01-01T00:00:00.000Z")
+      write(folder, "one", DEAD, { agent: { is_idle: false, turn_count: 1 } })
+      expect((await kinds())?.at(-1)).toBe("gone")
+    },
+  )
+
+  test(promised("live-state.C3", "keeps a bounded history"), async () => {
+    const root = temporaryFolder()
+    const { look } = observe(root)
+    for (let n = 0; n < MAX_EVENTS + 10; n++) {
+      write(liveFolder(root), "one", process.pid, { agent: { is_idle: n % 2 === 0, turn_count: 0 }, n })
+      await look()
+    }
+    expect((await look())[0]?.history).toHaveLength(MAX_EVENTS)
   })
 })

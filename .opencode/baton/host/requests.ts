@@ -1,0 +1,51 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+import { createClientCall, isRecord, type Result } from "./sessions.ts"
+
+export type PermissionAnswer = "once" | "always" | "reject"
+
+/** Answers what OpenCode asks a person. No call throws; each has a deadline. */
+export type Requests = {
+  answerPermission(sessionID: string, permissionID: string, response: PermissionAnswer): Promise<Result<undefined>>
+  /** @param answers of each question of the request, the chosen labels or a text */
+  answerQuestion(questionID: string, answers: readonly (readonly string[])[]): Promise<Result<undefined>>
+  rejectQuestion(questionID: string): Promise<Result<undefined>>
+}
+
+type Post = (options: {
+  url: string
+  path: Record<string, string>
+  body?: unknown
+  headers: Record<string, string>
+}) => Promise<{ data?: unknown; error?: unknown; response?: Response }>
+
+const CALL_DEADLINE_MS = 2_000
+
+export const createRequests = (
+  client: Pick<PluginInput["client"], "postSessionIdPermissionsPermissionId">,
+): Requests => {
+  const call = createClientCall(CALL_DEADLINE_MS)
+  const done = (): Result<undefined> => ({ kind: "ok", value: undefined })
+  /** The client that plugins get has no calls for questions, but the one below it sends any request. */
+  const post: Post = (options) => {
+    const raw: unknown = Reflect.get(client, "_client")
+    if (!isRecord(raw) || typeof raw.post !== "function") throw new Error("OpenCode's client sends no other requests")
+    return raw.post(options)
+  }
+  const headers = { "Content-Type": "application/json" }
+  return {
+    answerPermission: (id, permissionID, response) =>
+      call(
+        "permission.respond",
+        () => client.postSessionIdPermissionsPermissionId({ path: { id, permissionID }, body: { response } }),
+        done,
+      ),
+    answerQuestion: (id, answers) =>
+      call(
+        "question.reply",
+        () => post({ url: "/question/{id}/reply", path: { id }, body: { answers }, headers }),
+        done,
+      ),
+    rejectQuestion: (id) =>
+      call("question.reject", () => post({ url: "/question/{id}/reject", path: { id }, headers }), done),
+  }
+}

@@ -1,0 +1,118 @@
+import { readFile } from "node:fs/promises"
+import { describeError, isNotFound, type Log } from "../../host/log.ts"
+import { findAgentAndModel, isRecord, type Sessions } from "../../host/sessions.ts"
+import { replaceFile, type StateFolder } from "../../host/state.ts"
+import { statefileName } from "../statefile.ts"
+
+/** One message of c2c's broker. */
+export type C2cMessage = { readonly from_alias: string; readonly to_alias: string; readonly content: string }
+
+/** A message that is not in a session yet; `tried` says into which it was sent last, and when (ms since the epoch). */
+type Spooled = C2cMessage & { readonly tried?: { readonly sessionID: string; readonly at: number } }
+
+const isMessage = (value: unknown): value is Spooled =>
+  isRecord(value) && [value.from_alias, value.to_alias, value.content].every((each) => typeof each === "string")
+
+/** Reads the output of `c2c poll-inbox --json`, an envelope or a bare list. @throws SyntaxError */
+export const parseInbox = (json: string): C2cMessage[] => {
+  const parsed: unknown = json.trim() === "" ? [] : JSON.parse(json)
+  const messages = isRecord(parsed) && !Array.isArray(parsed) ? parsed.messages : parsed
+  return Array.isArray(messages) ? messages.filter(isMessage) : []
+}
+
+/** The text of the user's turn, as c2c's own plugin writes it. */
+const renderMessage = ({ from_alias, to_alias, content }: C2cMessage): string =>
+  `<c2c event="message" from="${from_alias}" alias="${to_alias}" source="broker" action_after="continue">\n${content}\n</c2c>`
+
+export type Inbox = {
+  /** Takes new messages in and delivers the oldest one, if the root session is idle. Never throws. */
+  receive(messages: readonly C2cMessage[]): Promise<void>
+}
+
+type InboxDeps = {
+  /** c2c's id of this session. */
+  readonly c2cSession: string
+  readonly state: Pick<StateFolder, "path" | "prepare">
+  readonly sessions: Pick<Sessions, "messages" | "start">
+  readonly root: () => { readonly sessionID: string; readonly isIdle: boolean } | undefined
+  readonly log: Log
+  readonly now: () => number
+}
+
+/** OpenCode may answer before it has stored a message; until then the message is not sent again. */
+const RETRY_MS = 5_000
+const READ_MESSAGES = 50
+
+/**
+ * Delivers messages to the root session as user's turns, in order, one a turn. c2c has forgotten a message once it gave it, so it
+ * is on disk before it is tried, and leaves the disk once it is found among the session's messages.
+ */
+export const createInbox = (deps: InboxDeps): Inbox => {
+  const { c2cSession, state, sessions, root, log, now } = deps
+  const path = state.path("c2c", `${statefileName(c2cSession)}.json`)
+  let spool: readonly Spooled[] | undefined
+
+  const read = async (): Promise<readonly Spooled[]> => {
+    try {
+      const stored: unknown = JSON.parse(await readFile(path, "utf8"))
+      return Array.isArray(stored) ? stored.filter(isMessage) : []
+    } catch (error) {
+      if (isNotFound(error)) return []
+      throw error
+    }
+  }
+
+  const save = async (next: readonly Spooled[]): Promise<void> => {
+    spool = next
+    await state.prepare("c2c")
+    await replaceFile(path, `${JSON.stringify(next)}\n`, { mode: 0o600 })
+  }
+
+  /** Undefined if OpenCode does not tell. */
+  const isStored = async (message: Spooled): Promise<boolean | undefined> => {
+    const { tried } = message
+    if (!tried) return false
+    const newest = await sessions.messages(tried.sessionID, READ_MESSAGES)
+    if (newest.kind === "failed") return newest.missing ? false : undefined
+    const text = renderMessage(message)
+    return newest.value.messages.some(
+      ({ info, parts }) =>
+        info.role === "user" &&
+        info.time.created >= tried.at &&
+        parts.some((part) => part.type === "text" && part.text === text),
+    )
+  }
+
+  const deliver = async (waiting: readonly Spooled[]): Promise<void> => {
+    const [first, ...rest] = waiting
+    if (!first) return
+    const stored = await isStored(first)
+    if (stored === undefined) return
+    if (stored) {
+      await save(rest)
+      log.info("a message of c2c's was delivered", { from: first.from_alias, sessionID: first.tried?.sessionID })
+      return deliver(rest)
+    }
+    const target = root()
+    if (!target?.isIdle || now() - (first.tried?.at ?? 0) < RETRY_MS) return
+    const { sessionID } = target
+    await save([{ ...first, tried: { sessionID, at: now() } }, ...rest])
+    const agentAndModel = await findAgentAndModel(sessions, sessionID)
+    const started = await sessions.start(sessionID, renderMessage(first), agentAndModel)
+    if (started.kind === "failed")
+      log.warn("a message of c2c's was not taken and is kept", { sessionID, reason: started.reason })
+  }
+
+  return {
+    receive: async (messages) => {
+      try {
+        const known = spool ?? (await read())
+        spool = known
+        if (messages.length > 0) await save([...known, ...messages])
+        await deliver(spool)
+      } catch (error) {
+        log.error("messages of c2c's cannot be kept on disk", { path, error: describeError(error) })
+      }
+    },
+  }
+}

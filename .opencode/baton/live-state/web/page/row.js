@@ -1,0 +1,223 @@
+import { axisMinutes, drawTimeline, HEIGHT, LAYERS, statusAt, summariseTimeline } from "./timeline.js"
+import { clock, duration, eventText, factTexts, STATUS, statusText } from "./words.js"
+
+/** @import { PageAgent } from "../live.ts" */
+/** @typedef {{ now: number; span: { minutes: number; step: number } }} View */
+/** @typedef {string | Node | false | undefined} Child */
+
+const SHOWN_EVENTS = 40
+
+/** Text is only ever put in as text: no markup is made from what the page is sent.
+ * @template {Element} T
+ * @param {T} made
+ * @param {Record<string, string>} attributes
+ * @param {Child[]} children
+ * @returns {T}
+ */
+const fill = (made, attributes, children) => {
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+  made.append(...children.filter((child) => child !== false && child !== undefined))
+  return made
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, string>} [attributes]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export const element = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children)
+
+/**
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, string>} [attributes]
+ * @param {...Child} children
+ * @returns {SVGElementTagNameMap[T]}
+ */
+export const drawn = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children)
+
+/** @param {string} layer of a timeline @param {string} [d] */
+export const drawnLayer = (layer, d = "") => {
+  const path = drawn("path", { class: `layer ${layer}`, d })
+  path.style.fill = `var(--${layer}, var(--quiet))`
+  return path
+}
+
+/** Touches the page only when something is different. @param {Element} node @param {string} text */
+export const setText = (node, text) => {
+  if (node.textContent !== text) node.textContent = text
+}
+
+/** @param {PageAgent["waits"][number]} wait */
+const waitPanel = (wait) => {
+  const isQuestion = wait.kind === "question"
+  const [heading, text] = isQuestion
+    ? [wait.header, wait.text]
+    : ["Permission", wait.type === "" || wait.type === wait.title ? wait.title : `${wait.title} (${wait.type})`]
+  const options = (isQuestion ? wait.options : []).map((option) => element("li", {}, option))
+  return element(
+    "div",
+    { class: "wait", "data-kind": wait.kind },
+    element("p", {}, heading !== "" && element("strong", {}, `${heading}: `), text),
+    options.length > 0 && element("ul", { class: "options", "aria-label": "Options" }, ...options),
+    element("p", { class: "hint" }, "Answer it in OpenCode."),
+  )
+}
+
+/** @param {PageAgent} agent */
+const taskLine = ({ task, news }) =>
+  task
+    ? [
+        element("code", {}, task.id),
+        element("span", { class: "role" }, task.role),
+        ...(news ? [element("span", {}, news.title)] : []),
+        ...(news ? [element("span", { class: "status" }, news.status.replaceAll("_", " "))] : []),
+      ]
+    : [element("span", { class: "quiet" }, "no task")]
+
+/** @param {number} at @param {string} text */
+const logLine = (at, text) =>
+  element("li", {}, at > 0 && element("time", { datetime: new Date(at).toISOString() }, clock(at)), text)
+
+/** @param {string} title @param {HTMLElement[]} lines @param {string} instead */
+const logSection = (title, lines, instead) =>
+  element(
+    "section",
+    {},
+    element("h4", {}, title),
+    lines.length > 0 ? element("ol", { class: "log" }, ...lines) : element("p", { class: "quiet" }, instead),
+  )
+
+/** @param {PageAgent} agent */
+const details = (agent) => {
+  const { session, model, pid, news, history } = agent
+  /** @type {[string, string | undefined][]} */
+  const facts = [
+    ["Session", session ?? "none yet"],
+    ["Model", model ?? "not known yet"],
+    ["Process", Number.isFinite(pid) ? String(pid) : "unknown"],
+    ["Counted", factTexts(agent).join(" · ") || "nothing yet"],
+    ["Claimed by", news?.claim],
+    ["Last handoff", news?.handoff],
+  ]
+  const terms = facts.flatMap(([name, value]) =>
+    value === undefined ? [] : element("div", {}, element("dt", {}, name), element("dd", {}, value)),
+  )
+  const log = (news?.log ?? []).map(({ createdAt, message }) => logLine(Date.parse(createdAt), message))
+  const seen = history.slice(-SHOWN_EVENTS).map((event) => logLine(event.at, eventText(event)))
+  const unrecorded = agent.task ? "Nothing is recorded yet." : "Without a task nothing is recorded."
+  return [
+    element("dl", {}, ...terms),
+    logSection("Ledger", log.reverse(), unrecorded),
+    logSection("Seen", seen.reverse(), ""),
+  ]
+}
+
+/** One agent. Parts that stay the same are not touched, so that fifty agents cost little. @param {string} key */
+export const createRow = (key) => {
+  const id = `more-${key}`
+  const mark = element("span", { class: "mark", "aria-hidden": "true" })
+  const name = element("span", { class: "label" })
+  const toggle = element(
+    "button",
+    { class: "name", type: "button", "aria-expanded": "false", "aria-controls": id },
+    mark,
+    name,
+  )
+  const status = element("p", { class: "doing" })
+  const label = drawn("title")
+  const grid = drawn("path", { class: "grid" })
+  const layers = LAYERS.map((layer) => /** @type {const} */ ([layer, drawnLayer(layer)]))
+  const chart = { role: "img", height: String(HEIGHT), preserveAspectRatio: "none" }
+  const svg = drawn("svg", chart, label, grid, ...layers.map(([, path]) => path))
+  const readout = element("p", { class: "readout", "aria-hidden": "true", hidden: "" })
+  const timeline = element("div", { class: "timeline" }, svg, readout)
+  const waits = element("div", { class: "waits" })
+  const task = element("p", { class: "task" })
+  const latest = element("p", { class: "latest" })
+  const facts = element("p", { class: "facts" })
+  const more = element("div", { class: "more", id, hidden: "" })
+  const who = element("div", { class: "who" }, element("h3", {}, toggle), status)
+  const what = element("div", { class: "what" }, timeline, waits, task, latest)
+  const row = element("li", { class: "row" }, who, what, facts, more)
+
+  /** @type {PageAgent | undefined} */
+  let agent
+  /** @type {View | undefined} */
+  let view
+  // Asking for a width after a change makes the browser lay out the page at once, for each row again.
+  let width = 0
+  new ResizeObserver(([entry]) => {
+    width = entry?.contentRect.width ?? 0
+    draw()
+  }).observe(svg)
+
+  const draw = () => {
+    if (!agent || !view || width === 0) return
+    const { now, span } = view
+    const from = now - span.minutes * 60_000
+    const paths = drawTimeline(agent.history, { from, to: now, width })
+    for (const [layer, path] of layers) path.setAttribute("d", paths[layer])
+    const lines = axisMinutes(span).map((ago) => Math.round(width * (1 - ago / span.minutes)))
+    grid.setAttribute("d", lines.map((x) => `M${Math.min(Math.max(x, 0.5), width - 0.5)} 0v${HEIGHT}`).join(""))
+    setText(label, `The last ${duration(span.minutes * 60_000)}: ${summariseTimeline(agent.history, from)}`)
+  }
+
+  /** Replaces the children when what they show is different. @param {Element} parent @param {unknown} shown @param {() => Child[]} make */
+  const renew = (parent, shown, make) => {
+    const text = JSON.stringify(shown)
+    if (rendered.get(parent) === text) return
+    rendered.set(parent, text)
+    parent.replaceChildren(...make().filter((child) => child !== false && child !== undefined))
+  }
+  /** @type {Map<Element, string>} */
+  const rendered = new Map()
+
+  const showDetails = () => {
+    const shown = agent
+    if (shown && !more.hidden) renew(more, [shown.news, shown.history.at(-1), shown.session], () => details(shown))
+  }
+
+  toggle.addEventListener("click", () => {
+    more.hidden = !more.hidden
+    toggle.setAttribute("aria-expanded", String(!more.hidden))
+    showDetails()
+  })
+  timeline.addEventListener("pointermove", ({ clientX }) => {
+    if (!agent || !view) return
+    const { left, width } = svg.getBoundingClientRect()
+    const at = view.now - (1 - Math.min(Math.max((clientX - left) / width, 0), 1)) * view.span.minutes * 60_000
+    const event = statusAt(agent.history, at)
+    setText(readout, `${clock(at)} ${event ? eventText(event) : "not watched yet"}`)
+    readout.hidden = false
+  })
+  timeline.addEventListener("pointerleave", () => {
+    readout.hidden = true
+  })
+
+  return {
+    element: row,
+    /** @param {PageAgent} next */
+    update: (next) => {
+      agent = next
+      const { kind } = next.doing
+      row.dataset.doing = kind
+      setText(mark, STATUS[kind].mark)
+      setText(name, next.name)
+      renew(waits, next.waits, () => next.waits.map(waitPanel))
+      renew(task, [next.task, next.news?.title, next.news?.status], () => taskLine(next))
+      setText(latest, next.news?.log.at(-1)?.message ?? next.news?.handoff ?? "")
+      renew(facts, factTexts(next), () => factTexts(next).map((fact) => element("span", {}, fact)))
+      showDetails()
+    },
+    /** @param {View} next */
+    tick: (next) => {
+      view = next
+      if (agent) setText(status, statusText(agent, next.now))
+      draw()
+    },
+  }
+}

@@ -1,0 +1,183 @@
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { addFaultPlugin, breakClientCall } from "../../support/faults/fault-table.ts"
+import {
+  BOTH_ENDS,
+  bash,
+  closeTaskProjects,
+  eventually,
+  newestWords,
+  openTaskProject,
+  type Script,
+  startServer,
+} from "../../support/index.ts"
+import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
+import { liveFiles } from "../../support/opencode/live-stream.ts"
+import { createSession, messagesOf } from "../sessions.ts"
+
+closeTaskProjects()
+
+const QUESTIONS = [{ question: "Which way?", header: "Way", options: [{ label: "Left" }, { label: "Right" }] }].map(
+  ({ options, ...asked }) => ({ ...asked, options: options.map(({ label }) => ({ label, description: label })) }),
+)
+
+/** Runs a command when told BASH, asks when told ASK, and says a word otherwise. */
+const script: Script = (request) => {
+  const last = newestWords(request)
+  if (last.includes("[tool]")) return { text: "Done." }
+  if (last.includes("BASH")) return bash("echo ran")
+  return last.includes("ASK") ? { tool: "question", input: { questions: QUESTIONS } } : { text: "Noted." }
+}
+
+describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => {
+  const setUp = async (environment: Record<string, string> = {}) => {
+    const task = await openTaskProject(binary, script, { config: { permission: { bash: "ask" } } })
+    const { project } = task
+    const c2c = createC2c(join(project.home, "c2c"))
+    const start = () => {
+      const variables = { ...project.environment, ...c2c.environment, ...environment }
+      return startServer(binary, { directory: project.directory, environment: variables })
+    }
+    return { task, project, c2c, start }
+  }
+  type Server = Awaited<ReturnType<typeof startServer>>
+  const say = ({ client }: Server, id: string, text: string) =>
+    client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } })
+  /** What c2c's messages in the session say. */
+  const received = async (server: Server, id: string) =>
+    (await messagesOf(server, id))
+      .filter(({ info }) => info.role === "user")
+      .flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? part.text : [])))
+      .filter((text) => text.startsWith("<c2c "))
+      .map((text) => text.split("\n")[1])
+
+  test(
+    promised("live-state.E1", "messages reach the root session, each once, also if OpenCode refuses them or is killed"),
+    async () => {
+      const { task, project, c2c, start } = await setUp()
+      addFaultPlugin(project)
+      let server = await start()
+      try {
+        const id = await createSession(server)
+        await say(server, id, "Hello.")
+        c2c.push("ada", "first")
+        c2c.push("ada", "second")
+        const both = async () => ((await received(server, id)).includes("second") ? true : undefined)
+        await eventually("both messages", both)
+        breakClientCall(task, "session.promptAsync", "answers an error")
+        c2c.push("ada", "third")
+        await eventually("the refusal", () => project.batonLog().some((line) => line.includes("is kept")) || undefined)
+        expect(JSON.parse(project.read(".opencode/state/c2c/oc-1.json"))).toMatchObject([{ content: "third" }])
+        process.kill(server.pid, "SIGKILL")
+        await server.stop()
+        rmSync(join(project.home, "client-fault session.promptAsync"))
+        server = await start()
+        await say(server, id, "I am back.")
+        const spool = () => project.read(".opencode/state/c2c/oc-1.json")
+        await eventually("the empty spool", () => spool() === "[]\n" || undefined)
+        expect(await received(server, id)).toEqual(["first", "second", "third"])
+        expect(c2c.writers()).toContain("oc-1 oc-plugin stream-write-statefile")
+        expect(c2c.sent()).toEqual([])
+      } finally {
+        await server.stop()
+      }
+    },
+  )
+
+  test(
+    promised("live-state.E2", "a supervisor approves, rejects and answers; a person is faster; a late answer is told"),
+    async () => {
+      const { project, c2c, start } = await setUp({ C2C_PERMISSION_SUPERVISOR: "ada" })
+      const server = await start()
+      try {
+        const id = await createSession(server)
+        let sent = 0
+        const asked = (): Promise<string> => {
+          sent++
+          return eventually(`message ${sent} to the supervisor`, () => c2c.sent()[sent - 1])
+        }
+        const idIn = (text: string): string => /^ {2}id: (\S+)$/m.exec(text)?.[1] ?? ""
+        const outcome = async () =>
+          (await messagesOf(server, id))
+            .flatMap(({ parts }) => parts)
+            .flatMap((part) => (part.type === "tool" ? [part.state] : []))
+            .at(-1)
+        const decide = async (word: string, answer: (request: string) => string) => {
+          const said = say(server, id, word)
+          const text = await asked()
+          c2c.push("ada", answer(idIn(text)))
+          await said
+          return { text, state: await outcome() }
+        }
+        const approved = await decide("BASH", (request) => `permission:${request}:approve-once`)
+        expect(approved.text).toContain("ada\nPERMISSION REQUEST from oc-1:\n  action: bash: `echo ran`\n")
+        expect(approved.state).toMatchObject({ status: "completed", output: expect.stringContaining("ran") })
+        const rejected = await decide("BASH", (request) => `permission:${request}:reject`)
+        expect(rejected.state?.status).toBe("error")
+        const answered = await decide("ASK", (request) => `question:${request}:answer:Left`)
+        expect(answered.text).toContain("QUESTION REQUEST from oc-1:\n  Q1: Which way?\n      Options: Left | Right\n")
+        expect(answered.state).toMatchObject({ status: "completed", output: expect.stringContaining("Left") })
+        expect((await decide("ASK", (request) => `question:${request}:reject`)).state?.status).toBe("error")
+        const said = say(server, id, "BASH")
+        const request = idIn(await asked())
+        const path = { id, permissionID: request }
+        await server.client.postSessionIdPermissionsPermissionId({ path, body: { response: "once" } })
+        await said
+        c2c.push("ada", `permission:${request}:reject`)
+        expect(await asked()).toContain(`ada\npermission ${request}: your answer came too late`)
+        expect(await outcome()).toMatchObject({ status: "completed" })
+        expect(await received(server, id)).toEqual([])
+      } finally {
+        await server.stop()
+      }
+      expect(liveFiles(project.directory)).toEqual([])
+    },
+  )
+
+  test(
+    promised(
+      ["live-state.E2", "live-state.E3"],
+      "without a supervisor nothing is sent, and beside c2c's plugin nothing runs",
+    ),
+    async () => {
+      const { project, c2c, start } = await setUp()
+      project.write(".opencode/plugins/c2c.ts", "export const C2C = async () => ({})\n")
+      c2c.push("ada", "unread")
+      let server = await start()
+      /** Lets an agent wait for a permission. */
+      const wait = async (): Promise<string> => {
+        const id = await createSession(server)
+        say(server, id, "BASH").catch(() => {})
+        return id
+      }
+      const logged = (part: string) =>
+        eventually(part, () => project.batonLog().some((line) => line.includes(part)) || undefined)
+      try {
+        await wait()
+        await eventually("the statefile", () => liveFiles(project.directory)[0])
+        await logged("c2c's own plugin is there")
+        expect([c2c.writers(), c2c.waiting(), liveFiles(project.directory)]).toEqual([[], 1, ["oc-1.json"]])
+        await server.stop()
+        rmSync(join(project.directory, ".opencode/plugins/c2c.ts"))
+        server = await start()
+        const id = await wait()
+        const tools = async () =>
+          (await messagesOf(server, id)).flatMap(({ parts }) =>
+            parts.flatMap((part) => (part.type === "tool" ? part.state.status : [])),
+          )
+        await eventually("the inbox to be read while the agent waits", async () =>
+          c2c.waiting() === 0 && (await tools())[0] === "running" ? true : undefined,
+        )
+        expect([c2c.sent(), c2c.writers(), await received(server, id)]).toEqual([
+          [],
+          ["oc-1 oc-plugin stream-write-statefile"],
+          [],
+        ])
+      } finally {
+        await server.stop()
+      }
+    },
+  )
+})

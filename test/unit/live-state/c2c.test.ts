@@ -1,0 +1,230 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import type { Sessions } from "../../../.opencode/baton/host/sessions.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { createApprovals } from "../../../.opencode/baton/live-state/c2c/approvals.ts"
+import { readC2c } from "../../../.opencode/baton/live-state/c2c/identity.ts"
+import { createInbox, parseInbox } from "../../../.opencode/baton/live-state/c2c/inbox.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+describe("c2c", () => {
+  const setUp = () => {
+    const folder = temporaryFolder()
+    const [home, project] = [join(folder, "home"), join(folder, "project")]
+    const { environment, program } = createC2c(join(folder, "bin"))
+    const read = (change: Record<string, string | undefined> = {}) =>
+      readC2c({ environment: { ...environment, HOME: home, ...change }, folders: [project] })
+    return { home, project, program, read }
+  }
+
+  test(promised("live-state.E1", "is there where its session's id is set and its program is found"), async () => {
+    const { program, read } = setUp()
+    expect(await read()).toEqual({ kind: "session", program, sessionID: "oc-1", supervisors: [] })
+    expect(await read({ C2C_CLI_COMMAND: "/x/c2c" })).toMatchObject({ program: "/x/c2c" })
+    for (const without of ["C2C_MCP_SESSION_ID", "PATH"])
+      expect(await read({ [without]: undefined })).toEqual({ kind: "none" })
+    const several = { C2C_SUPERVISORS: " ada, bob ,," }
+    expect(await read(several)).toMatchObject({ supervisors: ["ada", "bob"] })
+    expect(await read({ ...several, C2C_PERMISSION_SUPERVISOR: "eve" })).toMatchObject({ supervisors: ["eve"] })
+  })
+
+  test.each(["project/.opencode/plugins/c2c.ts", "home/.config/opencode/plugins/c2c.ts"])(
+    promised("live-state.E3", "is left to its own plugin where that is %s"),
+    async (file) => {
+      const { home, read } = setUp()
+      const path = join(dirname(home), file)
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, "")
+      expect(await read()).toEqual({ kind: "own-plugin", path })
+    },
+  )
+})
+
+const message = (content: string, from_alias = "ada") => ({ from_alias, to_alias: "oc-1", content })
+
+test.each([
+  ["", []],
+  ['{"session_id":"x","messages":[]}', []],
+  [JSON.stringify({ messages: [message("Hi"), { from_alias: 7 }] }), [message("Hi")]],
+  [JSON.stringify([message("Hi")]), [message("Hi")]],
+  ['"text"', []],
+])(promised("live-state.E1", "the inbox %j is read"), (json, messages) => expect(parseInbox(json)).toEqual(messages))
+
+describe("the inbox", () => {
+  const setUp = (project = temporaryFolder()) => {
+    const log = createRecordedLog()
+    const stored: string[] = []
+    const opencode = { isIdle: true, takes: true, answers: true, time: 1_000_000 }
+    const sessions: Pick<Sessions, "messages" | "start"> = {
+      messages: async () => {
+        if (!opencode.answers) return { kind: "failed", reason: "busy" }
+        const info = { role: "user", time: { created: opencode.time }, agent: "a", model: {} }
+        const messages = stored.map((text) => ({ info, parts: [{ type: "text", text }] }))
+        return { kind: "ok", value: { messages: messages as never } }
+      },
+      start: async (_sessionID, text) => {
+        if (!opencode.takes) return { kind: "failed", reason: "refused" }
+        stored.push(text)
+        return { kind: "ok", value: undefined }
+      },
+    }
+    const create = () =>
+      createInbox({
+        c2cSession: "oc-1",
+        state: createStateFolder(project),
+        sessions,
+        root: () => ({ sessionID: "ses_1", isIdle: opencode.isIdle }),
+        log,
+        now: () => opencode.time,
+      })
+    const path = join(project, ".opencode/state/c2c/oc-1.json")
+    const spooled = () => JSON.parse(readFileSync(path, "utf8")).map(({ content }: { content: string }) => content)
+    const said = () => stored.map((text) => text.split("\n")[1])
+    return { opencode, create, inbox: create(), path, spooled, said, stored, log }
+  }
+
+  test(
+    promised("live-state.E1", "gives the root one message a turn, in order, as c2c's own plugin words it"),
+    async () => {
+      const { inbox, opencode, path, spooled, said, stored } = setUp()
+      await inbox.receive([message("one"), message("two")])
+      expect([said(), spooled()]).toEqual([["one"], ["one", "two"]])
+      expect(stored[0]).toBe(
+        '<c2c event="message" from="ada" alias="oc-1" source="broker" action_after="continue">\none\n</c2c>',
+      )
+      expect(statSync(path).mode & 0o777).toBe(0o600)
+      opencode.isIdle = false
+      await inbox.receive([])
+      expect([said(), spooled()]).toEqual([["one"], ["two"]])
+      opencode.isIdle = true
+      await inbox.receive([])
+      await inbox.receive([])
+      expect([said(), spooled()]).toEqual([["one", "two"], []])
+    },
+  )
+
+  test(promised("live-state.E1", "keeps what OpenCode refuses, and sends nothing twice that it may have"), async () => {
+    const { inbox, opencode, spooled, said, create } = setUp()
+    opencode.takes = false
+    await inbox.receive([message("one")])
+    opencode.takes = true
+    await inbox.receive([])
+    expect([said(), spooled()]).toEqual([[], ["one"]])
+    opencode.time += 5_000
+    opencode.answers = false
+    await inbox.receive([])
+    expect(said()).toEqual([])
+    opencode.answers = true
+    await inbox.receive([])
+    expect(said()).toEqual(["one"])
+    opencode.time += 60_000
+    await create().receive([])
+    expect([said(), spooled()]).toEqual([["one"], []])
+  })
+
+  test(
+    promised("live-state.E1", "has each message on disk before it is tried, and tries none that is not"),
+    async () => {
+      const { inbox, path, said, log } = setUp()
+      mkdirSync(dirname(dirname(path)), { recursive: true })
+      writeFileSync(dirname(path), "in the way")
+      await inbox.receive([message("one")])
+      expect([said(), existsSync(path)]).toEqual([[], false])
+      expect(log.lines.map(({ level }) => level)).toContain("error")
+    },
+  )
+})
+
+describe("a request", () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  const PERMISSION = {
+    id: "per_1",
+    sessionID: "ses_1",
+    permission: "bash",
+    patterns: ["rm *"],
+    metadata: { command: "rm x" },
+  }
+  const QUESTION = { id: "que_1", questions: [{ question: "Which?", options: [{ label: "A" }, { label: "B" }] }] }
+
+  const setUp = () => {
+    const [sent, answered]: [string[], unknown[]] = [[], []]
+    const answer = (...args: unknown[]) => {
+      answered.push(args)
+      return Promise.resolve({ kind: "ok" as const, value: undefined })
+    }
+    const approvals = createApprovals({
+      c2cSession: "oc-1",
+      supervisors: ["ada"],
+      send: (alias, text) => sent.push(`${alias}: ${text}`),
+      requests: { answerPermission: answer, answerQuestion: answer, rejectQuestion: answer },
+      timeoutMs: 600_000,
+      log: createRecordedLog(),
+    })
+    const ask = (properties: object) => approvals.asked({ type: "permission.asked", properties }, "ses_1")
+    return { approvals, ask, sent, answered }
+  }
+
+  test(promised("live-state.E2", "goes to the supervisor with what to answer"), () => {
+    const { ask, sent } = setUp()
+    ask(PERMISSION)
+    ask(PERMISSION)
+    ask(QUESTION)
+    expect(sent).toHaveLength(2)
+    expect(sent[0]).toContain(
+      "ada: PERMISSION REQUEST from oc-1:\n  action: bash: `rm x`\n  id: per_1\n  session: ses_1\n",
+    )
+    expect(sent[0]).toContain('c2c send oc-1 "permission:per_1:approve-once"')
+    expect(sent[1]).toContain("  Q1: Which?\n      Options: A | B\n")
+  })
+
+  test.each<[object, string, unknown[]]>([
+    [PERMISSION, "permission:per_1:approve-once", ["ses_1", "per_1", "once"]],
+    [PERMISSION, "Well: permission:per_1:approve-always, ok", ["ses_1", "per_1", "always"]],
+    [PERMISSION, "permission:per_1:reject", ["ses_1", "per_1", "reject"]],
+    [QUESTION, "question:que_1:answer: B ", ["que_1", [["B"]]]],
+    [QUESTION, "question:que_1:reject", ["que_1"]],
+  ])(promised("live-state.E2", "%j is answered by %j"), (request, content, given) => {
+    const { approvals, ask, answered } = setUp()
+    ask(request)
+    expect(approvals.take(message(content))).toBe(true)
+    expect(answered).toEqual([given])
+    expect([approvals.isWaiting(), vi.getTimerCount()]).toEqual([false, 0])
+  })
+
+  test(
+    promised("live-state.E2", "that a person answered is over: a late answer changes nothing, and is told so"),
+    () => {
+      const { approvals, ask, sent, answered } = setUp()
+      ask(PERMISSION)
+      approvals.ended("per_1")
+      expect(approvals.take(message("permission:per_1:approve-once"))).toBe(true)
+      expect(answered).toEqual([])
+      expect(sent.at(-1)).toBe("ada: permission per_1: your answer came too late, the request is over")
+      expect(vi.getTimerCount()).toBe(0)
+    },
+  )
+
+  test(promised("live-state.E2", "without an answer is rejected in the end, and the supervisor is told"), () => {
+    const { ask, sent, answered } = setUp()
+    ask(PERMISSION)
+    vi.advanceTimersByTime(600_000)
+    expect(answered).toEqual([["ses_1", "per_1", "reject"]])
+    expect(sent.at(-1)).toBe("ada: permission per_1 timed out after 600s: rejected")
+  })
+
+  test(promised("live-state.E2", "is not decided by anybody who was not asked, and not by words about another"), () => {
+    const { approvals, ask, answered } = setUp()
+    ask(PERMISSION)
+    expect(approvals.take(message("permission:per_1:approve-always", "mallory"))).toBe(false)
+    expect(approvals.take(message("permission:per_2:approve-once"))).toBe(false)
+    expect(approvals.take(message("question:per_1:answer:yes"))).toBe(false)
+    expect(answered).toEqual([])
+    approvals.endAll()
+  })
+})

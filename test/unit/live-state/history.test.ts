@@ -1,0 +1,97 @@
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import { eventsBetween, type HistoryEvent, type Sample } from "../../../.opencode/baton/live-state/observe/history.ts"
+import { nextTask } from "../../../.opencode/baton/live-state/observe/observer.ts"
+import { readWebPort } from "../../../.opencode/baton/live-state/observe/options.ts"
+import { promised } from "../../requirements.ts"
+
+const sample = (at: number, change: Partial<Sample> = {}): Sample => ({
+  at,
+  doing: { kind: "busy" },
+  identity: "1 one",
+  turns: 0,
+  compactions: 0,
+  handoffs: 0,
+  ...change,
+})
+const idle = { doing: { kind: "idle" } } as const
+
+describe("the history of an agent", () => {
+  const asks = sample(200, { doing: { kind: "permission", text: "bash" }, since: 190, compactions: 1 })
+  const over = sample(300, { ...idle, since: 290, turns: 3, compactions: 1, handoffs: 1 })
+  test.each<[string, Sample | undefined, Sample, HistoryEvent[]]>([
+    ["the present status at first", undefined, sample(100), [{ at: 100, kind: "busy" }]],
+    ["its start, if it is known", undefined, sample(100, { ...idle, since: 40 }), [{ at: 40, kind: "idle" }]],
+    ["nothing for a look that shows nothing new", sample(100), sample(200), []],
+    [
+      "a wait and a compaction",
+      sample(100),
+      asks,
+      [
+        { at: 190, kind: "permission", text: "bash" },
+        { at: 200, kind: "compaction" },
+      ],
+    ],
+    [
+      "turns and a handoff",
+      asks,
+      over,
+      [
+        { at: 290, kind: "idle" },
+        { at: 300, kind: "handoff" },
+        { at: 300, kind: "turn", count: 3 },
+      ],
+    ],
+    [
+      "another session or process, whose turns are its own",
+      sample(100),
+      sample(200, { identity: "2 two", turns: 7 }),
+      [
+        { at: 200, kind: "session" },
+        { at: 200, kind: "busy" },
+      ],
+    ],
+    ["its end", sample(100), sample(200, { doing: { kind: "gone" } }), [{ at: 200, kind: "gone" }]],
+  ])(promised("live-state.C2", "has %s"), (_what, before, after, events) => {
+    expect(eventsBetween(before, after)).toEqual(events)
+  })
+
+  test(promised("live-state.C2", "never goes back, whatever the clocks say"), () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(50), fc.nat(50), fc.constantFrom("busy", "idle"), fc.nat(3))), (looks) => {
+        let before: Sample | undefined
+        const all: HistoryEvent[] = []
+        for (const [at, since, kind, turns] of looks) {
+          const next = sample(at, { doing: { kind: kind as "busy" | "idle" }, since, turns })
+          all.push(...eventsBetween(before, next, all.at(-1)?.at))
+          before = next
+        }
+        const times = all.map(({ at }) => at)
+        expect(times).toEqual(times.toSorted((a, b) => a - b))
+      }),
+    )
+  })
+})
+
+test(
+  promised("live-state.C3", "tasks are read once, and again only when the ledger has changed, the oldest first"),
+  () => {
+    const known = new Map([
+      ["a", { news: undefined, version: "1", readAt: 2 }],
+      ["b", { news: undefined, version: "1", readAt: 1 }],
+    ])
+    expect(nextTask(["a", "b", "c"], known, "1")).toBe("c")
+    expect(nextTask(["a", "b"], known, "1")).toBeUndefined()
+    expect(nextTask(["a", "b"], known, "2")).toBe("b")
+  },
+)
+
+test.each([
+  [{ web: true, json: false, port: "0" }, "expected --port between 1 and 65535, received '0'"],
+  [{ web: true, json: false, port: "65536" }, "received '65536'"],
+  [{ web: true, json: false, port: "80x" }, "received '80x'"],
+  [{ web: false, json: false, port: "80" }, "together with --web"],
+  [{ web: true, json: true }, "expected --web or --json"],
+])(promised("live-state.C2", "the command line refuses %j"), (options, said) =>
+  expect(() => readWebPort(options)).toThrow(said),
+)
