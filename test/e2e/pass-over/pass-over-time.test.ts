@@ -8,6 +8,7 @@ import {
   BOTH_ENDS,
   canToolsAsk,
   closeTaskProjects,
+  deadline,
   eventually,
   type ModelReply,
   type OpenCodeBinary,
@@ -131,7 +132,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const task = await openPassOverSession(binary, {
         root: [passOver({ subagent: "coder", objective: "HANG-ONCE" }), DONE],
         agents: { "HANG-ONCE": [first, () => (attempts === 1 ? gate.step() : returns()), DONE] },
-        policy: { defaults: { timeout_ms: 8_000, on_timeout: "stop", max_retries: 1, retry_delay_ms: 0 } },
+        policy: { defaults: { timeout_ms: deadline(4_000), on_timeout: "stop", max_retries: 1, retry_delay_ms: 0 } },
       })
       await task.say("Go.")
       gate.open()
