@@ -25,7 +25,3 @@ export const REPLAY = `BATON_SEED=${SEED}${EFFORT === 1 ? "" : ` BATON_EFFORT=${
 
 /** Scales a count to the effort; at least one. */
 export const runs = (count: number): number => Math.max(1, Math.round(count * EFFORT))
-
-/** One of several similar items, chosen by the seed; all of them if the effort is above 1. */
-export const oneOrAll = <T>(all: readonly T[]): readonly T[] =>
-  EFFORT > 1 ? all : all.slice(SEED % all.length).slice(0, 1)
