@@ -80,7 +80,7 @@ describe("a request", () => {
     "/%2e%2e/server.ts",
     "//evil.example/",
     "http://evil.example/",
-    "/style.css/",
+    "/row.css/",
     "/__proto__",
     "/constructor",
     "/server.ts",

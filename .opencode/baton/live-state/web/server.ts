@@ -18,12 +18,14 @@ type Answer =
 
 type Asset = { readonly file: string; readonly type: string }
 
+const CSS = "text/css; charset=utf-8"
 const JS = "text/javascript; charset=utf-8"
 
 /** All files that are served, by path. */
 export const ASSETS: Readonly<Record<string, Asset>> = {
   "/": { file: "index.html", type: "text/html; charset=utf-8" },
-  "/style.css": { file: "style.css", type: "text/css; charset=utf-8" },
+  "/page.css": { file: "page.css", type: CSS },
+  "/row.css": { file: "row.css", type: CSS },
   "/icon.svg": { file: "icon.svg", type: "image/svg+xml" },
   "/page.js": { file: "page.js", type: JS },
   "/row.js": { file: "row.js", type: JS },
