@@ -8,8 +8,8 @@ import { type LivePass, type PassSessions, stopPass } from "./child/active-passe
 import { createPassGate, hiddenTools, type PassGateDeps } from "./child/tool-guard.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
+import { redirectText } from "./sandbox/paths.ts"
 import type { PassStore } from "./store/store.ts"
-import { redirectText } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
 /** The meaning of an OpenCode event for passes. */

@@ -26,13 +26,13 @@ import { createDecisions } from "./result/decisions.ts"
 import { createAnnouncer, createResultNotes, noteRest } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
+import { redirectedDirectory, redirectPath } from "./sandbox/paths.ts"
 import { createPasses } from "./store/passes.ts"
 import { createPassID, isUntold, type PassRecord } from "./store/record.ts"
 import { recoverPasses } from "./store/recover.ts"
 import { createPassOwners, createPassStore } from "./store/store.ts"
 import type { PassOverArguments } from "./tools.ts"
 import { createPassWorktree } from "./worktree/pass-worktree.ts"
-import { redirectedDirectory, redirectPath } from "./worktree/redirect.ts"
 
 const CALL_DEADLINE_MS = 10_000
 const STOP_DEADLINE_MS = 2_000

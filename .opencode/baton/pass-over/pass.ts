@@ -8,10 +8,10 @@ import type { PassCall, Preparation, Prepared } from "./prepare.ts"
 import type { Release } from "./result/approval.ts"
 import { renderResult, renderUnreleased } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
+import type { Place } from "./sandbox/paths.ts"
 import type { Advanced, Passes } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
 import type { PassOwners, PassStore } from "./store/store.ts"
-import type { Place } from "./worktree/redirect.ts"
 import type { PassWorktree } from "./worktree/worktree.ts"
 
 /**

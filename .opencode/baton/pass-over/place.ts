@@ -1,4 +1,4 @@
-import { type Place, redirectPath } from "./worktree/redirect.ts"
+import { type Place, redirectPath } from "./sandbox/paths.ts"
 
 /**
  * Returns the place where a pass's tools work.

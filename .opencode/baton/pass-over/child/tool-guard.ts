@@ -1,6 +1,6 @@
 import type { Log } from "../../host/log.ts"
 import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../contract.ts"
-import { pathsToWrite, redirectCall } from "../worktree/redirect.ts"
+import { pathsToWrite, redirectCall } from "../sandbox/paths.ts"
 import { leadsOut } from "../worktree/way-out.ts"
 import type { PassWorktree } from "../worktree/worktree.ts"
 import type { PassSession, PassSessions } from "./active-passes.ts"

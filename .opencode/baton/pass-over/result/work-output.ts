@@ -15,7 +15,7 @@ import {
   type WorkOutput,
 } from "../contract.ts"
 import { type PassOverError, passOverError, renderError } from "../errors.ts"
-import { projectText, projectValue, WRITING_TOOLS } from "../worktree/redirect.ts"
+import { projectText, projectValue, WRITING_TOOLS } from "../sandbox/paths.ts"
 import type { Changes, Refusal } from "../worktree/worktree.ts"
 import { renderFinding } from "./render.ts"
 

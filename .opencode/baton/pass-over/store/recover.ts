@@ -10,7 +10,7 @@ import {
   checkReturn,
   MAX_REFUSED_RETURNS,
 } from "../result/work-output.ts"
-import { projectValue } from "../worktree/redirect.ts"
+import { projectValue } from "../sandbox/paths.ts"
 import type { Changes, PassWorktree, Refusal } from "../worktree/worktree.ts"
 import type { Passes } from "./passes.ts"
 import { isOpen, isUntold, type PassRecord } from "./record.ts"

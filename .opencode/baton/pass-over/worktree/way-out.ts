@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync } from "node:fs"
 import { dirname } from "node:path"
 import { isNotFound } from "../../host/log.ts"
-import { isInside } from "./redirect.ts"
+import { isInside } from "../sandbox/paths.ts"
 
 /** @returns the real path, or that of the nearest existing folder; undefined for a dangling link */
 const nearestRealPath = (path: string): string | undefined => {
