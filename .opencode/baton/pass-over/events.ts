@@ -10,7 +10,6 @@ import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
 import { redirectText } from "./sandbox/paths.ts"
 import type { PassStore } from "./store/store.ts"
-import type { PassWorktree } from "./worktree/worktree.ts"
 
 /** The meaning of an OpenCode event for passes. */
 export type PassSignal =
@@ -64,8 +63,6 @@ type SessionHooksDeps = PassGateDeps & {
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
   readonly tasks: Pick<TaskRegistry, "sessionCreated" | "forget">
-  /** Called when a child's request is about to be sent. */
-  readonly requestPrepared: PassWorktree["requestPrepared"]
   readonly hasUser: boolean
   /** Settles when passes of earlier processes have been recovered. Never rejects. */
   readonly recovered: Promise<void>
@@ -139,8 +136,6 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     beforeTool: createPassGate(deps),
 
     requestPrepared: (sessionID: string): void => {
-      const pass = passSessions.own(sessionID)
-      if (pass) deps.requestPrepared(pass.passID)
       for (const { above, originatorWentOn } of passSessions.closing())
         if (above.at(-1) === sessionID) originatorWentOn.resolve()
     },

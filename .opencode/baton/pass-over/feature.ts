@@ -18,7 +18,6 @@ import { describeTask, type GatheredContext, gatherContext } from "./child/conte
 import { createPassWork } from "./child/session.ts"
 import { createSessionHooks } from "./events.ts"
 import { createPassOver } from "./pass.ts"
-import { toPlace } from "./place.ts"
 import { readPolicyInUse } from "./policy/policy.ts"
 import { type PassCall, preparePass } from "./prepare.ts"
 import { createEditPermission, createPermissionWatch, type Release, releaseResult } from "./result/approval.ts"
@@ -26,13 +25,13 @@ import { createDecisions } from "./result/decisions.ts"
 import { createAnnouncer, createResultNotes, noteRest } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
-import { redirectedDirectory, redirectPath } from "./sandbox/paths.ts"
+import { redirectedDirectory, redirectPath, toPlace } from "./sandbox/paths.ts"
+import { createSandboxes } from "./sandbox/sandbox.ts"
 import { createPasses } from "./store/passes.ts"
 import { createPassID, isUntold, type PassRecord } from "./store/record.ts"
 import { recoverPasses } from "./store/recover.ts"
 import { createPassOwners, createPassStore } from "./store/store.ts"
 import type { PassOverArguments } from "./tools.ts"
-import { createPassWorktree } from "./worktree/pass-worktree.ts"
 
 const CALL_DEADLINE_MS = 10_000
 const STOP_DEADLINE_MS = 2_000
@@ -53,7 +52,7 @@ export const createPassOverFeature = (
   const store = createPassStore({ state, log })
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
   // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
-  const files = createPassWorktree({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
+  const files = createSandboxes({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
   const owners = createPassOwners(state)
   const passSessions = createPassSessions()
   const permissions = createPermissionWatch(childSessions)
@@ -173,8 +172,7 @@ export const createPassOverFeature = (
     announcer,
     permissions,
     tasks,
-    enterFiles: files.enter,
-    requestPrepared: files.requestPrepared,
+    enterFiles: files.ready,
     hasUser,
     recovered,
     store,
@@ -188,7 +186,7 @@ export const createPassOverFeature = (
       await hooks.passMade(sessionID)
       // A pass made within a pass gets its files from the outer pass's copy.
       const above = passSessions.find(sessionID)
-      if (above) await files.enter(above.passID)
+      if (above) await files.ready(above.passID)
       return passOver({ sessionID, messageID, agent, args }, context)
     },
     return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {

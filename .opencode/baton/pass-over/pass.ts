@@ -9,10 +9,10 @@ import type { Release } from "./result/approval.ts"
 import { renderResult, renderUnreleased } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
 import type { Place } from "./sandbox/paths.ts"
+import type { Sandboxes } from "./sandbox/sandbox.ts"
 import type { Advanced, Passes } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
 import type { PassOwners, PassStore } from "./store/store.ts"
-import type { PassWorktree } from "./worktree/worktree.ts"
 
 /**
  * Serialises the starts of jobs: the next starts when the one before calls `next` or ends.
@@ -39,7 +39,7 @@ export const createTurns = () => {
 type PassBeginningDeps = {
   readonly passes: Pick<Passes, "begin" | "advance">
   readonly store: Pick<PassStore, "findAnswer">
-  readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete">
+  readonly worktree: Pick<Sandboxes, "begin" | "withhold">
   readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Adds a result to the task's log and shows it on the screen. */
@@ -73,7 +73,7 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
 
   const enter = async (
     prepared: Prepared,
-    { copying, onRecorded }: { copying: ReturnType<PassWorktree["begin"]>; onRecorded: () => void },
+    { copying, onRecorded }: { copying: ReturnType<Sandboxes["begin"]>; onRecorded: () => void },
   ) => {
     await passes.begin(prepared)
     onRecorded()
@@ -224,10 +224,10 @@ export const createPassOver = (deps: PassOverDeps) => {
     return release.note === undefined ? text : `${text}\n${release.note}`
   }
 
-  /** Completes the copy before the originator continues and may change files. */
+  /** The sandbox is made before the originator continues and may change files. */
   const letGoOn = async (pass: LivePass): Promise<void> => {
     pass.isAwaited = false
-    await deps.worktree.complete(pass.id)
+    await pass.made
   }
 
   const endInTime = async (pass: LivePass, ask: ToolContext["ask"]): Promise<string> => {

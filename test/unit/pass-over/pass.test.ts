@@ -49,7 +49,6 @@ const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"]) 
     store: { findAnswer: async () => undefined },
     worktree: {
       begin: async () => begun,
-      complete: async () => {},
       withhold: async () => ({ kind: "changes", modifications: [], leftOut: [] }),
     },
     toPlace: async () => ({ directory: "/p", worktree: "/p", copy: "/c" }),

@@ -5,8 +5,9 @@ import type { PassOverError } from "../errors.ts"
 import type { Prepared } from "../prepare.ts"
 import type { StopReason } from "../result/work-output.ts"
 import type { Place } from "../sandbox/paths.ts"
+import type { LeftOut } from "../sandbox/snapshot.ts"
+import type { Begun } from "../sandbox/types.ts"
 import type { PassRecord } from "../store/record.ts"
-import type { Begun, LeftOut } from "../worktree/worktree.ts"
 import type { Limits } from "./permissions.ts"
 
 /** A pass that this process runs. */

@@ -7,9 +7,9 @@ import { abortTree } from "../policy/chain.ts"
 import type { Policy } from "../policy/policy.ts"
 import { buildWorkOutput, CHILD_MESSAGES, changedPaths, setUpError, writtenPaths } from "../result/work-output.ts"
 import { pathInWorktree, redirectPath } from "../sandbox/paths.ts"
+import type { Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassRecord } from "../store/record.ts"
-import type { PassWorktree } from "../worktree/worktree.ts"
 import { type LivePass, type PassSessions, stopPass } from "./active-passes.ts"
 import { renderContext, renderOrder } from "./context.ts"
 import { childRules } from "./permissions.ts"
@@ -203,7 +203,7 @@ type PassWorkDeps = {
   readonly childSessions: ChildSessions
   readonly passSessions: PassSessions
   readonly passes: Passes
-  readonly worktree: PassWorktree
+  readonly worktree: Sandboxes
   /** Returns the copy's path relative to the worktree, as file rules name it. */
   readonly relativeCopy: (copy: string) => string
   readonly log: Log
