@@ -14,7 +14,6 @@ import {
   type JournalEntry,
   missingFoldersAbove,
   removeFolderIfEmpty,
-  stagedFolder,
   takeBack,
   takeCurrent,
   temporaryFor,
@@ -154,26 +153,20 @@ const removalsFirst = <T>(items: readonly T[], isRemoval: (item: T) => boolean):
 /**
  * Writes a group of changes, all or none.
  *
+ * @param staged folder with the contents
  * @param onWritten stores that they are applied, before the way back is dropped
  * @returns the reason why nothing was written; undefined when everything was
- * @throws RefusalError for a damaged content, before anything is written; when taking back failed, the journal stays
+ * @throws when taking back failed; the journal stays
  */
 const writeGroup = async (
   place: ApplyPlace,
-  group: readonly Extract<Judged, { kind: "ready" }>[],
+  { group, staged }: { group: readonly Extract<Judged, { kind: "ready" }>[]; staged: string },
   onWritten: (changes: readonly Change[]) => Promise<void>,
 ): Promise<string | undefined> => {
-  const { git, target, store } = place
-  const staged = stagedFolder(place)
+  const { target } = place
   const writes = removalsFirst(
     group.flatMap((each) => each.writes),
     ({ next }) => next === null,
-  )
-  await stageContents(
-    git,
-    store,
-    staged,
-    writes.flatMap(({ next }) => next?.oid ?? []),
   )
   const entries = writes.map(
     ({ path, next, before }): JournalEntry => ({ path, before, after: next, temporary: temporaryFor(path) }),
@@ -199,7 +192,7 @@ const writeGroup = async (
  *
  * @param options `allOrNothing`: with one conflict no file is written. `onWritten`: see `writeGroup`; also called for changes
  *   that are there already
- * @throws RefusalError for a damaged content; the file system's own error, when a file's state is unknown
+ * @throws RefusalError for a damaged content, before anything is written; the file system's own error, when a file's state is unknown
  */
 export const applyChanges = async (
   place: ApplyPlace,
@@ -218,10 +211,14 @@ export const applyChanges = async (
   const isRefused = allOrNothing && judged.some(({ kind }) => kind === "conflict")
   const groups = isRefused || ready.length === 0 ? [] : allOrNothing ? [ready] : ready.map((each) => [each])
   const failures = new Map<Judged, string>()
+  const staged = join(place.store, "staged")
+  const oids = groups.flat().flatMap(({ writes }) => writes.flatMap(({ next }) => next?.oid ?? []))
+  await stageContents(place.git, place.store, staged, oids)
   for (const group of groups) {
-    const failure = await writeGroup(place, group, onWritten)
+    const failure = await writeGroup(place, { group, staged }, onWritten)
     if (failure !== undefined) for (const each of group) failures.set(each, failure)
   }
+  await rm(staged, { recursive: true, force: true })
   const already = judged.flatMap((each) => (each.kind === "already" ? [each.change] : []))
   if (already.length > 0) await onWritten(already)
   return judged.map((each): FileResult => {

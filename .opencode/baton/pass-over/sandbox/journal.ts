@@ -152,18 +152,19 @@ export const removeFolderIfEmpty = async (folder: string): Promise<boolean> => {
   }
 }
 
-export const stagedFolder = ({ store }: ApplyPlace): string => join(store, "staged")
+/** Place of the contents that are put back. */
+const previousFolder = ({ store }: ApplyPlace): string => join(store, "previous")
 
 /** Drops the way back. The journal goes first: without one nothing is taken back. */
 export const dropJournal = async (place: ApplyPlace): Promise<void> => {
   await rm(place.journal, { force: true })
-  await rm(stagedFolder(place), { recursive: true, force: true })
+  await rm(previousFolder(place), { recursive: true, force: true })
 }
 
 /** @returns false when one of the contents is damaged */
 const isStaged = async (place: ApplyPlace, oids: readonly string[]): Promise<boolean> => {
   try {
-    await stageContents(place.git, place.store, stagedFolder(place), oids)
+    await stageContents(place.git, place.store, previousFolder(place), oids)
     return true
   } catch (error) {
     if (error instanceof RefusalError && error.refusal.code === "damaged") return false
@@ -181,7 +182,7 @@ const putBack = async (
   const temporary = join(place.target, temporaryFor(path))
   try {
     await mkdir(dirname(whole), { recursive: true })
-    await writeSide(whole, { side, staged: stagedFolder(place), temporary, before: side.permissions })
+    await writeSide(whole, { side, staged: previousFolder(place), temporary, before: side.permissions })
     return undefined
   } catch (error) {
     if (!STILL_USED.has(errorCode(error) ?? "")) throw error
