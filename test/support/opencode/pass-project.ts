@@ -39,7 +39,7 @@ export const connectSandboxes = (root: string, directory = root): Sandboxes =>
     run: createProcessRunner({ shell: undefined }),
     log: createRecordedLog(),
     now: () => new Date(),
-    lockWaitMs: 200,
+    lockWaitMs: 2_000,
   })
 
 /** A project with these files in a temporary folder, by default a git repository in which they are committed. */

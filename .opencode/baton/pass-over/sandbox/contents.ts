@@ -1,9 +1,27 @@
 /** Stored contents, which are checked whenever they are read. */
-import { mkdir, readFile, rm } from "node:fs/promises"
+import { createHash, type Hash } from "node:crypto"
+import { createReadStream } from "node:fs"
+import { mkdir, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
+import { describeError } from "../../host/log.ts"
 import type { FileModification } from "../contract.ts"
 import { type Git, RefusalError, refusals } from "./repository.ts"
 import type { Change, Side } from "./snapshot.ts"
+
+/** A missing git is no damage. */
+const damaged = (store: string, cause: unknown): RefusalError =>
+  cause instanceof RefusalError
+    ? cause
+    : new RefusalError(refusals.damaged(`a stored content in ${store} is missing or damaged: ${describeError(cause)}`))
+
+const startHash = (size: number): Hash => createHash("sha1").update(`blob ${size}\0`)
+
+/** The id that git gives to a file's content. */
+const hashFile = async (path: string): Promise<string> => {
+  const hash = startHash((await stat(path)).size)
+  for await (const chunk of createReadStream(path)) hash.update(chunk)
+  return hash.digest("hex")
+}
 
 /**
  * Writes contents from a store into files that are named by their ids, and checks each against its id.
@@ -18,23 +36,17 @@ export const stageContents = async (git: Git, store: string, folder: string, oid
   if (wanted.length === 0) return
   const index = join(store, "staged.index")
   const options = { cwd: folder, gitFolder: store, index }
-  let found: string[]
   try {
     await rm(index, { force: true })
     const entries = wanted.map((oid) => `100644 ${oid}\t${oid}\n`).join("")
     await git(["update-index", "--index-info"], { ...options, stdin: entries })
     await git(["checkout-index", "-a", "-q"], options)
-    const names = `${wanted.join("\n")}\n`
-    found = (await git(["hash-object", "--no-filters", "--stdin-paths"], { ...options, stdin: names }))
-      .trim()
-      .split("\n")
   } catch (error) {
-    if (error instanceof RefusalError) throw error
-    throw new RefusalError(refusals.damaged(`a stored content in ${store} is missing or damaged: ${String(error)}`))
+    throw damaged(store, error)
   }
-  const other = wanted.find((oid, at) => found[at] !== oid)
-  if (other !== undefined)
-    throw new RefusalError(refusals.damaged(`the stored content ${other} in ${store} is damaged`))
+  for (const oid of wanted) {
+    if ((await hashFile(join(folder, oid))) !== oid) throw damaged(store, `${oid} does not fit its id`)
+  }
 }
 
 /** Larger contents are named but not shown; they are applied like any other. */
@@ -59,7 +71,34 @@ const decodeUTF8 = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/** Describes changes with their texts. @throws as `stageContents` does */
+const HEADER = /([0-9a-f]+) blob (\d+)\n/y
+
+/**
+ * Reads small contents from a store and checks each against its id.
+ *
+ * @throws RefusalError when one is missing or damaged
+ */
+const readContents = async (git: Git, store: string, oids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> => {
+  const contents = new Map<string, Buffer>()
+  if (oids.length === 0) return contents
+  const options = { cwd: store, gitFolder: store, stdin: `${oids.join("\n")}\n`, encoding: "latin1" } as const
+  const batch = await git(["cat-file", "--batch"], options).catch((error: unknown) => {
+    throw damaged(store, error)
+  })
+  let at = 0
+  for (const oid of oids) {
+    HEADER.lastIndex = at
+    const [header = "", found, size = "0"] = HEADER.exec(batch) ?? []
+    const content = Buffer.from(batch.slice(at + header.length, at + header.length + Number(size)), "latin1")
+    const hash = startHash(content.length).update(content).digest("hex")
+    if (found !== oid || hash !== oid) throw damaged(store, `${oid} does not fit its id`)
+    contents.set(oid, content)
+    at += header.length + content.length + 1
+  }
+  return contents
+}
+
+/** Describes changes with their texts. @throws as `readContents` does */
 export const describeChanges = async (
   git: Git,
   store: string,
@@ -68,40 +107,28 @@ export const describeChanges = async (
   const isLarge = ({ base, next }: Change): boolean =>
     [base, next].some((side) => side !== null && side.size > LARGE_FILE_BYTES)
   const shown = changes.filter((change) => !isLarge(change)).flatMap(({ base, next }) => [base, next])
-  const folder = join(store, "shown")
-  try {
-    await stageContents(
-      git,
-      store,
-      folder,
-      shown.flatMap((side) => side?.oid ?? []),
-    )
-    const described: FileModification[] = []
-    for (const change of changes) {
-      const { path, previous_path, base, next, by } = change
-      const large = isLarge(change)
-      const textOf = async (side: Side | null) =>
-        side === null || large ? null : decodeUTF8(await readFile(join(folder, side.oid)))
-      const [before, after] = [await textOf(base), await textOf(next)]
-      const isBinary = before === undefined || after === undefined
-      described.push({
-        type: "file_modification",
-        path,
-        change: changeOf(change),
-        ...(previous_path === null ? {} : { previous_path }),
-        old_content: isBinary ? null : before,
-        new_content: isBinary ? null : after,
-        is_binary: isBinary,
-        is_large: large,
-        old_hash: base?.oid ?? null,
-        new_hash: next?.oid ?? null,
-        old_mode: base?.mode ?? null,
-        new_mode: next?.mode ?? null,
-        by,
-      })
+  const contents = await readContents(git, store, [...new Set(shown.flatMap((side) => side?.oid ?? []))])
+  return changes.map((change): FileModification => {
+    const { path, previous_path, base, next, by } = change
+    const large = isLarge(change)
+    const textOf = (side: Side | null) =>
+      side === null || large ? null : decodeUTF8(contents.get(side.oid) ?? Buffer.of(0))
+    const [before, after] = [textOf(base), textOf(next)]
+    const isBinary = before === undefined || after === undefined
+    return {
+      type: "file_modification",
+      path,
+      change: changeOf(change),
+      ...(previous_path === null ? {} : { previous_path }),
+      old_content: isBinary ? null : before,
+      new_content: isBinary ? null : after,
+      is_binary: isBinary,
+      is_large: large,
+      old_hash: base?.oid ?? null,
+      new_hash: next?.oid ?? null,
+      old_mode: base?.mode ?? null,
+      new_mode: next?.mode ?? null,
+      by,
     }
-    return described
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }

@@ -3,13 +3,11 @@ import { mkdirSync, mkdtempSync, renameSync } from "node:fs"
 import { copyFile, mkdir, realpath, rm } from "node:fs/promises"
 import { homedir } from "node:os"
 import { basename, join, sep } from "node:path"
-import type { RunProcess } from "../../host/process.ts"
 import { replaceFile } from "../../host/state.ts"
 import {
   borrow,
   createSandboxRepository,
   createSnapshotRepository,
-  findExcludesFile,
   findRepository,
   type Git,
   lentObjects,
@@ -33,12 +31,11 @@ import type { PassFolder } from "./stored.ts"
 /** Outside a repository nothing tells which files matter; this keeps a home folder from being copied. */
 const MAX_FILES_OUTSIDE_GIT = 20_000
 
-/** The folder that a sandbox is made of: its top, OpenCode's directory within it, and the user's list of ignored files. */
+/** The folder that a sandbox is made of: its top, and OpenCode's directory within it. */
 export type Source = {
   readonly top: string
   readonly directory: string
   readonly repository: Repository | undefined
-  readonly excludesFile: string
 }
 
 /**
@@ -46,20 +43,21 @@ export type Source = {
  * @param sandbox top folder of that sandbox; a repository above it, found when its own is gone, is not the sandbox's
  * @throws RefusalError for a folder that is no project
  */
-export const findSource = async (run: RunProcess, directory: string, sandbox?: string): Promise<Source> => {
+export const findSource = async (directory: string, sandbox?: string): Promise<Source> => {
   const real = await realpath(directory)
-  const [fixed, found, excludesFile, home] = await Promise.all([
+  const [fixed, found, home] = await Promise.all([
     sandbox && realpath(sandbox),
     findRepository(real),
-    findExcludesFile(run, real),
     realpath(homedir()).catch(() => "/"),
   ])
   const repository = fixed === undefined || found?.top === fixed ? found : undefined
   const top = repository?.top ?? fixed ?? real
   if (!repository && (top === home || top === "/"))
     throw new RefusalError(refusals.noRepository(`${top} is no git repository and too large to be copied`))
-  return { top, directory: real, repository, excludesFile }
+  return { top, directory: real, repository }
 }
+
+type Own = { readonly own_folder: string; readonly directory: string }
 
 /** Tells whether the sandbox will contain a folder. @param folder relative to its top */
 const holds = ({ files, folders }: SeenTree, folder: string): boolean => {
@@ -76,9 +74,9 @@ const holds = ({ files, folders }: SeenTree, folder: string): boolean => {
 export const lookAtSource = async (
   git: Git,
   { git: lister }: PassFolder,
-  { source, own }: { source: Source; own: { own_folder: string; directory: string } },
+  { source, own, excludesFile }: { source: Source; own: Own; excludesFile: string },
 ): Promise<SeenTree> => {
-  const { top, repository, excludesFile } = source
+  const { top, repository } = source
   await createSnapshotRepository(lister, repository && join(repository.common, "info", "exclude"))
   const paths = await listFiles(git, { top, repository, excludesFile, lister })
   if (!repository && paths.length > MAX_FILES_OUTSIDE_GIT) {

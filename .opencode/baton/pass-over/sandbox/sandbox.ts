@@ -1,5 +1,6 @@
 import { realpath } from "node:fs/promises"
 import { join, relative, sep } from "node:path"
+import { lazy } from "../../host/async.ts"
 import { describeError, type Log } from "../../host/log.ts"
 import type { RunProcess } from "../../host/process.ts"
 import type { StateFolder } from "../../host/state.ts"
@@ -9,7 +10,14 @@ import { discard, fillSandbox, findSource, lookAtSource, removeAll } from "./cre
 import { type ApplyPlace, dropJournal, takeBack } from "./journal.ts"
 import { createPassLocks } from "./locks.ts"
 import { describeEarlier, listPending, refuseEarlier } from "./pending.ts"
-import { createGit, createSnapshotRepository, type Refusal, RefusalError, refusals } from "./repository.ts"
+import {
+  createGit,
+  createSnapshotRepository,
+  findExcludesFile,
+  type Refusal,
+  RefusalError,
+  refusals,
+} from "./repository.ts"
 import { collectChanges, excluderFor, hasUncarried, statIfThere } from "./snapshot.ts"
 import {
   countHeld,
@@ -22,6 +30,7 @@ import {
   passFolder,
   readStage,
   rejectEarlier,
+  SANDBOX_IS_GONE,
   type SandboxRecord,
   type Stage,
   saveChanges,
@@ -51,15 +60,6 @@ const NO_CHANGES: Changes = { kind: "changes", modifications: [], leftOut: [] }
 const stillWorks = () => refusals.wrongState("the child still works", "Wait until the pass has returned.")
 const interrupted = () =>
   refusals.wrongState("an apply was interrupted", "Run `baton passes restore` with the pass's id first.")
-/** For a sandbox that was deleted: nothing is left to store or to wait for. */
-const SANDBOX_IS_GONE: HeldChanges = {
-  version: 1,
-  files: [],
-  left_out: [
-    { path: ".", reason: "the copy in which the subagent worked was deleted, and what it changed there with it" },
-  ],
-}
-
 /** Place of an originator: OpenCode's directory, or the sandbox of a pass that still runs. */
 type Origin = { readonly directory: string; readonly copy?: string }
 /** A sandbox of this process. `isUsed`: a tool was let in. */
@@ -75,6 +75,7 @@ export type Sandboxes = ReturnType<typeof createSandboxes>
 export const createSandboxes = (deps: SandboxesDeps) => {
   const { state, directory, run, log, now, lockWaitMs = LOCK_WAIT_MS } = deps
   const git = createGit(run)
+  const findExcludes = lazy(() => findExcludesFile(run, directory))
   const locks = createPassLocks({ waitMs: lockWaitMs })
   const applyLock = state.path(PASSES_FOLDER, "apply.lock")
   /** Not a valid pass id. Finished sandboxes are moved here to be deleted. */
@@ -141,7 +142,7 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       readOnly.set(passID, origin)
       return { kind: "begun", directory: origin.directory, copy: origin.copy, leftOut: [], made: MADE }
     }
-    const source = await findSource(run, origin.directory, origin.copy)
+    const source = await findSource(origin.directory, origin.copy)
     if ((await readStage(folder)).kind !== "none") {
       return refusals.wrongState(`files of a pass ${passID} are kept already`, "Use another id.")
     }
@@ -158,7 +159,7 @@ export const createSandboxes = (deps: SandboxesDeps) => {
         target: await targetPath(state, top),
         own_folder: own.split(sep).join("/"),
       }
-      const tree = await lookAtSource(git, folder, { source, own: record })
+      const tree = await lookAtSource(git, folder, { source, own: record, excludesFile: await findExcludes() })
       await saveRecord(folder, record)
       log.debug("the files of a pass are begun", { passID })
       const making: Making = { ready: MADE, isUsed: false, isDropped: false }

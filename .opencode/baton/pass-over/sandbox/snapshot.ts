@@ -322,10 +322,12 @@ export const collectChanges = async (
   if (oids.length === 0) return { files: [], leftOut }
   const lines = `${oids.join("\n")}\n`
   const packs = join(store, "objects", "pack")
-  const pack = ["pack-objects", "-q", "--window=0", join(packs, "pack")]
-  await git(pack, { cwd: top, gitFolder, stdin: lines, isDurable: true })
+  const options = { cwd: top, gitFolder, stdin: lines }
+  const [described] = await Promise.all([
+    git(["cat-file", "--batch-check"], options),
+    git(["pack-objects", "-q", "--window=0", join(packs, "pack")], { ...options, isDurable: true }),
+  ])
   await flushFolder(packs)
-  const described = await git(["cat-file", "--batch-check"], { cwd: top, gitFolder: store, stdin: lines })
   const sizes = new Map(
     described.split("\n").map((line) => {
       const [oid = "", type = "", size = ""] = line.split(" ")

@@ -75,6 +75,15 @@ export type HeldChanges = {
   left_out: readonly { path: string; reason: string }[]
 }
 
+/** For a sandbox that was deleted: nothing is left to store or to wait for. */
+export const SANDBOX_IS_GONE: HeldChanges = {
+  version: 1,
+  files: [],
+  left_out: [
+    { path: ".", reason: "the copy in which the subagent worked was deleted, and what it changed there with it" },
+  ],
+}
+
 const isOrdinary = (path: string): boolean =>
   path !== "" && !isAbsolute(path) && path.split("/").every((part) => !["", ".", ".."].includes(part))
 const isGitFolder = excluderFor("\0")
