@@ -144,6 +144,12 @@ export const REQUIREMENTS = {
   "pass-over.B2":
     "A pass leaves the worktree as it was, and its changes are applied without overwriting anybody's work.",
   "pass-over.B3": "Passes at the same time never mix, and a crash in the middle of one loses nothing.",
+  "pass-over.B4":
+    "Git makes and compares a pass's files byte for byte, and runs nothing that the repository or its user configured.",
+  "pass-over.B5":
+    "A stored content that is missing or damaged, or a record that leads elsewhere, is refused and never acted on.",
+  "pass-over.B6":
+    "Passes whose files an earlier version stored are shown and can be given up, and nothing of the user's is touched.",
   "pass-over.C1": "Each value of a policy is resolved by itself, and the answer says which level it came from.",
   "pass-over.C2": "An invalid policy refuses passes with the line and what was expected; an override cannot widen.",
   "pass-over.C3": "A subagent's limits are enforced, and a child never has more rights than its originator.",

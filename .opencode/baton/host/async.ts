@@ -75,8 +75,7 @@ export type DeferredQueue = {
   flush(): Promise<void>
 }
 
-/** @param options `onItsWayMs`: milliseconds from a request's parameters until it counts as sent (default 20) */
-export const createDeferredQueue = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs?: number } = {}): DeferredQueue => {
+export const createDeferredQueue = (): DeferredQueue => {
   let waiting: (() => Promise<void>)[] = []
   let last: Promise<void> = Promise.resolve()
   const timers = new Set<ReturnType<typeof setTimeout>>()
@@ -98,7 +97,7 @@ export const createDeferredQueue = ({ onItsWayMs = ON_ITS_WAY_MS }: { onItsWayMs
       flushIn(DEFERRED_AT_MOST_MS)
     },
     requestStarting: () => {
-      if (waiting.length > 0) flushIn(onItsWayMs)
+      if (waiting.length > 0) flushIn(ON_ITS_WAY_MS)
     },
     flush,
   }

@@ -7,9 +7,8 @@ import { type ActivePasses, cancelPass } from "./child/active-passes.ts"
 import { createPassGate, hiddenTools, type PassGateDeps } from "./child/tool-guard.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
+import { redirectText } from "./sandbox/paths.ts"
 import type { PassStore } from "./store/store.ts"
-import { redirectText } from "./worktree/redirect.ts"
-import type { PassWorktree } from "./worktree/worktree.ts"
 
 /** The meaning of an OpenCode event for passes. */
 export type PassSignal =
@@ -63,8 +62,6 @@ type SessionHooksDeps = PassGateDeps & {
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
   readonly tasks: Pick<TaskRegistry, "sessionCreated" | "forget">
-  /** Called when a child's request is about to be sent. */
-  readonly requestPrepared: PassWorktree["requestPrepared"]
   readonly hasUser: boolean
   /** Settles when passes of earlier processes have been recovered. Never rejects. */
   readonly recovered: Promise<void>
@@ -113,11 +110,6 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
   return {
     /** @throws Error for the model, when a session of a pass may not use a tool this way */
     beforeTool: createPassGate(deps),
-
-    requestPrepared: (sessionID: string): void => {
-      const pass = activePasses.of(sessionID)
-      if (pass) deps.requestPrepared(pass.id)
-    },
 
     offerTools: async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
       const own = activePasses.of(sessionID)

@@ -18,7 +18,6 @@ import { describeTask, type GatheredContext, gatherContext } from "./child/conte
 import { createPassWork } from "./child/work.ts"
 import { createSessionHooks } from "./events.ts"
 import { createPassOver } from "./pass.ts"
-import { toPlace } from "./place.ts"
 import { readPolicyInUse } from "./policy/policy.ts"
 import { type PassCall, preparePass } from "./prepare.ts"
 import { type Approval, approveResult, createEditPermission, createPermissionWatch } from "./result/approval.ts"
@@ -26,13 +25,13 @@ import { createDecisions } from "./result/decisions.ts"
 import { createAnnouncer, createResultNotes } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
+import { redirectedDirectory, redirectPath, toPlace } from "./sandbox/paths.ts"
+import { createSandboxes } from "./sandbox/sandbox.ts"
 import { createPasses } from "./store/passes.ts"
 import { createPassID, isUntold, type PassRecord } from "./store/record.ts"
 import { recoverPasses } from "./store/recover.ts"
 import { createPassOwners, createPassStore } from "./store/store.ts"
 import type { PassOverArguments } from "./tools.ts"
-import { createPassWorktree } from "./worktree/pass-worktree.ts"
-import { redirectedDirectory, redirectPath } from "./worktree/redirect.ts"
 
 const CALL_DEADLINE_MS = 10_000
 
@@ -52,7 +51,7 @@ export const createPassOverFeature = (
   const store = createPassStore({ state, log })
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
   // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
-  const files = createPassWorktree({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
+  const files = createSandboxes({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
   const owners = createPassOwners(state)
   const activePasses = createActivePasses()
   const permissions = createPermissionWatch(childSessions)
@@ -81,7 +80,8 @@ export const createPassOverFeature = (
     renewFiles: async (passID, options) => {
       const stored = await files.withhold(passID)
       if (stored.kind === "refused") return stored
-      await rm(state.path("pass-over", passID, "files"), { recursive: true, force: true })
+      for (const folder of ["files", "copy"])
+        await rm(state.path("pass-over", passID, folder), { recursive: true, force: true })
       return files.begin(passID, options)
     },
     // Outside git, OpenCode names files relative to the root of the file system.
@@ -175,9 +175,8 @@ export const createPassOverFeature = (
     announcer,
     permissions,
     tasks,
-    enterFiles: files.enter,
+    enterFiles: files.ready,
     home: homedir(),
-    requestPrepared: files.requestPrepared,
     hasUser,
     recovered,
     store,
@@ -189,7 +188,7 @@ export const createPassOverFeature = (
       const { sessionID, messageID, agent } = context
       // A pass made within a pass gets its files from the outer pass's copy.
       const above = activePasses.covering(sessionID)
-      if (above) await files.enter(above.id)
+      if (above) await files.ready(above.id)
       return passOver({ sessionID, messageID, agent, args }, context)
     },
     return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {

@@ -70,10 +70,6 @@ export const createPassOverHooks = (core: Core): Hooks => {
       async ({ sessionID }, output) =>
         sessionID === undefined ? undefined : feature?.placeSystemPrompt(sessionID, output),
     ),
-    "chat.params": hook("chat.params", TRANSFORM_DEADLINE_MS, async ({ sessionID }) => {
-      feature?.requestPrepared(sessionID)
-      return undefined
-    }),
     event: served.observer((event) => feature?.receive(event)),
     dispose: served.dispose(async () => (await load.current)?.stop()),
   }

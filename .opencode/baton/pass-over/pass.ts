@@ -9,16 +9,16 @@ import type { PassCall, Preparation, Prepared } from "./prepare.ts"
 import type { Approval } from "./result/approval.ts"
 import { renderResult, renderUnapproved } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
+import type { Place } from "./sandbox/paths.ts"
+import type { Sandboxes } from "./sandbox/sandbox.ts"
 import type { Advanced, Passes } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
 import type { PassOwners, PassStore } from "./store/store.ts"
-import type { Place } from "./worktree/redirect.ts"
-import type { PassWorktree } from "./worktree/worktree.ts"
 
 type PassBeginningDeps = {
   readonly passes: Pick<Passes, "begin" | "advance">
   readonly store: Pick<PassStore, "findAnswer" | "removeUnwritten">
-  readonly worktree: Pick<PassWorktree, "begin" | "withhold" | "complete" | "reject">
+  readonly worktree: Pick<Sandboxes, "begin" | "withhold" | "reject">
   readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Adds a result to the task's log and shows it on the screen. */
@@ -200,10 +200,10 @@ export const createPassOver = (deps: PassOverDeps) => {
     return approval.note === undefined ? text : `${text}\n${approval.note}`
   }
 
-  /** Completes the copy before the originator continues and may change files. */
+  /** The sandbox is made before the originator continues and may change files. */
   const letGoOn = async (pass: ActivePass): Promise<void> => {
     pass.isAwaited = false
-    await deps.worktree.complete(pass.id)
+    await pass.made
   }
 
   /** The originator goes on, and the child, too. */

@@ -7,7 +7,7 @@ import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.
 import { promised } from "../../requirements.ts"
 import { type AgentTurn, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
 import { DONE, openFeaturePasses, writing } from "../../support/opencode/feature-passes.ts"
-import { connectPassWorktree, gitIn, readIn, writeFiles } from "../../support/opencode/pass-project.ts"
+import { connectSandboxes, gitIn, readIn, writeFiles } from "../../support/opencode/pass-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 /** A pass whose files could not be stored at the child's return, since git was missing from PATH. */
@@ -57,7 +57,7 @@ test(promised("pass-over.A3", "a file that was applied and not noted as such is 
   await passes.pass()
   const [id = ""] = passes.ids()
   // Simulates a crash between the files and the record.
-  await connectPassWorktree(root).apply(id, { paths: ["one.txt"] })
+  await connectSandboxes(root).apply(id, { paths: ["one.txt"] })
   const answer = await feature.reject({ pass_over_id: id }, fakeToolContext(passes.opencode.rootID))
   expect(answer).toContain("one.txt had been applied before")
   expect(recordOf(id).state).toMatchObject({ state: "applied", applied: ["one.txt"], rejected: ["two.txt"] })
@@ -78,7 +78,7 @@ describe("a copy that somebody deleted", () => {
       const answer = await passes.pass()
       expect(answer).toContain("the copy in which the subagent worked was deleted")
       expect(answer).not.toContain("could not be stored")
-      expect(await connectPassWorktree(passes.root).pending()).toEqual([])
+      expect(await connectSandboxes(passes.root).pending()).toEqual([])
     },
   )
 
@@ -89,7 +89,7 @@ describe("a copy that somebody deleted", () => {
       rmSync(join(folder, id, "copy"), { recursive: true })
       expect(await restoreFiles(root, id, createRecordedLog())).toMatchObject({ kind: "restored", held: 0 })
       expect(await feature.reject({ pass_over_id: id }, context)).not.toContain("failed")
-      expect(await connectPassWorktree(root).pending()).toEqual([])
+      expect(await connectSandboxes(root).pending()).toEqual([])
     },
   )
 })

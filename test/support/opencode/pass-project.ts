@@ -3,8 +3,8 @@ import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { dirname, join } from "node:path"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { createPassWorktree } from "../../../.opencode/baton/pass-over/worktree/pass-worktree.ts"
-import type { Begun, PassWorktree } from "../../../.opencode/baton/pass-over/worktree/worktree.ts"
+import { createSandboxes, type Sandboxes } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
+import type { Begun } from "../../../.opencode/baton/pass-over/sandbox/types.ts"
 import { snapshotTree } from "../files/folder-tree.ts"
 import { temporaryFolder } from "../files/with-test.ts"
 import { createRecordedLog } from "../recorded-log.ts"
@@ -31,14 +31,14 @@ export const projectTree = (root: string): Record<string, string> =>
   Object.fromEntries(Object.entries(snapshotTree(root)).filter(([path]) => !path.includes(".opencode/state")))
 
 /** Opens the passes of a project as another process would. */
-export const connectPassWorktree = (root: string, directory = root): PassWorktree =>
-  createPassWorktree({
+export const connectSandboxes = (root: string, directory = root): Sandboxes =>
+  createSandboxes({
     state: createStateFolder(root),
     directory,
     run: createProcessRunner({ shell: undefined }),
     log: createRecordedLog(),
     now: () => new Date(),
-    lockWaitMs: 200,
+    lockWaitMs: 2_000,
   })
 
 /** A project with these files in a temporary folder, by default a git repository in which they are committed. */
@@ -65,7 +65,7 @@ export const createPassProject = ({
 } = {}) => {
   const root = createRepository(files, git)
   /** Opens the passes as a process of OpenCode does; a second call stands for another process with its own memory. */
-  const connect = (directory = root): PassWorktree => connectPassWorktree(root, directory)
+  const connect = (directory = root): Sandboxes => connectSandboxes(root, directory)
   const passes = connect()
   return {
     root,
@@ -74,11 +74,11 @@ export const createPassProject = ({
     /** Begins a pass that may change files. */
     begin: async (
       passID: string,
-      { parent, passes: other = passes }: { parent?: string; passes?: PassWorktree } = {},
+      { parent, passes: other = passes }: { parent?: string; passes?: Sandboxes } = {},
     ): Promise<Begun & { copy: string }> => {
       const begun = await other.begin(passID, { canModify: true, ...(parent === undefined ? {} : { parent }) })
       if (begun.kind === "refused" || begun.copy === undefined) throw new Error(JSON.stringify(begun))
-      const missing = await other.enter(passID)
+      const missing = await other.ready(passID)
       if (missing) throw new Error(JSON.stringify(missing))
       return { ...begun, copy: begun.copy }
     },

@@ -47,8 +47,8 @@ describe("work that is put off", () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  const open = (options = {}) => {
-    const putOff = createDeferredQueue(options)
+  const open = () => {
+    const putOff = createDeferredQueue()
     const done: string[] = []
     const add = (name: string): void => putOff.add(async () => void done.push(name))
     return { putOff, done, add }
@@ -94,15 +94,5 @@ describe("work that is put off", () => {
     await putOff.flush()
     expect(done).toEqual(["one"])
     expect(vi.getTimerCount()).toBe(0)
-  })
-
-  test("a request may be given longer to be on its way", async () => {
-    const { putOff, done, add } = open({ onItsWayMs: 200 })
-    add("one")
-    putOff.requestStarting()
-    await vi.advanceTimersByTimeAsync(100)
-    expect(done).toEqual([])
-    await vi.advanceTimersByTimeAsync(150)
-    expect(done).toEqual(["one"])
   })
 })

@@ -17,7 +17,7 @@ import {
 } from "../../../.opencode/baton/pass-over/child/session.ts"
 import { hiddenTools, judgeToolCall } from "../../../.opencode/baton/pass-over/child/tool-guard.ts"
 import { readPassSignal } from "../../../.opencode/baton/pass-over/events.ts"
-import { toPlace } from "../../../.opencode/baton/pass-over/place.ts"
+import { toPlace } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { activePass } from "../../support/opencode/pass-over-values.ts"

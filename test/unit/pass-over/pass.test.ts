@@ -36,7 +36,6 @@ const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"], 
     store: { findAnswer: async () => undefined, removeUnwritten: async () => {} },
     worktree: {
       begin: async () => begun,
-      complete: async () => {},
       reject: async () => {
         steps.push("files rejected")
         return { kind: "rejected", paths: [], applied: [], held: 0 }

@@ -5,6 +5,8 @@ import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { type AuditEntry, isAuditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import type { Artifact, WorkStatus } from "../../../.opencode/baton/pass-over/contract.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
+import { refusals } from "../../../.opencode/baton/pass-over/sandbox/repository.ts"
+import type { Sandboxes } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
 import {
   type BeginPass,
   cacheKeyOf,
@@ -15,8 +17,6 @@ import {
 import { isUnfinished, type PassEvent } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { recoverPasses } from "../../../.opencode/baton/pass-over/store/recover.ts"
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
-import { failed, unknownPass } from "../../../.opencode/baton/pass-over/worktree/refusal.ts"
-import type { PassWorktree } from "../../../.opencode/baton/pass-over/worktree/worktree.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
@@ -250,7 +250,7 @@ const leave = async (...ids: string[]) => {
     await begin({ request: passRequest({ pass_over_id: id }) })
     await passes.advance(id, { type: "started" }, { child_session_id: id })
   }
-  const files = new Map<string, Awaited<ReturnType<PassWorktree["restore"]>> | Error>()
+  const files = new Map<string, Awaited<ReturnType<Sandboxes["restore"]>> | Error>()
   const messages = new Map<string, Result<MessagePage>>()
   const noted: string[] = []
   const log = createRecordedLog()
@@ -260,7 +260,7 @@ const leave = async (...ids: string[]) => {
       passes,
       worktree: {
         restore: async (id) => {
-          const found = files.get(id) ?? unknownPass(id)
+          const found = files.get(id) ?? refusals.unknownPass(id)
           if (found instanceof Error) throw found
           return found
         },
@@ -280,7 +280,7 @@ const leave = async (...ids: string[]) => {
 describe("a pass whose process died", () => {
   test(promised("pass-over.B3", "stays open for the next start when its files cannot be stored now"), async () => {
     const { recover, states, files, noted } = await leave(ONE, TWO)
-    files.set(ONE, failed("the disk is full"))
+    files.set(ONE, refusals.failed("the disk is full"))
     const told = await recover()
     expect(await states()).toEqual(["waiting_for_return", "returned"])
     expect(told.map(({ request }) => request.pass_over_id)).toEqual([TWO])

@@ -12,8 +12,8 @@ import { liveFolder } from "../../live-state/statefile.ts"
 import { chooseWriter, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
 import { POLICY_FILE } from "../../pass-over/hooks.ts"
 import { readPolicy } from "../../pass-over/policy/policy.ts"
-import { listPending } from "../../pass-over/worktree/restore-pass.ts"
-import type { PendingPass } from "../../pass-over/worktree/worktree.ts"
+import { listPending } from "../../pass-over/sandbox/pending.ts"
+import type { PendingPass } from "../../pass-over/sandbox/types.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** Command files of the project; if one exists, Baton's command gets another name. */

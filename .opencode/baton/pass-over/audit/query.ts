@@ -3,8 +3,8 @@ import { join } from "node:path"
 import { isNotFound, type Log } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
-import { createPassWorktree } from "../worktree/pass-worktree.ts"
-import type { PassWorktree } from "../worktree/worktree.ts"
+import type { Sandboxes } from "../sandbox/sandbox.ts"
+import { createSandboxes } from "../sandbox/sandbox.ts"
 import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry } from "./log.ts"
 
 export type AuditFilter = {
@@ -114,8 +114,8 @@ export const restoreFiles = (
   projectRoot: string,
   passID: string,
   log: Pick<Log, "debug" | "warn">,
-): ReturnType<PassWorktree["restore"]> =>
-  createPassWorktree({
+): ReturnType<Sandboxes["restore"]> =>
+  createSandboxes({
     state: createStateFolder(projectRoot),
     directory: projectRoot,
     run: createProcessRunner({ shell: undefined }),

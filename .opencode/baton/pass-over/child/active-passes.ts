@@ -3,9 +3,10 @@ import type { ReturnArguments } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import type { Prepared } from "../prepare.ts"
 import type { StopReason } from "../result/work-output.ts"
+import type { Place } from "../sandbox/paths.ts"
+import type { LeftOut } from "../sandbox/snapshot.ts"
+import type { Begun } from "../sandbox/types.ts"
 import type { PassRecord } from "../store/record.ts"
-import type { Place } from "../worktree/redirect.ts"
-import type { Begun, LeftOut } from "../worktree/worktree.ts"
 import type { Limits } from "./permissions.ts"
 
 /** A pass that this process runs. Its limits and place hold for the child's session and for every session below it. */

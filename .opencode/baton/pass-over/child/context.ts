@@ -7,8 +7,8 @@ import type { Ledger } from "../../ledger/ledger.ts"
 import { collectUserText } from "../../task/parse.ts"
 import type { SessionTask } from "../../task/registry.ts"
 import type { PassOverRequest, WorkContext } from "../contract.ts"
+import type { LeftOut } from "../sandbox/snapshot.ts"
 import type { PassOverArguments } from "../tools.ts"
-import type { LeftOut } from "../worktree/worktree.ts"
 
 const READ_DEADLINE_MS = 1_500
 

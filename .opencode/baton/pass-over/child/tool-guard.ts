@@ -1,8 +1,7 @@
 import type { Log } from "../../host/log.ts"
 import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../contract.ts"
-import { type Place, pathsToWrite, redirectCall } from "../worktree/redirect.ts"
-import { leadsOut } from "../worktree/way-out.ts"
-import type { PassWorktree } from "../worktree/worktree.ts"
+import { leadsOut, type Place, pathsToWrite, redirectCall } from "../sandbox/paths.ts"
+import type { Sandboxes } from "../sandbox/sandbox.ts"
 import { type ActivePass, type ActivePasses, hasReturned } from "./active-passes.ts"
 import { type Limits, mayUseTool, refusedTools } from "./permissions.ts"
 
@@ -11,7 +10,7 @@ type ToolCall = { readonly sessionID: string; readonly tool: string; readonly ca
 export type PassGateDeps = {
   readonly activePasses: Pick<ActivePasses, "covering" | "of">
   /** Resolves when the files of a pass are ready for its tools. */
-  readonly enterFiles: PassWorktree["enter"]
+  readonly enterFiles: Sandboxes["ready"]
   /** The user's home folder. */
   readonly home: string
   readonly log: Pick<Log, "info">

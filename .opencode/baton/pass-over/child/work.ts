@@ -9,10 +9,12 @@ import {
   timeoutError,
   writtenPaths,
 } from "../result/work-output.ts"
+import { pathInWorktree, redirectPath } from "../sandbox/paths.ts"
+import type { Refusal } from "../sandbox/repository.ts"
+import type { Sandboxes } from "../sandbox/sandbox.ts"
+import type { BeginOptions, Begun } from "../sandbox/types.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassRecord } from "../store/record.ts"
-import { pathInWorktree, redirectPath } from "../worktree/redirect.ts"
-import type { BeginOptions, Begun, PassWorktree, Refusal } from "../worktree/worktree.ts"
 import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./active-passes.ts"
 import { renderContext, renderOrder } from "./context.ts"
 import { childRules } from "./permissions.ts"
@@ -23,7 +25,7 @@ type PassWorkDeps = {
   readonly childSessions: ChildSessions
   readonly activePasses: ActivePasses
   readonly passes: Passes
-  readonly worktree: PassWorktree
+  readonly worktree: Sandboxes
   /** Drops what an attempt left in the pass's files and begins them anew. */
   readonly renewFiles: (passID: string, options: BeginOptions) => Promise<Begun | Refusal>
   /** Returns the copy's path relative to the worktree, as file rules name it. */

@@ -2,11 +2,13 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import type { Log } from "../../host/log.ts"
 import { type PassOverError, passOverError, renderError, unknownPass } from "../errors.ts"
 import { renderPolicy } from "../policy/resolve.ts"
+import type { FileResult } from "../sandbox/apply.ts"
+import type { Refusal } from "../sandbox/repository.ts"
+import type { Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "../store/passes.ts"
 import { type Decisions, findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.ts"
-import type { FileResult, PassWorktree, Refusal } from "../worktree/worktree.ts"
 import type { Approval, EditPermission } from "./approval.ts"
 import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
 import { withoutContents } from "./work-output.ts"
@@ -19,7 +21,7 @@ const hasFiles = ({ undecided, applied, rejected }: Decisions): boolean =>
  * restored changes (`baton passes restore`), still exists.
  */
 const createFilesCollector =
-  ({ worktree, passes }: { worktree: Pick<PassWorktree, "restore" | "changes">; passes: Pick<Passes, "advance"> }) =>
+  ({ worktree, passes }: { worktree: Pick<Sandboxes, "restore" | "changes">; passes: Pick<Passes, "advance"> }) =>
   async (record: PassRecord): Promise<{ readonly kind: "collected"; readonly record: PassRecord } | Refusal> => {
     const { state, output, request } = record
     if (state.state !== "returned" || output === null || hasFiles(state)) return { kind: "collected", record }
@@ -43,7 +45,7 @@ const createFilesCollector =
 type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
   readonly passes: Pick<Passes, "advance">
-  readonly worktree: Pick<PassWorktree, "apply" | "reject" | "restore" | "changes">
+  readonly worktree: Pick<Sandboxes, "apply" | "reject" | "restore" | "changes">
   /** Tells whether the user approves the result to the originator. */
   readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
   readonly mayWrite: EditPermission

@@ -15,8 +15,9 @@ import {
   type WorkOutput,
 } from "../contract.ts"
 import { type PassOverError, passOverError, renderError } from "../errors.ts"
-import { projectText, projectValue, WRITING_TOOLS } from "../worktree/redirect.ts"
-import type { Changes, Refusal } from "../worktree/worktree.ts"
+import { projectText, projectValue, WRITING_TOOLS } from "../sandbox/paths.ts"
+import type { Refusal } from "../sandbox/repository.ts"
+import type { Changes } from "../sandbox/types.ts"
 import { renderFinding } from "./render.ts"
 
 const OUTPUT_CHARACTERS = 2_000

@@ -10,8 +10,10 @@ import {
   checkReturn,
   MAX_REFUSED_RETURNS,
 } from "../result/work-output.ts"
-import { projectValue } from "../worktree/redirect.ts"
-import type { Changes, PassWorktree, Refusal } from "../worktree/worktree.ts"
+import { projectValue } from "../sandbox/paths.ts"
+import type { Refusal } from "../sandbox/repository.ts"
+import type { Sandboxes } from "../sandbox/sandbox.ts"
+import type { Changes } from "../sandbox/types.ts"
 import type { Passes } from "./passes.ts"
 import { isOpen, isUntold, type PassRecord } from "./record.ts"
 import type { PassOwners, PassStore } from "./store.ts"
@@ -19,7 +21,7 @@ import type { PassOwners, PassStore } from "./store.ts"
 type RecoverDeps = {
   readonly store: Pick<PassStore, "idsUnfinished" | "read" | "removeUnwritten">
   readonly passes: Pick<Passes, "advance">
-  readonly worktree: Pick<PassWorktree, "restore" | "changes" | "copyOf">
+  readonly worktree: Pick<Sandboxes, "restore" | "changes" | "copyOf">
   readonly sessions: Pick<Sessions, "messages">
   readonly owners: Pick<PassOwners, "isOwned">
   /** Adds a result to the task's log and shows it on the screen. */

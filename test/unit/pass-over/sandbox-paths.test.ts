@@ -6,7 +6,7 @@ import {
   redirectCall,
   redirectedDirectory,
   redirectText,
-} from "../../../.opencode/baton/pass-over/worktree/redirect.ts"
+} from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { promised } from "../../requirements.ts"
 
 const COPY = "/home/ann/proj/.opencode/state/pass-over/p1/copy"

@@ -2,7 +2,9 @@
  * A child of a pass runs in OpenCode's own directory, with its dialogs, agents and plugins; only the place of its tools is moved
  * to the pass's copy. OpenCode gives `tool.execute.before` the same arguments object as the tool.
  */
-import { isAbsolute, relative, resolve, sep } from "node:path"
+import { lstatSync, realpathSync } from "node:fs"
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
+import { isNotFound } from "../../host/log.ts"
 import { EDITING_TOOLS, PATCH_TOOLS } from "../../task/activity.ts"
 
 export type Place = {
@@ -151,4 +153,55 @@ export const redirectCall = (tool: string, args: Readonly<Record<string, unknown
   // It runs other tools itself, without any hook.
   if (tool === "batch") return { kind: "refused", reason: "call the tools one by one: batch cannot be used in a pass" }
   return { kind: "unknown" }
+}
+
+/**
+ * Returns the place where a pass's tools work.
+ *
+ * @param own OpenCode's directory and the worktree's top folder, in each spelling
+ * @param above place of the originator's tools, when it works on a pass itself
+ */
+export const toPlace = (
+  own: { readonly directory: string; readonly roots: readonly [string, ...string[]] },
+  copy: string,
+  above: Place | undefined,
+): Place => {
+  const [worktree, ...spellings] = own.roots
+  if (!above) return { directory: own.directory, worktree, spellings, copy }
+  // A subagent that may not change files works in its originator's copy.
+  if (above.copy === copy) return above
+  return {
+    directory: redirectPath(above.directory, above),
+    worktree: above.copy,
+    spellings: [above.worktree, ...(above.spellings ?? [])],
+    copy,
+  }
+}
+
+/** @returns the real path, or that of the nearest existing folder; undefined for a dangling link */
+const nearestRealPath = (path: string): string | undefined => {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+  try {
+    lstatSync(path)
+    return undefined
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+  return nearestRealPath(dirname(path))
+}
+
+/**
+ * Tells whether a write to a path of the copy would go elsewhere through a link: the copy has the worktree's links, and an
+ * absolute one leads back to the user's files.
+ *
+ * @throws the file system's own error, such as ELOOP
+ */
+export const leadsOut = (path: string, copy: string): boolean => {
+  if (!isInside(copy, path)) return false
+  const real = nearestRealPath(path)
+  return real === undefined || !isInside(realpathSync(copy), real)
 }

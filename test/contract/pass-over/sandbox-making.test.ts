@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync, readdirSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { passFolder } from "../../../.opencode/baton/pass-over/worktree/pass-folder.ts"
-import { removeFiles } from "../../../.opencode/baton/pass-over/worktree/remove-copy.ts"
+import { passFolder } from "../../../.opencode/baton/pass-over/sandbox/stored.ts"
 import { promised } from "../../requirements.ts"
 import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
 import { createPassProject, readIn, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
@@ -17,7 +16,7 @@ describe("the copy of a pass is made while its child is asked for its first step
   test(promised("pass-over.B2", "whoever enters finds all of it"), async () => {
     const { root, passes } = createPassProject()
     const begun = succeed(await passes.begin("p1", CAN_MODIFY))
-    expect(await passes.enter("p1")).toBeUndefined()
+    expect(await passes.ready("p1")).toBeUndefined()
     expect(await begun.made).toBeUndefined()
     for (const path of ["a.txt", "src/b.txt", ".git/HEAD"]) expect(existsSync(join(begun.copy ?? "", path))).toBe(true)
     expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
@@ -41,7 +40,7 @@ describe("the copy of a pass is made while its child is asked for its first step
   test(promised("pass-over.B1", "what was changed before it was made is in no result"), async () => {
     const { root, passes } = createPassProject()
     const begun = succeed(await passes.begin("p1", CAN_MODIFY))
-    const entered = passes.enter("p1")
+    const entered = passes.ready("p1")
     writeFiles(root, { "a.txt": "the user's\n" })
     await entered
     writeFiles(begun.copy ?? "", { "src/b.txt": "the child's\n" })
@@ -62,7 +61,7 @@ describe("the copy of a pass is made while its child is asked for its first step
         code: "failed",
         reason: expect.stringContaining("copying the files of pass p1"),
       }
-      expect(await passes.enter("p1")).toMatchObject(refusal)
+      expect(await passes.ready("p1")).toMatchObject(refusal)
       expect(await begun.made).toMatchObject(refusal)
       expect(await connect().pending()).toEqual([])
       expect(succeed(await connect().begin("p1", CAN_MODIFY)).kind).toBe("begun")
@@ -77,9 +76,7 @@ const changeAndEnd = async ({ root, passes, begin }: ReturnType<typeof createPas
   const { copy } = await begin("p1")
   writeFiles(copy, { "src/b.txt": "the child's\n" })
   expect(succeed(await passes.withhold("p1")).modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
-  return [stateOf(root, "copy"), stateOf(root, "files", "manifest.json"), stateOf(root, "files", "base")].filter(
-    (path) => existsSync(path),
-  )
+  return [stateOf(root, "copy"), stateOf(root, "files", "git")].filter((path) => existsSync(path))
 }
 
 describe("the copy of a pass that is over", () => {
@@ -109,16 +106,18 @@ describe("the copy of a pass that is over", () => {
   })
 
   test(
-    promised("pass-over.B3", "goes behind its list, so that an end in between leaves none whose files look deleted"),
+    promised("pass-over.B3", "goes behind its record, so that an end in between leaves none whose files look deleted"),
     async () => {
-      const { root, passes } = createPassProject()
+      const { root, passes, connect } = createPassProject()
       const { made } = succeed(await passes.begin("p1", CAN_MODIFY))
       await made
       const folder = passFolder(createStateFolder(root), "p1")
-      expect(existsSync(folder?.manifest ?? "")).toBe(true)
-      // No path is valid for moving files aside, and the removal fails at the copy.
-      if (folder) await expect(removeFiles({ ...folder, aside: "\0", copy: "\0" })).rejects.toThrow("null bytes")
-      expect(existsSync(folder?.manifest ?? "")).toBe(false)
+      rmSync(folder?.base ?? "")
+      rmSync(folder?.copy ?? "", { recursive: true })
+      const did = ["removed a copy that was never finished"]
+      rmSync(folder?.lock ?? "")
+      expect(await connect().restore("p1")).toMatchObject({ kind: "restored", did, held: 0 })
+      expect(await connect().pending()).toEqual([])
     },
   )
 })

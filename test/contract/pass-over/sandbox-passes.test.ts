@@ -15,7 +15,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
-import type { Changes } from "../../../.opencode/baton/pass-over/worktree/worktree.ts"
+import type { Changes } from "../../../.opencode/baton/pass-over/sandbox/types.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import {
@@ -82,7 +82,7 @@ describe("the copy of a pass", () => {
     const { root, connect } = createPassProject()
     const passes = connect(join(root, "src"))
     const begun = succeed(await passes.begin("p1", { canModify: true }))
-    expect(await passes.enter("p1")).toBeUndefined()
+    expect(await passes.ready("p1")).toBeUndefined()
     expect(begun.directory).toBe(join(begun.copy ?? "", "src"))
     writeFiles(begun.copy ?? "", { "src/b.txt": "x", "a.txt": "y" })
     expect(summary(succeed(await passes.withhold("p1")))).toEqual({ "a.txt": "modified", "src/b.txt": "modified" })

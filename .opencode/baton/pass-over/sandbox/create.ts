@@ -1,0 +1,152 @@
+/** Makes a sandbox of the project, or of another sandbox, and removes it. */
+import { mkdirSync, mkdtempSync, renameSync } from "node:fs"
+import { copyFile, mkdir, realpath, rm } from "node:fs/promises"
+import { homedir } from "node:os"
+import { basename, join, sep } from "node:path"
+import { replaceFile } from "../../host/state.ts"
+import {
+  borrow,
+  createSandboxRepository,
+  createSnapshotRepository,
+  findRepository,
+  type Git,
+  lentObjects,
+  RefusalError,
+  type Repository,
+  readSettings,
+  refusals,
+} from "./repository.ts"
+import {
+  addFiles,
+  checkOut,
+  excluderFor,
+  listFiles,
+  lookAtTree,
+  type SeenTree,
+  statIfThere,
+  writeTree,
+} from "./snapshot.ts"
+import type { PassFolder } from "./stored.ts"
+
+/** Outside a repository nothing tells which files matter; this keeps a home folder from being copied. */
+const MAX_FILES_OUTSIDE_GIT = 20_000
+
+/** The folder that a sandbox is made of: its top, and OpenCode's directory within it. */
+export type Source = {
+  readonly top: string
+  readonly directory: string
+  readonly repository: Repository | undefined
+}
+
+/**
+ * @param directory OpenCode's, or the parent pass's sandbox of it
+ * @param sandbox top folder of that sandbox; a repository above it, found when its own is gone, is not the sandbox's
+ * @throws RefusalError for a folder that is no project
+ */
+export const findSource = async (directory: string, sandbox?: string): Promise<Source> => {
+  const real = await realpath(directory)
+  const [fixed, found, home] = await Promise.all([
+    sandbox && realpath(sandbox),
+    findRepository(real),
+    realpath(homedir()).catch(() => "/"),
+  ])
+  const repository = fixed === undefined || found?.top === fixed ? found : undefined
+  const top = repository?.top ?? fixed ?? real
+  if (!repository && (top === home || top === "/"))
+    throw new RefusalError(refusals.noRepository(`${top} is no git repository and too large to be copied`))
+  return { top, directory: real, repository }
+}
+
+type Own = { readonly own_folder: string; readonly directory: string }
+
+/** Tells whether the sandbox will contain a folder. @param folder relative to its top */
+const holds = ({ files, folders }: SeenTree, folder: string): boolean => {
+  const way = folder.split(sep).join("/")
+  return way === "" || folders.includes(way) || files.some(({ path }) => path.startsWith(`${way}/`))
+}
+
+/**
+ * Looks at the files that the sandbox will contain, which has a repository for snapshots from now on.
+ *
+ * @param own see `SandboxRecord`: the bundle's own state, and the place of OpenCode's directory
+ * @throws RefusalError without git, or for too many files
+ */
+export const lookAtSource = async (
+  git: Git,
+  { git: lister }: PassFolder,
+  { source, own, excludesFile }: { source: Source; own: Own; excludesFile: string },
+): Promise<SeenTree> => {
+  const { top, repository } = source
+  await createSnapshotRepository(lister, repository && join(repository.common, "info", "exclude"))
+  const paths = await listFiles(git, { top, repository, excludesFile, lister })
+  if (!repository && paths.length > MAX_FILES_OUTSIDE_GIT) {
+    const what = `has ${paths.length} files, which is more than a pass copies`
+    throw new RefusalError(refusals.noRepository(`${top} is no git repository and ${what}`))
+  }
+  const tree = await lookAtTree(top, paths, excluderFor(own.own_folder))
+  if (!holds(tree, own.directory)) throw new Error(`${source.directory} holds no file that git does not ignore`)
+  return tree
+}
+
+/**
+ * Takes the snapshot of the files and checks it out into the sandbox. The tree's id is written last.
+ *
+ * @param isDropped tells that it is not needed any more
+ * @throws the errors of git and of the file system
+ */
+export const fillSandbox = async (
+  git: Git,
+  folder: PassFolder,
+  { source, tree, isDropped }: { source: Source; tree: SeenTree; isDropped: () => boolean },
+): Promise<void> => {
+  const { top, repository } = source
+  const settings = repository ? await readSettings(git, repository) : []
+  const objects = repository && lentObjects(repository, settings)
+  if (objects !== undefined) await borrow(folder.git, objects)
+  const { git: gitFolder, index, copy } = folder
+  await addFiles(
+    { git, top, gitFolder, index },
+    tree.files.map(({ path }) => path),
+  )
+  if (isDropped()) return
+  await mkdir(copy, { recursive: true })
+  // Checking out writes into its index.
+  const snapshot = join(gitFolder, "snapshot.index")
+  if (tree.files.length > 0) await copyFile(index, snapshot)
+  const steps = [
+    writeTree({ git, top, gitFolder, index: snapshot }),
+    checkOut({ git, top: copy, gitFolder, index }, tree),
+    createSandboxRepository(git, join(copy, ".git"), { repository, settings }),
+  ] as const
+  // So that nothing is still being written when it rejects.
+  await Promise.allSettled(steps)
+  const [base] = await Promise.all(steps)
+  await replaceFile(folder.base, base, { isDurable: false })
+}
+
+export const removeAll = (path: string): Promise<void> => rm(path, { recursive: true, force: true })
+
+/**
+ * Moves paths away, so that they are gone from their place at once; deleting takes time per file and is not waited for.
+ *
+ * @param aside folder on the same file system, which the next start empties
+ * @param isQuiet resolves when nothing is written there any more
+ */
+export const discard = async (
+  aside: string,
+  paths: readonly string[],
+  isQuiet: Promise<unknown> = Promise.resolve(),
+) => {
+  try {
+    mkdirSync(aside, { recursive: true })
+    const place = mkdtempSync(join(aside, "sandbox-"))
+    for (const path of paths) {
+      if (statIfThere(path) !== undefined) renameSync(path, join(place, basename(path)))
+    }
+    void isQuiet.then(() => removeAll(place)).catch(() => {})
+  } catch {
+    // A file is in the way, or it is on another file system.
+    await isQuiet
+    for (const path of paths) await removeAll(path)
+  }
+}

@@ -1,0 +1,279 @@
+/** The one way to run git, and what is read of the user's repository. */
+import { copyFile, mkdir, readdir, readFile, realpath, stat, utimes, writeFile } from "node:fs/promises"
+import { devNull } from "node:os"
+import { dirname, join, resolve } from "node:path"
+import { errorCode, isNotFound } from "../../host/log.ts"
+import type { RunProcess } from "../../host/process.ts"
+
+/** `code` is for programs; `reason` and `fix` are sentences for a model or the user. */
+export type Refusal = {
+  readonly kind: "refused"
+  readonly code: "no-git" | "no-repository" | "unknown-pass" | "wrong-state" | "busy" | "damaged" | "failed"
+  readonly reason: string
+  readonly fix: string
+}
+
+/** Thrown where the reason is known and the caller has to be told it. */
+export class RefusalError extends Error {
+  readonly refusal: Refusal
+  constructor(refusal: Refusal) {
+    super(refusal.reason)
+    this.refusal = refusal
+  }
+}
+
+const refuse =
+  (code: Refusal["code"], fix: string) =>
+  (reason: string): Refusal => ({ kind: "refused", code, reason, fix })
+
+export const refusals = {
+  noGit: refuse("no-git", "Install git, or pass to a subagent that may not change files."),
+  noRepository: refuse(
+    "no-repository",
+    "Run git init in the project and list in .gitignore what is not to be copied, or pass to a subagent that may not change files.",
+  ),
+  unknownPass: (passID: string): Refusal =>
+    refuse("unknown-pass", "pass_over_status lists the passes there are.")(`no files are kept for a pass ${passID}`),
+  busy: refuse("busy", "Try again when that is done."),
+  damaged: refuse("damaged", "Look into the folder named; nothing in it was changed."),
+  wrongState: (reason: string, fix: string): Refusal => refuse("wrong-state", fix)(reason),
+  failed: refuse("failed", "Mend the cause and try again; what is held stays held."),
+}
+
+export type GitOptions = {
+  /** Absolute path that git runs in: the top folder of the files it works on. */
+  readonly cwd: string
+  /** Absolute path of the repository's own folder. */
+  readonly gitFolder: string
+  /** Absolute path; the repository's own index when absent. */
+  readonly index?: string
+  readonly stdin?: string
+  /** Flushes the objects that it writes to the disk (default false). */
+  readonly isDurable?: boolean
+  /** See `RunOptions`. */
+  readonly encoding?: "latin1"
+}
+
+/** Runs git. @returns what it prints. @throws RefusalError without git; Error with git's complaint */
+export type Git = (args: readonly string[], options: GitOptions) => Promise<string>
+
+const GIT_DEADLINE_MS = 60_000
+/** The names of a million files. */
+const MAX_OUTPUT_BYTES = 256 * 1024 * 1024
+const COMPLAINT_CHARACTERS = 300
+
+/**
+ * Nothing that a repository or its user configured may run or change bytes: no file monitor, no hook, no filter, no other line
+ * ends. Contents are as they are on the disk.
+ */
+const SETTINGS = [
+  "core.fsmonitor=false",
+  `core.hooksPath=${devNull}`,
+  `core.attributesFile=${devNull}`,
+  "core.autocrlf=false",
+  "core.safecrlf=false",
+  "core.quotePath=false",
+  "core.untrackedCache=false",
+  "core.splitIndex=false",
+  "core.fileMode=true",
+  "core.symlinks=true",
+  "gc.auto=0",
+  "protocol.allow=never",
+].flatMap((setting) => ["-c", setting])
+
+/** The last one is for versions before 2.36. */
+const DURABLE = [
+  "core.fsync=loose-object,pack,pack-metadata",
+  "core.fsyncMethod=batch",
+  "core.fsyncObjectFiles=true",
+].flatMap((setting) => ["-c", setting])
+
+/** Removes what a git process around this one passes on, and keeps the user's and the system's settings out. */
+const neutralEnvironment = (): Record<string, string | undefined> => ({
+  ...Object.fromEntries(
+    Object.keys(process.env).flatMap((name) => (name.startsWith("GIT_") ? [[name, undefined]] : [])),
+  ),
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_CONFIG_GLOBAL: devNull,
+  // Before version 2.32 git does not know the variable above.
+  HOME: devNull,
+  XDG_CONFIG_HOME: devNull,
+  GIT_ATTR_NOSYSTEM: "1",
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_NO_REPLACE_OBJECTS: "1",
+  LC_ALL: "C",
+})
+
+export const createGit =
+  (run: RunProcess): Git =>
+  async (args, { cwd, gitFolder, index, stdin, isDurable = false, encoding }) => {
+    const outcome = await run(["git", ...SETTINGS, ...(isDurable ? DURABLE : []), ...args], {
+      cwd,
+      deadlineMs: GIT_DEADLINE_MS,
+      maxOutputBytes: MAX_OUTPUT_BYTES,
+      env: { ...neutralEnvironment(), GIT_DIR: gitFolder, GIT_WORK_TREE: cwd, GIT_INDEX_FILE: index },
+      ...(stdin === undefined ? {} : { stdin }),
+      ...(encoding === undefined ? {} : { encoding }),
+    })
+    const name = args.find((arg) => /^[a-z]/.test(arg) && !arg.includes("="))
+    if (outcome.kind === "not-started") {
+      throw new RefusalError(refusals.noGit(`a pass that changes files needs git: ${outcome.cause}`))
+    }
+    if (outcome.kind === "timed-out") throw new Error(`git ${name} did not end within ${GIT_DEADLINE_MS} ms`)
+    if (outcome.exitCode === 0) return outcome.stdout
+    throw new Error(`git ${name}: ${outcome.stderr.trim().slice(0, COMPLAINT_CHARACTERS)}`)
+  }
+
+/** Splits git's null-terminated list. */
+export const parseList = (stdout: string): string[] => stdout.split("\0").filter((field) => field !== "")
+export const renderList = (fields: readonly string[]): string => fields.map((field) => `${field}\0`).join("")
+
+/** Absolute paths. In a linked worktree `gitFolder` is its own, and `common` that of all worktrees. */
+export type Repository = { readonly top: string; readonly gitFolder: string; readonly common: string }
+
+const readLine = async (path: string): Promise<string | undefined> => {
+  try {
+    return (await readFile(path, "utf8")).replace(/\r?\n.*$/s, "")
+  } catch (error) {
+    if (isNotFound(error) || errorCode(error) === "EISDIR") return undefined
+    throw error
+  }
+}
+
+const isFolder = async (path: string): Promise<boolean> =>
+  (
+    await stat(path).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined
+      throw error
+    })
+  )?.isDirectory() ?? false
+
+/** Finds the repository that a folder is in, by gitrepository-layout(5). @param folder real path */
+export const findRepository = async (folder: string): Promise<Repository | undefined> => {
+  for (let top = folder; ; top = dirname(top)) {
+    const own = join(top, ".git")
+    const link = /^gitdir: (.+)$/.exec((await readLine(own)) ?? "")?.[1]
+    const gitFolder = link === undefined ? own : resolve(top, link)
+    const common = resolve(gitFolder, (await readLine(join(gitFolder, "commondir"))) ?? ".")
+    if ((await readLine(join(gitFolder, "HEAD"))) !== undefined && (await isFolder(join(common, "objects"))))
+      return { top, gitFolder, common: await realpath(common) }
+    if (link !== undefined || dirname(top) === top) return undefined
+  }
+}
+
+/** Reads the user's list of files to ignore everywhere; reading settings runs none of them. */
+export const findExcludesFile = async (run: RunProcess, cwd: string): Promise<string> => {
+  const asked = await run(["git", "config", "--type=path", "--get", "core.excludesFile"], {
+    cwd,
+    deadlineMs: GIT_DEADLINE_MS,
+  })
+  const named = asked.kind === "exited" && asked.exitCode === 0 ? asked.stdout.replace(/\n$/, "") : ""
+  if (named !== "") return named
+  const { XDG_CONFIG_HOME: configured, HOME: home } = process.env
+  const settings = configured || (home && join(home, ".config"))
+  return settings ? join(settings, "git", "ignore") : devNull
+}
+
+const ATTRIBUTES = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
+
+/** Creates an empty repository, without starting a process. */
+const createEmptyRepository = async (folder: string): Promise<void> => {
+  for (const part of ["objects/info", "objects/pack", "refs/heads", "info"]) {
+    await mkdir(join(folder, part), { recursive: true })
+  }
+  await writeFile(join(folder, "HEAD"), "ref: refs/heads/main\n")
+}
+
+const quote = (value: string): string =>
+  `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`
+
+/** Lets a repository use another's objects. */
+export const borrow = (folder: string, objects: string): Promise<void> =>
+  writeFile(join(folder, "objects", "info", "alternates"), `${quote(objects)}\n`)
+
+const isSha256 = (settings: readonly string[]): boolean =>
+  settings.some((field) => field.toLowerCase() === "extensions.objectformat\nsha256")
+
+/**
+ * Creates a repository for snapshots, which takes every content as it is on the disk.
+ *
+ * @param exclude the user's list of files to ignore in this project
+ */
+export const createSnapshotRepository = async (folder: string, exclude?: string): Promise<void> => {
+  await createEmptyRepository(folder)
+  // A file system without case finds it under this name, too.
+  const ignoresCase = await isFolder(join(folder, "OBJECTS"))
+  const darwin = process.platform === "darwin" ? "\tprecomposeUnicode = true\n" : ""
+  await writeFile(join(folder, "config"), `[core]\n\tbare = false\n\tignoreCase = ${ignoresCase}\n${darwin}`)
+  await writeFile(join(folder, "info", "attributes"), ATTRIBUTES)
+  if (exclude !== undefined) await copyIfThere(exclude, join(folder, "info", "exclude"))
+}
+
+const copyIfThere = async (from: string, to: string): Promise<void> => {
+  try {
+    await copyFile(from, to)
+    const { atime, mtime } = await stat(from)
+    await utimes(to, atime, mtime)
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+/** Settings of the user's repository about reading files. No remotes, hooks or credentials: nothing may leave a sandbox. */
+const KEPT_SETTINGS =
+  "^(core\\.(autocrlf|eol|safecrlf|ignorecase|precomposeunicode|symlinks|longpaths|filemode|excludesfile|attributesfile)$|user\\.|filter\\.|i18n\\.|diff\\.|merge\\.|extensions\\.objectformat$)"
+
+/** Reads settings of the repository itself, each as a name, a line break, and a value. */
+export const readSettings = async (git: Git, { top, gitFolder }: Repository): Promise<string[]> => {
+  try {
+    return parseList(await git(["config", "--local", "-z", "--get-regexp", KEPT_SETTINGS], { cwd: top, gitFolder }))
+  } catch {
+    // It has none of them.
+    return []
+  }
+}
+
+/** A repository of another kind of hash has no objects to lend. */
+export const lentObjects = ({ common }: Repository, settings: readonly string[]): string | undefined =>
+  isSha256(settings) ? undefined : join(common, "objects")
+
+const renderSetting = (field: string): string => {
+  const [name = "", ...value] = field.split("\n")
+  const first = name.indexOf(".")
+  const last = name.lastIndexOf(".")
+  const section = name.slice(0, first)
+  const subsection = last > first ? ` ${quote(name.slice(first + 1, last))}` : ""
+  return `[${section}${subsection}]\n\t${name.slice(last + 1)} = ${quote(value.join("\n"))}\n`
+}
+
+/**
+ * Creates the sandbox's own repository, with the history, branches and index of the user's. Objects are borrowed; new objects and
+ * all else stay in the sandbox: a commit, a stash or a reset there does not change the user's repository.
+ *
+ * @param folder the sandbox's `.git`
+ * @param settings see `readSettings`
+ */
+export const createSandboxRepository = async (
+  git: Git,
+  folder: string,
+  { repository, settings }: { repository: Repository | undefined; settings: readonly string[] },
+): Promise<void> => {
+  await createEmptyRepository(folder)
+  if (repository === undefined) return
+  const { top, gitFolder, common } = repository
+  const refs = await git(["for-each-ref", "--format=%(objectname) %(refname)"], { cwd: top, gitFolder })
+  const version = `\trepositoryFormatVersion = ${isSha256(settings) ? 1 : 0}\n`
+  const core = `[core]\n${version}\tbare = false\n\tlogAllRefUpdates = true\n`
+  await writeFile(join(folder, "config"), `${core}${settings.map(renderSetting).join("")}`)
+  await borrow(folder, join(common, "objects"))
+  await writeFile(join(folder, "HEAD"), await readFile(join(gitFolder, "HEAD")))
+  await writeFile(join(folder, "packed-refs"), `# pack-refs with: sorted\n${refs}`)
+  await copyIfThere(join(common, "info", "exclude"), join(folder, "info", "exclude"))
+  await copyIfThere(join(common, "shallow"), join(folder, "shallow"))
+  await copyIfThere(join(gitFolder, "index"), join(folder, "index"))
+  for (const name of await readdir(gitFolder)) {
+    if (name.startsWith("sharedindex.")) await copyIfThere(join(gitFolder, name), join(folder, name))
+  }
+}

@@ -1,0 +1,313 @@
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs"
+import { join } from "node:path"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
+import { promised } from "../../requirements.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import {
+  connectSandboxes,
+  createPassProject,
+  gitIn,
+  projectTree,
+  readIn,
+  removeIn,
+  succeed,
+  writeFiles,
+} from "../../support/opencode/pass-project.ts"
+
+const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", "p1", ...path)
+
+/** A pass whose child changed two files and added one, stored. */
+const holdChanges = async () => {
+  const project = createPassProject()
+  const { copy } = await project.begin("p1")
+  writeFiles(copy, { "a.txt": "one\ntwo\nTHREE\n", "src/b.txt": "child\n", "new.txt": "n\n" })
+  succeed(await project.passes.withhold("p1"))
+  return project
+}
+
+/** Files of the pass's store that hold contents. */
+const storedContents = (root: string): string[] => {
+  const objects = stateOf(root, "files", "store", "objects")
+  const names = readdirSync(objects, { recursive: true, encoding: "utf8" })
+  return names.map((name) => join(objects, name)).filter((path) => lstatSync(path).isFile() && !path.endsWith(".idx"))
+}
+
+describe("contents that are damaged", () => {
+  test.each([
+    ["empty", (path: string) => truncateSync(path, 0)],
+    ["cut off", (path: string) => truncateSync(path, Math.floor(lstatSync(path).size / 2))],
+    [
+      "changed",
+      (path: string) => {
+        const bytes = readFileSync(path)
+        bytes[bytes.length - 30] = (bytes[bytes.length - 30] ?? 0) ^ 0xff
+        writeFileSync(path, bytes)
+      },
+    ],
+  ])(promised("pass-over.B5", "are refused and nothing is written, %s ones"), async (_, damage) => {
+    const { root, connect } = await holdChanges()
+    const before = projectTree(root)
+    for (const path of storedContents(root)) {
+      chmodSync(path, 0o644)
+      damage(path)
+    }
+    const refused = await connect().apply("p1")
+    expect(refused).toMatchObject({ kind: "refused", code: "damaged", reason: expect.stringContaining("damaged") })
+    expect(projectTree(root)).toEqual(before)
+    expect(await connect().reject("p1")).toMatchObject({ kind: "rejected", held: 0 })
+  })
+
+  test(promised("pass-over.B5", "are refused also where another object stands under their name"), async () => {
+    const { root, connect } = await holdChanges()
+    const store = stateOf(root, "files", "store")
+    const git = (...args: string[]) => gitIn(root, `--git-dir=${store}`, ...args)
+    const [list] = [JSON.parse(readFileSync(stateOf(root, "files", "changes.json"), "utf8"))]
+    const oids = list.files.flatMap(({ base, next }: Record<string, { oid: string } | null>) =>
+      [base, next].flatMap((side) => side?.oid ?? []),
+    )
+    const pack = readdirSync(join(store, "objects/pack")).find((name) => name.endsWith(".pack")) ?? ""
+    renameSync(join(store, "objects/pack", pack), join(root, ".opencode/state/away.pack"))
+    const other = git("hash-object", "-w", ".gitignore").trim()
+    for (const oid of oids) {
+      mkdirSync(join(store, "objects", oid.slice(0, 2)), { recursive: true })
+      cpSync(
+        join(store, "objects", other.slice(0, 2), other.slice(2)),
+        join(store, "objects", oid.slice(0, 2), oid.slice(2)),
+      )
+    }
+    const before = projectTree(root)
+    expect(await connect().apply("p1")).toMatchObject({ kind: "refused", code: "damaged" })
+    expect(projectTree(root)).toEqual(before)
+  })
+})
+
+describe("what a repository brings along", () => {
+  test(promised("pass-over.B4", "is not run: monitor, hooks, filters, conversions, external differences"), async () => {
+    const { root, begin, passes } = createPassProject()
+    const proof = join(temporaryFolder(), "ran")
+    const program = `sh -c 'echo ran >> ${proof}; cat'`
+    for (const setting of [
+      "core.fsmonitor",
+      "filter.f.clean",
+      "filter.f.smudge",
+      "diff.external",
+      "diff.d.textconv",
+      "diff.d.command",
+      "merge.m.driver",
+    ])
+      gitIn(root, "config", setting, program)
+    writeFiles(root, { ".git/info/attributes": "* filter=f diff=d merge=m ident\n" })
+    const hooks = ["post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"]
+    for (const hook of hooks) {
+      writeFiles(root, { [`.git/hooks/${hook}`]: `#!/bin/sh\necho ran >> ${proof}\n` })
+      chmodSync(join(root, `.git/hooks/${hook}`), 0o755)
+    }
+    writeFiles(root, { "a.txt": "one\nTWO\nthree\n", "new.txt": "$Id$\n" })
+    const { copy } = await begin("p1")
+    writeFiles(copy, { "a.txt": "one\nTWO\nthree\nfour\n", "src/b.txt": "x\n" })
+    writeFiles(root, { "a.txt": "ONE\nTWO\nthree\n" })
+    expect(succeed(await passes.keep("p1")).files.map(({ outcome }) => outcome)).toEqual(["merged", "applied"])
+    expect(readIn(root, "a.txt")).toBe("ONE\nTWO\nthree\nfour\n")
+    expect(readIn(root, "new.txt")).toBe("$Id$\n")
+    expect(existsSync(proof)).toBe(false)
+  })
+
+  test(promised("pass-over.B4", "does not change bytes, whatever attributes and settings say"), async () => {
+    const files = {
+      ".gitattributes": "*.crlf eol=crlf\n*.id ident\n*.utf16 working-tree-encoding=UTF-16\n*.lf text\n",
+      "mixed.crlf": "a\r\nb\nc\r",
+      "x.id": "$Id: old $\n",
+      "x.utf16": "not UTF-16 at all",
+      "x.lf": "a\r\nb\n",
+      auto: "a\r\nb\r\n",
+    }
+    const { root, begin, passes } = createPassProject({ files, git: false })
+    gitIn(root, "init", "-q")
+    gitIn(root, "config", "core.autocrlf", "true")
+    const before = snapshotTree(root)
+    const { copy } = await begin("p1")
+    for (const [path, text] of Object.entries(files)) expect(readIn(copy, path), path).toBe(text)
+    for (const path of Object.keys(files)) writeFiles(copy, { [path]: `${files[path as keyof typeof files]}more\r\n` })
+    const { modifications } = succeed(await passes.changes("p1"))
+    expect(new Set(modifications.map(({ old_content }) => old_content))).toEqual(new Set(Object.values(files)))
+    succeed(await passes.keep("p1"))
+    for (const [path, text] of Object.entries(files)) expect(readIn(root, path), path).toBe(`${text}more\r\n`)
+    const git = (tree: Record<string, string>) => Object.entries(tree).filter(([path]) => path.startsWith(".git/"))
+    expect(git(snapshotTree(root))).toEqual(git(before))
+  })
+
+  test(promised("pass-over.B4", "and the surroundings of a git hook do not direct it elsewhere"), async () => {
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const other = createPassProject()
+    const { root, begin, passes } = createPassProject()
+    for (const [name, value] of Object.entries({
+      GIT_DIR: join(other.root, ".git"),
+      GIT_INDEX_FILE: join(other.root, ".git", "index"),
+      GIT_OBJECT_DIRECTORY: join(other.root, ".git", "objects"),
+      GIT_WORK_TREE: other.root,
+      GIT_CONFIG_COUNT: "1",
+      GIT_CONFIG_KEY_0: "core.autocrlf",
+      GIT_CONFIG_VALUE_0: "true",
+    }))
+      vi.stubEnv(name, value)
+    const before = snapshotTree(other.root)
+    const { copy } = await begin("p1")
+    writeFiles(copy, { "a.txt": "x\r\n" })
+    expect(succeed(await passes.keep("p1")).complete).toBe(true)
+    expect(readIn(root, "a.txt")).toBe("x\r\n")
+    expect(snapshotTree(other.root)).toEqual(before)
+  })
+})
+
+describe("the files of a sandbox", () => {
+  test(promised("pass-over.B2", "are tracked ones though they are ignored, with their permissions"), async () => {
+    const { root, begin, passes } = createPassProject({ files: { "secret.key": "k\n", "kept/x": "x\n" } })
+    writeFiles(root, { ".gitignore": "kept/\n" })
+    chmodSync(join(root, "secret.key"), 0o600)
+    const { copy } = await begin("p1")
+    expect(lstatSync(join(copy, "secret.key")).mode & 0o777).toBe(0o600)
+    expect(readIn(copy, "kept/x")).toBe("x\n")
+    writeFiles(copy, { "kept/x": "y\n", "secret.key": "K\n" })
+    expect(succeed(await passes.keep("p1")).complete).toBe(true)
+    expect(readIn(root, "kept/x")).toBe("y\n")
+    expect(lstatSync(join(root, "secret.key")).mode & 0o777).toBe(0o600)
+  })
+
+  test(promised("pass-over.B2", "are without those that the user ignores everywhere"), async () => {
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { root, begin } = createPassProject()
+    const home = temporaryFolder()
+    writeFiles(home, { ".gitconfig": "[core]\n\texcludesFile = ~/ignored-by-me\n", "ignored-by-me": "*.mine\n" })
+    vi.stubEnv("HOME", home)
+    vi.stubEnv("GIT_CONFIG_GLOBAL", undefined)
+    writeFiles(root, { "x.mine": "x", "x.ours": "x" })
+    const { copy } = await begin("p1")
+    expect([existsSync(join(copy, "x.mine")), existsSync(join(copy, "x.ours"))]).toEqual([false, true])
+  })
+
+  test(
+    promised("pass-over.B1", "change between file, folder and link, and back, and those of the project too"),
+    async () => {
+      const { root, begin, passes } = createPassProject({ files: { "d/x": "x", file: "f", "l/y": "y" } })
+      const { copy } = await begin("p1")
+      removeIn(copy, "d")
+      symlinkSync("file", join(copy, "d"))
+      removeIn(copy, "file")
+      writeFiles(copy, { "file/inner": "i" })
+      removeIn(copy, "l")
+      symlinkSync("file", join(copy, "l"))
+      const { modifications } = succeed(await passes.withhold("p1"))
+      expect(modifications.map(({ path, change, new_mode }) => [path, change, new_mode])).toEqual([
+        ["d", "added", "120000"],
+        ["d/x", "deleted", null],
+        ["file", "deleted", null],
+        ["file/inner", "added", "100644"],
+        ["l", "added", "120000"],
+        ["l/y", "deleted", null],
+      ])
+      expect(succeed(await passes.apply("p1")).complete).toBe(true)
+      expect([readIn(root, "file/inner"), lstatSync(join(root, "d")).isSymbolicLink()]).toEqual(["i", true])
+    },
+  )
+
+  test(promised("pass-over.B2", "go where their project went: moved, it is the one that is written to"), async () => {
+    const { root } = await holdChanges()
+    const [copied, moved] = [`${root}-copied`, `${root}-moved`]
+    cpSync(root, copied, { recursive: true })
+    expect(succeed(await connectSandboxes(copied).apply("p1")).complete).toBe(true)
+    expect([readIn(copied, "src/b.txt"), readIn(root, "src/b.txt")]).toEqual(["child\n", "bee\n"])
+    renameSync(root, moved)
+    expect(succeed(await connectSandboxes(moved).apply("p1")).complete).toBe(true)
+    expect(readIn(moved, "src/b.txt")).toBe("child\n")
+  })
+})
+
+describe("state that somebody else wrote", () => {
+  test.each([
+    ["target", "sandbox.json", { target: "../.." }],
+    ["target in the repository", "sandbox.json", { target: ".git" }],
+  ])(promised("pass-over.B5", "leads no write out of the project: %s"), async (_, name, change) => {
+    const { root, connect } = await holdChanges()
+    const path = stateOf(root, "files", name)
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), ...change }))
+    const before = snapshotTree(join(root, ".."))
+    expect(await connect().apply("p1")).toMatchObject({ kind: "refused" })
+    expect(existsSync(join(root, "..", "new.txt"))).toBe(false)
+    expect(new Set(Object.keys(snapshotTree(join(root, ".."))))).toEqual(new Set(Object.keys(before)))
+  })
+
+  test.each([
+    ["a path outside", { path: "../out.txt", temporary: "../out.txt.baton-pass-0123456789abcdef" }],
+    ["the repository", { path: ".git/hooks/x", temporary: ".git/hooks/x.baton-pass-0123456789abcdef" }],
+    ["another temporary file", { path: "new.txt", temporary: "a.txt" }],
+  ])(promised("pass-over.B5", "takes nothing back there: %s"), async (_, entry) => {
+    const { root, connect } = await holdChanges()
+    const journal = { version: 1, entries: [{ ...entry, before: null, after: null }], made_folders: [] }
+    writeFiles(stateOf(root, "files"), { "apply.json": JSON.stringify(journal) })
+    const before = projectTree(root)
+    expect(await connect().restore("p1")).toMatchObject({ kind: "refused" })
+    expect(projectTree(root)).toEqual(before)
+  })
+})
+
+describe("passes that an earlier version stored", () => {
+  const openEarlier = (files: Record<string, unknown>) => {
+    const { root, connect } = createPassProject()
+    const stored = Object.entries(files).map(([name, value]) => [name, JSON.stringify(value)])
+    writeFiles(stateOf(root, "files"), Object.fromEntries(stored))
+    writeFiles(stateOf(root), { "copy/a.txt": "the child's\n" })
+    return { root, passes: connect(), before: projectTree(root) }
+  }
+  const record = {
+    version: 1,
+    began_at: "2026-01-01T00:00:00.000Z",
+    directory: "/x",
+    target: "/y",
+    own_folder: "",
+    left_out: [],
+  }
+  const changes = {
+    version: 1,
+    files: ["a.txt", "src/b.txt"].map((path) => ({ path, fate: "held", next: { hash: "0" } })),
+    left_out: [],
+  }
+
+  test(promised("pass-over.B6", "are listed, not applied, and can be given up file by file"), async () => {
+    const { root, passes, before } = openEarlier({ "record.json": record, "changes.json": changes })
+    expect(await passes.pending()).toMatchObject([{ passID: "p1", state: "held", since: record.began_at }])
+    const refused = await passes.apply("p1")
+    expect(refused).toMatchObject({ kind: "refused", code: "wrong-state" })
+    expect(JSON.stringify(refused)).toContain("an earlier version of Baton")
+    expect(JSON.stringify(refused)).toContain("pass_over_reject gives them up")
+    expect(await passes.reject("p1", ["a.txt"])).toMatchObject({ kind: "rejected", paths: ["a.txt"], held: 1 })
+    expect(await passes.reject("p1")).toMatchObject({ kind: "rejected", paths: ["src/b.txt"], held: 0 })
+    expect(await passes.pending()).toEqual([])
+    expect(projectTree(root)).toEqual(before)
+  })
+
+  test(
+    promised("pass-over.B6", "are brought to their end where their subagent was at work, and say where it is"),
+    async () => {
+      const { root, passes, before } = openEarlier({ "record.json": record })
+      expect(await passes.pending()).toMatchObject([{ passID: "p1", state: "damaged" }])
+      expect(await passes.restore("p1")).toMatchObject({ kind: "restored", held: 0 })
+      const { leftOut } = succeed(await passes.changes("p1"))
+      expect(leftOut[0]?.reason).toContain(stateOf(root, "copy"))
+      expect(readIn(stateOf(root, "copy"), "a.txt")).toBe("the child's\n")
+      expect(projectTree(root)).toEqual(before)
+    },
+  )
+})
