@@ -70,23 +70,20 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
 })
 
 describe("prompts/handoff.md", () => {
-  test(
-    promised("compaction.C10", "asks for everything a handoff needs, under the same headings as the built-in text"),
-    () => {
-      expect(headings(prompt("handoff"))).toEqual([
-        "## Done",
-        "## In progress",
-        "## Files being changed",
-        "## Next",
-        "## Tried and failed",
-        "## Constraints and decisions that must persist",
-        "## Technical decisions and why",
-        "## Protocol state",
-        "## Recording",
-      ])
-      expect(headings(DEFAULT_HANDOFF_PROMPT)).toEqual(headings(prompt("handoff")))
-    },
-  )
+  test(promised("compaction.C10", "asks for all a handoff needs, as the built-in text does"), () => {
+    expect(headings(prompt("handoff"))).toEqual([
+      "## Done",
+      "## In progress",
+      "## Files being changed",
+      "## Next",
+      "## Tried and failed",
+      "## Constraints and decisions that must persist",
+      "## Technical decisions and why",
+      "## Protocol state",
+      "## Recording",
+    ])
+    expect(headings(DEFAULT_HANDOFF_PROMPT)).toEqual(headings(prompt("handoff")))
+  })
 
   test.each([
     ["the file", prompt("handoff")],
@@ -100,7 +97,7 @@ describe("prompts/handoff.md", () => {
 })
 
 test.each<PromptName>(["handoff", "handoff-command"])(
-  promised("start.A4", "prompts/%s.md has its contract comment alone on its line, and the model gets the rest"),
+  promised("start.A4", "prompts/%s.md opens with its contract comment"),
   async (name) => {
     const [comment = "", ...rest] = prompt(name).split("\n")
     expect(comment).toMatch(new RegExp(`^<!-- baton:${name}: .* -->$`))

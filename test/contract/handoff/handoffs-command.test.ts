@@ -29,30 +29,27 @@ describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
     }
   }
 
-  test(
-    promised("handoff.B5", "lists them, follows a chain from either end, prints a draft, names what is damaged"),
-    () => {
-      const { handoffs, folder } = setUp()
-      expect(handoffs().stdout).toBe("No handoffs\n")
-      mkdirSync(folder, { recursive: true })
-      const all = [record("1", "ses_A", ["ses_B"]), record("2", "ses_B", ["ses_C"]), record("3", "ses_X", [])]
-      for (const each of all) writeFileSync(join(folder, `handoff-${each.id}.json`), JSON.stringify(each))
-      const first = "2026-01-01 10:20  ses_A → ses_B  ts-b54507  goal 1\n"
-      const second = "2026-01-01 10:20  ses_B → ses_C  ts-b54507  goal 2\n"
-      const listed = handoffs()
-      expect([listed.status, listed.stderr]).toEqual([0, ""])
-      expect(listed.stdout).toBe(`${first}${second}2026-01-01 10:20  ses_X → (not sent yet)  ts-b54507  goal 3\n`)
-      for (const end of ["ses_A", "ses_C"]) expect(handoffs("--session", end).stdout).toBe(first + second)
-      expect(JSON.parse(handoffs("--json", "--session", "ses_X").stdout)).toEqual([all[2]])
-      expect(handoffs("--draft", "2").stdout).toBe("draft 2\n")
+  test(promised("handoff.B5", "lists them, follows a chain, prints a draft, names what is damaged"), () => {
+    const { handoffs, folder } = setUp()
+    expect(handoffs().stdout).toBe("No handoffs\n")
+    mkdirSync(folder, { recursive: true })
+    const all = [record("1", "ses_A", ["ses_B"]), record("2", "ses_B", ["ses_C"]), record("3", "ses_X", [])]
+    for (const each of all) writeFileSync(join(folder, `handoff-${each.id}.json`), JSON.stringify(each))
+    const first = "2026-01-01 10:20  ses_A → ses_B  ts-b54507  goal 1\n"
+    const second = "2026-01-01 10:20  ses_B → ses_C  ts-b54507  goal 2\n"
+    const listed = handoffs()
+    expect([listed.status, listed.stderr]).toEqual([0, ""])
+    expect(listed.stdout).toBe(`${first}${second}2026-01-01 10:20  ses_X → (not sent yet)  ts-b54507  goal 3\n`)
+    for (const end of ["ses_A", "ses_C"]) expect(handoffs("--session", end).stdout).toBe(first + second)
+    expect(JSON.parse(handoffs("--json", "--session", "ses_X").stdout)).toEqual([all[2]])
+    expect(handoffs("--draft", "2").stdout).toBe("draft 2\n")
 
-      writeFileSync(join(folder, "handoff-4.json"), "{")
-      const damaged = handoffs()
-      expect(damaged.status).toBe(1)
-      expect(damaged.stdout).toContain("goal 3")
-      expect(damaged.stderr).toContain("stored state is unusable and ignored")
-    },
-  )
+    writeFileSync(join(folder, "handoff-4.json"), "{")
+    const damaged = handoffs()
+    expect(damaged.status).toBe(1)
+    expect(damaged.stdout).toContain("goal 3")
+    expect(damaged.stderr).toContain("stored state is unusable and ignored")
+  })
 
   test(promised("handoff.B5", "says what it expected of a wrong command line"), () => {
     const { handoffs } = setUp()

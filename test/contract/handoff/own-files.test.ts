@@ -48,7 +48,7 @@ const setUp = (place = "") => {
 
 describe("uncommitted work", () => {
   test.each(["", "packages/app"])(
-    promised("handoff.F1", "has none of Baton's files, and all of the user's beside them (project in '%s')"),
+    promised("handoff.F1", "has none of Baton's files, all of the user's (in '%s')"),
     async (place) => {
       const { write, uncommitted } = setUp(place)
       write(OURS)
@@ -68,21 +68,18 @@ describe("uncommitted work", () => {
     expect(await uncommitted()).toEqual([])
   })
 
-  test(
-    promised("handoff.F1", "has committed files that an update replaced only where the user edited them"),
-    async () => {
-      const { write, commit, uncommitted } = setUp()
-      write(OURS)
-      commit()
-      const updated = {
-        ".opencode/baton/core/core.ts": "a new core\n",
-        "prompts/worker.md": "<!-- baton: contract -->\nNew.\n",
-      }
-      const lines = Object.entries(updated).map(([path, { length }]) => `1\t${length}\t${path}`)
-      write({ ...updated, ".opencode/baton/.manifest": `# made by install\n${lines.join("\n")}\n` })
-      expect(await uncommitted()).toEqual([])
-      write({ "prompts/worker.md": "<!-- baton: contract -->\nNew, and mine.\n" })
-      expect(await uncommitted()).toEqual(["prompts/worker.md"])
-    },
-  )
+  test(promised("handoff.F1", "has what an update replaced only where the user edited it"), async () => {
+    const { write, commit, uncommitted } = setUp()
+    write(OURS)
+    commit()
+    const updated = {
+      ".opencode/baton/core/core.ts": "a new core\n",
+      "prompts/worker.md": "<!-- baton: contract -->\nNew.\n",
+    }
+    const lines = Object.entries(updated).map(([path, { length }]) => `1\t${length}\t${path}`)
+    write({ ...updated, ".opencode/baton/.manifest": `# made by install\n${lines.join("\n")}\n` })
+    expect(await uncommitted()).toEqual([])
+    write({ "prompts/worker.md": "<!-- baton: contract -->\nNew, and mine.\n" })
+    expect(await uncommitted()).toEqual(["prompts/worker.md"])
+  })
 })

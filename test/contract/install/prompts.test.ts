@@ -33,23 +33,20 @@ describe("prompts", () => {
     ["a file of that name", { prompts: OWN }],
     ["a link to its own prompts", { "shared/mail.md": OWN }, "shared"],
     ["a link that leads nowhere", {}, "nowhere"],
-  ])(
-    promised("install.E7", "go to .opencode/prompts where prompts is the project's, as with %s"),
-    (_, files, target) => {
-      for (const [path, text] of Object.entries(files)) checkout.write(path, text)
-      if (target !== undefined) link(target, "prompts")
-      const before = snapshotTree(checkout.project)
-      const { exitCode, stdout } = checkout.install()
-      expect(exitCode).toBe(0)
-      expect(stdout).toContain("Prompts: they are in .opencode/prompts; prompts is left to the project.\n")
-      expect(namesIn(".opencode/prompts")).toEqual(NAMES)
-      const outside = Object.entries(snapshotTree(checkout.project)).filter(([path]) => !path.startsWith(".opencode"))
-      expect(Object.fromEntries(outside)).toEqual(before)
-      expect(checkout.install().stdout).toContain("Nothing to do")
-      checkout.install("--uninstall")
-      expect(snapshotTree(checkout.project)).toEqual(before)
-    },
-  )
+  ])(promised("install.E7", "go to .opencode/prompts where prompts holds %s"), (_, files, target) => {
+    for (const [path, text] of Object.entries(files)) checkout.write(path, text)
+    if (target !== undefined) link(target, "prompts")
+    const before = snapshotTree(checkout.project)
+    const { exitCode, stdout } = checkout.install()
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain("Prompts: they are in .opencode/prompts; prompts is left to the project.\n")
+    expect(namesIn(".opencode/prompts")).toEqual(NAMES)
+    const outside = Object.entries(snapshotTree(checkout.project)).filter(([path]) => !path.startsWith(".opencode"))
+    expect(Object.fromEntries(outside)).toEqual(before)
+    expect(checkout.install().stdout).toContain("Nothing to do")
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual(before)
+  })
 
   test.each<[string, () => void]>([
     ["is not there", () => {}],
@@ -95,18 +92,15 @@ describe("prompts", () => {
     expect(checkout.has("prompts")).toBe(false)
   })
 
-  test(
-    promised("install.E7", "that you changed in .opencode/prompts are kept, with the new version beside them"),
-    () => {
-      checkout.write("prompts/mail.md", OWN)
-      checkout.install()
-      checkout.write(".opencode/prompts/worker.md", "<!-- baton:brief -->\nmine\n")
-      expect(checkout.install().stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md: you changed it/)
-      expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md/)
-      expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
-      expect(checkout.read("prompts/mail.md")).toBe(OWN)
-    },
-  )
+  test(promised("install.E7", "that you changed in .opencode/prompts are kept"), () => {
+    checkout.write("prompts/mail.md", OWN)
+    checkout.install()
+    checkout.write(".opencode/prompts/worker.md", "<!-- baton:brief -->\nmine\n")
+    expect(checkout.install().stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md: you changed it/)
+    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md/)
+    expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
+    expect(checkout.read("prompts/mail.md")).toBe(OWN)
+  })
 
   test(promised("install.E7", "are removed from both places at uninstall"), () => {
     checkout.write("prompts/mail.md", OWN)

@@ -93,28 +93,25 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     expect(await ledger.readTask(id, options)).toMatchObject({ kind: "found" })
   })
 
-  test(
-    promised("ledger.D2", "gets log entries and handoff through the outbox, and parks what has no task"),
-    async () => {
-      const { ledger, state, log, id } = await setUp()
-      const outbox = createOutbox({ ledger, state, log })
-      await outbox.add({ kind: "log", taskID: id, message: "Compaction 1: done" })
-      await outbox.add({ kind: "handoff", taskID: id, sessionID: "ses_1", section: "## Next\n- go on" })
-      await outbox.add({ kind: "log", taskID: "ts-ffffff", message: "lost" })
-      await outbox.add({ kind: "log", taskID: id, message: "Compaction 2: done" })
-      await outbox.flush(DEADLINE_MS)
-      const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
-      if (read.kind !== "found") throw new Error(`expected the task, received ${JSON.stringify(read)}`)
-      expect(read.task.logs.map(({ message }) => message)).toEqual(["Compaction 1: done", "Compaction 2: done"])
-      expect(splitHandoffs(read.task.description)).toEqual({
-        specification: "Build it.",
-        handoffs: ["## Next\n- go on"],
-      })
-      expect(await outbox.status()).toMatchObject({
-        waiting: 0,
-        parked: [{ reason: "the ledger has no task ts-ffffff" }],
-      })
-      outbox.stop()
-    },
-  )
+  test(promised("ledger.D2", "gets records through the outbox, and parks what has no task"), async () => {
+    const { ledger, state, log, id } = await setUp()
+    const outbox = createOutbox({ ledger, state, log })
+    await outbox.add({ kind: "log", taskID: id, message: "Compaction 1: done" })
+    await outbox.add({ kind: "handoff", taskID: id, sessionID: "ses_1", section: "## Next\n- go on" })
+    await outbox.add({ kind: "log", taskID: "ts-ffffff", message: "lost" })
+    await outbox.add({ kind: "log", taskID: id, message: "Compaction 2: done" })
+    await outbox.flush(DEADLINE_MS)
+    const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
+    if (read.kind !== "found") throw new Error(`expected the task, received ${JSON.stringify(read)}`)
+    expect(read.task.logs.map(({ message }) => message)).toEqual(["Compaction 1: done", "Compaction 2: done"])
+    expect(splitHandoffs(read.task.description)).toEqual({
+      specification: "Build it.",
+      handoffs: ["## Next\n- go on"],
+    })
+    expect(await outbox.status()).toMatchObject({
+      waiting: 0,
+      parked: [{ reason: "the ledger has no task ts-ffffff" }],
+    })
+    outbox.stop()
+  })
 })

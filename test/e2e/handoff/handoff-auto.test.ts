@@ -25,54 +25,50 @@ const textsOf = ({ messages }: ModelRequest): string[] =>
   messages.filter(({ role }) => role !== "system").map((message) => JSON.stringify(message))
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised("handoff.F3", "the agent of a task session is asked once, at one place, and a new session goes on"),
-    async () => {
-      let steps = 0
-      const script = (request: ModelRequest): ModelReply => {
-        if (request.kind === "compaction") return { text: "A summary." }
-        if (request.conversation.startsWith("[user] Continuing work from session")) return { text: "I go on." }
-        if (newestWords(request).includes("STOP")) return { text: "Stopped.", promptTokens: 19_700 }
-        if (++steps === 1) return bash("true")
-        if (steps === 2) return bash("true", FILLED)
-        if (steps === 3) return bash("git status --short", FILLED + 100)
-        if (steps === 4)
-          return { tool: "handoff_session", input: { prompt: "Go on with CRLF.", files: [], start: true } }
-        return { text: "Handed over." }
-      }
-      const task = await openSharedTask(binary, script)
-      const [name, text] = settings({ autoHandoff: { at: 0.8 } })
-      task.project.write(`.opencode/${name}`, text)
-      const from = await task.say(task.message)
-      const turns = task.model
-        .received("turn")
-        .filter(({ conversation }) => !conversation.startsWith("[user] Continuing"))
-      expect(turns.map(({ conversation }) => occurrences(conversation, ASK))).toEqual([0, 0, 1, 1, 1])
-      expect(turns[2]?.conversation).toContain("[Baton] 83 % of this session's context is used")
-      // The provider's cache: the tools never change, and each request begins with the one before.
-      for (const { tools } of turns) expect(tools).toContain("handoff_session")
-      for (const [at, turn] of turns.slice(1).entries())
-        expect(textsOf(turn).slice(0, textsOf(turns[at] ?? turn).length)).toEqual(textsOf(turns[at] ?? turn))
-      expect(turns.at(-1)?.conversation).toMatch(/Handoff started: the new session ses_\w+/)
-      await eventually("the new session's request", () =>
-        task.model.received("turn").find(({ conversation }) => conversation.startsWith("[user] Continuing")),
-      )
+  test(promised("handoff.F3", "the agent is asked once, at one place, and a new session goes on"), async () => {
+    let steps = 0
+    const script = (request: ModelRequest): ModelReply => {
+      if (request.kind === "compaction") return { text: "A summary." }
+      if (request.conversation.startsWith("[user] Continuing work from session")) return { text: "I go on." }
+      if (newestWords(request).includes("STOP")) return { text: "Stopped.", promptTokens: 19_700 }
+      if (++steps === 1) return bash("true")
+      if (steps === 2) return bash("true", FILLED)
+      if (steps === 3) return bash("git status --short", FILLED + 100)
+      if (steps === 4) return { tool: "handoff_session", input: { prompt: "Go on with CRLF.", files: [], start: true } }
+      return { text: "Handed over." }
+    }
+    const task = await openSharedTask(binary, script)
+    const [name, text] = settings({ autoHandoff: { at: 0.8 } })
+    task.project.write(`.opencode/${name}`, text)
+    const from = await task.say(task.message)
+    const turns = task.model
+      .received("turn")
+      .filter(({ conversation }) => !conversation.startsWith("[user] Continuing"))
+    expect(turns.map(({ conversation }) => occurrences(conversation, ASK))).toEqual([0, 0, 1, 1, 1])
+    expect(turns[2]?.conversation).toContain("[Baton] 83 % of this session's context is used")
+    // The provider's cache: the tools never change, and each request begins with the one before.
+    for (const { tools } of turns) expect(tools).toContain("handoff_session")
+    for (const [at, turn] of turns.slice(1).entries())
+      expect(textsOf(turn).slice(0, textsOf(turns[at] ?? turn).length)).toEqual(textsOf(turns[at] ?? turn))
+    expect(turns.at(-1)?.conversation).toMatch(/Handoff started: the new session ses_\w+/)
+    await eventually("the new session's request", () =>
+      task.model.received("turn").find(({ conversation }) => conversation.startsWith("[user] Continuing")),
+    )
 
-      // A new process finds the note at the same place; the summariser is not asked to hand over.
-      await task.restart()
-      await task.say("STOP", from)
-      const last = task.model.received("turn").findLast((request) => newestWords(request).includes("STOP"))
-      expect(occurrences(last?.conversation ?? "", ASK)).toBe(1)
-      expect(last && textsOf(last).slice(0, 8)).toEqual(textsOf(turns.at(-1) ?? last ?? fail()).slice(0, 8))
-      await task.say("STOP once more", from)
-      const summary = await eventually("a compaction", () => task.model.received("compaction")[0])
-      const after = await eventually("the turn after it", () =>
-        task.model.received("turn").findLast(({ conversation }) => conversation.includes("A summary.")),
-      )
-      expect(summary.conversation).not.toContain(ASK)
-      expect(after.conversation).not.toContain(ASK)
-    },
-  )
+    // A new process finds the note at the same place; the summariser is not asked to hand over.
+    await task.restart()
+    await task.say("STOP", from)
+    const last = task.model.received("turn").findLast((request) => newestWords(request).includes("STOP"))
+    expect(occurrences(last?.conversation ?? "", ASK)).toBe(1)
+    expect(last && textsOf(last).slice(0, 8)).toEqual(textsOf(turns.at(-1) ?? last ?? fail()).slice(0, 8))
+    await task.say("STOP once more", from)
+    const summary = await eventually("a compaction", () => task.model.received("compaction")[0])
+    const after = await eventually("the turn after it", () =>
+      task.model.received("turn").findLast(({ conversation }) => conversation.includes("A summary.")),
+    )
+    expect(summary.conversation).not.toContain(ASK)
+    expect(after.conversation).not.toContain(ASK)
+  })
 
   test(promised("handoff.F3", "a session without a task, and one without the setting, is asked nothing"), async () => {
     const script = (): ModelReply => ({ text: "Noted.", promptTokens: FILLED })

@@ -91,34 +91,28 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     from = await createSession(task)
   })
 
-  test.each(HOSTILE)(
-    promised("handoff.E2", "$name costs nobody the handoff"),
-    async ({ text, shows = [], names = [] }) => {
-      const message = await say(await createSession(task), `${marker()}\n\n${text}`)
-      const texts = syntheticTexts(message?.parts ?? [])
-      const contents = texts.filter((each) => each.startsWith("<file>"))
-      expect(contents).toHaveLength(shows.length)
-      for (const [index, start] of shows.entries()) expect(contents[index]).toContain(start)
-      const leftOut = texts.find((each) => each.startsWith("Not loaded")) ?? ""
-      for (const name of names) expect(leftOut).toContain(name)
-      expect(leftOut.includes("alice") || leftOut.includes("scope/package")).toBe(false)
-      expect(texts.join("\n")).not.toContain("OUTSIDE")
-    },
-  )
+  test.each(HOSTILE)(promised("handoff.E2", "$name costs no handoff"), async ({ text, shows = [], names = [] }) => {
+    const message = await say(await createSession(task), `${marker()}\n\n${text}`)
+    const texts = syntheticTexts(message?.parts ?? [])
+    const contents = texts.filter((each) => each.startsWith("<file>"))
+    expect(contents).toHaveLength(shows.length)
+    for (const [index, start] of shows.entries()) expect(contents[index]).toContain(start)
+    const leftOut = texts.find((each) => each.startsWith("Not loaded")) ?? ""
+    for (const name of names) expect(leftOut).toContain(name)
+    expect(leftOut.includes("alice") || leftOut.includes("scope/package")).toBe(false)
+    expect(texts.join("\n")).not.toContain("OUTSIDE")
+  })
 
-  test(
-    promised(["handoff.E2", "handoff.C4"], "a restart adds no second set of files, and agent and model stay"),
-    async () => {
-      const id = await createSession(task)
-      const first = await say(id, `${marker()}\n\n@README.md`)
-      await task.restart()
-      const second = await say(id, "Go on.", false)
-      expect(syntheticTexts(first?.parts ?? [])).toHaveLength(2)
-      expect(syntheticTexts(second?.parts ?? [])).toEqual([])
-      expect(occurrences(lastTurn(task), "00001| # A project under test")).toBe(1)
-      for (const message of [first, second]) {
-        expect(message?.info).toMatchObject({ agent: "build", model: { providerID: "scripted", modelID: "model" } })
-      }
-    },
-  )
+  test(promised("handoff.C4", "a restart adds no second set of files; agent and model stay"), async () => {
+    const id = await createSession(task)
+    const first = await say(id, `${marker()}\n\n@README.md`)
+    await task.restart()
+    const second = await say(id, "Go on.", false)
+    expect(syntheticTexts(first?.parts ?? [])).toHaveLength(2)
+    expect(syntheticTexts(second?.parts ?? [])).toEqual([])
+    expect(occurrences(lastTurn(task), "00001| # A project under test")).toBe(1)
+    for (const message of [first, second]) {
+      expect(message?.info).toMatchObject({ agent: "build", model: { providerID: "scripted", modelID: "model" } })
+    }
+  })
 })

@@ -59,10 +59,7 @@ const startedIn = ({ model }: SharedTask): string[] => {
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
-    promised(
-      ["handoff.F1", "handoff.F2"],
-      "in run, the draft has the task and the user's corrections, and nothing starts",
-    ),
+    promised(["handoff.F1", "handoff.F2"], "in run, the draft has task and corrections, nothing starts"),
     async () => {
       const script = handoffScript({ prompt: PROMPT, files: ["README.md"], start: true })
       const task = await openTaskProject(binary, script)
@@ -96,104 +93,76 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(
-    promised(
-      "handoff.F1",
-      "in serve, a session that began with /handoff quotes no template; a chain keeps the user's words",
-    ),
-    async () => {
-      const task = await openSharedTask(binary, handoffScript({ prompt: PROMPT, files: [] }))
-      const first = (await task.client.session.create({ body: {} })).data?.id ?? ""
-      await sendCommand(task, first, "Look at the parser")
-      const second = handedOverTo(task)
-      const draft = await draftIn(task, second)
-      expectInOrder(draft, [MARKER, "Goal, as the user gave it: `Look at the parser`", PROMPT, "## Facts gathered"])
-      expect(draft).not.toContain(TEMPLATE)
-      expect(draft).not.toContain("The user's")
+  test(promised("handoff.F1", "in serve, no template is quoted; a chain keeps the user's words"), async () => {
+    const task = await openSharedTask(binary, handoffScript({ prompt: PROMPT, files: [] }))
+    const first = (await task.client.session.create({ body: {} })).data?.id ?? ""
+    await sendCommand(task, first, "Look at the parser")
+    const second = handedOverTo(task)
+    const draft = await draftIn(task, second)
+    expectInOrder(draft, [MARKER, "Goal, as the user gave it: `Look at the parser`", PROMPT, "## Facts gathered"])
+    expect(draft).not.toContain(TEMPLATE)
+    expect(draft).not.toContain("The user's")
 
-      await task.say(CORRECTION, second)
-      await sendCommand(task, second, "")
-      const third = handedOverTo(task)
-      await task.say("And no comments.", third)
-      await sendCommand(task, third, "")
-      const last = await draftIn(task, handedOverTo(task))
-      expectInOrder(last, [
-        MARKER,
-        PROMPT,
-        "The user's later messages",
-        "> Use tabs,",
-        "> And no comments.",
-        "## Facts",
-      ])
-      expect(occurrences(last, MARKER)).toBe(1)
-      expect(last).not.toContain(TEMPLATE)
-    },
-  )
+    await task.say(CORRECTION, second)
+    await sendCommand(task, second, "")
+    const third = handedOverTo(task)
+    await task.say("And no comments.", third)
+    await sendCommand(task, third, "")
+    const last = await draftIn(task, handedOverTo(task))
+    expectInOrder(last, [MARKER, PROMPT, "The user's later messages", "> Use tabs,", "> And no comments.", "## Facts"])
+    expect(occurrences(last, MARKER)).toBe(1)
+    expect(last).not.toContain(TEMPLATE)
+  })
 
-  test(
-    promised(
-      "handoff.F2",
-      "in serve the new session works at once with the agent that was asked for, and its id is told",
-    ),
-    async () => {
-      const task = await openSharedTask(binary, (request) => {
-        if (request.conversation.startsWith(`[user] ${MARKER}`)) return { text: "I go on." }
-        return handoffScript({ prompt: PROMPT, files: ["README.md"], start: true, agent: "plan" })(request)
-      })
-      const permission = [{ permission: "webfetch", pattern: "*", action: "deny" as const }]
-      const body = { title: "By hand", permission }
-      const from = (await task.client.session.create({ body })).data?.id ?? ""
-      await task.say(task.message, from)
-      await task.say("Please hand this over.", from)
-      await sendCommand(task, from, "")
-      const [to = ""] = startedIn(task)
-      const request = await eventually("the new session's request", () =>
-        task.model.received("turn").find(({ conversation }) => conversation.startsWith(`[user] ${MARKER}`)),
-      )
-      expectInOrder(request.conversation, [
-        MARKER,
-        `Task: ${task.taskID}`,
-        PROMPT,
-        "Called the Read tool",
-        "# A project",
-      ])
-      const [message, answer] = await eventually("the new session's answer", async () => {
-        const all = await messagesOf(task, to)
-        return all[1]?.parts.some((part) => part.type === "text") ? all : undefined
-      })
-      expect(message?.info).toMatchObject({ role: "user", agent: "plan", model: MODEL })
-      expect(answer?.info.role).toBe("assistant")
-      expect((await task.client.session.get({ path: { id: to } })).data).toMatchObject({ permission })
-      const log = await task.records(1)
-      expect(log).toContain(`Handoff to ${to}: Finish the CRLF work in src/parser.ts.`)
-    },
-  )
+  test(promised("handoff.F2", "in serve the new session works at once with the wanted agent"), async () => {
+    const task = await openSharedTask(binary, (request) => {
+      if (request.conversation.startsWith(`[user] ${MARKER}`)) return { text: "I go on." }
+      return handoffScript({ prompt: PROMPT, files: ["README.md"], start: true, agent: "plan" })(request)
+    })
+    const permission = [{ permission: "webfetch", pattern: "*", action: "deny" as const }]
+    const body = { title: "By hand", permission }
+    const from = (await task.client.session.create({ body })).data?.id ?? ""
+    await task.say(task.message, from)
+    await task.say("Please hand this over.", from)
+    await sendCommand(task, from, "")
+    const [to = ""] = startedIn(task)
+    const request = await eventually("the new session's request", () =>
+      task.model.received("turn").find(({ conversation }) => conversation.startsWith(`[user] ${MARKER}`)),
+    )
+    expectInOrder(request.conversation, [MARKER, `Task: ${task.taskID}`, PROMPT, "Called the Read tool", "# A project"])
+    const [message, answer] = await eventually("the new session's answer", async () => {
+      const all = await messagesOf(task, to)
+      return all[1]?.parts.some((part) => part.type === "text") ? all : undefined
+    })
+    expect(message?.info).toMatchObject({ role: "user", agent: "plan", model: MODEL })
+    expect(answer?.info.role).toBe("assistant")
+    expect((await task.client.session.get({ path: { id: to } })).data).toMatchObject({ permission })
+    const log = await task.records(1)
+    expect(log).toContain(`Handoff to ${to}: Finish the CRLF work in src/parser.ts.`)
+  })
 
-  test(
-    promised("handoff.F2", "the user's own --start begins it, and an unknown agent or model is refused"),
-    async () => {
-      let wanted: Record<string, unknown> = {}
-      const task = await openSharedTask(binary, (request) => {
-        if (request.conversation.startsWith(`[user] ${MARKER}`)) return { text: "I go on." }
-        return handoffScript({ prompt: PROMPT, files: [], ...wanted })(request)
-      })
-      const from = await task.say("Hello.")
-      const answerTo = async (goal: string): Promise<string> => {
-        await sendCommand(task, from, goal)
-        return newestWords(task.model.received("turn").at(-1) ?? { conversation: "" })
-      }
-      wanted = { agent: "nobody", start: true }
-      expect(await answerTo("")).toMatch(/There is no agent "nobody".*nothing was handed over\. There are: .*build/)
-      wanted = { model: "scripted/modle" }
-      expect(await answerTo("")).toMatch(/There is no model "scripted\/modle".*the nearest of \d+: scripted\/model/)
-      wanted = {}
-      expect(await answerTo("--start Look at the parser")).toContain("Handoff started: the new session ses_")
-      const begun = await eventually("the new session's request", () =>
-        task.model.received("turn").find(({ conversation }) => conversation.startsWith(`[user] ${MARKER}`)),
-      )
-      expect(begun.conversation).toContain("Goal, as the user gave it: `Look at the parser`")
-    },
-  )
+  test(promised("handoff.F2", "the user's own --start begins it; unknown agents are refused"), async () => {
+    let wanted: Record<string, unknown> = {}
+    const task = await openSharedTask(binary, (request) => {
+      if (request.conversation.startsWith(`[user] ${MARKER}`)) return { text: "I go on." }
+      return handoffScript({ prompt: PROMPT, files: [], ...wanted })(request)
+    })
+    const from = await task.say("Hello.")
+    const answerTo = async (goal: string): Promise<string> => {
+      await sendCommand(task, from, goal)
+      return newestWords(task.model.received("turn").at(-1) ?? { conversation: "" })
+    }
+    wanted = { agent: "nobody", start: true }
+    expect(await answerTo("")).toMatch(/There is no agent "nobody".*nothing was handed over\. There are: .*build/)
+    wanted = { model: "scripted/modle" }
+    expect(await answerTo("")).toMatch(/There is no model "scripted\/modle".*the nearest of \d+: scripted\/model/)
+    wanted = {}
+    expect(await answerTo("--start Look at the parser")).toContain("Handoff started: the new session ses_")
+    const begun = await eventually("the new session's request", () =>
+      task.model.received("turn").find(({ conversation }) => conversation.startsWith(`[user] ${MARKER}`)),
+    )
+    expect(begun.conversation).toContain("Goal, as the user gave it: `Look at the parser`")
+  })
 
   test(promised("handoff.F2", "a sixth session in a row is not started without a message of the user"), async () => {
     const script = (request: ModelRequest): ModelReply => {

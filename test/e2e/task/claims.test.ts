@@ -75,56 +75,47 @@ const collectToasts = async ({ client }: SharedTask): Promise<string[]> => {
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised(
-      ["claim.B1", "claim.B2"],
-      "the first tool claims and starts the task, a second session is told, the first one's end frees it",
-    ),
-    async () => {
-      const task = await openClaimed(binary)
-      const toasts = await collectToasts(task)
-      const first = await task.say(task.message)
-      expect(await task.ledger.prog("claims")).not.toContain(task.taskID)
-      await task.say("RUN: true", first)
-      expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
-      const second = await task.say(`${task.message}\nWRITE: second.txt`)
-      expect(lastTurn(task)).toContain("When this message came, the task was claimed by")
-      expect(lastTurn(task)).toContain(`session ${first} on`)
-      expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
-      await task.say("Go on.", second)
-      await task.client.session.delete({ path: { id: first } })
-      await awaitClaim(task, null)
-      await task.say("RUN: true", second)
-      await awaitClaim(task, second)
-      expect(toasts).toEqual([expect.stringMatching(new RegExp(`^Task ${task.taskID} is claimed: By .*${first}`))])
-      await task.restart()
-      await awaitClaim(task, null)
-    },
-  )
+  test(promised(["claim.B1", "claim.B2"], "the first tool claims, a second session is told"), async () => {
+    const task = await openClaimed(binary)
+    const toasts = await collectToasts(task)
+    const first = await task.say(task.message)
+    expect(await task.ledger.prog("claims")).not.toContain(task.taskID)
+    await task.say("RUN: true", first)
+    expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
+    const second = await task.say(`${task.message}\nWRITE: second.txt`)
+    expect(lastTurn(task)).toContain("When this message came, the task was claimed by")
+    expect(lastTurn(task)).toContain(`session ${first} on`)
+    expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
+    await task.say("Go on.", second)
+    await task.client.session.delete({ path: { id: first } })
+    await awaitClaim(task, null)
+    await task.say("RUN: true", second)
+    await awaitClaim(task, second)
+    expect(toasts).toEqual([expect.stringMatching(new RegExp(`^Task ${task.taskID} is claimed: By .*${first}`))])
+    await task.restart()
+    await awaitClaim(task, null)
+  })
 
-  test(
-    promised("claim.B2", "an exclusive claim refuses another session's changes to files, until it is released"),
-    async () => {
-      const task = await openClaimed(binary)
-      task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
-      const written = (file: string): boolean => existsSync(join(task.project.directory, file))
-      const first = await task.say(`${task.message}\nWRITE: first.txt`)
-      expect(written("first.txt")).toBe(true)
-      await awaitClaim(task, first)
-      const second = await task.say(`${task.message}\nWRITE: second.txt`)
-      expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
-      expect(lastTurn(task)).toMatch(new RegExp(`is claimed by .*session ${first}.*so this session may not change`))
-      expect(written("second.txt")).toBe(false)
-      await task.say("RUN: echo by bash >bash.txt", second)
-      expect(written("bash.txt"), "no other tool is refused").toBe(true)
-      await task.ledger.prog("release", task.taskID)
-      await task.say("WRITE: second.txt", second)
-      expect(written("second.txt")).toBe(true)
-      await awaitClaim(task, second)
-      await task.say("WRITE: third.txt", first)
-      expect(written("third.txt")).toBe(false)
-    },
-  )
+  test(promised("claim.B2", "an exclusive claim refuses another session's changes to files"), async () => {
+    const task = await openClaimed(binary)
+    task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
+    const written = (file: string): boolean => existsSync(join(task.project.directory, file))
+    const first = await task.say(`${task.message}\nWRITE: first.txt`)
+    expect(written("first.txt")).toBe(true)
+    await awaitClaim(task, first)
+    const second = await task.say(`${task.message}\nWRITE: second.txt`)
+    expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
+    expect(lastTurn(task)).toMatch(new RegExp(`is claimed by .*session ${first}.*so this session may not change`))
+    expect(written("second.txt")).toBe(false)
+    await task.say("RUN: echo by bash >bash.txt", second)
+    expect(written("bash.txt"), "no other tool is refused").toBe(true)
+    await task.ledger.prog("release", task.taskID)
+    await task.say("WRITE: second.txt", second)
+    expect(written("second.txt")).toBe(true)
+    await awaitClaim(task, second)
+    await task.say("WRITE: third.txt", first)
+    expect(written("third.txt")).toBe(false)
+  })
 
   test(promised("claim.B1", "a child session works under its parent's claim"), async () => {
     const task = await openClaimed(binary)
@@ -182,29 +173,26 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
 
 // scripts/test warns that this is left out.
 describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
-  test(
-    promised(["claim.B1", "claim.B2"], "a toast tells who has the task, and the end of the TUI frees it"),
-    async () => {
-      const task: TaskProject = await openTaskProject(
-        NEWEST,
-        obedient(() => task.project.directory),
-      )
-      await task.ledger.prog("claim", task.taskID, "--as", "ada")
-      const tui = await startTui(NEWEST, task.project)
-      try {
-        await tui.send(`Task: ${task.taskID}`)
-        await tui.shows(`Task ${task.taskID} is claimed`)
-        await tui.shows("Noted.")
-        expect(lastTurn(task)).toContain("claimed by ada (on ")
-        await task.ledger.prog("release", task.taskID)
-        await tui.send("RUN: echo it is done")
-        await eventually("the claim", async () => (await task.ledger.prog("claims")).includes("session") || undefined)
-      } finally {
-        await tui.stop()
-      }
-      await eventually("its end", async () => (await task.ledger.prog("claims")) === "No claims" || undefined)
-    },
-  )
+  test(promised(["claim.B1", "claim.B2"], "a toast tells who has the task; the TUI's end frees it"), async () => {
+    const task: TaskProject = await openTaskProject(
+      NEWEST,
+      obedient(() => task.project.directory),
+    )
+    await task.ledger.prog("claim", task.taskID, "--as", "ada")
+    const tui = await startTui(NEWEST, task.project)
+    try {
+      await tui.send(`Task: ${task.taskID}`)
+      await tui.shows(`Task ${task.taskID} is claimed`)
+      await tui.shows("Noted.")
+      expect(lastTurn(task)).toContain("claimed by ada (on ")
+      await task.ledger.prog("release", task.taskID)
+      await tui.send("RUN: echo it is done")
+      await eventually("the claim", async () => (await task.ledger.prog("claims")).includes("session") || undefined)
+    } finally {
+      await tui.stop()
+    }
+    await eventually("its end", async () => (await task.ledger.prog("claims")) === "No claims" || undefined)
+  })
 })
 
 const real = findRealProg()

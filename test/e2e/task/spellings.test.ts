@@ -43,20 +43,17 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     }
   })
 
-  test(
-    promised("task.C1", "an id that the ledger does not know, or one in a sentence, leaves the requests as they are"),
-    async () => {
-      const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
-        const task = await openSharedTask(binary, noted, { bundle })
-        await task.say("Work on ts-0000ab\nBe quick.")
-        await task.say(`What is left to do before ${task.taskID} is done? I would rather work on ${task.taskID} later.`)
-        await task.say(`Sum this up:\n\n> Work on ${task.taskID}\n\n\`\`\`\ntask: ${task.taskID}\n\`\`\``)
-        if (bundle === "project") await task.logged("the ledger does not know the task that a message names")
-        return comparableRequests(task.model, task.project)
-      }
-      expect(await requestsOf("project")).toEqual(await requestsOf("none"))
-    },
-  )
+  test(promised("task.C1", "an unknown id, or one in a sentence, leaves requests as they are"), async () => {
+    const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
+      const task = await openSharedTask(binary, noted, { bundle })
+      await task.say("Work on ts-0000ab\nBe quick.")
+      await task.say(`What is left to do before ${task.taskID} is done? I would rather work on ${task.taskID} later.`)
+      await task.say(`Sum this up:\n\n> Work on ${task.taskID}\n\n\`\`\`\ntask: ${task.taskID}\n\`\`\``)
+      if (bundle === "project") await task.logged("the ledger does not know the task that a message names")
+      return comparableRequests(task.model, task.project)
+    }
+    expect(await requestsOf("project")).toEqual(await requestsOf("none"))
+  })
 })
 
 describe.each(endsOf(1))("OpenCode $version", (binary) => {
@@ -88,17 +85,14 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
 })
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
-  test(
-    promised("task.C1", "opencode run takes it as an argument, and a resumed session changes its task so"),
-    async () => {
-      const task = await openTaskProject(binary, noted)
-      const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
-      const result = await task.run("", { args: [`Work on ${task.taskID}`] })
-      expect(result.exitCode, result.stderr).toBe(0)
-      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
-      await task.run(`now continue with ${other}`, { args: ["--continue"] })
-      expect(task.model.received("turn")[1]?.conversation).toContain("Tabs count as eight columns.")
-      expect(task.project.batonLog().join("\n")).toContain("session changed its task")
-    },
-  )
+  test(promised("task.C1", "opencode run takes it as an argument, a resumed session, too"), async () => {
+    const task = await openTaskProject(binary, noted)
+    const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
+    const result = await task.run("", { args: [`Work on ${task.taskID}`] })
+    expect(result.exitCode, result.stderr).toBe(0)
+    expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
+    await task.run(`now continue with ${other}`, { args: ["--continue"] })
+    expect(task.model.received("turn")[1]?.conversation).toContain("Tabs count as eight columns.")
+    expect(task.project.batonLog().join("\n")).toContain("session changed its task")
+  })
 })

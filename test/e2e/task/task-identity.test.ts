@@ -74,25 +74,22 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await task.records(0)).toEqual([])
   })
 
-  test(
-    promised(["task.B2", "compaction.C7"], "a fork that is compacted at once knows its task, and records what is new"),
-    async () => {
-      const task = await openSharedTask(binary, compactsOnDemand)
-      const id = await task.say(task.message)
-      await compact(task, await forkSession(task, id))
-      expect(compactionsOf(task).at(-1)).toContain(`- Task: ${task.taskID}`)
-      expect(compactionsOf(task).at(-1)).toContain(BRIEF)
-      expect(await task.records(1)).toHaveLength(1)
+  test(promised(["task.B2", "compaction.C7"], "a fork knows its task, and records what is new"), async () => {
+    const task = await openSharedTask(binary, compactsOnDemand)
+    const id = await task.say(task.message)
+    await compact(task, await forkSession(task, id))
+    expect(compactionsOf(task).at(-1)).toContain(`- Task: ${task.taskID}`)
+    expect(compactionsOf(task).at(-1)).toContain(BRIEF)
+    expect(await task.records(1)).toHaveLength(1)
 
-      await task.say("COMPACT-NOW", id)
-      expect(await task.records(2)).toHaveLength(2)
-      await task.say("Go on.", await forkSession(task, id))
-      for (const part of ["was compacted before this session was forked", `- Task: ${task.taskID}`, BRIEF])
-        expect(lastTurn(task)).toContain(part)
-      expect(await recordsOf(task)).toHaveLength(2)
-      expect((await task.ledger.show(task.taskID)).description).toContain(`(session ${id}, `)
-    },
-  )
+    await task.say("COMPACT-NOW", id)
+    expect(await task.records(2)).toHaveLength(2)
+    await task.say("Go on.", await forkSession(task, id))
+    for (const part of ["was compacted before this session was forked", `- Task: ${task.taskID}`, BRIEF])
+      expect(lastTurn(task)).toContain(part)
+    expect(await recordsOf(task)).toHaveLength(2)
+    expect((await task.ledger.show(task.taskID)).description).toContain(`(session ${id}, `)
+  })
 
   test(promised("task.B4", "without a task the model receives what it receives without the bundle"), async () => {
     const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
@@ -109,55 +106,49 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(withBundle).toEqual(await requestsOf("none"))
   })
 
-  test(
-    promised(
-      ["identity.A2", "compaction.C6", "handoff.A2", "pass-over.A1", "live-state.A8", "learning.B2"],
-      "one task is the same in every system: summary, next turn, handoff, subagent, live state, learnings, ledger",
-    ),
-    async () => {
-      const task = await openSharedTask(binary, script)
-      const { taskID, project, ledger, say } = task
-      project.write(".opencode/pass-over.json", "{}\n")
-      const root = await say(task.message)
-      await say(CORRECTION, root)
+  test(promised(["identity.A2", "live-state.A8"], "one task is the same in every system"), async () => {
+    const task = await openSharedTask(binary, script)
+    const { taskID, project, ledger, say } = task
+    project.write(".opencode/pass-over.json", "{}\n")
+    const root = await say(task.message)
+    await say(CORRECTION, root)
 
-      await say("DELEGATE the review.", root)
-      const child = turnsOf(task).find((conversation) => conversation.includes("REVIEW-THIS please"))
-      expect(child).toContain(taskID)
-      expect(child).toContain("Teach the parser CRLF")
-      expect(turnsOf(task).join("\n")).toContain("audit → completed, decision: approved")
+    await say("DELEGATE the review.", root)
+    const child = turnsOf(task).find((conversation) => conversation.includes("REVIEW-THIS please"))
+    expect(child).toContain(taskID)
+    expect(child).toContain("Teach the parser CRLF")
+    expect(turnsOf(task).join("\n")).toContain("audit → completed, decision: approved")
 
-      await say("COMPACT-NOW", root)
-      expect(compactionsOf(task).at(-1)).toContain(`Task: ${taskID}`)
-      for (const part of ["Something was done.", `Task: ${taskID}`, "worker", BRIEF])
-        expect(lastTurn(task)).toContain(part)
+    await say("COMPACT-NOW", root)
+    expect(compactionsOf(task).at(-1)).toContain(`Task: ${taskID}`)
+    for (const part of ["Something was done.", `Task: ${taskID}`, "worker", BRIEF])
+      expect(lastTurn(task)).toContain(part)
 
-      const handedTo = await handOver(task, root, "finish the parser")
-      await say("Go on.", handedTo)
-      for (const part of [`Continuing work from session ${root}`, "# Worker", `Task: ${taskID}`])
-        expect(lastTurn(task)).toContain(part)
-      const bound = JSON.parse(project.read(`.opencode/state/tasks/${handedTo}.json`))
-      expect(bound).toMatchObject({ taskID, role: "worker" })
+    const handedTo = await handOver(task, root, "finish the parser")
+    await say("Go on.", handedTo)
+    for (const part of [`Continuing work from session ${root}`, "# Worker", `Task: ${taskID}`])
+      expect(lastTurn(task)).toContain(part)
+    const bound = JSON.parse(project.read(`.opencode/state/tasks/${handedTo}.json`))
+    expect(bound).toMatchObject({ taskID, role: "worker" })
 
-      await eventually("the live state of the new session", () => {
-        const state = liveState(project.directory)
-        return state?.root_opencode_session_id === handedTo && state.extensions?.task?.id === taskID ? state : undefined
-      })
-      const correction = async () => {
-        const listed = await ledger.prog("context", "-p", basename(project.directory), "--summary", "--json")
-        const all: { summary: string; detail: string }[] = JSON.parse(listed)
-        return all.find(({ summary }) => summary === CORRECTION)
-      }
-      const learned = await eventually("the learning in the ledger", correction, ...LEDGER_WAIT_MS)
-      expect(learned.detail).toContain(taskID)
+    await eventually("the live state of the new session", () => {
+      const state = liveState(project.directory)
+      return state?.root_opencode_session_id === handedTo && state.extensions?.task?.id === taskID ? state : undefined
+    })
+    const correction = async () => {
+      const listed = await ledger.prog("context", "-p", basename(project.directory), "--summary", "--json")
+      const all: { summary: string; detail: string }[] = JSON.parse(listed)
+      return all.find(({ summary }) => summary === CORRECTION)
+    }
+    const learned = await eventually("the learning in the ledger", correction, ...LEDGER_WAIT_MS)
+    expect(learned.detail).toContain(taskID)
 
-      const wholeLog = async () => {
-        const all = await recordsOf(task)
-        const isThere = (part: string) => all.some((message) => message.includes(part))
-        return ["Compaction 1", `Handoff to ${handedTo}`, "audit"].every(isThere) ? all : undefined
-      }
-      const messages = await eventually("the log of the task", wholeLog, ...LEDGER_WAIT_MS)
-      expect(messages.filter((message) => message.startsWith("Compaction 1"))).toHaveLength(1)
-    },
-  )
+    const wholeLog = async () => {
+      const all = await recordsOf(task)
+      const isThere = (part: string) => all.some((message) => message.includes(part))
+      return ["Compaction 1", `Handoff to ${handedTo}`, "audit"].every(isThere) ? all : undefined
+    }
+    const messages = await eventually("the log of the task", wholeLog, ...LEDGER_WAIT_MS)
+    expect(messages.filter((message) => message.startsWith("Compaction 1"))).toHaveLength(1)
+  })
 })
