@@ -18,11 +18,13 @@ const ASK = "the user wants such a session handed over"
 /** Of 20,000: over four fifths, and below the 18,000 at which OpenCode compacts. */
 const FILLED = 16_500
 
-const settings = (text: unknown) => ["baton.json", `${JSON.stringify(text)}\n`] as const
+const SETTINGS = [".opencode/baton.json", '{"autoHandoff":{"at":0.8}}\n'] as const
 
 /** Each request's texts but the system prompt, for comparing one with the beginning of the next. */
-const textsOf = ({ messages }: ModelRequest): string[] =>
+const textsOf = ({ messages }: Pick<ModelRequest, "messages">): string[] =>
   messages.filter(({ role }) => role !== "system").map((message) => JSON.stringify(message))
+
+const NO_REQUEST = { messages: [] }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("handoff.F3", "the agent is asked once, at one place, and a new session goes on"), async () => {
@@ -38,8 +40,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       return { text: "Handed over." }
     }
     const task = await openSharedTask(binary, script)
-    const [name, text] = settings({ autoHandoff: { at: 0.8 } })
-    task.project.write(`.opencode/${name}`, text)
+    task.project.write(...SETTINGS)
     const from = await task.say(task.message)
     const turns = task.model
       .received("turn")
@@ -60,7 +61,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say("STOP", from)
     const last = task.model.received("turn").findLast((request) => newestWords(request).includes("STOP"))
     expect(occurrences(last?.conversation ?? "", ASK)).toBe(1)
-    expect(last && textsOf(last).slice(0, 8)).toEqual(textsOf(turns.at(-1) ?? last ?? fail()).slice(0, 8))
+    const [now, then] = [last, turns.at(-1)].map((turn) => textsOf(turn ?? NO_REQUEST).slice(0, 8))
+    expect(now).toEqual(then)
+    expect(now).toHaveLength(8)
     await task.say("STOP once more", from)
     const summary = await eventually("a compaction", () => task.model.received("compaction")[0])
     const after = await eventually("the turn after it", () =>
@@ -72,9 +75,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   test(promised("handoff.F3", "a session without a task, and one without the setting, is asked nothing"), async () => {
     const script = (): ModelReply => ({ text: "Noted.", promptTokens: FILLED })
-    const [name, text] = settings({ autoHandoff: { at: 0.8 } })
     const set = await openSharedTask(binary, script)
-    set.project.write(`.opencode/${name}`, text)
+    set.project.write(...SETTINGS)
     await set.say("And now?", await set.say("No task here."))
     const unset = await openSharedTask(binary, script)
     await unset.say("And now?", await unset.say(unset.message))
@@ -85,7 +87,3 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       }
   })
 })
-
-const fail = (): never => {
-  throw new Error("there is no such request")
-}

@@ -111,8 +111,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(syntheticTexts(first?.parts ?? [])).toHaveLength(2)
     expect(syntheticTexts(second?.parts ?? [])).toEqual([])
     expect(occurrences(lastTurn(task), "00001| # A project under test")).toBe(1)
-    for (const message of [first, second]) {
+    for (const message of [first, second])
       expect(message?.info).toMatchObject({ agent: "build", model: { providerID: "scripted", modelID: "model" } })
-    }
   })
 })
