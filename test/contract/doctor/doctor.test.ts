@@ -37,8 +37,11 @@ describe("a healthy project", () => {
     expect(ids).toEqual(expect.arrayContaining([...expected, "database", "outbox", "state"]))
   })
 
-  test(promised("install.E2", "is told to a person without colour when no terminal listens"), () => {
-    const { exitCode, stdout, stderr } = patient.doctor(patient.project)
+  test(promised("install.E2", "is told to a person without colour, from a sub-folder, too"), () => {
+    mkdirSync(join(patient.project, "src/deep"), { recursive: true })
+    const options = { cwd: join(patient.project, "src/deep"), env: patient.environment }
+    const { exitCode, stdout, stderr } = runScript([DOCTOR], options)
+    expect(stdout).toContain(`Baton in ${patient.project}\n`)
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" })
     expect(stdout).toMatch(/^Baton in .*\n\n {2}ok {7}opencode {6}OpenCode 1\.18\.33/)
     expect(stdout).toMatch(/0 broken, 0 warnings, \d+ ok\n$/)
@@ -62,22 +65,14 @@ describe("looking", () => {
     expect(snapshotTree(patient.root)).toEqual(before)
   })
 
-  test(promised("install.E2", "starts from a sub-folder at the project that holds it"), () => {
-    mkdirSync(join(patient.project, "src/deep"), { recursive: true })
-    const outcome = runScript([DOCTOR], { cwd: join(patient.project, "src/deep"), env: patient.environment })
-    expect(outcome.stdout).toContain(`Baton in ${patient.project}\n`)
-  })
-
   test(promised("install.E2", "works from inside an installed project, through a link to its launcher"), () => {
     const project = join(patient.root, "real project")
     mkdirSync(project)
     expect(runScript([join(REPOSITORY, "scripts/install"), project]).exitCode).toBe(0)
     symlinkSync(join(project, ".opencode/baton/bin/baton"), join(patient.root, "baton"))
     const before = snapshotTree(project)
-    const { exitCode, stdout } = runScript([join(patient.root, "baton"), "doctor", "--json"], {
-      cwd: project,
-      env: patient.environment,
-    })
+    const options = { cwd: project, env: patient.environment }
+    const { exitCode, stdout } = runScript([join(patient.root, "baton"), "doctor", "--json"], options)
     const report = JSON.parse(stdout)
     expect(report.findings.filter(({ status }: { status: string }) => status === "broken")).toEqual([])
     expect({ exitCode, directory: report.directory }).toEqual({ exitCode: 0, directory: project })

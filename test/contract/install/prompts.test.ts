@@ -9,6 +9,7 @@ import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const NAMES = ["handoff-command.md", "handoff.md", "planner.md", "worker.md"]
 const OWN = "Dear {{customer}},\n"
+const OF_VERSION_0_1_0 = "# Planner\n\n<!-- Machine-read by .opencode/plugins/x.ts: -->\n"
 
 let checkout: SmallCheckout
 
@@ -51,10 +52,11 @@ describe("prompts", () => {
   test.each<[string, () => void]>([
     ["is not there", () => {}],
     ["is empty", () => mkdirSync(join(checkout.project, "prompts"))],
-    [
-      "has a role prompt of Baton 0.1.0",
-      () => checkout.write("prompts/planner.md", "# Planner\n\n<!-- Machine-read by .opencode/plugins/x.ts: -->\n"),
-    ],
+    ["has a role prompt of Baton 0.1.0", () => checkout.write("prompts/planner.md", OF_VERSION_0_1_0)],
+    ...NAMES.map((name): [string, () => void] => [
+      `has the ${name} that comes with Baton`,
+      () => checkout.write(`prompts/${name}`, readFileSync(join(REPOSITORY, "prompts", name), "utf8")),
+    ]),
     ["has one that you edited", () => checkout.write("prompts/handoff.md", "Mine.\r\n<!--\tbaton:handoff -->\r\n")],
     ["has one with a byte order mark", () => checkout.write("prompts/handoff.md", "\uFEFF<!-- baton:handoff -->\n")],
   ])(promised("install.E7", "go to prompts where that folder %s"), (_, prepare) => {
@@ -63,12 +65,6 @@ describe("prompts", () => {
     expect(exitCode).toBe(0)
     expect(stdout).not.toContain("Prompts:")
     expect(namesIn("prompts")).toEqual(expect.arrayContaining(NAMES))
-    expect(checkout.has(".opencode/prompts")).toBe(false)
-  })
-
-  test.each(NAMES)(promised("install.E7", "go to prompts where the %s that comes with Baton is there"), (name) => {
-    checkout.write(`prompts/${name}`, readFileSync(join(REPOSITORY, "prompts", name), "utf8"))
-    checkout.install()
     expect(checkout.has(".opencode/prompts")).toBe(false)
   })
 
