@@ -16,35 +16,24 @@ import {
   openTaskProject,
   type Script,
   type SharedTask,
+  TASK,
   type TaskProject,
 } from "../../support/index.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
-import { handedOverTo } from "../../support/model/handoff-script.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
+import { createSession, handOver, lastTurn } from "../sessions.ts"
 
 closeTaskProjects()
 
 /** Runs the command or writes the file that the newest message names, and reports. */
-const obedient =
-  (directory: () => string): Script =>
-  (request) => {
-    const words = newestWords(request)
-    if (words.includes("[tool]")) return { text: "Noted." }
-    if (words.includes("Hand this work over"))
-      return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
-    const [, command] = /\bRUN: (.+)/.exec(words) ?? []
-    if (command !== undefined) return bash(command)
-    const [, file] = /\bWRITE: (.+)/.exec(words) ?? []
-    if (file === undefined) return { text: "Noted." }
-    return { tool: "write", input: { filePath: join(directory(), file), content: "new\n" } }
-  }
-
-const openClaimed = async (binary: TaskProject["binary"]): Promise<SharedTask> => {
-  const task: SharedTask = await openSharedTask(
-    binary,
-    obedient(() => task.project.directory),
-  )
-  return task
+const obedient: Script = (request) => {
+  const words = newestWords(request)
+  if (words.includes("[tool]")) return { text: "Noted." }
+  if (words.includes("Hand this work over")) return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
+  const [, command] = /\bRUN: (.+)/.exec(words) ?? []
+  if (command !== undefined) return bash(command)
+  const [, file] = /\bWRITE: (.+)/.exec(words) ?? []
+  return file === undefined ? { text: "Noted." } : { tool: "write", input: { filePath: file, content: "new\n" } }
 }
 
 /** Waits until `prog show` names this session as the holder, or with null that the task is free. */
@@ -58,8 +47,6 @@ const awaitClaim = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, 
     },
     ...LEDGER_WAIT_MS,
   )
-
-const lastTurn = ({ model }: Pick<TaskProject, "model">): string => model.received("turn").at(-1)?.conversation ?? ""
 
 /** The toasts that OpenCode is asked to show from now on. */
 const collectToasts = async ({ client }: SharedTask): Promise<string[]> => {
@@ -76,12 +63,16 @@ const collectToasts = async ({ client }: SharedTask): Promise<string[]> => {
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised(["claim.B1", "claim.B2"], "the first tool claims, a second session is told"), async () => {
-    const task = await openClaimed(binary)
+    const task = await openSharedTask(binary, obedient)
     const toasts = await collectToasts(task)
     const first = await task.say(task.message)
     expect(await task.ledger.prog("claims")).not.toContain(task.taskID)
+    const child = await createSession(task, first)
+    await task.say("RUN: true", child)
+    expect(await awaitClaim(task, first), "a child works under its parent's claim").toMatch(/^Status: +in_progress$/m)
+    await task.client.session.delete({ path: { id: child } })
     await task.say("RUN: true", first)
-    expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
+    await awaitClaim(task, first)
     const second = await task.say(`${task.message}\nWRITE: second.txt`)
     expect(lastTurn(task)).toContain("When this message came, the task was claimed by")
     expect(lastTurn(task)).toContain(`session ${first} on`)
@@ -92,12 +83,17 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say("RUN: true", second)
     await awaitClaim(task, second)
     expect(toasts).toEqual([expect.stringMatching(new RegExp(`^Task ${task.taskID} is claimed: By .*${first}`))])
+    const to = await handOver(task, second)
+    await awaitClaim(task, null)
+    const next = await task.say("RUN: true", to)
+    expect(lastTurn(task), "a handoff does not keep the next one off").not.toContain("When this message came")
+    await awaitClaim(task, next)
     await task.restart()
     await awaitClaim(task, null)
   })
 
   test(promised("claim.B2", "an exclusive claim refuses another session's changes to files"), async () => {
-    const task = await openClaimed(binary)
+    const task = await openSharedTask(binary, obedient)
     task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
     const written = (file: string): boolean => existsSync(join(task.project.directory, file))
     const first = await task.say(`${task.message}\nWRITE: first.txt`)
@@ -117,30 +113,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(written("third.txt")).toBe(false)
   })
 
-  test(promised("claim.B1", "a child session works under its parent's claim"), async () => {
-    const task = await openClaimed(binary)
-    const parent = await task.say(task.message)
-    const child = (await task.client.session.create({ body: { parentID: parent } })).data?.id ?? ""
-    await task.say("RUN: true", child)
-    await awaitClaim(task, parent)
-    await task.client.session.delete({ path: { id: child } })
-    await task.say("RUN: true", parent)
-    await awaitClaim(task, parent)
-  })
-
-  test(promised("claim.B2", "a session that hands its task over does not keep the next one from it"), async () => {
-    const task = await openClaimed(binary)
-    const from = await task.say(`${task.message}\nRUN: true`)
-    await awaitClaim(task, from)
-    await task.client.session.command({ path: { id: from }, body: { command: "handoff", arguments: "" } })
-    await awaitClaim(task, null)
-    const next = await task.say("RUN: true", handedOverTo(task))
-    expect(lastTurn(task)).not.toContain("When this message came")
-    await awaitClaim(task, next)
-  })
-
   test(promised("claim.B1", "with claims off nothing is claimed, and no task is started"), async () => {
-    const task = await openClaimed(binary)
+    const task = await openSharedTask(binary, obedient)
     task.project.write(".opencode/baton.json", JSON.stringify({ claims: "off" }))
     const first = await task.say(`${task.message}\nRUN: true`)
     await task.say("RUN: true", first)
@@ -151,10 +125,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
   test(promised("claim.B1", "kill -9 frees the claim, and so does the end of a run"), async () => {
-    const task: TaskProject = await openTaskProject(
-      binary,
-      obedient(() => task.project.directory),
-    )
+    const task = await openTaskProject(binary, obedient)
     const isClaimed = async () => ((await task.ledger.prog("claims")).includes("session") ? true : undefined)
     const killed = await task.run(`${task.message}\nRUN: sleep 600`, {
       onStart: (pid) =>
@@ -173,21 +144,22 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
 
 // scripts/test warns that this is left out.
 describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
-  test(promised(["claim.B1", "claim.B2"], "a toast tells who has the task; the TUI's end frees it"), async () => {
-    const task: TaskProject = await openTaskProject(
-      NEWEST,
-      obedient(() => task.project.directory),
-    )
+  test(promised(["claim.B2", "start.A3", "task.C1"], "toasts tell of a holder and an unknown task"), async () => {
+    const task = await openTaskProject(NEWEST, obedient)
     await task.ledger.prog("claim", task.taskID, "--as", "ada")
     const tui = await startTui(NEWEST, task.project)
     try {
-      await tui.send(`Task: ${task.taskID}`)
+      await tui.send(`Please work on ${task.taskID}.`)
       await tui.shows(`Task ${task.taskID} is claimed`)
       await tui.shows("Noted.")
-      expect(lastTurn(task)).toContain("claimed by ada (on ")
+      for (const part of ["claimed by ada (on ", TASK.specification]) expect(lastTurn(task)).toContain(part)
       await task.ledger.prog("release", task.taskID)
       await tui.send("RUN: echo it is done")
       await eventually("the claim", async () => (await task.ledger.prog("claims")).includes("session") || undefined)
+      await tui.send("Task: ts-0000ab")
+      await tui.shows("No task ts-0000ab")
+      const isTold = () => lastTurn(task).includes(`${task.taskID} (${TASK.title}, `) || undefined
+      await eventually("a request with the nearest tasks", isTold)
     } finally {
       await tui.stop()
     }
@@ -201,10 +173,7 @@ if (real.kind === "missing") registerMissingRealProg("claims beside the real pro
 else
   describe.each(endsOf(1))("OpenCode $version", (binary) => {
     test(promised(["claim.B1", "claim.B2"], "where the real prog is used, claims lie in its database"), async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        obedient(() => task.project.directory),
-      )
+      const task = await openTaskProject(binary, obedient)
       const path = `${dirname(real.program.command)}:${task.project.environment.PATH ?? process.env.PATH}`
       const environment = { PATH: path, BATON_LEDGER: "real" }
       await task.ledger.prog("claim", task.taskID, "--as", "ada")

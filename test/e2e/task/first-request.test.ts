@@ -6,9 +6,7 @@ import {
   bash,
   COMPACTING_PROMPT_TOKENS,
   closeTaskProjects,
-  eventually,
   type ModelRequest,
-  NEWEST,
   newestSessionID,
   newestWords,
   occurrences,
@@ -17,7 +15,6 @@ import {
   type Script,
   TASK,
 } from "../../support/index.ts"
-import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { compact, compactionsOf, lastTurn, runWell, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
@@ -60,16 +57,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     for (const title of task.model.received("title")) expect(title.conversation).not.toContain("[Baton]")
   })
 
-  test(promised("start.A1", "the protocol of a role comes with its heading, not after a compaction"), async () => {
-    const task = await openSharedTask(binary, obedient)
-    await task.say(task.message)
-    expect(lastTurn(task)).toContain("### How to work")
-    await task.say(`${bare(task.taskID)}COMPACT-NOW`)
-    expect(lastTurn(task)).toContain(`## Task ${task.taskID}`)
-    expect(lastTurn(task)).not.toContain("### How to work")
-    expect(compactionsOf(task)[0]).not.toContain("The message above names task")
-  })
-
   test(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
     const task = await openSharedTask(binary, obedient, { context: 8_000, output: 1_000 })
     const huge = await task.ledger.addTask({ ...TASK, specification: "The parser must stay fast. ".repeat(1_000) })
@@ -80,7 +67,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(note).toMatch(/cut to \d+ of \d+ characters/)
   })
 
-  test(promised("start.A1", "in serve, too, and a child is told its parent's task beside its own brief"), async () => {
+  test(promised("start.A1", "in serve, too; a role has its protocol, a child its parent's task"), async () => {
     const task = await openSharedTask(binary, (request) => {
       const words = newestWords(request)
       if (request.kind === "turn" && words.includes("DELEGATE") && !words.includes("[tool]")) {
@@ -89,8 +76,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       }
       return obedient(request)
     })
+    await task.say(task.message)
+    expect(lastTurn(task)).toContain("### How to work")
+    await task.say(`${bare(task.taskID)}COMPACT-NOW`)
+    expect(lastTurn(task)).toContain(`## Task ${task.taskID}`)
+    expect(lastTurn(task)).not.toContain("### How to work")
+    expect(compactionsOf(task)[0]).not.toContain("The message above names task")
     await task.say(`${bare(task.taskID)}DELEGATE`)
-    expect(turnsOf(task)[0]).toContain(TASK.specification)
     const child = turnsOf(task).find((conversation) => conversation.startsWith("[user] COUNT-THE-FILES"))
     expect(child).toContain("The session that started you works on task")
     expect(child).toContain(TASK.specification)
@@ -146,7 +138,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(occurrences(lastTurn(task), BRIEF)).toBe(1)
   })
 
-  test(promised("start.A3", "an unknown id is said once, with the nearest known ones"), async () => {
+  test(promised("start.A3", "an unknown id is said once, with the nearest; a closed task is, too"), async () => {
     const task = await openSharedTask(binary, obedient)
     const wrong = task.taskID.replace(/.$/, (digit) => (digit === "7" ? "8" : "7"))
     await task.say(`${bare(wrong)}COMPACT-NOW`)
@@ -155,38 +147,18 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(first).toContain(`${task.taskID} (${TASK.title}, open)`)
     expect(lastTurn(task)).toContain(`The ledger has no task ${wrong}`)
     for (const text of [first, lastTurn(task)]) expect(text).not.toContain(`prog show ${wrong}`)
-  })
-
-  test.each(["done", "canceled"] as const)(promised("start.A3", "a task that is %s is said to be"), async (status) => {
-    const task = await openSharedTask(binary, obedient)
-    await task.ledger.prog(status === "done" ? "done" : "cancel", task.taskID)
-    await task.say(bare(task.taskID))
-    expect(lastTurn(task)).toContain(`The task is ${status} already`)
+    const [done, canceled] = [task.taskID, await task.ledger.addTask(TASK)]
+    await task.ledger.prog("done", done)
+    await task.ledger.prog("cancel", canceled)
+    for (const [status, id] of Object.entries({ done, canceled })) {
+      await task.say(bare(id))
+      expect(lastTurn(task)).toContain(`The task is ${status} already`)
+    }
   })
 
   test(promised("start.A5", "without an answer from the ledger the request says so and goes on"), async () => {
     const task = await openTaskProject(binary, obedient)
     await runWell(task, bare(task.taskID), { environment: { BATON_LEDGER: "real" } })
     expect(turnsOf(task)[0]).toContain("The ledger did not answer")
-  })
-})
-
-// scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
-  test(promised(["start.A1", "start.A3"], "the task is known, a toast tells of an unknown one"), async () => {
-    const task = await openTaskProject(NEWEST, obedient)
-    const tui = await startTui(NEWEST, task.project)
-    const requestWith = (part: string) =>
-      eventually(`a request with ${part}`, () => turnsOf(task).find((text) => text.includes(part)))
-    try {
-      await tui.send(`Task: ${task.taskID}`)
-      expect(await requestWith(`Task: ${task.taskID}`)).toContain(TASK.specification)
-      await tui.shows("Noted.")
-      await tui.send("Task: ts-0000ab")
-      await tui.shows("No task ts-0000ab")
-      expect(await requestWith("Task: ts-0000ab")).toContain(`${task.taskID} (${TASK.title}, open)`)
-    } finally {
-      await tui.stop()
-    }
   })
 })

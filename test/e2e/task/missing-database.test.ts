@@ -14,9 +14,9 @@ import {
   openTaskProject,
   type Script,
   TASK,
-  type TaskProject,
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
+import { lastTurn, recordsOf, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -24,53 +24,41 @@ const databaseOf = ({ project }: { project: { environment: Record<string, string
   project.environment.PROG_DB ?? ""
 
 /** Asks prog for the task on LOOK; on COMPACT-NOW the context is full then. */
-const look =
-  (task: () => TaskProject): Script =>
-  (request) => {
-    if (request.kind === "compaction") return { text: "A summary." }
-    const words = newestWords(request)
-    if (!words.includes("LOOK") || words.includes("[tool]")) return { text: "Noted." }
-    return bash(`prog show ${task().taskID}`, words.includes("COMPACT-NOW") ? COMPACTING_PROMPT_TOKENS : undefined)
-  }
+const look: Script = (request) => {
+  if (request.kind === "compaction") return { text: "A summary." }
+  const words = newestWords(request)
+  const [id] = /ts-[0-9a-f]+/.exec(words) ?? []
+  if (!words.includes("LOOK") || words.includes("[tool]")) return { text: "Noted." }
+  return bash(`prog show ${id}`, words.includes("COMPACT-NOW") ? COMPACTING_PROMPT_TOKENS : undefined)
+}
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("task.C2", "a database that is gone is said to be so until it is back"), async () => {
-    const task: TaskProject = await openTaskProject(
-      binary,
-      look(() => task),
-    )
+    const task = await openTaskProject(binary, look)
     const path = databaseOf(task)
     renameSync(path, `${path}.away`)
     await task.run(`Task: ${task.taskID}\nLOOK`)
-    const [first, second] = task.model.received("turn")
-    expect(first?.conversation).toContain(`The ledger's database is missing: there is no ledger at ${path}`)
-    expect(first?.conversation).not.toContain(TASK.specification)
-    expect(second?.conversation, "the agent's own prog").toContain(
-      `failed to open database ${path}: no ledger is there`,
-    )
+    const [first, second] = turnsOf(task)
+    expect(first).toContain(`The ledger's database is missing: there is no ledger at ${path}`)
+    expect(first).not.toContain(TASK.specification)
+    expect(second, "the agent's own prog").toContain(`failed to open database ${path}: no ledger is there`)
     expect(existsSync(path)).toBe(false)
     renameSync(`${path}.away`, path)
     await task.run("Go on.", { args: ["--continue"] })
-    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
+    expect(lastTurn(task)).toContain(TASK.specification)
   })
 })
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
   test(promised("task.C2", "what is to be recorded while the database is gone waits for it"), async () => {
-    const task: TaskProject = await openTaskProject(
-      binary,
-      look(() => task),
-    )
+    const task = await openTaskProject(binary, look)
     const path = databaseOf(task)
     renameSync(path, `${path}.away`)
     await task.run(`Task: ${task.taskID}\nLOOK COMPACT-NOW`)
     expect(existsSync(path)).toBe(false)
     renameSync(`${path}.away`, path)
     await task.run(`Task: ${task.taskID}`)
-    const recorded = async () => {
-      const { logs } = await task.ledger.show(task.taskID)
-      return logs.find(({ message }) => message.includes("A summary."))
-    }
+    const recorded = async () => (await recordsOf(task)).find((message) => message.includes("A summary."))
     await eventually("the record of the compaction", recorded, ...LEDGER_WAIT_MS)
   })
 })
