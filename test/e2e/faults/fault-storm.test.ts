@@ -25,9 +25,8 @@ beforeAll(
 test.each(seeds)(promised(["storm.B2", "faults.F2"], "the random run of seed %i leaves all whole"), (seed) => {
   const result = results.find(({ plan }) => plan.seed === seed)
   if (result === undefined) throw new Error(`seed ${seed} was not run`)
-  expect(result.violations, `${describeResult(result)}\nagain: ./scripts/storm --runs 1 --seed ${seed} --keep`).toEqual(
-    [],
-  )
+  const again = `${describeResult(result)}\nagain: ./scripts/storm --runs 1 --seed ${seed} --keep`
+  expect(result.violations, again).toEqual([])
   expect(result.struck.length, describeResult(result)).toBeGreaterThan(0)
 })
 
