@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { describe, expect, test } from "vitest"
 import { filesIn, linesOf, reach, reachedFrom } from "../../scripts/support/structure.mjs"
 import { promised } from "../requirements.ts"
@@ -41,4 +42,18 @@ describe("the house", () => {
   ])("%s reaches at most %i files by its imports, a first use included", (plugin, most) => {
     expect(reach().find((each) => each.plugin === plugin)?.files).toBeLessThanOrEqual(most)
   })
+})
+
+/** Of docs/faults.md: no hook keeps OpenCode waiting for longer. */
+const MOST_MS = 3_000
+
+test(promised("faults.F2", "no hook has a deadline of more than 3 s"), () => {
+  const files = filesIn(".opencode/baton").filter((path) => path.endsWith("/hooks.ts"))
+  const deadlines = files.flatMap((path) =>
+    [...readFileSync(path, "utf8").matchAll(/^const \w*DEADLINE_MS = ([\d_]+)$/gm)].map(([line, value = ""]) => ({
+      ...{ path, line, milliseconds: Number(value.replaceAll("_", "")) },
+    })),
+  )
+  expect(deadlines.length).toBeGreaterThan(4)
+  expect(deadlines.filter(({ milliseconds }) => !(milliseconds <= MOST_MS))).toEqual([])
 })
