@@ -276,11 +276,8 @@ test(promised("install.E2", "a ledger of the known schema and a linked home are 
   mkdirSync(join(patient.home, ".prog"))
   symlinkSync(join(patient.root, "ledger.db"), join(patient.home, ".prog/prog.db"))
   const { report } = patient.examine()
-  expect(report.findings).toContainEqual({
-    id: "database",
-    status: "ok",
-    message: `${join(patient.home, ".prog/prog.db")}, schema version 3`,
-  })
+  const message = `${join(patient.home, ".prog/prog.db")}, schema version 3`
+  expect(report.findings).toContainEqual({ id: "database", status: "ok", message })
 })
 
 test(promised("install.E2", "a project without Baton is told once, not by every check"), () => {

@@ -6,15 +6,8 @@ import { shareBundle } from "../../support/files/bundle-project.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 
 const record = (id: string, from: string, to: readonly string[]) => ({
-  version: 1,
-  id,
-  createdAt: "2026-01-01T10:20:30.000Z",
-  from,
-  goal: `goal ${id}`,
-  draft: `draft ${id}`,
-  files: [],
-  leftOut: [],
-  taskID: "ts-b54507",
+  ...{ version: 1, id, createdAt: "2026-01-01T10:20:30.000Z", from, goal: `goal ${id}`, draft: `draft ${id}` },
+  ...{ files: [], leftOut: [], taskID: "ts-b54507" },
   arrivals: to.map((sessionID) => ({ sessionID, at: "2026-01-01T10:21:00.000Z" })),
 })
 

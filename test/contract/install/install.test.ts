@@ -211,13 +211,18 @@ test.each(LINKED)(promised("install.E1", "does not write through a link for %s")
   expect(snapshotTree(checkout.project)).toEqual(before)
 })
 
-test(promised("install.E1", "says that a file stands where a folder must be"), () => {
-  checkout.write(".opencode/baton", "a file\n")
-  const { exitCode, stderr } = checkout.install()
-  expect(exitCode).toBe(1)
-  expect(stderr).toContain(`${checkout.project}/.opencode/baton is not a folder. Nothing was changed`)
-  expect(Object.keys(snapshotTree(checkout.project))).toEqual([".opencode", ".opencode/baton"])
-})
+test(
+  promised("install.E1", "says that a file stands where a folder must be, and that a checkout is incomplete"),
+  () => {
+    checkout.write(".opencode/baton", "a file\n")
+    const { exitCode, stderr } = checkout.install()
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain(`${checkout.project}/.opencode/baton is not a folder. Nothing was changed`)
+    expect(Object.keys(snapshotTree(checkout.project))).toEqual([".opencode", ".opencode/baton"])
+    runScript(["rm", "-r", join(checkout.source, ".opencode/baton"), join(checkout.source, "prompts")])
+    expect(checkout.install()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no .opencode/baton in") })
+  },
+)
 
 test(promised("install.E1", "says that a project is read-only, and changes nothing"), () => {
   const root = process.getuid?.() === 0
@@ -229,9 +234,4 @@ test(promised("install.E1", "says that a project is read-only, and changes nothi
   expect(outcome.exitCode).toBe(1)
   expect(outcome.stderr).toContain("Nothing was changed. Make it writable")
   expect(readdirSync(checkout.project)).toEqual([])
-})
-
-test(promised("install.E1", "says that a checkout is incomplete"), () => {
-  runScript(["rm", "-r", join(checkout.source, ".opencode/baton"), join(checkout.source, "prompts")])
-  expect(checkout.install()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no .opencode/baton in") })
 })

@@ -21,8 +21,11 @@ beforeEach(() => {
 describe("upgrade", () => {
   test(promised("install.E1", "replaces what is unchanged, adds what is new, removes what is gone"), () => {
     checkout.ship(".opencode/baton/old/gone.ts", "export {}\n")
+    checkout.ship("prompts/extra.md", "extra\n")
     checkout.install()
     checkout.unship(".opencode/baton/old/gone.ts")
+    checkout.unship("prompts/extra.md")
+    checkout.write("prompts/extra.md", "my extra\n")
     checkout.ship("prompts/handoff.md", "Newer.\n")
     checkout.ship(".opencode/plugins/second.ts", "export const Second = async () => ({})\n")
     const { stdout } = checkout.install()
@@ -30,17 +33,8 @@ describe("upgrade", () => {
     expect(stdout).toMatch(/add +\.opencode\/plugins\/second\.ts/)
     expect(stdout).toMatch(/remove +\.opencode\/baton\/old\/gone\.ts/)
     expect(checkout.read("prompts/handoff.md")).toBe("Newer.\n")
+    expect(stdout).toMatch(/keep +prompts\/extra\.md: you changed it; it is yours now/)
     expect(checkout.has(".opencode/baton/old")).toBe(false)
-    checkout.install("--uninstall")
-    expect(snapshotTree(checkout.project)).toEqual({})
-  })
-
-  test(promised("install.E1", "keeps a changed file that a newer version no longer has"), () => {
-    checkout.ship("prompts/extra.md", "extra\n")
-    checkout.install()
-    checkout.unship("prompts/extra.md")
-    checkout.write("prompts/extra.md", "my extra\n")
-    expect(checkout.install().stdout).toMatch(/keep +prompts\/extra\.md: you changed it; it is yours now/)
     checkout.install("--uninstall")
     expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/extra.md"])
   })

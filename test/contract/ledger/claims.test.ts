@@ -37,18 +37,16 @@ const claimAll = async (workers: readonly LedgerDriver[], each: number): Promise
   expect(new Set(await Promise.all(lines)).size).toBe(workers.length * each)
 }
 
-describe.each(endsOf(0))("8 processes on OpenCode $version", (binary) => {
+describe.each(endsOf(0))("8 processes on $version", { timeout: CLAIMS_TIMEOUT_MS }, (binary) => {
   const workers = Array.from({ length: WORKERS }, () => holdEmbedded(binary))
 
-  test(promised("claim.B3", "take the same 200 tasks and many more, none twice"), {
-    timeout: CLAIMS_TIMEOUT_MS,
-  }, async () => {
+  test(promised("claim.B3", "take the same 200 tasks and many more, none twice"), async () => {
     const { home, ledger } = open()
     multiply(home, await ledger.task("shared"))
     const ids = Array.from({ length: CLAIMS }, (_, at) => `ts-${String(at + 1).padStart(6, "0")}`)
-    const results = await Promise.all(
-      workers.flatMap((open, worker) => ids.map((id) => open(home)(["claim", id, "--as", `w${worker}`]))),
-    )
+    const claim = (open: (typeof workers)[number], worker: number) =>
+      ids.map((id) => open(home)(["claim", id, "--as", `w${worker}`]))
+    const results = await Promise.all(workers.flatMap(claim))
     expect(results.filter(({ exitCode }) => exitCode === 0)).toHaveLength(CLAIMS)
     for (const { exitCode, stderr } of results) if (exitCode !== 0) expect(stderr).toMatch(/is claimed by w\d \(on /)
     expect((await claimsOf(ledger)).map(({ task }) => task).toSorted()).toEqual(ids)
@@ -62,31 +60,26 @@ describe.each(endsOf(0))("8 processes on OpenCode $version", (binary) => {
 })
 
 describe("claims", () => {
-  test(
-    promised(["claim.B1", "claim.B3"], "a claim starts a task and keeps others off; a release frees it"),
-    async () => {
-      const { ledger } = open()
-      const id = await ledger.task("T")
-      expect(await ledger.ok("claim", id, "--as", "ada")).toBe(`Claimed ${id}`)
-      expect(await ledger.ok("show", id)).toMatch(/^Status: +in_progress$[\s\S]*^Claimed: +ada \(on /m)
-      expect(await ledger.json("show", id, "--json")).toMatchObject({ status: "in_progress", claim: { holder: "ada" } })
-      const claimed = new RegExp(
-        `^Error: ${id} is claimed by ada \\(on .+ in /.+\\) since 20.+ UTC; 'prog release ${id}'`,
-      )
-      expect(await ledger.fails("claim", id, "--as", "bob")).toMatch(claimed)
-      expect(await ledger.ok("claim", id, "--as", "ada"), "the same name renews").toBe(`Claimed ${id}`)
-      expect(await ledger.ok("claims")).toContain(`${id}    ada (on `)
-      expect(await ledger.ok("release", id)).toMatch(new RegExp(`^Released ${id} from ada `))
-      expect(await ledger.json("show", id, "--json")).not.toHaveProperty("claim")
-      expect(await ledger.fails("release", id)).toBe(`Error: ${id} is not claimed`)
-      expect(await ledger.ok("claims")).toBe("No claims")
-      await ledger.ok("claim", id, "--as", "bob")
-      expect(await claimsOf(ledger)).toMatchObject([{ task: id, holder: "bob", fence: 2 }])
-      await ledger.ok("done", id)
-      expect(await ledger.ok("claims"), "a closed task has none").toBe("No claims")
-      expect(await ledger.ok("show", id)).not.toContain("Claimed:")
-    },
-  )
+  test(promised(["claim.B1", "claim.B3"], "a claim starts a task and keeps others off it"), async () => {
+    const { ledger } = open()
+    const id = await ledger.task("T")
+    expect(await ledger.ok("claim", id, "--as", "ada")).toBe(`Claimed ${id}`)
+    expect(await ledger.ok("show", id)).toMatch(/^Status: +in_progress$[\s\S]*^Claimed: +ada \(on /m)
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ status: "in_progress", claim: { holder: "ada" } })
+    const claimed = new RegExp(`^Error: ${id} is claimed by ada \\(on .+ in /.+\\) since 20.+ UTC; 'prog release ts-`)
+    expect(await ledger.fails("claim", id, "--as", "bob")).toMatch(claimed)
+    expect(await ledger.ok("claim", id, "--as", "ada"), "the same name renews").toBe(`Claimed ${id}`)
+    expect(await ledger.ok("claims")).toContain(`${id}    ada (on `)
+    expect(await ledger.ok("release", id)).toMatch(new RegExp(`^Released ${id} from ada `))
+    expect(await ledger.json("show", id, "--json")).not.toHaveProperty("claim")
+    expect(await ledger.fails("release", id)).toBe(`Error: ${id} is not claimed`)
+    expect(await ledger.ok("claims")).toBe("No claims")
+    await ledger.ok("claim", id, "--as", "bob")
+    expect(await claimsOf(ledger)).toMatchObject([{ task: id, holder: "bob", fence: 2 }])
+    await ledger.ok("done", id)
+    expect(await ledger.ok("claims"), "a closed task has none").toBe("No claims")
+    expect(await ledger.ok("show", id)).not.toContain("Claimed:")
+  })
 
   test(promised("claim.B3", "--next takes what is ready and free, by priority; the rest is refused"), async () => {
     const { ledger } = open()
@@ -164,9 +157,8 @@ describe("claims", () => {
     const ledger = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
     const folder = join(home, "parser")
     mkdirSync(join(folder, ".opencode"), { recursive: true })
-    const here = createLedgerDriver(
-      runProgram({ command: "sh", environment: embeddedProgram(NEWEST).environment }, { home }),
-    )
+    const { environment } = embeddedProgram(NEWEST)
+    const here = createLedgerDriver(runProgram({ command: "sh", environment }, { home }))
     const inFolder = (...words: string[]) => here.ok("-c", 'cd parser; exec "$0" "$@"', LAUNCHER, ...words)
     const id = await inFolder("add", "A task")
     expect(await ledger.json("show", id, "--json")).toMatchObject({ project: "parser" })
@@ -181,8 +173,7 @@ describe("claims", () => {
   })
 
   test(promised("claim.B3", "without a database there is nothing to claim, and none is made"), async () => {
-    const home = temporaryFolder()
-    const ledger = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
+    const { home, ledger } = open()
     for (const line of [["claim", "ts-000001"], ["claim", "--next"], ["release", "ts-000001"], ["claims"]])
       expect(await ledger.fails(...line)).toMatch(/^Error: failed to open database .*: no ledger is there/)
     expect(existsSync(dirname(databaseOf(home)))).toBe(false)
@@ -193,7 +184,7 @@ const real = findRealProg()
 
 if (real.kind === "missing") registerMissingRealProg("claims in the real prog's database", real.reason)
 else
-  describe("in a database that the real prog made", () => {
+  describe("in a database that the real prog made", { timeout: CLAIMS_TIMEOUT_MS }, () => {
     const workers = Array.from({ length: WORKERS }, () => holdEmbedded(NEWEST))
     const setUp = async () => {
       const home = temporaryFolder()
@@ -202,9 +193,7 @@ else
       return { home, theirs, id: await theirs.task("T") }
     }
 
-    test(promised("claim.B3", "8 processes take 200 tasks each"), {
-      timeout: CLAIMS_TIMEOUT_MS,
-    }, async () => {
+    test(promised("claim.B3", "8 processes take 200 tasks each"), async () => {
       const { home, theirs, id } = await setUp()
       multiply(home, id)
       const drivers = workers.map((open) => createLedgerDriver(open(home)))

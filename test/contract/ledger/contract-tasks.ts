@@ -199,9 +199,8 @@ export const describeStatuses = (open: OpenLedger): void => {
     const ready = async (...flags: string[]): Promise<string[]> =>
       (await ledger.json<{ id: string }[]>("ready", "--json", ...flags)).map(({ id }) => id)
     expect(await ready()).toStrictEqual([first, child])
-    expect(await ledger.ok("ready")).toBe(
-      ["ID           PRI  TITLE", `${first}    2    [DoD] [bug] first`, `${child}    3    child`].join("\n"),
-    )
+    const rows = `${first}    2    [DoD] [bug] first\n${child}    3    child`
+    expect(await ledger.ok("ready")).toBe(`ID           PRI  TITLE\n${rows}`)
     expect(await ready("-l", "bug")).toStrictEqual([first])
     expect(await ready("-p", "another")).toStrictEqual([])
     await ledger.ok("cancel", first)

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest"
+import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/cli.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/temporary-folder.ts"
-import type { LedgerProgram } from "../../support/ledger/ledger-process.ts"
+import type { LedgerProgram, RunLedger } from "../../support/ledger/ledger-process.ts"
 import { databaseOf, embeddedProgram, holdEmbedded, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { readTables, type SqlRow } from "../../support/ledger/ledger-rows.ts"
@@ -25,6 +26,10 @@ const createNormalizer = (home: string) => {
   return (text: string): string => text.replaceAll(home, "HOME").replace(ID, nameOf).replace(TIME, "TIME")
 }
 
+/** prog's own prose about how to work, and how to go on after init, is not the embedded ledger's. */
+const withoutProse = (stdout: string): string =>
+  stdout.replace(/^[\s\S]*## Current State\n/, "").replace(/\n\nNext: run 'prog onboard'.*/, "")
+
 /** Runs the story's command lines. @returns their normalised output, and the rows as sorted texts */
 const tell = async (program: LedgerProgram) => {
   const home = temporaryFolder()
@@ -35,7 +40,8 @@ const tell = async (program: LedgerProgram) => {
     const { exitCode, stdout, stderr } = await run(args)
     const line = normalize(args.join(" "))
     // Usage texts differ between the ledgers.
-    steps.push({ line, exitCode, stdout: normalize(stdout), error: normalize(stderr.split("\n")[0] ?? "") })
+    const said = withoutProse(normalize(stdout))
+    steps.push({ line, exitCode, stdout: said, error: normalize(stderr.split("\n")[0] ?? "") })
     return stdout.trim()
   }
   await tellStory([say])
@@ -48,23 +54,16 @@ const tell = async (program: LedgerProgram) => {
   return { steps, tables }
 }
 
-/** prog's own prose about how to work, and how to go on after init, is not the embedded ledger's. */
-const withoutProse = (stdout: string): string =>
-  stdout.replace(/^[\s\S]*## Current State\n/, "").replace(/\n\nNext: run 'prog onboard'.*/, "")
+const outcomeOf = ({ exitCode, stdout, stderr }: LedgerResult) => ({
+  ...{ exitCode, stdout: withoutProse(stdout), error: stderr.split("\n")[0] },
+})
 
 const describeDifferences = (real: LedgerProgram): void => {
-  const options = { timeout: DIFFERENTIAL_TIMEOUT_MS }
-
-  test.each(NEWEST_OR_ALL)(
-    promised("ledger.D5", "on OpenCode $version output and rows are prog's"),
-    options,
-    async (binary) => {
-      const [mine, theirs] = [await tell(embeddedProgram(binary)), await tell(real)]
-      const comparable = theirs.steps.map((step) => ({ ...step, stdout: withoutProse(step.stdout) }))
-      expect(mine.steps.map((step) => ({ ...step, stdout: withoutProse(step.stdout) }))).toStrictEqual(comparable)
-      expect(mine.tables).toStrictEqual(theirs.tables)
-    },
-  )
+  test.each(NEWEST_OR_ALL)(promised("ledger.D5", "on $version output and rows are prog's"), async (binary) => {
+    const [mine, theirs] = [await tell(embeddedProgram(binary)), await tell(real)]
+    expect(mine.steps).toStrictEqual(theirs.steps)
+    expect(mine.tables).toStrictEqual(theirs.tables)
+  })
 
   describe.each([
     { binary: OLDEST, TZ: "UTC" },
@@ -72,24 +71,19 @@ const describeDifferences = (real: LedgerProgram): void => {
   ])("with local time in $TZ", ({ binary, TZ }) => {
     const embedded = holdEmbedded(binary, { TZ })
 
-    test(promised("ledger.D5", "in one database, each reads the other's"), options, async () => {
+    test(promised("ledger.D5", "in one database, each reads the other's"), async () => {
       const home = temporaryFolder()
       const [mine, theirs] = [embedded(home), runProgram(real, { home, environment: { TZ } })]
-      const tellers = [mine, theirs].map(
-        (run) =>
-          async (...args: readonly string[]) =>
-            (await run(args)).stdout.trim(),
-      )
-      const story = await tellStory(tellers)
-      expect([...story.tasks, story.epic, ...story.learnings].join(" ")).toMatch(
-        /^(ts-\w{6} ){3}ep-\w{6}( lrn-\w{6}){2}$/,
-      )
+      const say =
+        (run: RunLedger) =>
+        async (...args: readonly string[]) =>
+          (await run(args)).stdout.trim()
+      const story = await tellStory([say(mine), say(theirs)])
+      const ids = [...story.tasks, story.epic, ...story.learnings].join(" ")
+      expect(ids).toMatch(/^(ts-\w{6} ){3}ep-\w{6}( lrn-\w{6}){2}$/)
       for (const line of readEverything(story)) {
         const [here, there] = [await mine(line), await theirs(line)]
-        const [said, expected] = [here, there].map(({ exitCode, stdout, stderr }) => ({
-          ...{ line, exitCode, stdout: withoutProse(stdout), error: stderr.split("\n")[0] },
-        }))
-        expect(said).toStrictEqual(expected)
+        expect({ line, ...outcomeOf(here) }).toStrictEqual({ line, ...outcomeOf(there) })
       }
     })
   })
@@ -97,5 +91,6 @@ const describeDifferences = (real: LedgerProgram): void => {
 
 const real = findRealProg()
 
-if (real.kind === "found") describeDifferences(real.program)
+if (real.kind === "found")
+  describe("embedded and real ledger", { timeout: DIFFERENTIAL_TIMEOUT_MS }, () => describeDifferences(real.program))
 else registerMissingRealProg("the differential test of real and embedded ledger", real.reason)

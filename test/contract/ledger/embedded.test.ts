@@ -14,27 +14,24 @@ const embedded = holdEmbedded(NEWEST)
 const open = () => createLedgerDriver(embedded(temporaryFolder()))
 
 describe("what the embedded ledger does and prog v0.17 does not", () => {
-  test(
-    promised("ledger.D3", "a draft is not ready and in no epic, is listed, and becomes a task when opened"),
-    async () => {
-      const ledger = open()
-      const [first, second] = [await ledger.task("A", "--draft"), await ledger.task("B")]
-      expect(await ledger.ok("draft", second)).toBe(`Marked ${second} as draft`)
-      expect(await ledger.ok("ready")).toBe("No ready tasks")
-      expect(await ledger.ok("list", "--status", "draft")).toContain(second)
-      await ledger.ok("open", first)
-      expect(await ledger.ok("ready")).toContain(first)
-      // prog v0.17 cannot read an epic with a draft.
-      const epic = await ledger.epic("E")
-      const [draft, child] = [await ledger.task("D", "--draft"), await ledger.task("C", "--parent", epic)]
-      const refusal = "Error: a draft cannot belong to an epic: prog v0.17 cannot read an epic with a draft child"
-      expect(await ledger.fails("draft", child)).toBe(refusal)
-      expect(await ledger.fails("parent", draft, epic)).toBe(refusal)
-      expect(await ledger.fails("add", "x", "-p", "demo", "--draft", "--parent", epic)).toBe(refusal)
-      expect(await ledger.fails("add", "x", "-p", "demo", "--draft", "-e")).toMatch(/^Error: an epic cannot be a draft/)
-      expect(await ledger.fails("draft", "ts-000000")).toMatch(/^Error: item not found: ts-000000 /)
-    },
-  )
+  test(promised("ledger.D3", "a draft is not ready and in no epic, and becomes a task when opened"), async () => {
+    const ledger = open()
+    const [first, second] = [await ledger.task("A", "--draft"), await ledger.task("B")]
+    expect(await ledger.ok("draft", second)).toBe(`Marked ${second} as draft`)
+    expect(await ledger.ok("ready")).toBe("No ready tasks")
+    expect(await ledger.ok("list", "--status", "draft")).toContain(second)
+    await ledger.ok("open", first)
+    expect(await ledger.ok("ready")).toContain(first)
+    // prog v0.17 cannot read an epic with a draft.
+    const epic = await ledger.epic("E")
+    const [draft, child] = [await ledger.task("D", "--draft"), await ledger.task("C", "--parent", epic)]
+    const refusal = "Error: a draft cannot belong to an epic: prog v0.17 cannot read an epic with a draft child"
+    expect(await ledger.fails("draft", child)).toBe(refusal)
+    expect(await ledger.fails("parent", draft, epic)).toBe(refusal)
+    expect(await ledger.fails("add", "x", "-p", "demo", "--draft", "--parent", epic)).toBe(refusal)
+    expect(await ledger.fails("add", "x", "-p", "demo", "--draft", "-e")).toMatch(/^Error: an epic cannot be a draft/)
+    expect(await ledger.fails("draft", "ts-000000")).toMatch(/^Error: item not found: ts-000000 /)
+  })
 
   test(promised("ledger.D3", "a command that is refused half-way leaves nothing behind"), async () => {
     const ledger = open()
@@ -70,12 +67,10 @@ const CONCURRENCY_TIMEOUT_MS = 120_000
 
 const failed = ({ exitCode, stderr }: LedgerResult): boolean => exitCode !== 0 || stderr !== ""
 
-describe.each(BOTH_ENDS)("the embedded ledger under load on OpenCode $version", (binary) => {
+describe.each(BOTH_ENDS)("under load on OpenCode $version", { timeout: CONCURRENCY_TIMEOUT_MS }, (binary) => {
   const writers = Array.from({ length: WRITERS }, () => holdEmbedded(binary))
 
-  test(promised("ledger.D3", "8 processes, 200 writes each: nothing is lost"), {
-    timeout: CONCURRENCY_TIMEOUT_MS,
-  }, async () => {
+  test(promised("ledger.D3", "8 processes, 200 writes each: nothing is lost"), async () => {
     const home = temporaryFolder()
     const ids = await Promise.all(writers.map((open) => createLedgerDriver(open(home)).task("shared")))
     expect(readTables(databaseOf(home)).items, "they made one database").toHaveLength(WRITERS)

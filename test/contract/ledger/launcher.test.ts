@@ -119,21 +119,18 @@ describe("the launcher", () => {
     expect(await run({}, [])).toBe("installed\n")
   })
 
-  test.each(BOTH_ENDS)(
-    promised("ledger.D4", "on $version no .env reaches it, and standard input does"),
-    async (binary) => {
-      const home = temporaryFolder()
-      writeFileSync(join(home, ".env"), "PROG_DB=/nowhere/else.db\n")
-      writeFileSync(join(home, "bunfig.toml"), 'preload = ["./preload.ts"]\n')
-      writeFileSync(join(home, "preload.ts"), 'console.log("preloaded")\n')
-      const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
-      expect(await ledger.ok("init")).toBe(`Initialized prog database at ${join(home, ".prog", "prog.db")}`)
-      const line = ["learn", "S", "-p", "demo", "-c", "a", "--detail", "-"]
-      const id = await ledger.okWith({ stdin: "\n  several\nlines 🙂 \n\n" }, ...line)
-      expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "several\nlines 🙂" }])
-      expect(await ledger.fails("context", "--id", "lrn-000000")).toMatch(/^Error: .*lrn-000000/)
-    },
-  )
+  test.each(BOTH_ENDS)(promised("ledger.D4", "on $version standard input reaches it, no .env"), async (binary) => {
+    const home = temporaryFolder()
+    writeFileSync(join(home, ".env"), "PROG_DB=/nowhere/else.db\n")
+    writeFileSync(join(home, "bunfig.toml"), 'preload = ["./preload.ts"]\n')
+    writeFileSync(join(home, "preload.ts"), 'console.log("preloaded")\n')
+    const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
+    expect(await ledger.ok("init")).toBe(`Initialized prog database at ${join(home, ".prog", "prog.db")}`)
+    const line = ["learn", "S", "-p", "demo", "-c", "a", "--detail", "-"]
+    const id = await ledger.okWith({ stdin: "\n  several\nlines 🙂 \n\n" }, ...line)
+    expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "several\nlines 🙂" }])
+    expect(await ledger.fails("context", "--id", "lrn-000000")).toMatch(/^Error: .*lrn-000000/)
+  })
 
   test(promised("ledger.D4", "a signal reaches the ledger, since the launcher becomes it"), async () => {
     const pid = folderWith("prog", `#!/bin/sh\n: ${MODULE}\nkill -TERM $$\n`)
