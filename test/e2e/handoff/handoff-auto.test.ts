@@ -42,9 +42,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const task = await openSharedTask(binary, script)
     task.project.write(...SETTINGS)
     const from = await task.say(task.message)
-    const turns = task.model
-      .received("turn")
-      .filter(({ conversation }) => !conversation.startsWith("[user] Continuing"))
+    const isNew = ({ conversation }: ModelRequest) => conversation.startsWith("[user] Continuing")
+    const turns = task.model.received("turn").filter((request) => !isNew(request))
     expect(turns.map(({ conversation }) => occurrences(conversation, ASK))).toEqual([0, 0, 1, 1, 1])
     expect(turns[2]?.conversation).toContain("[Baton] 83 % of this session's context is used")
     // The provider's cache: the tools never change, and each request begins with the one before.
@@ -52,9 +51,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     for (const [at, turn] of turns.slice(1).entries())
       expect(textsOf(turn).slice(0, textsOf(turns[at] ?? turn).length)).toEqual(textsOf(turns[at] ?? turn))
     expect(turns.at(-1)?.conversation).toMatch(/Handoff started: the new session ses_\w+/)
-    await eventually("the new session's request", () =>
-      task.model.received("turn").find(({ conversation }) => conversation.startsWith("[user] Continuing")),
-    )
+    await eventually("the new session's request", () => task.model.received("turn").find(isNew))
 
     // A new process finds the note at the same place; the summariser is not asked to hand over.
     await task.restart()

@@ -28,7 +28,9 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
       await tui.shows("Noted.")
       await tui.send("/handoff Make Windows work")
       const requestWith = (...parts: string[]) =>
-        eventually(`a request with ${parts}`, () => turnsOf(task).find((text) => parts.every((p) => text.includes(p))))
+        eventually(`a request with ${parts.join()}`, () =>
+          turnsOf(task).find((text) => parts.every((p) => text.includes(p))),
+        )
       await requestWith("Hand this work over")
       tui.type("TYPED-BEFORE ")
       await tui.shows("TYPED-BEFORE")

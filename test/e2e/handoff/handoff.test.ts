@@ -39,7 +39,7 @@ const parametersOf = (request: ModelRequest | undefined, name: string): unknown 
 const CORRECTION = "Use tabs,\nnever spaces. Task: is no line here."
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(promised(["handoff.E1", "handoff.B1", "handoff.B3", "handoff.F1"], "in run, the draft is whole"), async () => {
+  test(promised(["handoff.E1", "handoff.A2", "handoff.B3", "handoff.B4"], "in run, the draft is whole"), async () => {
     const task = withFiles(await openTaskProject(binary, handoffScript({ ...HANDED_OVER, start: true })))
     const { taskID, model } = task
     await runWell(task, task.message)
@@ -181,9 +181,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await read({ sessionID: first })).toMatch(beyond)
     const any = await read({ sessionID: first, any: true })
     expect(any).toMatch(/is not in this session's chain/)
-    expect(any).toContain(
-      "## User\nWhat is the word?\n\n## Assistant\nThe secret word is PLATYPUS.\n\n(End of session - 2 messages)",
-    )
+    const told = "## User\nWhat is the word?\n\n## Assistant\nThe secret word is PLATYPUS."
+    expect(any).toContain(`${told}\n\n(End of session - 2 messages)`)
     expect(await read({ sessionID: first, any: true, search: "platypus" })).toContain("> The secret word is PLATYPUS.")
   })
 })

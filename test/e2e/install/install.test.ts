@@ -44,11 +44,10 @@ const isRipgrepHere = spawnSync("rg", ["--version"]).status === 0
 const install = ({ project }: TaskProject, ...args: string[]) =>
   runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])
 
+const STATE = /^(\.git|\.opencode\/state)\b(?!ignore)/
 /** The project's files, without git's and the bundle's state. */
 const sources = ({ project }: TaskProject) =>
-  Object.entries(snapshotTree(project.directory)).filter(
-    ([path]) => !/^(\.git|\.opencode\/state)\b(?!ignore)/.test(path),
-  )
+  Object.entries(snapshotTree(project.directory)).filter(([path]) => !STATE.test(path))
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
   test(promised(["install.E1", "install.E2"], "installed it is loaded and sound, uninstalled gone"), async () => {
@@ -61,10 +60,8 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
 
     const { directory, environment } = task.project
     const installed = sources(task)
-    const { exitCode, stdout } = runScript([join(directory, ".opencode/baton/bin/baton"), "doctor", "--json"], {
-      cwd: directory,
-      env: { ...environment, BATON_OPENCODE: binary.path },
-    })
+    const options = { cwd: directory, env: { ...environment, BATON_OPENCODE: binary.path } }
+    const { exitCode, stdout } = runScript([".opencode/baton/bin/baton", "doctor", "--json"], options)
     const { findings }: { findings: { status: string }[] } = JSON.parse(stdout)
     expect(findings.filter(({ status }) => status === "broken")).toEqual([])
     expect(exitCode).toBe(0)
@@ -116,54 +113,52 @@ test(promised("install.E8", "the first start installs what the plugins need, and
 
 /** Start folder of OpenCode, and the folder with the bundle. */
 type Place = { directory: string; root: string }
+type FindPlace = (project: TestProject, binary: OpenCodeBinary) => Place
 
-const folderBelow = ({ directory }: Pick<TestProject, "directory">): Place => {
+const folderBelow: FindPlace = ({ directory }) => {
   const below = join(directory, "packages", "parser")
   mkdirSync(below, { recursive: true })
   return { directory: below, root: directory }
 }
 
 /** Adds a worktree to the project's repository, with the committed bundle. */
-const linkedWorktree = ({ directory }: TestProject, { version }: OpenCodeBinary): Place => {
+const linkedWorktree: FindPlace = ({ directory }, { version }) => {
   const tree = join(dirname(directory), "linked")
   execFileSync("git", ["-C", directory, "worktree", "add", "-q", "-b", "linked", tree], { stdio: "pipe" })
   linkDependencies(join(tree, ".opencode"), version, join(REPOSITORY, "node_modules"))
   return { directory: tree, root: tree }
 }
 
-const PLACES: [what: string, folder: string, find: (project: TestProject, binary: OpenCodeBinary) => Place][] = [
+const PLACES: [what: string, folder: string, find: FindPlace][] = [
   ["a folder below the project, in a path with spaces and other letters", "Größe und 文 'x'/der Parser", folderBelow],
   ["a linked worktree of git", "project", linkedWorktree],
 ]
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test.each(PLACES)(
-    promised(["compaction.C2", "compaction.C7"], "in %s the task is known"),
-    async (_what, folder, find) => {
-      let step = 0
-      const task: TaskProject = await openTaskProject(
-        binary,
-        ({ kind }) => {
-          if (kind === "compaction") return { text: "A summary." }
-          if (step++ > 0) return { text: "Finished." }
-          return bash(`prog log ${task.taskID} "By the agent"`, COMPACTING_PROMPT_TOKENS)
-        },
-        { folder },
-      )
-      const { directory, root } = find(task.project, binary)
-      writeFileSync(join(root, "prompts", "handoff.md"), "<!-- baton:handoff -->\nThe wording of this place.\n")
-      const environment = { ...task.project.environment, PWD: directory }
-      const project = { ...task.project, directory, environment }
-      const result = await runOpenCode(task.message, { binary, project })
-      expect(result.exitCode, result.stderr).toBe(0)
-      expect(turnsOf(task)[0]).toContain(TASK.specification)
-      expect(compactionsOf(task)[0]).toContain("The wording of this place.")
-      expect(lastTurn(task)).toContain("(compaction 1 of this session)")
-      expect(await recordsOf(task)).toEqual(["By the agent", "Compaction 1: A summary."])
-      expect(readdirSync(join(root, ".opencode", "state", "tasks"))).toHaveLength(1)
-      if (directory !== root) expect(readdirSync(directory)).toEqual([])
-    },
-  )
+  test.each(PLACES)(promised("compaction.C2", "in %s the task is known"), async (_what, folder, find) => {
+    let step = 0
+    const task: TaskProject = await openTaskProject(
+      binary,
+      ({ kind }) => {
+        if (kind === "compaction") return { text: "A summary." }
+        if (step++ > 0) return { text: "Finished." }
+        return bash(`prog log ${task.taskID} "By the agent"`, COMPACTING_PROMPT_TOKENS)
+      },
+      { folder },
+    )
+    const { directory, root } = find(task.project, binary)
+    writeFileSync(join(root, "prompts", "handoff.md"), "<!-- baton:handoff -->\nThe wording of this place.\n")
+    const environment = { ...task.project.environment, PWD: directory }
+    const project = { ...task.project, directory, environment }
+    const result = await runOpenCode(task.message, { binary, project })
+    expect(result.exitCode, result.stderr).toBe(0)
+    expect(turnsOf(task)[0]).toContain(TASK.specification)
+    expect(compactionsOf(task)[0]).toContain("The wording of this place.")
+    expect(lastTurn(task)).toContain("(compaction 1 of this session)")
+    expect(await recordsOf(task)).toEqual(["By the agent", "Compaction 1: A summary."])
+    expect(readdirSync(join(root, ".opencode", "state", "tasks"))).toHaveLength(1)
+    if (directory !== root) expect(readdirSync(directory)).toEqual([])
+  })
 
   test(promised(["compaction.C2", "compaction.C7"], "a user's own way of compacting stays"), async () => {
     const config = {

@@ -91,58 +91,48 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(learning?.detail).toContain(`${first} msg_`)
   })
 
-  test(
-    promised(["learning.E1", "learning.C1", "learning.C2"], "in serve it is stored, given and forgotten"),
-    async () => {
-      const task = await openSharedTask(binary, script)
-      const { say } = task
-      const elsewhere = await openSharedTask(binary, script, { folder: basename(task.project.directory) })
-      const first = await say("Write the formatter.")
-      await say(CORRECTION, first)
-      const [learning] = await stored(task, one("active"))
-      expect(learning).toMatchObject({ summary: CORRECTION, files: ["src/format.ts"] })
-      expect(learning?.concepts).toContain("correction")
-      for (const part of [`${first} msg_`, "Answered: said", "I formatted it with spaces", "Confirmed: yes"])
-        expect(learning?.detail).toContain(part)
-
-      let second = ""
-      const begun = await firstRequest(task, async () => (second = await say(RELATED)))
-      expect(begun.conversation).toContain(`[${learning?.id}, `)
-      await say("Thanks.", second)
-      expect(lastTurn(task).startsWith(begun.conversation)).toBe(true)
-      const after = await firstRequest(task, () => say("COMPACT-NOW", second), "The formatter is being worked on.")
-      const summariser = compactionsOf(task).at(-1)
-      expect(summariser).toContain("Thanks.")
-      expect(summariser).not.toContain(BLOCK)
-      expect(after.conversation.split(BLOCK)).toHaveLength(2)
-
-      await say("What time is it?")
-      expect(lastTurn(task)).not.toContain(BLOCK)
-      await elsewhere.say(RELATED)
-      expect(lastTurn(elsewhere)).not.toContain(BLOCK)
-
-      await firstRequest(task, () => say(`LIST what the user said. ${RELATED}`))
-      const listed = lastTurn(task)
-      expect(listed.slice(listed.lastIndexOf("[tool]"))).toContain(`- correction [${learning?.id}, `)
-
-      await firstRequest(task, () => say(`FORGET ${learning?.id} - the ${RELATED}`))
-      expect(lastTurn(task)).toContain("Forgotten: - correction")
-      await say(RELATED)
-      expect(lastTurn(task)).not.toContain(BLOCK)
-      expect((await stored(task, one("stale")))[0]?.detail).toMatch(
-        /Forgotten: .* by the agent in ses_\w+: the user said so/,
-      )
-    },
-  )
-
-  test(promised("learning.A1", "a command's template is its author's words, and not the user's"), async () => {
+  test(promised(["learning.A1", "learning.E1", "learning.C2"], "in serve it is stored, given, forgotten"), async () => {
     const task = await openSharedTask(binary, script)
+    const { say } = task
+    const elsewhere = await openSharedTask(binary, script, { folder: basename(task.project.directory) })
     task.project.write(".opencode/command/rules.md", "Always use the formatter of $ARGUMENTS.\n")
-    const id = await createSession(task)
-    await task.client.session.command({ path: { id }, body: { command: "rules", arguments: "tabs" } })
+    const first = await createSession(task)
+    // A command's template is its author's words, and not the user's.
+    await task.client.session.command({ path: { id: first }, body: { command: "rules", arguments: "tabs" } })
     expect(lastTurn(task)).toContain("Always use the formatter of")
-    await task.say(CORRECTION, id)
-    expect((await stored(task, (all) => all.length > 0)).map(({ summary }) => summary)).toEqual([CORRECTION])
+    await say(CORRECTION, first)
+    const [learning] = await stored(task, one("active"))
+    expect(learning).toMatchObject({ summary: CORRECTION, files: ["src/format.ts"] })
+    expect(learning?.concepts).toContain("correction")
+    for (const part of [`${first} msg_`, "Answered: said", "I formatted it with spaces", "Confirmed: yes"])
+      expect(learning?.detail).toContain(part)
+
+    let second = ""
+    const begun = await firstRequest(task, async () => (second = await say(RELATED)))
+    expect(begun.conversation).toContain(`[${learning?.id}, `)
+    await say("Thanks.", second)
+    expect(lastTurn(task).startsWith(begun.conversation)).toBe(true)
+    const after = await firstRequest(task, () => say("COMPACT-NOW", second), "The formatter is being worked on.")
+    const summariser = compactionsOf(task).at(-1)
+    expect(summariser).toContain("Thanks.")
+    expect(summariser).not.toContain(BLOCK)
+    expect(after.conversation.split(BLOCK)).toHaveLength(2)
+
+    await say("What time is it?")
+    expect(lastTurn(task)).not.toContain(BLOCK)
+    await elsewhere.say(RELATED)
+    expect(lastTurn(elsewhere)).not.toContain(BLOCK)
+
+    await firstRequest(task, () => say(`LIST what the user said. ${RELATED}`))
+    const listed = lastTurn(task)
+    expect(listed.slice(listed.lastIndexOf("[tool]"))).toContain(`- correction [${learning?.id}, `)
+
+    await firstRequest(task, () => say(`FORGET ${learning?.id} - the ${RELATED}`))
+    expect(lastTurn(task)).toContain("Forgotten: - correction")
+    await say(RELATED)
+    expect(lastTurn(task)).not.toContain(BLOCK)
+    const [stale] = await stored(task, one("stale"))
+    expect(stale?.detail).toMatch(/Forgotten: .* by the agent in ses_\w+: the user said so/)
   })
 
   test(promised("learning.E1", "switched off, requests are byte for byte those without the plugin"), async () => {

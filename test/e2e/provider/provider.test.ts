@@ -98,10 +98,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
     const turns = turnsOf(proxy)
     expect(proxy.bodies.every((body) => body.includes('"cache_control":{"type":"ephemeral"}'))).toBe(true)
-    expect(turns[1]?.messages[1]?.content[0]).toMatchObject({
-      type: "thinking",
-      signature: expect.stringMatching(/./),
-    })
+    const signature = expect.stringMatching(/./)
+    expect(turns[1]?.messages[1]?.content[0]).toMatchObject({ type: "thinking", signature })
     const [before, after] = [turns.slice(0, 2), turns.slice(2)]
     expectSharedPrefixes(before)
     expectSharedPrefixes(after)
@@ -228,16 +226,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   let plain: Promise<RecordedRequests> | undefined
 
-  test.each(FEATURE_NAMES)(
-    promised("tokens.C2", "%s leaves requests that do not use it as they are"),
-    async (feature) => {
-      plain ??= recordRequests(binary, [], openSharedTask)
-      const recorded = recordRequests(binary, [feature], openSharedTask)
-      const [without, withFeature] = await Promise.all([plain, recorded])
-      for (const name of REQUEST_NAMES.filter((each) => !mayAdd(feature, each)))
-        expect(withFeature[name].text, name).toBe(without[name].text)
-      const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)
-      expect(used).toEqual(ADDITIONS[feature].adds)
-    },
-  )
+  test.each(FEATURE_NAMES)(promised("tokens.C2", "%s adds nothing to requests without it"), async (feature) => {
+    plain ??= recordRequests(binary, [], openSharedTask)
+    const recorded = recordRequests(binary, [feature], openSharedTask)
+    const [without, withFeature] = await Promise.all([plain, recorded])
+    for (const name of REQUEST_NAMES.filter((each) => !mayAdd(feature, each)))
+      expect(withFeature[name].text, name).toBe(without[name].text)
+    const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)
+    expect(used).toEqual(ADDITIONS[feature].adds)
+  })
 })
