@@ -82,10 +82,7 @@ export const liveState = (directory: string) => {
 }
 
 /** Does something in a project in which OpenCode finds no plugin. */
-export const withoutPlugins = async <T>(
-  { project }: Pick<TaskProject, "project">,
-  act: () => Promise<T>,
-): Promise<T> => {
+export const withoutPlugins = async <T>({ project }: Pick<TaskProject, "project">, act: () => Promise<T>) => {
   const plugins = join(project.directory, ".opencode", "plugins")
   renameSync(plugins, `${plugins}-off`)
   const result = await act()

@@ -31,22 +31,16 @@ const LIMITS = `load.fresh load.run start.ratio start.task-ratio start.asked-rat
   soak.hook-ratio soak.added-ratio soak.gained.heapMB soak.gained.collections soak.gained.journals soak.gained.state`
 
 // What only a measurement can show: no change of the product can fail this.
-test(
-  promised(
-    ["speed.G1", "speed.G3", "handoff.D4", "live-state.D3", "soak.B3"],
-    "each promised limit is on the page with its figure on both ends, met or marked as missed",
-  ),
-  () => {
-    const figures = Object.values(measurements).flatMap((measured) => measured.figures)
-    for (const { version } of [OLDEST, NEWEST])
-      for (const id of LIMITS.split(/\s+/)) {
-        const figure = figures.find((each) => each.id === id && each.version === version)
-        if (figure?.below === undefined) throw new Error(`results.json has no limit of ${id} on ${version}`)
-        expect(page, id).toContain(`\n${figureLine(figure)}\n`)
-        expect(figureLine(figure).endsWith(", **missed** |"), id).toBe(figure.median >= figure.below)
-      }
-  },
-)
+test(promised(["speed.G1", "speed.G3", "handoff.D4", "live-state.D3", "soak.B3"], "each limit is told"), () => {
+  const figures = Object.values(measurements).flatMap((measured) => measured.figures)
+  for (const { version } of [OLDEST, NEWEST])
+    for (const id of LIMITS.split(/\s+/)) {
+      const figure = figures.find((each) => each.id === id && each.version === version)
+      if (figure?.below === undefined) throw new Error(`results.json has no limit of ${id} on ${version}`)
+      expect(page, id).toContain(`\n${figureLine(figure)}\n`)
+      expect(figureLine(figure).endsWith(", **missed** |"), id).toBe(figure.median >= figure.below)
+    }
+})
 
 test(promised("speed.G5", "no run with Baton lost the task, nor a fact where the summariser keeps them"), () => {
   const rows = measurements.retention?.retention ?? []

@@ -14,11 +14,9 @@ const LINK = /\]\(([^)#\s]+)(?:#[^)]*)?\)/g
 
 describe("the documents", () => {
   test.each(documents)(promised("repo.A1", "every link of %s leads to a file that is there"), (path) => {
-    const targets = [...read(path).matchAll(LINK)]
-      .map(([, target]) => target ?? "")
-      .filter((target) => !/^[a-z]+:/.test(target))
-    const missing = targets.filter((target) => !existsSync(join(REPOSITORY, dirname(path), target)))
-    expect(missing).toEqual([])
+    const targets = [...read(path).matchAll(LINK)].map(([, target = ""]) => target)
+    const isMissing = (target: string) => !existsSync(join(REPOSITORY, dirname(path), target))
+    expect(targets.filter((target) => !/^[a-z]+:/.test(target) && isMissing(target))).toEqual([])
   })
 
   test(promised("repo.A1", "README opens with what Baton does, a picture of it, and the two commands"), () => {
@@ -56,24 +54,16 @@ describe("the documents", () => {
   test.each([
     ["docs/live-state-conformance.md", 30],
     ["docs/security.md", 20],
-  ])(
-    promised(["live-state.D2", "proof.D1"], "each row of the tables in %s names tests that are there"),
-    (path, expected) => {
-      const rows = read(path)
-        .split("\n")
-        .filter((line) => line.startsWith("| ") && !/^\| (?:Rule|Fault|Claim|Where from) \|/.test(line))
-      const tests = sourceFiles("test", ".ts")
-        .filter((file) => !file.startsWith("test/structure/"))
-        .map(read)
-        .join("\n")
-      const cited = rows.map((row) =>
-        [...(row.split("|").at(-2) ?? "").matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? ""),
-      )
-      expect(rows.length).toBeGreaterThan(expected)
-      expect(rows.filter((_, index) => cited[index]?.length === 0)).toEqual([])
-      expect(cited.flat().filter((name) => !tests.includes(name))).toEqual([])
-    },
-  )
+  ])(promised(["live-state.D2", "proof.D1"], "each row of %s names tests that are there"), (path, expected) => {
+    const isRow = (line: string) => line.startsWith("| ") && !/^\| (?:Rule|Fault|Claim|Where from) \|/.test(line)
+    const rows = read(path).split("\n").filter(isRow)
+    const files = sourceFiles("test", ".ts").filter((file) => !file.startsWith("test/structure/"))
+    const tests = files.map(read).join("\n")
+    const cited = rows.map((row) => [...(row.split("|").at(-2) ?? "").matchAll(/`([^`]+)`/g)].map(([, name]) => name))
+    expect(rows.length).toBeGreaterThan(expected)
+    expect(rows.filter((_, index) => cited[index]?.length === 0)).toEqual([])
+    expect(cited.flat().filter((name) => !tests.includes(name ?? ""))).toEqual([])
+  })
 })
 
 const page = read("docs/tour.md")
@@ -114,14 +104,11 @@ describe("the pictures of the tour", () => {
     for (const part of parts) expect(text).toContain(part)
   })
 
-  test.each(svgs)(
-    promised("tour.B1", "%s is small, needs nothing from elsewhere and names no folder of a machine"),
-    (name) => {
-      const svg = read(`docs/images/${name}`)
-      expect(Buffer.byteLength(svg)).toBeLessThan(100_000)
-      expect(svg.replace('xmlns="http://www.w3.org/2000/svg"', "")).not.toMatch(/https?:|href|url\(|@import|@font-face/)
-      expect(svg).not.toMatch(/\/(?:home|root|tmp|work|Users|var|private)\//)
-      expect(Number(/ width="(\d+)"/.exec(svg)?.[1])).toBeLessThanOrEqual(860)
-    },
-  )
+  test.each(svgs)(promised("tour.B1", "%s is small and names nothing from elsewhere"), (name) => {
+    const svg = read(`docs/images/${name}`)
+    expect(Buffer.byteLength(svg)).toBeLessThan(100_000)
+    expect(svg.replace('xmlns="http://www.w3.org/2000/svg"', "")).not.toMatch(/https?:|href|url\(|@import|@font-face/)
+    expect(svg).not.toMatch(/\/(?:home|root|tmp|work|Users|var|private)\//)
+    expect(Number(/ width="(\d+)"/.exec(svg)?.[1])).toBeLessThanOrEqual(860)
+  })
 })

@@ -45,15 +45,12 @@ describe("the reference of passes", () => {
     )
   })
 
-  test(
-    promised(["pass-over.G4", "pass-over.C1"], "has every key of a policy, its value, and what an override may do"),
-    () => {
-      const keys = Object.keys(BUILT_IN_POLICY) as PolicyKey[]
-      expect(rowsUnder("Policy")).toEqual(
-        keys.map((key) => `| \`${key}\` | \`${JSON.stringify(BUILT_IN_POLICY[key])}\` | ${overrideMay(key)} |`),
-      )
-    },
-  )
+  test(promised(["pass-over.G4", "pass-over.C1"], "has every key, value and what an override may do"), () => {
+    const keys = Object.keys(BUILT_IN_POLICY) as PolicyKey[]
+    expect(rowsUnder("Policy")).toEqual(
+      keys.map((key) => `| \`${key}\` | \`${JSON.stringify(BUILT_IN_POLICY[key])}\` | ${overrideMay(key)} |`),
+    )
+  })
 
   test(promised(["pass-over.G4", "pass-over.C1"], "shows a policy that is one"), () => {
     const [, example = ""] = page.split("```json\n")

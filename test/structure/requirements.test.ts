@@ -47,11 +47,8 @@ describe("the results of a run", () => {
   const tell = (report: string, ...args: string[]) => runScript("test-results.mjs", report, ...args)
   /** A report of one test a promise; that of the second promise came to this. */
   const report = (status: "passed" | "skipped" | "failed"): string => {
-    const tests = ids.map((id, at) => ({
-      ancestorTitles: [],
-      title: `${id} repo.A1: holds`,
-      status: at === 1 ? status : "passed",
-    }))
+    const statusOf = (at: number) => (at === 1 ? status : "passed")
+    const tests = ids.map((id, at) => ({ ancestorTitles: [], title: `${id} repo.A1: holds`, status: statusOf(at) }))
     const sums = { numPassedTests: ids.length, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 }
     const results = { ...sums, success: status !== "failed", testResults: [{ assertionResults: tests }] }
     const file = path()
@@ -59,11 +56,8 @@ describe("the results of a run", () => {
     return file
   }
 
-  test(promised("repo.A4", "a whole run is green when a test that ran keeps each promise"), () => {
+  test(promised("repo.A4", "a whole run is green when each promise is kept, else it names one"), () => {
     expect(tell(report("passed"), "--whole")).toMatchObject({ status: 0, stderr: "" })
-  })
-
-  test(promised("repo.A4", "a whole run fails for a promise whose test was skipped, and names it"), () => {
     const stderr = expect.stringContaining(ids[1] ?? "")
     expect(tell(report("skipped"), "--whole")).toMatchObject({ status: 1, stderr })
     const stdout = expect.stringContaining(`${ids.length - 1} of ${ids.length} promises`)
@@ -96,13 +90,10 @@ describe("the stamp of the whole check", () => {
     [15, ": older than 14 days"],
   ])(promised("repo.A6", "after %i days a run says when it was%s"), (days, old) => {
     const stamp = join(temporaryFolder(), "night.json")
+    expect(night("tell", stamp).stdout).toContain("has not run yet")
     writeFileSync(stamp, JSON.stringify({ date: dayBefore(days), commit: "abc1234" }))
     const said = `the whole check (--all) last ran on ${dayBefore(days)} at abc1234${old}\n`
     expect(night("tell", stamp)).toEqual({ status: 0, stdout: said, stderr: "" })
-  })
-
-  test(promised("repo.A6", "without one a run says so"), () => {
-    expect(night("tell", join(temporaryFolder(), "night.json")).stdout).toContain("has not run yet")
   })
 
   test(promised("repo.A6", "it holds commit, date, seed, and what each project came to"), () => {
@@ -114,25 +105,16 @@ describe("the stamp of the whole check", () => {
     const between = writeReport(join(folder, "matrix-results.json"), { "/a/test/e2e/x.test.ts": "passed" })
     expect(night("write", stamp, "abc1234", whole, between)).toMatchObject({ status: 0, stderr: "" })
     expect(JSON.parse(readFileSync(stamp, "utf8"))).toEqual({
-      commit: "abc1234",
-      date: dayBefore(0),
-      seed: 20261124,
-      effort: 10,
+      ...{ commit: "abc1234", date: dayBefore(0), seed: 20261124, effort: 10 },
       projects: {
-        unit: { passed: 1, failed: 0, skipped: 0 },
-        e2e: { passed: 1, failed: 0, skipped: 1 },
+        ...{ unit: { passed: 1, failed: 0, skipped: 0 }, e2e: { passed: 1, failed: 0, skipped: 1 } },
         "matrix e2e": { passed: 1, failed: 0, skipped: 0 },
       },
     })
-  })
-
-  test(promised("repo.A6", "a red report leaves the one before as it is"), () => {
-    const folder = temporaryFolder()
-    const stamp = join(folder, "night.json")
-    writeFileSync(stamp, "before")
+    const before = readFileSync(stamp, "utf8")
     const report = writeReport(join(folder, "test-results.json"), { "/a/test/unit/x.test.ts": "failed" })
     const stderr = expect.stringContaining("not green")
     expect(night("write", stamp, "abc1234", report)).toMatchObject({ status: 1, stderr })
-    expect(readFileSync(stamp, "utf8")).toBe("before")
+    expect(readFileSync(stamp, "utf8"), "a red report leaves it as it is").toBe(before)
   })
 })

@@ -37,8 +37,11 @@ describe("a healthy project", () => {
     expect(ids).toEqual(expect.arrayContaining([...expected, "database", "outbox", "state"]))
   })
 
-  test(promised("install.E2", "is told to a person without colour when no terminal listens"), () => {
-    const { exitCode, stdout, stderr } = patient.doctor(patient.project)
+  test(promised("install.E2", "is told to a person without colour, from a sub-folder, too"), () => {
+    mkdirSync(join(patient.project, "src/deep"), { recursive: true })
+    const options = { cwd: join(patient.project, "src/deep"), env: patient.environment }
+    const { exitCode, stdout, stderr } = runScript([DOCTOR], options)
+    expect(stdout).toContain(`Baton in ${patient.project}\n`)
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" })
     expect(stdout).toMatch(/^Baton in .*\n\n {2}ok {7}opencode {6}OpenCode 1\.18\.33/)
     expect(stdout).toMatch(/0 broken, 0 warnings, \d+ ok\n$/)
@@ -62,22 +65,14 @@ describe("looking", () => {
     expect(snapshotTree(patient.root)).toEqual(before)
   })
 
-  test(promised("install.E2", "starts from a sub-folder at the project that holds it"), () => {
-    mkdirSync(join(patient.project, "src/deep"), { recursive: true })
-    const outcome = runScript([DOCTOR], { cwd: join(patient.project, "src/deep"), env: patient.environment })
-    expect(outcome.stdout).toContain(`Baton in ${patient.project}\n`)
-  })
-
   test(promised("install.E2", "works from inside an installed project, through a link to its launcher"), () => {
     const project = join(patient.root, "real project")
     mkdirSync(project)
     expect(runScript([join(REPOSITORY, "scripts/install"), project]).exitCode).toBe(0)
     symlinkSync(join(project, ".opencode/baton/bin/baton"), join(patient.root, "baton"))
     const before = snapshotTree(project)
-    const { exitCode, stdout } = runScript([join(patient.root, "baton"), "doctor", "--json"], {
-      cwd: project,
-      env: patient.environment,
-    })
+    const options = { cwd: project, env: patient.environment }
+    const { exitCode, stdout } = runScript([join(patient.root, "baton"), "doctor", "--json"], options)
     const report = JSON.parse(stdout)
     expect(report.findings.filter(({ status }: { status: string }) => status === "broken")).toEqual([])
     expect({ exitCode, directory: report.directory }).toEqual({ exitCode: 0, directory: project })
@@ -101,11 +96,17 @@ describe("the runtime", () => {
     return runScript([DOCTOR, ...args], { cwd: patient.project, env })
   }
 
-  test(promised("install.E2", "is named when there is none, with exit code 1"), () => {
+  test(promised("install.E2", "is named when there is none, and help needs none"), () => {
     const { exitCode, stdout, stderr } = runBare(createBarePath(patient.root))
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" })
     expect(stderr).toContain("nothing here can run TypeScript")
     expect(stderr).toContain("BATON_OPENCODE")
+    const env = { PATH: join(patient.root, "bare") }
+    const run = (...argv: [string, ...string[]]) => runScript(argv, { cwd: patient.root, env })
+    expect(run(DOCTOR, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("--json") })
+    expect(run(BATON, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("doctor") })
+    expect(run(BATON)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("Usage: baton") })
+    expect(run(BATON, "dance")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("command: dance") })
   })
 
   test(promised("install.E2", "may be Node where it reads TypeScript by itself, and never an older one"), () => {
@@ -132,12 +133,9 @@ describe("the runtime", () => {
       env: { ...patient.environment, ...environment },
     })
 
-  test("runs on an OpenCode that is named from the folder the user is in", () => {
-    const environment = { PATH: SYSTEM_PATH, BATON_OPENCODE: `./${basename(NEWEST.path)}` }
-    expect(listAgents(dirname(NEWEST.path), environment)).toMatchObject({ exitCode: 0, stdout: "[]\n" })
-  })
-
   test("runs nothing from a relative folder of PATH, and goes on to an absolute one", () => {
+    const named = { PATH: SYSTEM_PATH, BATON_OPENCODE: `./${basename(NEWEST.path)}` }
+    expect(listAgents(dirname(NEWEST.path), named)).toMatchObject({ exitCode: 0, stdout: "[]\n" })
     const folder = temporaryFolder()
     const started = join(folder, "started")
     for (const name of ["opencode", "bun", "node"])
@@ -148,25 +146,14 @@ describe("the runtime", () => {
   })
 })
 
-describe("the command line", () => {
-  test.each([
-    [["--fix"], "Unknown option '--fix'"],
-    [["a", "b"], "received 2: 'a' and 'b'"],
-    [["absent"], "received 'absent', which is not a folder"],
-    [[""], "received an empty name"],
-    [["--", "--json"], "received '--json', which is not a folder"],
-  ])(promised("install.E2", "%j is refused with exit code 2"), (args, message) => {
-    const { exitCode, stdout, stderr } = patient.doctor(...args)
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" })
-    expect(stderr).toContain(message)
-  })
-
-  test(promised("install.E2", "explains itself without a runtime"), () => {
-    const bare = createBarePath(patient.root)
-    const run = (...argv: [string, ...string[]]) => runScript(argv, { cwd: patient.root, env: { PATH: bare } })
-    expect(run(DOCTOR, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("--json") })
-    expect(run(BATON, "--help")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("doctor") })
-    expect(run(BATON)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("Usage: baton") })
-    expect(run(BATON, "dance")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("command: dance") })
-  })
+test.each([
+  [["--fix"], "Unknown option '--fix'"],
+  [["a", "b"], "received 2: 'a' and 'b'"],
+  [["absent"], "received 'absent', which is not a folder"],
+  [[""], "received an empty name"],
+  [["--", "--json"], "received '--json', which is not a folder"],
+])(promised("install.E2", "%j is refused with exit code 2"), (args, message) => {
+  const { exitCode, stdout, stderr } = patient.doctor(...args)
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" })
+  expect(stderr).toContain(message)
 })

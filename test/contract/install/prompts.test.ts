@@ -9,6 +9,7 @@ import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const NAMES = ["handoff-command.md", "handoff.md", "planner.md", "worker.md"]
 const OWN = "Dear {{customer}},\n"
+const OF_VERSION_0_1_0 = "# Planner\n\n<!-- Machine-read by .opencode/plugins/x.ts: -->\n"
 
 let checkout: SmallCheckout
 
@@ -33,31 +34,29 @@ describe("prompts", () => {
     ["a file of that name", { prompts: OWN }],
     ["a link to its own prompts", { "shared/mail.md": OWN }, "shared"],
     ["a link that leads nowhere", {}, "nowhere"],
-  ])(
-    promised("install.E7", "go to .opencode/prompts where prompts is the project's, as with %s"),
-    (_, files, target) => {
-      for (const [path, text] of Object.entries(files)) checkout.write(path, text)
-      if (target !== undefined) link(target, "prompts")
-      const before = snapshotTree(checkout.project)
-      const { exitCode, stdout } = checkout.install()
-      expect(exitCode).toBe(0)
-      expect(stdout).toContain("Prompts: they are in .opencode/prompts; prompts is left to the project.\n")
-      expect(namesIn(".opencode/prompts")).toEqual(NAMES)
-      const outside = Object.entries(snapshotTree(checkout.project)).filter(([path]) => !path.startsWith(".opencode"))
-      expect(Object.fromEntries(outside)).toEqual(before)
-      expect(checkout.install().stdout).toContain("Nothing to do")
-      checkout.install("--uninstall")
-      expect(snapshotTree(checkout.project)).toEqual(before)
-    },
-  )
+  ])(promised("install.E7", "go to .opencode/prompts where prompts holds %s"), (_, files, target) => {
+    for (const [path, text] of Object.entries(files)) checkout.write(path, text)
+    if (target !== undefined) link(target, "prompts")
+    const before = snapshotTree(checkout.project)
+    const { exitCode, stdout } = checkout.install()
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain("Prompts: they are in .opencode/prompts; prompts is left to the project.\n")
+    expect(namesIn(".opencode/prompts")).toEqual(NAMES)
+    const outside = Object.entries(snapshotTree(checkout.project)).filter(([path]) => !path.startsWith(".opencode"))
+    expect(Object.fromEntries(outside)).toEqual(before)
+    expect(checkout.install().stdout).toContain("Nothing to do")
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual(before)
+  })
 
   test.each<[string, () => void]>([
     ["is not there", () => {}],
     ["is empty", () => mkdirSync(join(checkout.project, "prompts"))],
-    [
-      "has a role prompt of Baton 0.1.0",
-      () => checkout.write("prompts/planner.md", "# Planner\n\n<!-- Machine-read by .opencode/plugins/x.ts: -->\n"),
-    ],
+    ["has a role prompt of Baton 0.1.0", () => checkout.write("prompts/planner.md", OF_VERSION_0_1_0)],
+    ...NAMES.map((name): [string, () => void] => [
+      `has the ${name} that comes with Baton`,
+      () => checkout.write(`prompts/${name}`, readFileSync(join(REPOSITORY, "prompts", name), "utf8")),
+    ]),
     ["has one that you edited", () => checkout.write("prompts/handoff.md", "Mine.\r\n<!--\tbaton:handoff -->\r\n")],
     ["has one with a byte order mark", () => checkout.write("prompts/handoff.md", "\uFEFF<!-- baton:handoff -->\n")],
   ])(promised("install.E7", "go to prompts where that folder %s"), (_, prepare) => {
@@ -66,12 +65,6 @@ describe("prompts", () => {
     expect(exitCode).toBe(0)
     expect(stdout).not.toContain("Prompts:")
     expect(namesIn("prompts")).toEqual(expect.arrayContaining(NAMES))
-    expect(checkout.has(".opencode/prompts")).toBe(false)
-  })
-
-  test.each(NAMES)(promised("install.E7", "go to prompts where the %s that comes with Baton is there"), (name) => {
-    checkout.write(`prompts/${name}`, readFileSync(join(REPOSITORY, "prompts", name), "utf8"))
-    checkout.install()
     expect(checkout.has(".opencode/prompts")).toBe(false)
   })
 
@@ -85,28 +78,19 @@ describe("prompts", () => {
     expect(checkout.has(".opencode/prompts")).toBe(false)
   })
 
-  test(promised("install.E7", "stay in .opencode/prompts when the project's own are gone"), () => {
-    checkout.write("prompts/handoff.md", OWN)
+  test(promised("install.E7", "stay in .opencode/prompts without the project's own, and keep your changes"), () => {
+    checkout.write("prompts/mail.md", OWN)
     checkout.install()
+    checkout.write(".opencode/prompts/worker.md", "<!-- baton:brief -->\nmine\n")
+    expect(checkout.install().stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md: you changed it/)
+    expect(checkout.read("prompts/mail.md")).toBe(OWN)
     rmSync(join(checkout.project, "prompts"), { recursive: true })
     checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nNewer.\n")
     expect(checkout.install().stdout).toMatch(/update +\.opencode\/prompts\/handoff\.md/)
-    expect(checkout.read(".opencode/prompts/handoff.md")).toContain("Newer.")
     expect(checkout.has("prompts")).toBe(false)
+    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md/)
+    expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
   })
-
-  test(
-    promised("install.E7", "that you changed in .opencode/prompts are kept, with the new version beside them"),
-    () => {
-      checkout.write("prompts/mail.md", OWN)
-      checkout.install()
-      checkout.write(".opencode/prompts/worker.md", "<!-- baton:brief -->\nmine\n")
-      expect(checkout.install().stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md: you changed it/)
-      expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md/)
-      expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
-      expect(checkout.read("prompts/mail.md")).toBe(OWN)
-    },
-  )
 
   test(promised("install.E7", "are removed from both places at uninstall"), () => {
     checkout.write("prompts/mail.md", OWN)

@@ -21,8 +21,11 @@ beforeEach(() => {
 describe("upgrade", () => {
   test(promised("install.E1", "replaces what is unchanged, adds what is new, removes what is gone"), () => {
     checkout.ship(".opencode/baton/old/gone.ts", "export {}\n")
+    checkout.ship("prompts/extra.md", "extra\n")
     checkout.install()
     checkout.unship(".opencode/baton/old/gone.ts")
+    checkout.unship("prompts/extra.md")
+    checkout.write("prompts/extra.md", "my extra\n")
     checkout.ship("prompts/handoff.md", "Newer.\n")
     checkout.ship(".opencode/plugins/second.ts", "export const Second = async () => ({})\n")
     const { stdout } = checkout.install()
@@ -30,17 +33,8 @@ describe("upgrade", () => {
     expect(stdout).toMatch(/add +\.opencode\/plugins\/second\.ts/)
     expect(stdout).toMatch(/remove +\.opencode\/baton\/old\/gone\.ts/)
     expect(checkout.read("prompts/handoff.md")).toBe("Newer.\n")
+    expect(stdout).toMatch(/keep +prompts\/extra\.md: you changed it; it is yours now/)
     expect(checkout.has(".opencode/baton/old")).toBe(false)
-    checkout.install("--uninstall")
-    expect(snapshotTree(checkout.project)).toEqual({})
-  })
-
-  test(promised("install.E1", "keeps a changed file that a newer version no longer has"), () => {
-    checkout.ship("prompts/extra.md", "extra\n")
-    checkout.install()
-    checkout.unship("prompts/extra.md")
-    checkout.write("prompts/extra.md", "my extra\n")
-    expect(checkout.install().stdout).toMatch(/keep +prompts\/extra\.md: you changed it; it is yours now/)
     checkout.install("--uninstall")
     expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/extra.md"])
   })
@@ -88,22 +82,15 @@ describe("an interrupted run", () => {
   }
 
   // Writes in order: the manifest, eight files, and the manifest again.
-  test.each([...[2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => `writeFileSync ${n}`), "renameSync 2", "renameSync 10"])(
-    promised("install.E1", "is finished by the next one, and by --uninstall then (killed at %s)"),
-    (at) => {
-      killAt(at)
-      expect(checkout.install().exitCode).toBe(0)
-      expectWhole()
-      checkout.install("--uninstall")
-      expect(snapshotTree(checkout.project)).toEqual({})
-    },
-  )
-
-  test(promised("install.E1", "is finished by the next one when it was killed before anything was on record"), () => {
-    killAt("writeFileSync 1")
+  const WRITES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => `writeFileSync ${n}`)
+  test.each([...WRITES, "renameSync 2", "renameSync 10"])(promised("install.E1", "is finished later (%s)"), (at) => {
+    killAt(at)
     expect(checkout.install().exitCode).toBe(0)
-    // Folders that existed before are not listed.
-    expectWhole({ except: MANIFEST })
+    // Folders that were there before anything was on record are not listed.
+    const isFirst = at === WRITES[0]
+    expectWhole(isFirst ? { except: MANIFEST } : {})
+    checkout.install("--uninstall")
+    if (!isFirst) expect(snapshotTree(checkout.project)).toEqual({})
   })
 
   test.each([3, 10])(promised("install.E1", "is undone by --uninstall (killed at write %i)"), (count) => {
@@ -112,29 +99,23 @@ describe("an interrupted run", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test.each(["rmSync 1", "rmSync 5", "rmSync 9", "rmdirSync 1", "rmdirSync 4"])(
-    promised("install.E1", "of --uninstall is finished by the next one (killed at %s)"),
-    (at) => {
-      checkout.install()
-      killAt(at, "--uninstall")
-      checkout.install("--uninstall")
-      expect(snapshotTree(checkout.project)).toEqual({})
-    },
-  )
+  const REMOVALS = ["rmSync 1", "rmSync 5", "rmSync 9", "rmdirSync 1", "rmdirSync 4"]
+  test.each(REMOVALS)(promised("install.E1", "of --uninstall is finished, too (killed at %s)"), (at) => {
+    checkout.install()
+    killAt(at, "--uninstall")
+    checkout.install("--uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
 
-  test.each(["SIGINT", "SIGTERM", "SIGHUP"])(
-    promised("install.E1", "says at %s that it stopped, exits with 130, and is finished by the next one"),
-    (signal) => {
-      const { status, stderr } = signalAt(`renameSync 4 ${signal}`)
-      expect({ status, stderr }).toEqual({
-        status: 130,
-        stderr: "\ninstall: stopped. Run the same command again to finish.\n",
-      })
-      expect(checkout.has("prompts/worker.md")).toBe(false)
-      checkout.install()
-      expectWhole()
-    },
-  )
+  const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"]
+  test.each(SIGNALS)(promised("install.E1", "says at %s that it stopped, and is finished later"), (signal) => {
+    const { status, stderr } = signalAt(`renameSync 4 ${signal}`)
+    const stopped = "\ninstall: stopped. Run the same command again to finish.\n"
+    expect({ status, stderr }).toEqual({ status: 130, stderr: stopped })
+    expect(checkout.has("prompts/worker.md")).toBe(false)
+    checkout.install()
+    expectWhole()
+  })
 
   test(promised("install.E1", "does not turn our own newer files into the user's"), () => {
     checkout.install()
@@ -208,26 +189,16 @@ describe("uninstall", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("install.E1", "names what is the user's and stays, --purge or not"), () => {
+  test(promised("install.E1", "names what is the user's and stays, and removes empty run-time folders"), () => {
     checkout.install()
     checkout.write(".opencode/baton.json", "{}")
     checkout.write(".opencode/pass-over.json", "{}")
-    const { stdout } = checkout.install("--uninstall", "--purge")
-    expect(stdout).toMatch(
-      /keep +\.opencode\/baton\.json: it is yours\n +keep +\.opencode\/pass-over\.json: it is yours/,
-    )
-    expect(Object.keys(snapshotTree(checkout.project)).slice(1)).toEqual([
-      ".opencode/baton.json",
-      ".opencode/pass-over.json",
-    ])
-  })
-
-  test(promised("install.E1", "removes run-time folders that hold no record"), () => {
-    checkout.install()
-    checkout.write(".opencode/state/.gitignore", "*\n")
-    checkout.write(".opencode/pass-over-logs/.gitignore", "*\n")
-    checkout.install("--uninstall")
-    expect(snapshotTree(checkout.project)).toEqual({})
+    // Run-time folders that hold no record go without --purge.
+    for (const folder of ["state", "pass-over-logs"]) checkout.write(`.opencode/${folder}/.gitignore`, "*\n")
+    const { stdout } = checkout.install("--uninstall")
+    const own = [".opencode/baton.json", ".opencode/pass-over.json"]
+    for (const path of own) expect(stdout).toMatch(new RegExp(`keep +${path}: it is yours`))
+    expect(Object.keys(snapshotTree(checkout.project)).slice(1)).toEqual(own)
   })
 
   test(promised("install.E1", "reaches nothing outside, whatever the manifest says"), () => {

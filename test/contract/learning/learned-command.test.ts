@@ -25,10 +25,8 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
       const folder = join(project, ".opencode", "state", "learning", "sessions")
       const given = [{ messageID: "msg_1", at: "2026-11-21T10:00:00.000Z", text: "", keys: [learningKey(sentence)] }]
       mkdirSync(folder, { recursive: true })
-      writeFileSync(
-        join(folder, "ses_B.json"),
-        JSON.stringify({ version: 1, sessionID: "ses_B", pid: 1, sayings: [], given }),
-      )
+      const session = { version: 1, sessionID: "ses_B", pid: 1, sayings: [], given }
+      writeFileSync(join(folder, "ses_B.json"), JSON.stringify(session))
     }
     return { project, add, use, learned: (...args: string[]) => baton("learned", ...args) }
   }
@@ -46,9 +44,8 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     expect(shown).toContain("2026-11-20T10:00:00.000Z in ses_A")
     expect(shown).toContain("Answered:   ran make")
     expect(shown).toContain("2026-11-21T10:00:00.000Z in ses_B")
-    expect(JSON.parse(learned("--json").stdout)).toMatchObject([
-      { id, type: "correction", used: [{ sessionID: "ses_B" }] },
-    ])
+    const entry = { id, type: "correction", used: [{ sessionID: "ses_B" }] }
+    expect(JSON.parse(learned("--json").stdout)).toMatchObject([entry])
 
     const before = readdirSync(project)
     const exported = learned("export").stdout

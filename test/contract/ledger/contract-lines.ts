@@ -1,8 +1,6 @@
 import { expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import type { OpenLedger } from "./contract.ts"
-
-const CONTRACT = ["ledger.D3", "ledger.D5"] as const
+import { CONTRACT, type OpenLedger } from "./contract-tasks.ts"
 
 /** Texts a shell, a flag parser, SQL, JSON or a terminal might take for something else. */
 const TEXTS: readonly string[] = [
@@ -61,17 +59,15 @@ export const describeArguments = (open: OpenLedger): void => {
 const UNKNOWN = "item not found: ts-000000 (use 'prog list' to see available items)"
 const NO_LEARNING = "learning not found: lrn-000000"
 
+/** Lines made of a form and comma-separated texts in place of its question mark, all with the same answer. */
+const refusals = (message: string, form: string, texts: string): [string, string][] =>
+  texts.split(",").map((text) => [form.replace("?", text), message])
+
 /** Command lines in an empty ledger, and what prog v0.17 says to each. */
 const REFUSALS: readonly (readonly [string, string])[] = [
-  ...["show", "start", "done", "review", "open", "edit", "delete", "concepts --related"].map(
-    (command): [string, string] => [`${command} ts-000000`, UNKNOWN],
-  ),
-  ...["cancel", "append", "desc", "label", "unlabel", "project"].map((command): [string, string] => [
-    `${command} ts-000000 x`,
-    UNKNOWN,
-  ]),
-  ["edit ts-000000 --title x", UNKNOWN],
-  ["edit ts-000000 --dod x", UNKNOWN],
+  ...refusals(UNKNOWN, "? ts-000000", "show,start,done,review,open,edit,delete,concepts --related"),
+  ...refusals(UNKNOWN, "? ts-000000 x", "cancel,append,desc,label,unlabel,project"),
+  ...refusals(UNKNOWN, "edit ts-000000 ? x", "--title,--dod"),
   ["log ts-000000 x", "failed to add log: constraint failed: FOREIGN KEY constraint failed (787)"],
   ["parent ts-000000 ep-000000", "parent not found: ep-000000 (use 'prog list' to see available items)"],
   [
@@ -79,22 +75,15 @@ const REFUSALS: readonly (readonly [string, string])[] = [
     "one or both items not found: ts-000001, ts-000000 (use 'prog list' to see available items)",
   ],
   ["learn edit lrn-000000 --summary x", NO_LEARNING],
-  ["learn stale lrn-000000", NO_LEARNING],
-  ["learn rm lrn-000000", NO_LEARNING],
-  ["context --id lrn-000000", NO_LEARNING],
-  ["labels rm x -p demo", "label not found: x"],
-  ["labels rename x y -p demo", "label not found: x"],
-  ["concepts x -p demo --summary y", "concept not found: x"],
-  ["concepts x -p demo --rename y", "concept not found: x"],
-  ["add x", "project is required (-p)"],
-  ["labels", "project is required (-p)"],
-  ["learn x -c a", "project is required (-p)"],
+  ...refusals(NO_LEARNING, "? lrn-000000", "learn stale,learn rm,context --id"),
+  ...refusals("label not found: x", "labels ? -p demo", "rm x,rename x y"),
+  ...refusals("concept not found: x", "concepts x -p demo ? y", "--summary,--rename"),
+  ...refusals("project is required (-p)", "?", "add x,labels,learn x -c a,concepts --stats"),
   ["learn x -p demo", "at least one concept is required (-c)"],
   ["learn edit lrn-000000", "--summary or --detail is required"],
   ["context", "project is required (-p) or use --id"],
   ["context -p demo", "specify concepts (-c), query (-q), or use --summary for all"],
   ["concepts", "project is required (-p) or use --related <task-id>"],
-  ["concepts --stats", "project is required (-p)"],
   ["list --status nope", "invalid status: nope (valid: open, in_progress, blocked, reviewing, done, canceled)"],
   ["list --type nope", "invalid type: nope (valid: task, epic)"],
   ["frobnicate", 'unknown command "frobnicate" for "prog"'],
@@ -102,22 +91,9 @@ const REFUSALS: readonly (readonly [string, string])[] = [
 
 /** Wrong command lines: each ledger has words of its own for them. */
 const WRONG_LINES: readonly string[] = [
-  "add",
-  "log ts-000000",
-  "start",
-  "start a b",
-  "learn edit",
-  "labels add -p demo",
-  "list --bogus",
-  "list -x",
-  "list -p",
-  "list --project",
-  "list --json=maybe",
-  "add x -p demo --priority abc",
-  "log ts-000000 -x",
-  "list --=x",
-  "--json list",
-  "list --version",
+  ...["add", "log ts-000000", "start", "start a b", "learn edit", "labels add -p demo", "list --bogus", "list -x"],
+  ...["list -p", "list --project", "list --json=maybe", "add x -p demo --priority abc", "log ts-000000 -x"],
+  ...["list --=x", "--json list", "list --version"],
 ]
 
 export const describeRefusals = (open: OpenLedger): void => {

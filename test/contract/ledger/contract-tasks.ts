@@ -1,11 +1,11 @@
 import { expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import type { LedgerDriver } from "../../support/ledger/ledger-driver.ts"
-import type { OpenLedger } from "./contract.ts"
 
-const CONTRACT = ["ledger.D3", "ledger.D5"] as const
+/** Opens a ledger with nothing in it; its files are removed when the test ends. */
+export type OpenLedger = () => Promise<LedgerDriver>
 
-type Shown = Record<string, unknown> & { logs: { message: string; created_at: string }[] }
+export const CONTRACT = ["ledger.D3", "ledger.D5"] as const
 
 export const describeTasks = (open: OpenLedger): void => {
   test(promised(CONTRACT, "add prints the id alone, and show gives every field back"), async () => {
@@ -16,70 +16,45 @@ export const describeTasks = (open: OpenLedger): void => {
       ...["add", "Fix", "the", "thing", "-p", "demo", "--priority", "1", "--parent", epic, "--blocks", waiting],
       ...["-l", "urgent", "--label=bug", "--dod", "Tests pass", "-d", "Why & <how>"],
     )
-    expect(epic).toMatch(/^ep-[0-9a-f]{6}$/)
-    expect(id).toMatch(/^ts-[0-9a-f]{6}$/)
+    expect(`${epic} ${id}`).toMatch(/^ep-[0-9a-f]{6} ts-[0-9a-f]{6}$/)
     expect(await ledger.json("show", id, "--json")).toStrictEqual({
-      id,
-      title: "Fix the thing",
-      type: "task",
-      status: "open",
-      priority: 1,
-      project: "demo",
-      parent: epic,
-      description: "Why & <how>",
-      definition_of_done: "Tests pass",
-      labels: ["bug", "urgent"],
-      dependencies: [],
-      logs: [],
+      ...{ id, title: "Fix the thing", type: "task", status: "open", priority: 1, project: "demo", parent: epic },
+      ...{ description: "Why & <how>", definition_of_done: "Tests pass", labels: ["bug", "urgent"] },
+      ...{ dependencies: [], logs: [] },
     })
-    const other = await ledger.json("show", waiting, "--json")
-    expect(other).toMatchObject({ priority: 2, parent: null, dependencies: [id] })
+    const shown = await ledger.json("show", waiting, "--json")
+    expect(shown).toMatchObject({ priority: 2, parent: null, dependencies: [id] })
     expect(await ledger.ok("show", id, "--json")).toContain('"Why \\u0026 \\u003chow\\u003e"')
   })
 
-  test(promised(CONTRACT, "show prints fields, description, definition of done, dependencies and log"), async () => {
+  test(promised(CONTRACT, "show prints every field; the log only grows, in order, with times in UTC"), async () => {
     const ledger = await open()
     const other = await ledger.task("Other")
     const id = await ledger.task("Main", "-d", "The brief", "--dod", "Done when green", "-l", "bug")
     await ledger.ok("blocks", other, id)
-    await ledger.ok("log", id, "began")
-    const shown = (await ledger.ok("show", id)).replace(/\[\d{4}-\d\d-\d\d \d\d:\d\d\]/, "[TIME]")
+    for (const message of ["began", "went on"]) expect(await ledger.ok("log", id, message)).toBe(`Logged to ${id}`)
+    const shown = (await ledger.ok("show", id)).replaceAll(/\[\d{4}-\d\d-\d\d \d\d:\d\d\]/g, "[TIME]")
     expect(shown.split("\n")).toStrictEqual([
       ...[`ID:          ${id}`, "Type:        task", "Project:     demo", "Title:       Main", "Status:      open"],
       ...["Priority:    2", "Labels:      bug", "", "Description:", "The brief", "", "Definition of Done:"],
-      ...["Done when green", "", "Dependencies:", `  - ${other}`, "", "Logs:", "  [TIME] began"],
+      ...["Done when green", "", "Dependencies:", `  - ${other}`, "", "Logs:", "  [TIME] began", "  [TIME] went on"],
     ])
     expect((await ledger.ok("show", other)).split("\n")).toHaveLength(6)
+    const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+    const logs = ["began", "went on"].map((message) => ({ message, created_at }))
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ logs })
   })
 
-  test(promised(CONTRACT, "the log only grows, in order, with times in UTC"), async () => {
+  test(promised(CONTRACT, "append adds a paragraph, desc replaces all, edit sets title and criteria"), async () => {
     const ledger = await open()
-    const id = await ledger.task("T")
-    const messages = ["first", "second", "third"]
-    for (const message of messages) expect(await ledger.ok("log", id, message)).toBe(`Logged to ${id}`)
-    const { logs } = await ledger.json<Shown>("show", id, "--json")
-    expect(logs.map(({ message }) => message)).toStrictEqual(messages)
-    for (const { created_at } of logs) expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
-  })
-
-  test(
-    promised(CONTRACT, "append adds a paragraph, desc replaces everything, words are joined by a space"),
-    async () => {
-      const ledger = await open()
-      const id = await ledger.task("T", "-d", "One")
-      expect(await ledger.ok("append", id, "two", "words")).toBe(`Appended to ${id}`)
-      expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "One\n\ntwo words" })
-      expect(await ledger.ok("desc", id, "all", "new")).toBe(`Updated description for ${id}`)
-      expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "all new" })
-      const empty = await ledger.task("Empty")
-      await ledger.ok("append", empty, "text")
-      expect(await ledger.json("show", empty, "--json")).toMatchObject({ description: "\n\ntext" })
-    },
-  )
-
-  test(promised(CONTRACT, "edit sets a title, and sets and clears a definition of done"), async () => {
-    const ledger = await open()
-    const id = await ledger.task("Old")
+    const id = await ledger.task("Old", "-d", "One")
+    expect(await ledger.ok("append", id, "two", "words")).toBe(`Appended to ${id}`)
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "One\n\ntwo words" })
+    expect(await ledger.ok("desc", id, "all", "new")).toBe(`Updated description for ${id}`)
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "all new" })
+    const empty = await ledger.task("Empty")
+    await ledger.ok("append", empty, "text")
+    expect(await ledger.json("show", empty, "--json")).toMatchObject({ description: "\n\ntext" })
     expect(await ledger.ok("edit", id, "--title", "New")).toBe(`Updated title for ${id}`)
     expect(await ledger.ok("edit", id, "--dod", "Green")).toBe(`Updated definition of done for ${id}`)
     expect(await ledger.json("show", id, "--json")).toMatchObject({ title: "New", definition_of_done: "Green" })
@@ -107,44 +82,34 @@ export const describeTasks = (open: OpenLedger): void => {
     expect(await ledger.ok("label", id, 'bu"g')).toBe(`Added label "bu\\"g" to ${id}`)
     await ledger.ok("label", id, 'bu"g')
     expect(await ledger.ok("labels", "add", "urgent", "-p", "demo", "--color", "#f00")).toBe("Created label: urgent")
-    expect(await ledger.ok("labels", "-p", "demo")).toBe(
-      [
-        "NAME                  CREATED       COLOR",
-        'bu"g                  just now      -',
-        "urgent                just now      #f00",
-      ].join("\n"),
-    )
+    const created = 'bu"g                  just now      -\nurgent                just now      #f00'
+    expect(await ledger.ok("labels", "-p", "demo")).toBe(`NAME                  CREATED       COLOR\n${created}`)
     expect(await ledger.ok("labels", "rename", 'bu"g', "bug", "-p", "demo")).toBe('Renamed label: bu"g -> bug')
     expect(await ledger.json("show", id, "--json")).toMatchObject({ labels: ["bug"] })
     expect(await ledger.ok("unlabel", id, "bug")).toBe(`Removed label "bug" from ${id}`)
     expect(await ledger.fails("unlabel", id, "bug")).toBe("Error: item does not have label: bug")
-    expect(await ledger.fails("labels", "add", "urgent", "-p", "demo")).toBe(
-      "Error: failed to create label: constraint failed: UNIQUE constraint failed: labels.name, labels.project (2067)",
-    )
+    const unique = "constraint failed: UNIQUE constraint failed: labels.name, labels.project (2067)"
+    expect(await ledger.fails("labels", "add", "urgent", "-p", "demo")).toContain(`failed to create label: ${unique}`)
     await ledger.ok("label", id, "urgent")
     expect(await ledger.ok("labels", "rm", "urgent", "-p", "demo")).toBe("Deleted label: urgent")
     expect(await ledger.json("show", id, "--json")).toMatchObject({ labels: [] })
   })
 
-  test(
-    promised(CONTRACT, "delete removes a task with log and dependencies, but none that others refer to"),
-    async () => {
-      const ledger = await open()
-      const [first, second] = [await ledger.task("A"), await ledger.task("B")]
-      await ledger.ok("blocks", first, second)
-      await ledger.ok("log", first, "x")
-      expect(await ledger.ok("delete", first)).toBe(`Deleted ${first}`)
-      expect(await ledger.json("show", second, "--json")).toMatchObject({ dependencies: [] })
-      await ledger.ok("label", second, "bug")
-      expect(await ledger.fails("delete", second)).toBe(
-        "Error: failed to delete item: constraint failed: FOREIGN KEY constraint failed (787)",
-      )
-      expect(await ledger.ok("list")).toContain(second)
-    },
-  )
+  test(promised(CONTRACT, "delete removes a task, but none that others refer to"), async () => {
+    const ledger = await open()
+    const [first, second] = [await ledger.task("A"), await ledger.task("B")]
+    await ledger.ok("blocks", first, second)
+    await ledger.ok("log", first, "x")
+    expect(await ledger.ok("delete", first)).toBe(`Deleted ${first}`)
+    expect(await ledger.json("show", second, "--json")).toMatchObject({ dependencies: [] })
+    await ledger.ok("label", second, "bug")
+    const refused = "Error: failed to delete item: constraint failed: FOREIGN KEY constraint failed (787)"
+    expect(await ledger.fails("delete", second)).toBe(refused)
+    expect(await ledger.ok("list")).toContain(second)
+  })
 }
 
-/** How a new task comes to a status. */
+/** Commands that bring a new task to a status. */
 const WAYS: Readonly<Record<string, readonly string[]>> = {
   open: [],
   in_progress: ["start"],
@@ -170,40 +135,32 @@ const statusOf = async (ledger: LedgerDriver, id: string): Promise<string> =>
   (await ledger.json<{ status: string }>("show", id, "--json")).status
 
 export const describeStatuses = (open: OpenLedger): void => {
-  test.each(Object.keys(WAYS))(
-    promised(CONTRACT, "from %s, every status can be reached that prog allows"),
-    async (from) => {
-      const ledger = await open()
-      const expected = new Map<string, string>()
-      for (const [command, { status, says }] of Object.entries(ANSWERS)) {
-        const id = await taskIn(ledger, from)
-        expect((await ledger.ok(command, id)).split("\n")[0]).toBe(says(id))
-        expected.set(id, status)
-      }
-      const listed = await ledger.json<{ id: string; status: string }[]>("list", "--json")
-      expect(new Map(listed.map(({ id, status }) => [id, status]))).toStrictEqual(expected)
+  test.each(Object.keys(WAYS))(promised(CONTRACT, "from %s, prog's statuses are reached"), async (from) => {
+    const ledger = await open()
+    const expected = new Map<string, string>()
+    for (const [command, { status, says }] of Object.entries(ANSWERS)) {
       const id = await taskIn(ledger, from)
-      if (from === "in_progress") expect(await ledger.ok("review", id)).toBe(`Marked ${id} as reviewing`)
-      else {
-        const refusal = `Error: can only review in_progress tasks (current status: ${from})`
-        expect(await ledger.fails("review", id)).toBe(refusal)
-      }
-    },
-  )
+      expect((await ledger.ok(command, id)).split("\n")[0]).toBe(says(id))
+      expected.set(id, status)
+    }
+    const listed = await ledger.json<{ id: string; status: string }[]>("list", "--json")
+    expect(new Map(listed.map(({ id, status }) => [id, status]))).toStrictEqual(expected)
+    const id = await taskIn(ledger, from)
+    if (from === "in_progress") expect(await ledger.ok("review", id)).toBe(`Marked ${id} as reviewing`)
+    else {
+      const refusal = `Error: can only review in_progress tasks (current status: ${from})`
+      expect(await ledger.fails("review", id)).toBe(refusal)
+    }
+  })
 
   test(promised(CONTRACT, "cancel takes a reason into the log, and done asks what was learned"), async () => {
     const ledger = await open()
     const [first, second] = [await ledger.task("A"), await ledger.task("B")]
     expect(await ledger.ok("cancel", first, "not", "needed")).toBe(`Canceled ${first}: not needed`)
     expect(await ledger.json("show", first, "--json")).toMatchObject({ logs: [{ message: "Canceled: not needed" }] })
-    expect(await ledger.ok("done", second)).toBe(
-      [
-        `Completed ${second}`,
-        "",
-        "Reflect: What would help the next agent? (See instructions for guidance)",
-        '  prog learn "summary" -c concept --detail "explanation"',
-      ].join("\n"),
-    )
+    const reflect = "Reflect: What would help the next agent? (See instructions for guidance)"
+    const hint = `${reflect}\n  prog learn "summary" -c concept --detail "explanation"`
+    expect(await ledger.ok("done", second)).toBe(`Completed ${second}\n\n${hint}`)
   })
 
   test(promised(CONTRACT, "an epic's status follows its children, unless it is closed by hand"), async () => {
@@ -212,23 +169,20 @@ export const describeStatuses = (open: OpenLedger): void => {
     expect(await statusOf(ledger, epic)).toBe("open")
     const [first, second] = [await ledger.task("A", "--parent", epic), await ledger.task("B", "--parent", epic)]
     expect(await statusOf(ledger, epic)).toBe("open")
-    for (const [command, id, status] of [
-      ["start", first, "in_progress"],
-      ["review", first, "in_progress"],
-      ["open", first, "open"],
-      ["done", first, "in_progress"],
-      ["cancel", second, "done"],
-    ] as const) {
-      await ledger.ok(command, id)
-      expect(await statusOf(ledger, epic), command).toBe(status)
+    const after: string[] = []
+    for (const command of ["start", "review", "open", "done"]) {
+      await ledger.ok(command, first)
+      after.push(await statusOf(ledger, epic))
     }
+    expect(after).toEqual(["in_progress", "in_progress", "open", "in_progress"])
+    await ledger.ok("cancel", second)
+    expect(await statusOf(ledger, epic)).toBe("done")
     expect(await ledger.ok("list", "--status", "done")).toContain(epic)
     await ledger.ok("open", second)
     await ledger.ok("cancel", epic)
     expect(await statusOf(ledger, epic)).toBe("canceled")
-    expect(await ledger.fails("start", epic)).toBe(
-      "Error: epic status is derived from children; only 'done' and 'canceled' can be set manually (to force-close)",
-    )
+    const derived = "epic status is derived from children; only 'done' and 'canceled' can be set manually"
+    expect(await ledger.fails("start", epic)).toBe(`Error: ${derived} (to force-close)`)
   })
 
   test(promised(CONTRACT, "ready shows open tasks whose dependencies are closed, the urgent first"), async () => {
@@ -245,9 +199,8 @@ export const describeStatuses = (open: OpenLedger): void => {
     const ready = async (...flags: string[]): Promise<string[]> =>
       (await ledger.json<{ id: string }[]>("ready", "--json", ...flags)).map(({ id }) => id)
     expect(await ready()).toStrictEqual([first, child])
-    expect(await ledger.ok("ready")).toBe(
-      ["ID           PRI  TITLE", `${first}    2    [DoD] [bug] first`, `${child}    3    child`].join("\n"),
-    )
+    const rows = `${first}    2    [DoD] [bug] first\n${child}    3    child`
+    expect(await ledger.ok("ready")).toBe(`ID           PRI  TITLE\n${rows}`)
     expect(await ready("-l", "bug")).toStrictEqual([first])
     expect(await ready("-p", "another")).toStrictEqual([])
     await ledger.ok("cancel", first)

@@ -14,7 +14,7 @@ const embedded = holdEmbedded(NEWEST)
 const open = () => createLedgerDriver(embedded(temporaryFolder()))
 
 describe("what the embedded ledger does and prog v0.17 does not", () => {
-  test(promised("ledger.D3", "a draft is not ready, can be listed, and becomes a task when it is opened"), async () => {
+  test(promised("ledger.D3", "a draft is not ready and in no epic, and becomes a task when opened"), async () => {
     const ledger = open()
     const [first, second] = [await ledger.task("A", "--draft"), await ledger.task("B")]
     expect(await ledger.ok("draft", second)).toBe(`Marked ${second} as draft`)
@@ -22,10 +22,7 @@ describe("what the embedded ledger does and prog v0.17 does not", () => {
     expect(await ledger.ok("list", "--status", "draft")).toContain(second)
     await ledger.ok("open", first)
     expect(await ledger.ok("ready")).toContain(first)
-  })
-
-  test(promised("ledger.D3", "a draft stays outside epics, which prog v0.17 could not read"), async () => {
-    const ledger = open()
+    // prog v0.17 cannot read an epic with a draft.
     const epic = await ledger.epic("E")
     const [draft, child] = [await ledger.task("D", "--draft"), await ledger.task("C", "--parent", epic)]
     const refusal = "Error: a draft cannot belong to an epic: prog v0.17 cannot read an epic with a draft child"
@@ -49,23 +46,14 @@ describe("what the embedded ledger does and prog v0.17 does not", () => {
     expect(await ledger.ok("concepts", "-p", "demo")).toBe("No concepts")
   })
 
-  test(promised("ledger.D3", "the version says which ledger this is and which prog it follows"), async () => {
-    expect(await open().ok("--version")).toBe("prog version 0.17.0 (Baton's embedded ledger, prog schema 3)")
-  })
-
-  test(promised("ledger.D3", "commands that only prog has are named, and so is the way to get it"), async () => {
+  test(promised("ledger.D3", "version and refusals name the real prog; each command has its help"), async () => {
     const ledger = open()
-    for (const name of ["tui", "onboard", "compact", "backup", "restore", "completion"]) {
-      expect(await ledger.fails(name)).toBe(
-        `Error: command "${name}" is not part of Baton's embedded ledger; install prog for it: go install github.com/baiirun/prog/cmd/prog@v0.17.0`,
-      )
-    }
+    expect(await ledger.ok("--version")).toBe("prog version 0.17.0 (Baton's embedded ledger, prog schema 3)")
+    const way = "install prog for it: go install github.com/baiirun/prog/cmd/prog@v0.17.0"
+    for (const name of ["tui", "onboard", "compact", "backup", "restore", "completion"])
+      expect(await ledger.fails(name)).toBe(`Error: command "${name}" is not part of Baton's embedded ledger; ${way}`)
     const id = await ledger.task("T")
     expect(await ledger.fails("edit", id)).toMatch(/^Error: the embedded ledger opens no editor: give --title or --dod/)
-  })
-
-  test(promised("ledger.D3", "help lists every command, and each command has help of its own"), async () => {
-    const ledger = open()
     const [, table = ""] = (await ledger.ok("--help")).split("Commands:\n")
     const names = [...table.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, name = ""]) => name)
     expect(names.length).toBeGreaterThan(25)
@@ -79,15 +67,14 @@ const CONCURRENCY_TIMEOUT_MS = 120_000
 
 const failed = ({ exitCode, stderr }: LedgerResult): boolean => exitCode !== 0 || stderr !== ""
 
-describe.each(BOTH_ENDS)("the embedded ledger under load on OpenCode $version", (binary) => {
+describe.each(BOTH_ENDS)("under load on OpenCode $version", { timeout: CONCURRENCY_TIMEOUT_MS }, (binary) => {
   const writers = Array.from({ length: WRITERS }, () => holdEmbedded(binary))
 
-  test(promised("ledger.D3", "8 processes with 200 writes each lose nothing"), {
-    timeout: CONCURRENCY_TIMEOUT_MS,
-  }, async () => {
+  test(promised("ledger.D3", "8 processes, 200 writes each: nothing is lost"), async () => {
     const home = temporaryFolder()
-    const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
-    const id = await ledger.task("shared")
+    const ids = await Promise.all(writers.map((open) => createLedgerDriver(open(home)).task("shared")))
+    expect(readTables(databaseOf(home)).items, "they made one database").toHaveLength(WRITERS)
+    const [id = ""] = ids
     const lines = writers.flatMap((open, writer) =>
       Array.from({ length: WRITES }, (_, at) => open(home)(["log", id, `writer-${writer}`, String(at)])),
     )
@@ -99,16 +86,6 @@ describe.each(BOTH_ENDS)("the embedded ledger under load on OpenCode $version", 
     expect(messages.toSorted()).toStrictEqual(expected.toSorted())
     expect(runSql(databaseOf(home), ["PRAGMA integrity_check"])[0]).toStrictEqual([{ integrity_check: "ok" }])
   })
-})
-
-test(promised("ledger.D3", "8 processes at once make one database where there is none"), async () => {
-  const home = temporaryFolder()
-  const run = runProgram(embeddedProgram(NEWEST), { home })
-  const results = await Promise.all(
-    Array.from({ length: WRITERS }, (_, at) => run(["add", "-p", "demo", `task ${at}`])),
-  )
-  expect(results.filter(failed)).toEqual([])
-  expect(readTables(databaseOf(home)).items).toHaveLength(WRITERS)
 })
 
 const TIME = "'2026-01-02 03:04:05.678 +0000 UTC m=+0.01'"
@@ -150,22 +127,19 @@ const homeWith = (queries: readonly string[]): string => {
 describe.each(BOTH_ENDS)("an existing database, on OpenCode $version", (binary) => {
   const openIn = (home: string) => createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
 
-  test.each(OLD_DATABASES)(
-    promised("ledger.D3", "a database of %s is migrated with its rows"),
-    async (_name, queries) => {
-      const home = homeWith(queries)
-      const ledger = openIn(home)
-      await ledger.ok("edit", "ts-0000aa", "--dod", "now it can have one")
-      await ledger.ok("label", "ts-0000aa", "bug")
-      await ledger.ok("init")
-      expect(await ledger.json("show", "ts-0000aa", "--json")).toMatchObject({
-        ...{ title: "Kept", description: "Its words", definition_of_done: "now it can have one", labels: ["bug"] },
-        logs: [{ message: "an old line" }],
-      })
-      expect(await ledger.ok("projects")).toBe("old")
-      expect(readSchema(databaseOf(home)).version).toStrictEqual({ user_version: 3 })
-    },
-  )
+  test.each(OLD_DATABASES)(promised("ledger.D3", "a database of %s is migrated"), async (_name, queries) => {
+    const home = homeWith(queries)
+    const ledger = openIn(home)
+    await ledger.ok("edit", "ts-0000aa", "--dod", "now it can have one")
+    await ledger.ok("label", "ts-0000aa", "bug")
+    await ledger.ok("init")
+    expect(await ledger.json("show", "ts-0000aa", "--json")).toMatchObject({
+      ...{ title: "Kept", description: "Its words", definition_of_done: "now it can have one", labels: ["bug"] },
+      logs: [{ message: "an old line" }],
+    })
+    expect(await ledger.ok("projects")).toBe("old")
+    expect(readSchema(databaseOf(home)).version).toStrictEqual({ user_version: 3 })
+  })
 
   test(promised("ledger.D3", "a database of a later version is used and left as it is"), async () => {
     const home = temporaryFolder()
@@ -181,53 +155,43 @@ describe.each(BOTH_ENDS)("an existing database, on OpenCode $version", (binary) 
 test(promised("ledger.D3", "a file that is no database, and a path that cannot be made, are refused"), async () => {
   const home = temporaryFolder()
   const run = runProgram(embeddedProgram(NEWEST), { home, environment: { PROG_DB: "/dev/null/x/prog.db" } })
-  expect(await createLedgerDriver(run).fails("init")).toMatch(
-    /^Error: failed to open database .*: failed to create directory: /,
-  )
-  const broken = homeWith(VERSION_1)
-  const ledger = createLedgerDriver(
-    runProgram(embeddedProgram(NEWEST), { home: broken, environment: { PROG_DB: import.meta.filename } }),
-  )
+  const refused = /^Error: failed to open database .*: failed to create directory: /
+  expect(await createLedgerDriver(run).fails("init")).toMatch(refused)
+  const environment = { PROG_DB: import.meta.filename }
+  const ledger = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home, environment }))
   expect(await ledger.fails("list")).toMatch(/^Error: failed to open database .*: file is not a database \(26\)$/)
   expect(await ledger.ok("prime")).toContain("(No database connection - run 'prog init' if needed: ")
 })
 
-test(
-  promised("task.C2", "a missing database is made by init, add and learn alone, and so is one without tables"),
-  async () => {
-    const home = temporaryFolder()
-    const ledger = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
-    const commands = ["list", "show ts-0000aa", "log ts-0000aa m", "desc ts-0000aa t", "context -p demo --summary"]
-    const refused = `Error: failed to open database ${databaseOf(home)}: no ledger is there. `
-    for (const command of commands) expect(await ledger.fails(...command.split(" "))).toContain(refused)
-    expect(existsSync(dirname(databaseOf(home)))).toBe(false)
-    expect(await ledger.ok("learn", "S", "-p", "demo", "-c", "a")).toMatch(/^lrn-/)
-    const empty = homeWith([])
-    writeFileSync(databaseOf(empty), "")
-    const other = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home: empty }))
-    expect(await other.fails("list")).toContain("no ledger is there")
-    expect(await other.task("T")).toMatch(/^ts-/)
-    expect(await other.ok("list")).toContain("T")
-  },
-)
+test(promised("task.C2", "only init, add and learn make a missing database, or one without tables"), async () => {
+  const home = temporaryFolder()
+  const ledger = createLedgerDriver(embedded(home))
+  const commands = ["list", "show ts-0000aa", "log ts-0000aa m", "desc ts-0000aa t", "context -p demo --summary"]
+  const refused = `Error: failed to open database ${databaseOf(home)}: no ledger is there. `
+  for (const command of commands) expect(await ledger.fails(...command.split(" "))).toContain(refused)
+  expect(existsSync(dirname(databaseOf(home)))).toBe(false)
+  expect(await ledger.ok("learn", "S", "-p", "demo", "-c", "a")).toMatch(/^lrn-/)
+  const empty = homeWith([])
+  writeFileSync(databaseOf(empty), "")
+  const other = createLedgerDriver(embedded(empty))
+  expect(await other.fails("list")).toContain("no ledger is there")
+  expect(await other.task("T")).toMatch(/^ts-/)
+  expect(await other.ok("list")).toContain("T")
+})
 
 const real = findRealProg()
 
 if (real.kind === "found") {
-  test(promised(["ledger.D3", "ledger.D5"], "both ledgers make the same schema"), async () => {
+  test(promised("ledger.D5", "both ledgers make the same schema, and complete a half-made one"), async () => {
     const [mine, theirs] = [temporaryFolder(), temporaryFolder()]
-    await createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home: mine })).ok("init")
+    await createLedgerDriver(embedded(mine)).ok("init")
     await createLedgerDriver(runProgram(real.program, { home: theirs })).ok("init")
     expect(readSchema(databaseOf(mine))).toStrictEqual(readSchema(databaseOf(theirs)))
-  })
-
-  test(promised("ledger.D3", "the half-made database of a prog that was never initialised is completed"), async () => {
     const home = temporaryFolder()
-    const theirs = createLedgerDriver(runProgram(real.program, { home }))
-    expect(await theirs.fails("list")).toContain("migration failed")
-    const mine = createLedgerDriver(runProgram(embeddedProgram(NEWEST), { home }))
-    const id = await mine.task("T", "--dod", "green", "-l", "bug")
+    const prog = createLedgerDriver(runProgram(real.program, { home }))
+    expect(await prog.fails("list")).toContain("migration failed")
+    const id = await createLedgerDriver(embedded(home)).task("T", "--dod", "green", "-l", "bug")
     expect(readTables(databaseOf(home)).items).toHaveLength(1)
-    expect(await theirs.ok("list")).toContain(id)
+    expect(await prog.ok("list")).toContain(id)
   })
 } else registerMissingRealProg("that both ledgers make the same schema", real.reason)

@@ -24,12 +24,7 @@ const folderWith = (name: string, text: string): string => {
 const CHOSEN = `#!/bin/sh\n: ${MODULE}\nprintf 'real:'; printf ' <%s>' "$@"; echo\nexit 7\n`
 const FOREIGN = "#!/bin/sh\necho a video player\n"
 
-type LaunchOptions = {
-  readonly path?: readonly string[]
-  readonly environment?: Record<string, string>
-  readonly launcher?: string
-  readonly home?: string
-}
+type LaunchOptions = { path?: string[]; environment?: Record<string, string>; launcher?: string; home?: string }
 
 const launch = (
   args: readonly string[],
@@ -46,22 +41,19 @@ describe("the launcher", () => {
   test(promised("ledger.D4", "a prog on PATH is taken, with its arguments and its exit code"), async () => {
     const { exitCode, stdout } = await launch(["log", "a b", "--", "-x", ""], { path: [folderWith("prog", CHOSEN)] })
     expect({ exitCode, stdout }).toStrictEqual({ exitCode: 7, stdout: "real: <log> <a b> <--> <-x> <>\n" })
+    const wrapper = folderWith("prog", '#!/bin/sh\nPROG_DB=/team.db; echo "team:" "$@"\n')
+    expect((await launch(["x"], { path: [wrapper], environment: RUNTIME })).stdout, "a script").toBe("team: x\n")
   })
 
-  test(promised("ledger.D4", "another program of the name is passed by"), async () => {
+  test(promised("ledger.D4", "another program and what lies in a relative folder are passed by"), async () => {
+    const home = temporaryFolder()
+    writeProgram(join(home, "prog"), CHOSEN)
+    expect((await launch(["--version"], { path: ["", "."], environment: RUNTIME, home })).stdout).toBe(EMBEDDED)
     const foreign = folderWith("prog", FOREIGN)
     expect((await launch(["--version"], { path: [foreign], environment: RUNTIME })).stdout).toBe(EMBEDDED)
     const both = await launch(["x"], { path: [foreign, folderWith("prog", CHOSEN)] })
     expect(both.stdout).toBe("real: <x>\n")
   })
-
-  test(
-    promised("ledger.D4", "a script that keeps another database is taken, as Baton's own calls take it"),
-    async () => {
-      const wrapper = folderWith("prog", '#!/bin/sh\nPROG_DB=/team.db; echo "team:" "$@"\n')
-      expect((await launch(["x"], { path: [wrapper], environment: RUNTIME })).stdout).toBe("team: x\n")
-    },
-  )
 
   test(promised("ledger.D4", "it never takes itself, a copy of itself or a link to itself"), async () => {
     const [copied, linked] = [temporaryFolder(), temporaryFolder()]
@@ -96,75 +88,49 @@ describe("the launcher", () => {
     expect(unknown.stderr).toBe('Error: BATON_LEDGER is "both"; expected "real", "embedded" or nothing\n')
   })
 
-  test(
-    promised("ledger.D4", "bun, and else opencode, runs the embedded ledger; without either it says what to install"),
-    async () => {
-      const printed = (name: string) => `#!/bin/sh\necho ${name} BUN_BE_BUN=$BUN_BE_BUN "$1" "$2" "$3" "$5" "$6"\n`
-      const [bun, opencode] = [folderWith("bun", printed("bun")), folderWith("opencode", printed("opencode"))]
-      const rest = "BUN_BE_BUN=1 --env-file=/dev/null --config=/dev/null run -- x\n"
-      expect((await launch(["x"], { path: [opencode, bun] })).stdout).toBe(`bun ${rest}`)
-      expect((await launch(["x"], { path: [opencode] })).stdout).toBe(`opencode ${rest}`)
-      const gone = { BATON_RUNTIME: "/nowhere/opencode" }
-      expect((await launch(["x"], { path: [opencode], environment: gone })).stdout).toBe(`opencode ${rest}`)
-      const none = await launch(["x"], { environment: gone })
-      expect(none.exitCode).toBe(127)
-      expect(none.stderr).toBe(
-        `Error: the ledger needs prog, OpenCode or Bun on PATH, or the OpenCode binary's path in BATON_OPENCODE (it is "", and BATON_RUNTIME is "/nowhere/opencode")\n`,
-      )
-    },
-  )
-
-  test(
-    promised(
-      "ledger.D4",
-      "the OpenCode that runs goes first, then the one named, then PATH, then its installer's place",
-    ),
-    async () => {
-      const printed = (name: string) => `#!/bin/sh\necho ${name}\n`
-      const folder = (name: string) => folderWith("opencode", printed(name))
-      const [running, named, onPath] = [folder("running"), folder("named"), folder("on PATH")]
-      const home = temporaryFolder()
-      mkdirSync(join(home, ".opencode", "bin"), { recursive: true })
-      writeProgram(join(home, ".opencode", "bin", "opencode"), printed("installed"))
-      const run = async (environment: Record<string, string>, path = [onPath]): Promise<string> =>
-        (await launch(["x"], { path, environment, home })).stdout
-      const BATON_OPENCODE = `${named}/opencode`
-      expect(await run({ BATON_RUNTIME: `${running}/opencode`, BATON_OPENCODE })).toBe("running\n")
-      expect(await run({ BATON_OPENCODE })).toBe("named\n")
-      expect(await run({ BATON_OPENCODE: "/nowhere/opencode" })).toBe("on PATH\n")
-      expect(await run({}, [])).toBe("installed\n")
-    },
-  )
-
-  test(promised("ledger.D4", "a relative folder of PATH is never searched"), async () => {
-    const home = temporaryFolder()
-    writeProgram(join(home, "prog"), CHOSEN)
-    expect((await launch(["--version"], { path: ["", "."], environment: RUNTIME, home })).stdout).toBe(EMBEDDED)
+  test(promised("ledger.D4", "bun, else opencode, runs it; without either it says what to install"), async () => {
+    const printed = (name: string) => `#!/bin/sh\necho ${name} BUN_BE_BUN=$BUN_BE_BUN "$1" "$2" "$3" "$5" "$6"\n`
+    const [bun, opencode] = [folderWith("bun", printed("bun")), folderWith("opencode", printed("opencode"))]
+    const rest = "BUN_BE_BUN=1 --env-file=/dev/null --config=/dev/null run -- x\n"
+    expect((await launch(["x"], { path: [opencode, bun] })).stdout).toBe(`bun ${rest}`)
+    expect((await launch(["x"], { path: [opencode] })).stdout).toBe(`opencode ${rest}`)
+    const gone = { BATON_RUNTIME: "/nowhere/opencode" }
+    expect((await launch(["x"], { path: [opencode], environment: gone })).stdout).toBe(`opencode ${rest}`)
+    const none = await launch(["x"], { environment: gone })
+    expect(none.exitCode).toBe(127)
+    const needed = "prog, OpenCode or Bun on PATH, or the OpenCode binary's path in BATON_OPENCODE"
+    const named = `(it is "", and BATON_RUNTIME is "/nowhere/opencode")`
+    expect(none.stderr).toBe(`Error: the ledger needs ${needed} ${named}\n`)
   })
 
-  test.each(BOTH_ENDS)(
-    promised("ledger.D4", "the project's .env and bunfig.toml do not reach the ledger on OpenCode $version"),
-    async ({ path }) => {
-      const home = temporaryFolder()
-      writeFileSync(join(home, ".env"), "PROG_DB=/nowhere/else.db\n")
-      writeFileSync(join(home, "bunfig.toml"), 'preload = ["./preload.ts"]\n')
-      writeFileSync(join(home, "preload.ts"), 'console.log("preloaded")\n')
-      const environment = { BATON_RUNTIME: path, BATON_LEDGER: "embedded" }
-      const stdout = `Initialized prog database at ${join(home, ".prog", "prog.db")}\n`
-      expect(await launch(["init"], { environment, home })).toMatchObject({ stdout, exitCode: 0 })
-    },
-  )
+  test(promised("ledger.D4", "the OpenCode that runs goes first, then the named one, then PATH"), async () => {
+    const printed = (name: string) => `#!/bin/sh\necho ${name}\n`
+    const folder = (name: string) => folderWith("opencode", printed(name))
+    const [running, named, onPath] = [folder("running"), folder("named"), folder("on PATH")]
+    const home = temporaryFolder()
+    mkdirSync(join(home, ".opencode", "bin"), { recursive: true })
+    writeProgram(join(home, ".opencode", "bin", "opencode"), printed("installed"))
+    const run = async (environment: Record<string, string>, path = [onPath]): Promise<string> =>
+      (await launch(["x"], { path, environment, home })).stdout
+    const BATON_OPENCODE = `${named}/opencode`
+    expect(await run({ BATON_RUNTIME: `${running}/opencode`, BATON_OPENCODE })).toBe("running\n")
+    expect(await run({ BATON_OPENCODE })).toBe("named\n")
+    expect(await run({ BATON_OPENCODE: "/nowhere/opencode" })).toBe("on PATH\n")
+    expect(await run({}, [])).toBe("installed\n")
+  })
 
-  test.each(BOTH_ENDS)(
-    promised("ledger.D3", "a process of its own reads standard input and tells failure on OpenCode $version"),
-    async (binary) => {
-      const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home: temporaryFolder() }))
-      const line = ["learn", "S", "-p", "demo", "-c", "a", "--detail", "-"]
-      const id = await ledger.okWith({ stdin: "\n  several\nlines 🙂 \n\n" }, ...line)
-      expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "several\nlines 🙂" }])
-      expect(await ledger.fails("context", "--id", "lrn-000000")).toMatch(/^Error: .*lrn-000000/)
-    },
-  )
+  test.each(BOTH_ENDS)(promised("ledger.D4", "on $version standard input reaches it, no .env"), async (binary) => {
+    const home = temporaryFolder()
+    writeFileSync(join(home, ".env"), "PROG_DB=/nowhere/else.db\n")
+    writeFileSync(join(home, "bunfig.toml"), 'preload = ["./preload.ts"]\n')
+    writeFileSync(join(home, "preload.ts"), 'console.log("preloaded")\n')
+    const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
+    expect(await ledger.ok("init")).toBe(`Initialized prog database at ${join(home, ".prog", "prog.db")}`)
+    const line = ["learn", "S", "-p", "demo", "-c", "a", "--detail", "-"]
+    const id = await ledger.okWith({ stdin: "\n  several\nlines 🙂 \n\n" }, ...line)
+    expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "several\nlines 🙂" }])
+    expect(await ledger.fails("context", "--id", "lrn-000000")).toMatch(/^Error: .*lrn-000000/)
+  })
 
   test(promised("ledger.D4", "a signal reaches the ledger, since the launcher becomes it"), async () => {
     const pid = folderWith("prog", `#!/bin/sh\n: ${MODULE}\nkill -TERM $$\n`)

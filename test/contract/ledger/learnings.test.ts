@@ -55,65 +55,42 @@ const open = async (run: RunLedger) => {
 
 const describeLearnings = (name: string, start: () => RunLedger): void => {
   describe(`learnings in the ledger (${name})`, () => {
-    test(
-      promised("learning.B2", "a saying is stored with type and topic, files and source, once however often"),
-      async () => {
-        const ledger = await open(start())
-        for (let round = 0; round < 2; round++) expect(await ledger.put(saying("msg_1"))).toEqual({ kind: "delivered" })
-        expect(ledger.attempts).toHaveLength(1)
-        const found = await ledger.list()
-        const { summary } = saying("msg_1")
-        expect(found).toMatchObject([{ summary, files: ["src/a file.ts"], status: "active" }])
-        expect(found[0]?.concepts.toSorted()).toEqual(["correction", "tabs"])
-        expect(parseDetail(found[0]?.detail ?? "")).toMatchObject({
-          key: NAME.key,
-          folder: NAME.folder,
-          answered: "edited src/a.ts",
-          confirmed: false,
-          times: 1,
-          sources: [{ sessionID: "ses_1", messageID: "msg_1" }],
-        })
-      },
-    )
-
-    test(
-      promised("learning.B1", "said again it is counted and not doubled, and the same message counts once"),
-      async () => {
-        const ledger = await open(start())
-        for (const entry of [saying("msg_1"), saying("msg_2"), saying("msg_1", { confirmed: true })])
-          await ledger.put(entry)
-        const [only, ...rest] = await ledger.list()
-        expect(rest).toEqual([])
-        expect(parseDetail(only?.detail ?? "")).toMatchObject({ times: 2, confirmed: true })
-      },
-    )
-
-    test(promised("learning.C2", "forgotten it stays forgotten, also when it is said again"), async () => {
+    test(promised("learning.B2", "a saying is stored with type and topic, files and source, once"), async () => {
       const ledger = await open(start())
+      for (let round = 0; round < 2; round++) expect(await ledger.put(saying("msg_1"))).toEqual({ kind: "delivered" })
+      expect(ledger.attempts).toHaveLength(1)
+      const found = await ledger.list()
+      const { summary } = saying("msg_1")
+      expect(found).toMatchObject([{ summary, files: ["src/a file.ts"], status: "active" }])
+      expect(found[0]?.concepts.toSorted()).toEqual(["correction", "tabs"])
+      expect(parseDetail(found[0]?.detail ?? "")).toMatchObject({
+        ...{ key: NAME.key, folder: NAME.folder, answered: "edited src/a.ts", confirmed: false, times: 1 },
+        sources: [{ sessionID: "ses_1", messageID: "msg_1" }],
+      })
+      await ledger.put({ ...saying("msg_1"), folder: "/elsewhere/my demo" })
+      expect(await ledger.list(), "of another folder with this name").toHaveLength(2)
+    })
+
+    test(promised("learning.B1", "said again it is counted, the same message once"), async () => {
+      const ledger = await open(start())
+      for (const entry of [saying("msg_1"), saying("msg_2"), saying("msg_1", { confirmed: true })])
+        await ledger.put(entry)
+      const [only, ...rest] = await ledger.list()
+      expect(rest).toEqual([])
+      expect(parseDetail(only?.detail ?? "")).toMatchObject({ times: 2, confirmed: true })
+    })
+
+    test(promised("learning.C2", "said again it stays forgotten, and comes back when it was replaced"), async () => {
+      const ledger = await open(start())
+      const other = await open(start())
+      for (const entry of [saying("msg_1"), end("superseded"), saying("msg_1"), saying("msg_2")]) await other.put(entry)
+      const statuses = (await other.list()).map(({ status }) => status)
+      expect(statuses.toSorted()).toEqual(["active", "stale"])
       for (const entry of [saying("msg_1"), end("forgotten"), end("forgotten"), saying("msg_2")])
         expect(await ledger.put(entry)).toEqual({ kind: "delivered" })
-      expect(await ledger.list()).toMatchObject([
-        { status: "stale", detail: expect.stringContaining("Forgotten: 2026") },
-      ])
+      const forgotten = { status: "stale", detail: expect.stringContaining("Forgotten: 2026") }
+      expect(await ledger.list()).toMatchObject([forgotten])
     })
-
-    test(promised("learning.C2", "replaced it goes stale, and comes back when it is said again"), async () => {
-      const ledger = await open(start())
-      for (const entry of [saying("msg_1"), end("superseded"), saying("msg_1"), saying("msg_2")])
-        await ledger.put(entry)
-      const found = await ledger.list()
-      expect(found.map(({ status }) => status).toSorted()).toEqual(["active", "stale"])
-    })
-
-    test(
-      promised("learning.B2", "the same words in another folder of the same name are another learning"),
-      async () => {
-        const ledger = await open(start())
-        await ledger.put(saying("msg_1"))
-        await ledger.put({ ...saying("msg_1"), folder: "/elsewhere/my demo" })
-        expect(await ledger.list()).toHaveLength(2)
-      },
-    )
   })
 }
 

@@ -34,34 +34,23 @@ const handoff = (text: string, taskID = UNKNOWN) => ({
 })
 
 /** State and id of each line. */
-const outcomes = (stdout: string) =>
-  stdout
-    .trim()
-    .split("\n")
-    .map((line) => line.split(/\s+/).slice(0, 2))
+const outcomes = (stdout: string) => [...stdout.matchAll(/^(\w+) +(\S+)/gm)].map(([, state, id]) => `${state} ${id}`)
 
 describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => {
   const setUp = () => {
-    const { project } = createProject(binary)
+    const { project, options } = createProject(binary)
     const programs = join(project, "programs")
     mkdirSync(programs)
     if (real) symlinkSync(real, join(programs, "prog"))
-    const env = {
-      PATH: `${programs}:${SYSTEM_PATH}`,
-      HOME: project,
-      TMPDIR: project,
-      BATON_OPENCODE: binary.path,
-      BATON_RUNTIME: binary.path,
-      BATON_LEDGER: real ? "real" : "embedded",
-    }
+    const chosen = { BATON_RUNTIME: binary.path, BATON_LEDGER: real ? "real" : "embedded" }
+    const env = { ...options.env, PATH: `${programs}:${SYSTEM_PATH}`, ...chosen }
     const program = (name: string) => join(project, ".opencode/baton/bin", name)
     const outbox = (args: readonly string[], extra: Record<string, string> = {}) => {
-      const options = { cwd: project, encoding: "utf8", env: { ...env, ...extra }, timeout: 50_000 } as const
-      const { status, stdout, stderr } = spawnSync(program("baton"), ["outbox", ...args], options)
+      const started = { ...options, env: { ...env, ...extra }, timeout: 50_000 }
+      const { status, stdout, stderr } = spawnSync(program("baton"), ["outbox", ...args], started)
       return { status, stdout, stderr }
     }
-    const prog = (...args: string[]): string =>
-      execFileSync(program("prog"), args, { cwd: project, encoding: "utf8", env }).trim()
+    const prog = (...args: string[]) => execFileSync(program("prog"), args, { ...options, env }).trim()
     const show = (id: string) => {
       const task = JSON.parse(prog("show", id, "--json"))
       return { ...task, messages: task.logs.map(({ message }: { message: string }) => message) }
@@ -79,26 +68,14 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     }
     const park = (entry: { taskID: string }): string => {
       const id = leave(parkedFolder, entry)
-      writeFileSync(
-        join(parkedFolder, `${id}.json.reason`),
-        `2026-01-02T03:04:06.000Z\nthe ledger has no task ${entry.taskID}\n`,
-      )
+      const reason = `2026-01-02T03:04:06.000Z\nthe ledger has no task ${entry.taskID}\n`
+      writeFileSync(join(parkedFolder, `${id}.json.reason`), reason)
       return id
     }
     const start = (...args: string[]) =>
       endWithTest(spawn(program("baton"), ["outbox", ...args], { cwd: project, env, stdio: "ignore" }))
-    return {
-      project,
-      folder,
-      parkedFolder,
-      outbox,
-      start,
-      prog,
-      show,
-      addTask,
-      park,
-      wait: (entry: object) => leave(folder, entry),
-    }
+    const wait = (entry: object) => leave(folder, entry)
+    return { project, folder, parkedFolder, outbox, start, prog, show, addTask, park, wait }
   }
 
   test(promised("outbox.A1", "lists what waits and what is parked, with the reasons, and changes nothing"), () => {
@@ -122,12 +99,8 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     ])
     expect([readdirSync(folder), readdirSync(parkedFolder)]).toEqual(before)
     expect(JSON.parse(outbox(["--json"]).stdout).at(-1)).toEqual({
-      id: parked,
-      state: "parked",
-      reason: `the ledger has no task ${UNKNOWN}`,
-      parkedAt: "2026-01-02T03:04:06.000Z",
-      createdAt: AT,
-      entry: log("Compaction 1: done\nand more"),
+      ...{ id: parked, state: "parked", reason: `the ledger has no task ${UNKNOWN}`, createdAt: AT },
+      ...{ parkedAt: "2026-01-02T03:04:06.000Z", entry: log("Compaction 1: done\nand more") },
     })
   })
 
@@ -138,12 +111,8 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     const three = wait(log("three", task))
     const tried = outbox(["retry"])
     expect(tried.status).toBe(1)
-    expect(outcomes(tried.stdout)).toEqual([
-      ["delivered", one],
-      ["parked", lost],
-      ["delivered", two],
-      ["delivered", three],
-    ])
+    const expected = [`delivered ${one}`, `parked ${lost}`, `delivered ${two}`, `delivered ${three}`]
+    expect(outcomes(tried.stdout)).toEqual(expected)
     expect(tried.stdout).toContain(`lost  the ledger has no task ${UNKNOWN}; prog list shows its tasks`)
     expect(show(task).messages).toEqual(["one", "three"])
     expect(show(task).description).toContain("Go on.")
@@ -155,25 +124,16 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     const { outbox, prog, show, addTask, park } = setUp()
     const [task, other] = [addTask("A task"), addTask("Another")]
     prog("log", task, "written by hand")
-    const ids = [
-      log("one"),
-      log("written by hand"),
-      log("same"),
-      log("same"),
-      { ...handoff("Go on."), specification: "Not this." },
-    ].map(park)
+    const logs = ["one", "written by hand", "same", "same"].map((message) => log(message))
+    const ids = [...logs, { ...handoff("Go on."), specification: "Not this." }].map(park)
     const kept = park(log("not meant", "ts-eeeeee"))
-    expect(outbox(["retarget", task]).stderr).toBe(
-      `outbox: records of ${UNKNOWN} and ts-eeeeee are parked: say which you mean, by its id\n`,
-    )
-    expect(outbox(["retarget", "ts-dddddd", UNKNOWN])).toEqual({
-      status: 1,
-      stdout: "",
-      stderr: "outbox: the ledger has no task ts-dddddd; prog list shows its tasks\n",
-    })
+    const which = `records of ${UNKNOWN} and ts-eeeeee are parked: say which you mean, by its id`
+    expect(outbox(["retarget", task]).stderr).toBe(`outbox: ${which}\n`)
+    const stderr = "outbox: the ledger has no task ts-dddddd; prog list shows its tasks\n"
+    expect(outbox(["retarget", "ts-dddddd", UNKNOWN])).toEqual({ status: 1, stdout: "", stderr })
     const moved = outbox(["retarget", task.toUpperCase(), UNKNOWN.toUpperCase()])
     expect(moved, moved.stderr).toMatchObject({ status: 0 })
-    expect(outcomes(moved.stdout)).toEqual(ids.map((id) => ["delivered", id]))
+    expect(outcomes(moved.stdout)).toEqual(ids.map((id) => `delivered ${id}`))
     expect(show(task).messages).toEqual(["written by hand", "one", "same", "same"])
     expect(show(task).description).toMatch(/^Build it\.\n\n<!-- baton:handoff [\s\S]*Go on\./)
     expect(JSON.parse(outbox(["--json"]).stdout)).toMatchObject([{ id: kept, state: "parked" }])
@@ -225,37 +185,22 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     const id = park(log("good", task))
     const listed = outbox([])
     expect(listed.status).toBe(0)
-    for (const [name, reason] of [
-      ["binary", "parked: no outbox record of version 1"],
-      ["version", "parked: no outbox record of version 1"],
-      ["folder", "parked: it is not a regular file"],
-      ["link", "parked: it is not a regular file"],
-      ["pipe", "parked: it is not a regular file"],
-      ["0000000000000-000000-pipe", "waiting: it is not a regular file"],
-    ])
-      expect(listed.stdout).toContain(`${name}\n  ${reason}`)
+    for (const name of ["binary", "version"])
+      expect(listed.stdout).toContain(`${name}\n  parked: no outbox record of version 1`)
+    for (const name of ["folder\n  parked", "link\n  parked", "pipe\n  parked", "000000-pipe\n  waiting"])
+      expect(listed.stdout).toContain(`${name}: it is not a regular file`)
     expect(listed.stdout).not.toMatch(/secret|[^\P{Cc}\n]/u)
 
-    expect(outbox(["retarget", task, "link"]).stderr).toBe(
-      "outbox: link is no record that can be read, and stays parked\n",
-    )
+    const unread = "outbox: link is no record that can be read, and stays parked\n"
+    expect(outbox(["retarget", task, "link"]).stderr).toBe(unread)
     const tried = outbox(["retry"])
     expect(tried.status).toBe(1)
     expect(tried.stdout).toContain(`delivered  ${id}`)
     expect(show(task).messages).toEqual(["good"])
-    expect(
-      readdirSync(parkedFolder)
-        .filter((name) => name.endsWith(".json"))
-        .sort(),
-    ).toEqual([
-      "0000000000000-000000-pipe.json",
-      "0000000000001-000000-link.json",
-      "binary.json",
-      "folder.json",
-      "link.json",
-      "pipe.json",
-      "version.json",
-    ])
+    const left = readdirSync(parkedFolder).filter((name) => name.endsWith(".json"))
+    const waited = ["0000000000000-000000-pipe", "0000000000001-000000-link"]
+    const names = [...waited, "binary", "folder", "link", "pipe", "version"]
+    expect(left.sort()).toEqual(names.map((name) => `${name}.json`))
     expect(readFileSync(join(parkedFolder, "binary.json"))).toEqual(Buffer.from([0, 255, 27, 91, 50, 74, 10, 0]))
   })
 
@@ -266,10 +211,9 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     const without = { BATON_LEDGER: "real", PATH: SYSTEM_PATH }
     const reason = "BATON_LEDGER asks for the real prog and PATH has none"
     expect(outbox([], without).stdout).toContain(`\n  waiting: ${reason}\n`)
-    expect(outbox(["retry"], without)).toMatchObject({
-      status: 1,
-      stdout: `parked     ${ids[0]}  log of ${task}  one  ${reason}\nwaiting    ${ids[1]}  log of ${task}  two  ${reason}\n`,
-    })
+    const [first, second] = [`parked     ${ids[0]}  log of ${task}  one`, `waiting    ${ids[1]}  log of ${task}  two`]
+    const stdout = `${first}  ${reason}\n${second}  ${reason}\n`
+    expect(outbox(["retry"], without)).toMatchObject({ status: 1, stdout })
     expect(outbox(["retarget", task], without)).toMatchObject({ status: 1, stderr: `outbox: ${reason}\n` })
     expect(outbox(["retry"])).toMatchObject({ status: 0 })
     expect(show(task).messages).toEqual(["one", "two"])
@@ -285,9 +229,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(refused("drop")).toContain("outbox: expected list, retry, retarget or a folder, received 'drop'")
     expect(refused("list", "a", "b")).toContain("expected a project folder, received 'a b'")
     expect(refused("retarget")).toContain("retarget needs the id of the task")
-    expect(refused("retarget", "the-task")).toContain(
-      "expected the id of a task such as ts-b54507, received 'the-task'",
-    )
+    expect(refused("retarget", "the-task")).toContain("the id of a task such as ts-b54507, received 'the-task'")
     expect(refused("--nonsense")).toMatch(/--nonsense.*\nTry: baton outbox --help\n$/s)
     expect(outbox(["--help"]).stdout).toMatch(/^Usage: baton outbox/)
     expect(outbox(["retry", project])).toMatchObject({ status: 0, stdout: "No records\n" })

@@ -3,13 +3,14 @@ import type { Hooks, Plugin, PluginInput } from "@opencode-ai/plugin"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { promised } from "../../requirements.ts"
 import { sourceFiles } from "../../support/files/source-files.ts"
-import { openTestLedger, withoutSession } from "../../support/ledger/test-ledger.ts"
+import { openTestLedger } from "../../support/ledger/test-ledger.ts"
 import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
-import { TASK } from "../../support/opencode/task-project.ts"
+import { LEDGER_WAIT_MS, TASK } from "../../support/opencode/task-project.ts"
 import { createTestProject } from "../../support/opencode/test-project.ts"
 
+type LogCall = { body: { level: string; message: string } }
 type HookName = Exclude<keyof Hooks, "tool" | "auth" | "provider" | "dispose">
 
 const SESSION = "ses_1"
@@ -22,9 +23,7 @@ await import("../../../.opencode/baton/learning/learning.ts")
 const createClient = (said: string[]) => {
   const ok = (data: unknown) => async () => ({ data })
   return {
-    app: {
-      log: async ({ body }: { body: { level: string; message: string } }) => said.push(`${body.level} ${body.message}`),
-    },
+    app: { log: async ({ body }: LogCall) => said.push(`${body.level} ${body.message}`) },
     config: { providers: ok({ providers: [] }) },
     tui: { showToast: ok(true) },
     session: { messages: ok([]), todo: ok([]), get: ok({ id: SESSION, title: "", projectID: "p", directory: "/" }) },
@@ -57,58 +56,39 @@ const openOnNode = async () => {
   return { call, plugins, ledger, said, taskID }
 }
 
-test(
-  promised(
-    ["start.A1", "compaction.C1", "compaction.C7", "ledger.D4"],
-    "on Node the task is in the first request, and a compaction's prompt is replaced and recorded",
-  ),
-  async () => {
-    expect(process.versions.bun).toBeUndefined()
-    const { call, plugins, ledger, said, taskID } = await openOnNode()
-    expect(plugins).toHaveLength(5)
-    await call("config", {})
-    expect(plugins.flatMap(({ tool = {} }) => Object.keys(tool)).sort()).toEqual([
-      "forget",
-      "handoff_session",
-      "learned",
-      "read_session",
-    ])
-    const created = { type: "session.created", properties: { info: { id: SESSION, time: { created: 1 } } } }
-    await call("event", { event: created } as Parameters<NonNullable<Hooks["event"]>>[0])
-    const parts = [textPart(`Task: ${taskID}\nNever touch the lexer.`)]
-    const { info: message } = userMessage(parts, "msg_1")
-    if (message.role === "user") await call("chat.message", { sessionID: SESSION }, { message, parts })
+test(promised(["compaction.C7", "ledger.D4"], "on Node, too, task and compaction are there"), async () => {
+  expect(process.versions.bun).toBeUndefined()
+  const { call, plugins, ledger, said, taskID } = await openOnNode()
+  expect(plugins).toHaveLength(5)
+  await call("config", {})
+  const tools = plugins.flatMap(({ tool = {} }) => Object.keys(tool))
+  expect(tools.sort()).toEqual(["forget", "handoff_session", "learned", "read_session"])
+  const created = { type: "session.created", properties: { info: { id: SESSION, time: { created: 1 } } } }
+  await call("event", { event: created } as Parameters<NonNullable<Hooks["event"]>>[0])
+  const parts = [textPart(`Task: ${taskID}\nNever touch the lexer.`)]
+  const { info: message } = userMessage(parts, "msg_1")
+  if (message.role === "user") await call("chat.message", { sessionID: SESSION }, { message, parts })
 
-    const request = async (...messages: ReturnType<typeof userMessage>[]) => {
-      await call("experimental.chat.messages.transform", {}, { messages })
-      return JSON.stringify(messages)
-    }
-    // If the ledger's answer is late, it is in the next request.
-    await eventually("the task in the request", async () =>
-      (await request(userMessage([...parts], "msg_1"))).includes(TASK.title) ? true : undefined,
-    )
+  const request = async (...messages: ReturnType<typeof userMessage>[]) => {
+    await call("experimental.chat.messages.transform", {}, { messages })
+    return JSON.stringify(messages)
+  }
+  // If the ledger's answer is late, it is in the next request.
+  await eventually("the task in the request", async () =>
+    (await request(userMessage([...parts], "msg_1"))).includes(TASK.title) ? true : undefined,
+  )
 
-    const output: { context: string[]; prompt?: string } = { context: [] }
-    await call("experimental.session.compacting", { sessionID: SESSION }, output)
-    for (const part of ["# Write the handoff", `## Task ${taskID}`, "Never touch the lexer."])
-      expect(output.prompt).toContain(part)
+  const output: { context: string[]; prompt?: string } = { context: [] }
+  await call("experimental.session.compacting", { sessionID: SESSION }, output)
+  for (const part of ["# Write the handoff", `## Task ${taskID}`, "Never touch the lexer."])
+    expect(output.prompt).toContain(part)
 
-    const summary = { summary: true, finish: "stop" }
-    const note = await request(
-      userMessage([compactionPart()], "msg_2"),
-      assistantMessage("A summary.", summary, { id: "msg_3", parentID: "msg_2" }),
-    )
-    expect(note).toContain("(compaction 1 of this session)")
-    const logs = await eventually(
-      "the record",
-      async () => {
-        const { logs } = await ledger.show(taskID)
-        return logs.length > 0 ? logs : undefined
-      },
-      20_000,
-      250,
-    )
-    expect(logs.map(({ message }) => withoutSession(message))).toEqual(["Compaction 1: A summary."])
-    expect(said.filter((line) => line.startsWith("error"))).toEqual([])
-  },
-)
+  const summary = { summary: true, finish: "stop" }
+  const answer = assistantMessage("A summary.", summary, { id: "msg_3", parentID: "msg_2" })
+  const note = await request(userMessage([compactionPart()], "msg_2"), answer)
+  expect(note).toContain("(compaction 1 of this session)")
+  const recorded = async () => ((await ledger.messages(taskID)).length > 0 ? await ledger.messages(taskID) : undefined)
+  const messages = await eventually("the record", recorded, ...LEDGER_WAIT_MS)
+  expect(messages).toEqual(["Compaction 1: A summary."])
+  expect(said.filter((line) => line.startsWith("error"))).toEqual([])
+})

@@ -35,14 +35,9 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     const run: RunProcess = (argv, options) => plain(argv, { ...options, env: { ...options.env, ...env } })
     const state = createStateFolder(home)
     const log = createRecordedLog()
-    const ledger = createLedger({
-      run,
-      directory: home,
-      log,
-      state,
-      env: { PATH: programs, BATON_LEDGER: isReal ? "real" : "embedded" },
-      runtime: { execPath, isBun: true, platform: process.platform },
-    })
+    const chosen = { PATH: programs, BATON_LEDGER: isReal ? "real" : "embedded" }
+    const runtime = { execPath, isBun: true, platform: process.platform }
+    const ledger = createLedger({ run, directory: home, log, state, env: chosen, runtime })
     const prog = createLedgerDriver(runProgram(program, { home }))
     await prog.ok("init")
     const id = await prog.task("Title", "--desc", "Build it.")
@@ -51,19 +46,11 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
 
   test(promised("ledger.D1", "reads back exactly what it wrote, whatever it was"), async () => {
     const { ledger, id } = await setUp()
-    const messages = [
-      `it's "quoted" \\" \`id\` $(id) $HOME`,
-      "--help",
-      "--",
-      "-p",
-      "one\ntwo\r\n\n  three  ",
-      "🎉 日本語 <&>\u2028",
-      "",
-      "x".repeat(120_000),
-    ]
-    for (const message of messages) {
+    const quoted = `it's "quoted" \\" \`id\` $(id) $HOME`
+    const flags = ["--help", "--", "-p", ""]
+    const messages = [quoted, ...flags, "one\ntwo\r\n\n  three  ", "🎉 日本語 <&>\u2028", "x".repeat(120_000)]
+    for (const message of messages)
       expect(await ledger.appendLog(id, message, { deadlineMs: DEADLINE_MS })).toEqual({ kind: "written" })
-    }
     const description = "-spec\n\n`$(id)` \"'\n"
     expect(await ledger.replaceDescription(id, description, { deadlineMs: DEADLINE_MS })).toEqual({ kind: "written" })
     const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
@@ -71,17 +58,12 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     expect(read.kind === "found" && read.task.logs.map(({ message }) => message)).toEqual(messages)
   })
 
-  test("says of an unknown task that it is unknown, in reading and in writing", async () => {
-    const { ledger } = await setUp()
+  test(promised("task.C2", "says what is unknown, and that a database is missing until it is back"), async () => {
+    const { ledger, id, database } = await setUp()
     const options = { deadlineMs: DEADLINE_MS }
     expect(await ledger.readTask("ts-ffffff", options)).toEqual({ kind: "unknown" })
     expect(await ledger.appendLog("ts-ffffff", "m", options)).toEqual({ kind: "unknown" })
     expect(await ledger.replaceDescription("ts-ffffff", "d", options)).toEqual({ kind: "unknown" })
-  })
-
-  test(promised("task.C2", "says of a missing database that it is missing, until it is back"), async () => {
-    const { ledger, id, database } = await setUp()
-    const options = { deadlineMs: DEADLINE_MS }
     cpSync(database, `${database}.backup`)
     for (const ending of ["", "-wal", "-shm"]) rmSync(`${database}${ending}`, { force: true })
     for (let call = 0; call < 2; call++) {
@@ -93,28 +75,21 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     expect(await ledger.readTask(id, options)).toMatchObject({ kind: "found" })
   })
 
-  test(
-    promised("ledger.D2", "gets log entries and handoff through the outbox, and parks what has no task"),
-    async () => {
-      const { ledger, state, log, id } = await setUp()
-      const outbox = createOutbox({ ledger, state, log })
-      await outbox.add({ kind: "log", taskID: id, message: "Compaction 1: done" })
-      await outbox.add({ kind: "handoff", taskID: id, sessionID: "ses_1", section: "## Next\n- go on" })
-      await outbox.add({ kind: "log", taskID: "ts-ffffff", message: "lost" })
-      await outbox.add({ kind: "log", taskID: id, message: "Compaction 2: done" })
-      await outbox.flush(DEADLINE_MS)
-      const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
-      if (read.kind !== "found") throw new Error(`expected the task, received ${JSON.stringify(read)}`)
-      expect(read.task.logs.map(({ message }) => message)).toEqual(["Compaction 1: done", "Compaction 2: done"])
-      expect(splitHandoffs(read.task.description)).toEqual({
-        specification: "Build it.",
-        handoffs: ["## Next\n- go on"],
-      })
-      expect(await outbox.status()).toMatchObject({
-        waiting: 0,
-        parked: [{ reason: "the ledger has no task ts-ffffff" }],
-      })
-      outbox.stop()
-    },
-  )
+  test(promised("ledger.D2", "gets records through the outbox, and parks what has no task"), async () => {
+    const { ledger, state, log, id } = await setUp()
+    const outbox = createOutbox({ ledger, state, log })
+    await outbox.add({ kind: "log", taskID: id, message: "Compaction 1: done" })
+    await outbox.add({ kind: "handoff", taskID: id, sessionID: "ses_1", section: "## Next\n- go on" })
+    await outbox.add({ kind: "log", taskID: "ts-ffffff", message: "lost" })
+    await outbox.add({ kind: "log", taskID: id, message: "Compaction 2: done" })
+    await outbox.flush(DEADLINE_MS)
+    const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
+    if (read.kind !== "found") throw new Error(`expected the task, received ${JSON.stringify(read)}`)
+    expect(read.task.logs.map(({ message }) => message)).toEqual(["Compaction 1: done", "Compaction 2: done"])
+    const expected = { specification: "Build it.", handoffs: ["## Next\n- go on"] }
+    expect(splitHandoffs(read.task.description)).toEqual(expected)
+    const parked = [{ reason: "the ledger has no task ts-ffffff" }]
+    expect(await outbox.status()).toMatchObject({ waiting: 0, parked })
+    outbox.stop()
+  })
 })

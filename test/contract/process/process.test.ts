@@ -4,12 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
-import {
-  createProcessRunner,
-  isAlive,
-  type ProcessOutcome,
-  type RunProcess,
-} from "../../../.opencode/baton/host/process.ts"
+import type { ProcessOutcome, RunProcess } from "../../../.opencode/baton/host/process.ts"
+import { createProcessRunner, isAlive } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { readProcesses } from "../../support/files/process-table.ts"
 import { NEWEST, OLDEST, type OpenCodeBinary, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
@@ -76,28 +72,15 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  const ARGUMENTS: readonly (readonly [string, string])[] = [
-    ["quotes", `it's "quoted" \\" \\' \\\\`],
-    ["backticks and substitutions", "`id` $(id) ${HOME} $HOME $$ !!"],
-    ["newlines", "one\ntwo\r\nthree\n"],
-    ["shell operators", "a && b; c | d > e < f & # g"],
-    ["globs and braces", "* ? [a-z] {a,b} ~ ~/x"],
-    ["emoji and other scripts", "🎉 naïve 日本語 \u{10FFFF}"],
-    ["only spaces", "  "],
-    ["nothing", ""],
-    ["a leading dash", "-rf"],
-    ["a leading equals sign", "=x"],
-    ["control characters", "\u0001\u0007\u001b[31m\t\u007f"],
-    ["120,000 bytes", "é".repeat(60_000)],
+  const ARGUMENTS: readonly string[] = [
+    ...[`it's "quoted" \\" \\' \\\\`, "`id` $(id) ${HOME} $HOME $$ !!", "one\ntwo\r\nthree\n"],
+    ...["a && b; c | d > e < f & # g", "* ? [a-z] {a,b} ~ ~/x", "🎉 naïve 日本語 \u{10FFFF}", "  ", ""],
+    ...["-rf", "=x", "\u0001\u0007\u001b[31m\t\u007f", "é".repeat(60_000)],
   ]
   test(promised("ledger.D1", "delivers every argument exactly"), async () => {
-    const values = ARGUMENTS.map(([, value]) => value)
-    const outcome = await run([process.execPath, "-e", ECHO_ARGUMENTS, "--", ...values])
+    const outcome = await run([process.execPath, "-e", ECHO_ARGUMENTS, "--", ...ARGUMENTS])
     expect(outcome).toMatchObject({ kind: "exited", exitCode: 0, stderr: "" })
-    const received = outcome.kind === "exited" ? (JSON.parse(outcome.stdout) as string[]) : []
-    expect(Object.fromEntries(ARGUMENTS.map(([name], at) => [name, received[at]]))).toEqual(
-      Object.fromEntries(ARGUMENTS),
-    )
+    expect(outcome.kind === "exited" ? JSON.parse(outcome.stdout) : []).toEqual(ARGUMENTS)
   })
 
   test.each([
@@ -107,14 +90,11 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     expect(await run(["sh", "-c", command])).toEqual({ kind: "exited", exitCode, stdout, stderr })
   })
 
-  test("runs in the given folder, with the given environment on top of the host's own", async () => {
+  test("runs in the given folder, with environment and stdin as asked for", async () => {
     const outcome = await run(["sh", "-c", 'pwd; echo "$BATON_TEST"; echo "${HOME-unset}"; [ -n "$PATH" ]'], {
       env: { BATON_TEST: "a b", HOME: undefined },
     })
     expect(outcome).toMatchObject({ exitCode: 0, stdout: `${folder}\na b\nunset\n` })
-  })
-
-  test("gives the program an empty stdin, or the one asked for", async () => {
     expect(await run(["cat"])).toMatchObject({ exitCode: 0, stdout: "" })
     const stdin = "x".repeat(2_000_000)
     expect(await run(["wc", "-c"], { stdin })).toMatchObject({ exitCode: 0 })
@@ -122,16 +102,13 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     expect(await run(["true"], { stdin })).toMatchObject({ kind: "exited", exitCode: 0 })
   })
 
-  test("says so when the program does not exist, is no program, or the folder is missing", async () => {
+  test("says so when the program or folder is missing, or the arguments cannot be carried", async () => {
     expect(await run([join(folder, "missing")])).toMatchObject({ kind: "not-started" })
     expect(await run(["baton-no-such-program"])).toMatchObject({ kind: "not-started" })
     expect(await run(["true"], { cwd: join(folder, "missing") })).toMatchObject({ kind: "not-started" })
     const unexecutable = script("unexecutable", "#!/bin/sh\n")
     chmodSync(unexecutable, 0o644)
     expect(await run([unexecutable])).toMatchObject({ kind: "not-started" })
-  })
-
-  test("does not start a program whose arguments the system cannot carry", async () => {
     expect(await run(["true", "x".repeat(140_000)])).toMatchObject({ kind: "not-started" })
     expect(await run(["true", "a\0b"])).toMatchObject({ kind: "not-started", cause: expect.stringContaining("NUL") })
   })
@@ -168,9 +145,8 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
   })
 
   test("keeps calls apart that run at the same time", async () => {
-    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, at) => run(["printf", "%s", String(at)])))
-    expect(outcomes.map((outcome) => outcome.kind === "exited" && outcome.stdout)).toEqual(
-      Array.from({ length: 20 }, (_, at) => String(at)),
-    )
+    const numbers = Array.from({ length: 20 }, (_, at) => String(at))
+    const outcomes = await Promise.all(numbers.map((number) => run(["printf", "%s", number])))
+    expect(outcomes.map((outcome) => outcome.kind === "exited" && outcome.stdout)).toEqual(numbers)
   })
 })

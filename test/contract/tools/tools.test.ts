@@ -19,13 +19,10 @@ describe("the demo's scripted agent", () => {
   const COMPACTED = "[user] What did we do so far?\n"
   const TOLD = `[user] Task: ${ID}\n${PARTS.join("\n")}\n`
 
-  test(promised(["install.E3", "start.A6"], "knows its task only from the request"), () => {
+  test(promised(["install.E3", "start.A6"], "knows its task only from the request, and all its parts"), () => {
     expect(answerTurn(`${COMPACTED}[assistant] Some work was done and it went fine.`)).toEqual({ text: LOST })
     expect(answerTurn(`[user] ${pastedMessage(ID)}`)).toMatchObject({ tool: "read" })
     expect(answerTurn(COMPACTED + TOLD)).toMatchObject({ input: { command: `prog show ${ID} && cat slugify.js` } })
-  })
-
-  test(promised("start.A6", "does not act on a task's name alone, nor when any part of the task is missing"), () => {
     expect(answerTurn(`[user] ${workerMessage(ID)}`)).toEqual({ text: UNTOLD })
     for (const part of PARTS) expect(answerTurn(TOLD.replace(part, "")), part).toEqual({ text: UNTOLD })
   })
@@ -52,10 +49,6 @@ describe("the demo's claims", () => {
   const failing = (evidence: Evidence): string[] =>
     judge(evidence, true).flatMap(({ holds, text }) => (holds ? [] : [text]))
 
-  test(promised("install.E3", "all hold for a run in which all is well"), () => {
-    expect(failing(GOOD)).toEqual([])
-  })
-
   test.each<[string, Partial<Evidence>, RegExp]>([
     ["OpenCode fails", { exitCode: 1 }, /^OpenCode went through/],
     ["one compaction less is made", THREE, /\(3 seen, exit code 0\)$/],
@@ -70,6 +63,7 @@ describe("the demo's claims", () => {
     ["the frozen file is changed", { isFrozenFileUntouched: false }, /constraint was obeyed/],
     ["a file appears elsewhere", { traces: ["/home/me/.prog/prog.db"] }, /but \/home\/me\/\.prog\/prog\.db/],
   ])(promised(["install.E3", "start.A6"], "when %s, one claim fails and the demo with it"), (_name, change, text) => {
+    expect(failing(GOOD), "all hold for a run in which all is well").toEqual([])
     const evidence = { ...GOOD, ...change }
     expect(failing(evidence)).toEqual([expect.stringMatching(text)])
     expect(hasFailed(judge(evidence, true))).toBe(true)
@@ -138,9 +132,7 @@ const published = () => [
   snapshotTree(join(REPOSITORY, "docs", "benchmarks")),
 ]
 
-test("a quick measurement prints its figures, says what it does meanwhile and publishes nothing", {
-  timeout: DEADLINE_MS,
-}, () => {
+test("a quick measurement prints its figures and publishes nothing", { timeout: DEADLINE_MS }, () => {
   const [before, temporary] = [published(), temporaryFolder()]
   const options = { env: { ...process.env, TMPDIR: temporary }, encoding: "utf8", timeout: DEADLINE_MS } as const
   const bench = spawnSync(join(REPOSITORY, "scripts", "bench"), ["--quick", "event"], options)

@@ -28,53 +28,47 @@ export const Probe = async ({ directory }) => ({
 `
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised(
-      ["compaction.C3", "compaction.C4", "compaction.C5", "compaction.C9"],
-      "the prompt carries block, prior summary and facts, each once",
-    ),
-    async () => {
-      const todos = [{ id: "1", content: "Write the CRLF test", status: "pending", priority: "high" }]
-      const steps: ((directory: string) => ModelReply)[] = [
-        (directory) => ({ tool: "write", input: { filePath: `${directory}/src/parser.ts`, content: "1\n" } }),
-        (directory) => ({ tool: "read", input: { filePath: `${directory}/README.md` } }),
-        () => ({ tool: "todowrite", input: { todos } }),
-        // OpenCode may take the step's first snapshot while the tool already runs; this command runs longer than the snapshot.
-        () => bash("sleep 2 && echo made > by-shell.txt"),
-        () => bash("exit 7", COMPACTING_PROMPT_TOKENS),
-        () => COMPACTING_STEP,
-      ]
-      let step = 0
-      const task: SharedTask = await openSharedTask(binary, ({ kind, index }) => {
-        if (kind === "compaction") return { text: `PRIOR-SUMMARY-${index} is kept in full.` }
-        return steps[step++]?.(task.project.directory) ?? { text: "Finished." }
-      })
-      task.project.write(".opencode/plugins/z-probe.ts", HOOK_PROBE)
-      await task.say(task.message)
-      const [first = "", second = ""] = compactionsOf(task)
-      const known = [`Task ${task.taskID}`, TASK.title, TASK.definitionOfDone, TASK.specification, "### How to work"]
-      for (const part of known) expect(occurrences(first, part), part).toBe(1)
-      for (const fact of [
-        /Files changed \(2, newest first\): by-shell\.txt ×1 \(by shell\), src\/parser\.ts ×1/,
-        /Files read \(1, newest first\): README\.md ×1/,
-        /Failed when last run: `exit 7` → exit 7/,
-        /Open todos \(1\): \[pending\] Write the CRLF test/,
-        /Git: branch main at [0-9a-f]{12}/,
-        /Compactions of this session so far: 0/,
-      ])
-        expect(first).toMatch(fact)
-      expect(occurrences(second, "PRIOR-SUMMARY-0 is kept in full.")).toBe(1)
-      expect(second).toContain(BRIEF)
-      expect(second).toContain("Compactions of this session so far: 1")
-      for (const line of task.project.read("probe.jsonl").trim().split("\n")) {
-        const { prompt, context } = JSON.parse(line)
-        expect(context).toEqual([expect.stringContaining(`Task ${task.taskID}`)])
-        expect(prompt).toContain(context[0])
-      }
-      for (const branch of ["session has a task", "compaction prompt replaced", "compaction recorded"])
-        expect(await task.logged(branch)).toMatch(/ses_[A-Za-z0-9]{20,}/)
-    },
-  )
+  test(promised(["compaction.C3", "compaction.C5"], "block, prior summary and facts are there once"), async () => {
+    const todos = [{ id: "1", content: "Write the CRLF test", status: "pending", priority: "high" }]
+    const steps: ((directory: string) => ModelReply)[] = [
+      (directory) => ({ tool: "write", input: { filePath: `${directory}/src/parser.ts`, content: "1\n" } }),
+      (directory) => ({ tool: "read", input: { filePath: `${directory}/README.md` } }),
+      () => ({ tool: "todowrite", input: { todos } }),
+      // OpenCode may take the step's first snapshot while the tool already runs; this command runs longer than the snapshot.
+      () => bash("sleep 2 && echo made > by-shell.txt"),
+      () => bash("exit 7", COMPACTING_PROMPT_TOKENS),
+      () => COMPACTING_STEP,
+    ]
+    let step = 0
+    const task: SharedTask = await openSharedTask(binary, ({ kind, index }) => {
+      if (kind === "compaction") return { text: `PRIOR-SUMMARY-${index} is kept in full.` }
+      return steps[step++]?.(task.project.directory) ?? { text: "Finished." }
+    })
+    task.project.write(".opencode/plugins/z-probe.ts", HOOK_PROBE)
+    await task.say(task.message)
+    const [first = "", second = ""] = compactionsOf(task)
+    const known = [`Task ${task.taskID}`, TASK.title, TASK.definitionOfDone, TASK.specification, "### How to work"]
+    for (const part of known) expect(occurrences(first, part), part).toBe(1)
+    for (const fact of [
+      /Files changed \(2, newest first\): by-shell\.txt ×1 \(by shell\), src\/parser\.ts ×1/,
+      /Files read \(1, newest first\): README\.md ×1/,
+      /Failed when last run: `exit 7` → exit 7/,
+      /Open todos \(1\): \[pending\] Write the CRLF test/,
+      /Git: branch main at [0-9a-f]{12}/,
+      /Compactions of this session so far: 0/,
+    ])
+      expect(first).toMatch(fact)
+    expect(occurrences(second, "PRIOR-SUMMARY-0 is kept in full.")).toBe(1)
+    expect(second).toContain(BRIEF)
+    expect(second).toContain("Compactions of this session so far: 1")
+    for (const line of task.project.read("probe.jsonl").trim().split("\n")) {
+      const { prompt, context } = JSON.parse(line)
+      expect(context).toEqual([expect.stringContaining(`Task ${task.taskID}`)])
+      expect(prompt).toContain(context[0])
+    }
+    for (const branch of ["session has a task", "compaction prompt replaced", "compaction recorded"])
+      expect(await task.logged(branch)).toMatch(/ses_[A-Za-z0-9]{20,}/)
+  })
 
   test(promised("compaction.C4", "a model of 8,000 tokens does not compact in a loop"), async () => {
     const longBrief = `${"The parser must stay fast. ".repeat(600)}`
@@ -101,27 +95,21 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(afterwards).toMatch(/cut to \d+ of \d+ characters/)
   })
 
-  test(
-    promised(
-      ["task.B2", "compaction.C3"],
-      "a session from before the bundle was installed is found by its history, and its summary carried over, once",
-    ),
-    async () => {
-      const task = await openSharedTask(binary, compactsOnDemand)
-      const id = await withoutPlugins(task, async () => {
-        const session = await task.say(`${task.message}\nCOMPACT-NOW`)
-        await task.restart()
-        return session
-      })
-      expect(task.project.batonLog()).toEqual([])
-      await task.say("COMPACT-NOW", id)
-      const [, second = ""] = compactionsOf(task)
-      expect(occurrences(second, "Summary 1.")).toBe(1)
-      expect(second).toContain(`Task ${task.taskID}`)
-      expect(lastTurn(task)).toContain(`Task: ${task.taskID}`)
-      await task.logged("origin=history")
-    },
-  )
+  test(promised(["task.B2", "compaction.C3"], "a session from before the bundle is found by its history"), async () => {
+    const task = await openSharedTask(binary, compactsOnDemand)
+    const id = await withoutPlugins(task, async () => {
+      const session = await task.say(`${task.message}\nCOMPACT-NOW`)
+      await task.restart()
+      return session
+    })
+    expect(task.project.batonLog()).toEqual([])
+    await task.say("COMPACT-NOW", id)
+    const [, second = ""] = compactionsOf(task)
+    expect(occurrences(second, "Summary 1.")).toBe(1)
+    expect(second).toContain(`Task ${task.taskID}`)
+    expect(lastTurn(task)).toContain(`Task: ${task.taskID}`)
+    await task.logged("origin=history")
+  })
 })
 
 describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {

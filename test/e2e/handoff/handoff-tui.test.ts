@@ -9,102 +9,68 @@ import { expectInOrder, recordsOf, turnsOf } from "../sessions.ts"
 closeTaskProjects()
 
 const MARKER = "Continuing work from session"
-const HANDED_OVER = { prompt: "Finish the CRLF work.", files: ["src/parser.ts", "README.md"] }
+const HANDED_OVER = { prompt: "Finish the CRLF work.", files: ["src/parser.ts", "README.md"], start: true }
 
 // scripts/test warns that these are left out.
 describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
-  test(
-    promised(
-      ["handoff.B2", "handoff.E1"],
-      "/handoff puts the draft into a new session's prompt, once, behind what the user had typed",
-    ),
-    async () => {
-      const typed = createDeferred<void>()
-      const script = handoffScript(HANDED_OVER)
-      const task = await openTaskProject(NEWEST, async (request) => {
-        const reply = await script(request)
-        if ("tool" in reply && reply.tool === "handoff_session") await typed.promise
-        return reply
-      })
-      task.project.write("src/parser.ts", "export const parse = () => 1\n")
-      const tui = await startTui(NEWEST, task.project)
-      try {
-        await tui.send(`Task: ${task.taskID}`)
-        await tui.shows("Noted.")
-        await tui.send("/handoff Make Windows work")
-        await eventually("the request for the handoff", () =>
-          turnsOf(task).find((text) => text.includes("Hand this work over")),
+  test(promised(["handoff.B2", "handoff.E1", "handoff.F2"], "the draft is in the prompt, once"), async () => {
+    const typed = createDeferred<void>()
+    const script = handoffScript(HANDED_OVER)
+    const task = await openTaskProject(NEWEST, async (request) => {
+      const reply = await script(request)
+      if ("tool" in reply && reply.tool === "handoff_session") await typed.promise
+      return reply
+    })
+    task.project.write("src/parser.ts", "export const parse = () => 1\n")
+    const tui = await startTui(NEWEST, task.project)
+    try {
+      await tui.send(`Task: ${task.taskID}`)
+      await tui.shows("Noted.")
+      await tui.send("/handoff Make Windows work")
+      const requestWith = (...parts: string[]) =>
+        eventually(`a request with ${parts.join()}`, () =>
+          turnsOf(task).find((text) => parts.every((p) => text.includes(p))),
         )
-        tui.type("TYPED-BEFORE ")
-        await tui.shows("TYPED-BEFORE")
-        typed.resolve()
-        // The prompt shows the end of a long draft.
-        await tui.shows("Handoff Ready")
-        await tui.shows("gathered by program")
-        tui.press("Enter")
-        const text = await eventually("the draft at the model", () =>
-          turnsOf(task).find((text) => text.startsWith("[user] TYPED-BEFORE") && text.includes(MARKER)),
-        )
-        expect(occurrences(text, MARKER)).toBe(1)
-        expect(occurrences(text, "TYPED-BEFORE")).toBe(1)
-        expectInOrder(text, [
-          "TYPED-BEFORE",
-          MARKER,
-          "@src/parser.ts @README.md",
-          `Task: ${task.taskID}`,
-          HANDED_OVER.prompt,
-          "Called the Read tool with the following input:",
-          "00001| export const parse = () => 1",
-          "00001| # A project under test",
-        ])
+      await requestWith("Hand this work over")
+      tui.type("TYPED-BEFORE ")
+      await tui.shows("TYPED-BEFORE")
+      typed.resolve()
+      // The prompt shows the end of a long draft.
+      await tui.shows("Handoff Ready")
+      await tui.shows("gathered by program")
+      await requestWith("Not started: in the TUI the user decides: /handoff --start")
+      expect(turnsOf(task).some((text) => text.startsWith("[user] TYPED-BEFORE"))).toBe(false)
+      tui.press("Enter")
+      const text = await requestWith("[user] TYPED-BEFORE", MARKER)
+      expect(text.startsWith("[user] TYPED-BEFORE")).toBe(true)
+      expect(occurrences(text, MARKER)).toBe(1)
+      expect(occurrences(text, "TYPED-BEFORE")).toBe(1)
+      expectInOrder(text, [
+        "TYPED-BEFORE",
+        MARKER,
+        "@src/parser.ts @README.md",
+        `Task: ${task.taskID}`,
+        HANDED_OVER.prompt,
+        "Called the Read tool with the following input:",
+        "00001| export const parse = () => 1",
+        "00001| # A project under test",
+      ])
 
-        await tui.shows("Noted.")
-        await tui.send("READ-THE-OLD-ONE")
-        const second = await eventually("the old session at the model", () =>
-          turnsOf(task).find((text) => text.includes("(End of session - ")),
-        )
-        expect(occurrences(second, "00001| export const parse")).toBe(1)
-        expect(second).toContain(`## User\nTask: ${task.taskID}`)
-        const record = /^Handoff to ses_\w+: Make Windows work$/
-        await eventually("the record", async () => (await recordsOf(task)).find((message) => record.test(message)))
-      } finally {
-        await tui.stop()
-      }
-    },
-  )
-
-  test(
-    promised(
-      "handoff.F2",
-      "the agent's start leaves the draft in the prompt, and the user's own --start begins at once",
-    ),
-    async () => {
-      const script = handoffScript({ prompt: "Finish the CRLF work.", files: [], start: true })
-      const task = await openTaskProject(NEWEST, script)
-      const isBegun = ({ conversation }: { conversation: string }) => conversation.startsWith(`[user] ${MARKER}`)
-      const answered = (part: string) =>
-        eventually(`the answer '${part}'`, () =>
-          task.model.received("turn").find(({ conversation }) => conversation.includes(part)),
-        )
-      const tui = await startTui(NEWEST, task.project)
-      try {
-        await tui.send(`Task: ${task.taskID}`)
-        await tui.shows("Noted.")
-        await tui.send("/handoff Make Windows work")
-        await answered("Not started: in the TUI the user decides: /handoff --start")
-        await tui.shows("gathered by program")
-        expect(task.model.received("turn").some(isBegun)).toBe(false)
-        tui.press("Enter")
-        await eventually("the draft at the model", () => task.model.received("turn").find(isBegun))
-        await tui.shows("Noted.")
-        await tui.send("/handoff --start Make macOS work")
-        await answered("Handoff started: the new session ses_")
-        await eventually("the started session's request", () =>
-          task.model.received("turn").find((turn) => isBegun(turn) && turn.conversation.includes("`Make macOS work`")),
-        )
-      } finally {
-        await tui.stop()
-      }
-    },
-  )
+      await tui.shows("Noted.")
+      await tui.send("READ-THE-OLD-ONE")
+      const second = await requestWith("(End of session - ")
+      expect(occurrences(second, "00001| export const parse")).toBe(1)
+      expect(second).toContain(`## User\nTask: ${task.taskID}`)
+      const record = /^Handoff to ses_\w+: Make Windows work$/
+      await eventually("the record", async () => (await recordsOf(task)).find((message) => record.test(message)))
+      await tui.shows("Done.")
+      await tui.send("/handoff --start Make macOS work")
+      await requestWith("Handoff started: the new session ses_")
+      await eventually("the started session's request", () =>
+        turnsOf(task).find((text) => text.startsWith(`[user] ${MARKER}`) && text.includes("`Make macOS work`")),
+      )
+    } finally {
+      await tui.stop()
+    }
+  })
 })

@@ -6,9 +6,7 @@ import {
   bash,
   COMPACTING_PROMPT_TOKENS,
   closeTaskProjects,
-  eventually,
   type ModelRequest,
-  NEWEST,
   newestSessionID,
   newestWords,
   occurrences,
@@ -17,7 +15,6 @@ import {
   type Script,
   TASK,
 } from "../../support/index.ts"
-import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { compact, compactionsOf, lastTurn, runWell, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
@@ -41,40 +38,24 @@ const bare = (taskID: string): string => `Task: ${taskID}\n${BRIEF}\n`
 const sent = ({ body }: ModelRequest): string[] => body.messages.map((message) => JSON.stringify(message))
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised("start.A1", "the first request holds the task, and each one after it begins with the same"),
-    async () => {
-      const task = await openTaskProject(binary, obedient)
-      await runWell(task, `${bare(task.taskID)}RUN: prog start ${task.taskID}`)
-      await runWell(task, "What is next?", { args: ["--session", newestSessionID(task)] })
-      const turns = task.model.received("turn")
-      expect(turns).toHaveLength(3)
-      const first = turns[0]?.conversation ?? ""
-      for (const part of [TASK.title, TASK.specification, TASK.definitionOfDone, "Status in prog: open", BRIEF])
-        expect(occurrences(first, part), part).toBe(1)
-      expect(first).toContain(`prog show ${task.taskID}`)
-      expect(first).toContain(`prog log ${task.taskID}`)
-      expect(first, "no role was stated").not.toContain("### How to work")
-      for (const [at, turn] of turns.entries()) {
-        const before = turns[at - 1]
-        if (before) expect(sent(turn).slice(0, sent(before).length)).toEqual(sent(before))
-      }
-      for (const title of task.model.received("title")) expect(title.conversation).not.toContain("[Baton]")
-    },
-  )
-
-  test(
-    promised("start.A1", "the protocol of a role comes with its heading, and else not, nor after a compaction"),
-    async () => {
-      const task = await openSharedTask(binary, obedient)
-      await task.say(task.message)
-      expect(lastTurn(task)).toContain("### How to work")
-      await task.say(`${bare(task.taskID)}COMPACT-NOW`)
-      expect(lastTurn(task)).toContain(`## Task ${task.taskID}`)
-      expect(lastTurn(task)).not.toContain("### How to work")
-      expect(compactionsOf(task)[0]).not.toContain("The message above names task")
-    },
-  )
+  test(promised("start.A1", "the first request holds the task, the next begin with the same"), async () => {
+    const task = await openTaskProject(binary, obedient)
+    await runWell(task, `${bare(task.taskID)}RUN: prog start ${task.taskID}`)
+    await runWell(task, "What is next?", { args: ["--session", newestSessionID(task)] })
+    const turns = task.model.received("turn")
+    expect(turns).toHaveLength(3)
+    const first = turns[0]?.conversation ?? ""
+    for (const part of [TASK.title, TASK.specification, TASK.definitionOfDone, "Status in prog: open", BRIEF])
+      expect(occurrences(first, part), part).toBe(1)
+    expect(first).toContain(`prog show ${task.taskID}`)
+    expect(first).toContain(`prog log ${task.taskID}`)
+    expect(first, "no role was stated").not.toContain("### How to work")
+    for (const [at, turn] of turns.entries()) {
+      const before = turns[at - 1]
+      if (before) expect(sent(turn).slice(0, sent(before).length)).toEqual(sent(before))
+    }
+    for (const title of task.model.received("title")) expect(title.conversation).not.toContain("[Baton]")
+  })
 
   test(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
     const task = await openSharedTask(binary, obedient, { context: 8_000, output: 1_000 })
@@ -86,7 +67,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(note).toMatch(/cut to \d+ of \d+ characters/)
   })
 
-  test(promised("start.A1", "in serve, too, and a child is told its parent's task beside its own brief"), async () => {
+  test(promised("start.A1", "in serve, too; a role has its protocol, a child its parent's task"), async () => {
     const task = await openSharedTask(binary, (request) => {
       const words = newestWords(request)
       if (request.kind === "turn" && words.includes("DELEGATE") && !words.includes("[tool]")) {
@@ -95,119 +76,89 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       }
       return obedient(request)
     })
+    await task.say(task.message)
+    expect(lastTurn(task)).toContain("### How to work")
+    await task.say(`${bare(task.taskID)}COMPACT-NOW`)
+    expect(lastTurn(task)).toContain(`## Task ${task.taskID}`)
+    expect(lastTurn(task)).not.toContain("### How to work")
+    expect(compactionsOf(task)[0]).not.toContain("The message above names task")
     await task.say(`${bare(task.taskID)}DELEGATE`)
-    expect(turnsOf(task)[0]).toContain(TASK.specification)
     const child = turnsOf(task).find((conversation) => conversation.startsWith("[user] COUNT-THE-FILES"))
     expect(child).toContain("The session that started you works on task")
     expect(child).toContain(TASK.specification)
     expect(child).not.toContain(`prog done ${task.taskID}`)
   })
 
-  test(
-    promised("start.A2", "a new session on the task is told of the last handoff, and can read that session"),
-    async () => {
-      const task = await openSharedTask(binary, (request) => {
-        const words = newestWords(request)
-        const [earlier] = /ses_\w+/.exec(words) ?? []
-        if (request.kind === "turn" && words.includes("READ-IT") && !words.includes("[tool]"))
-          return { tool: "read_session", input: { sessionID: earlier ?? "none" } }
-        return obedient(request)
-      })
-      const { taskID } = task
-      const earlier = await task.say(`${bare(taskID)}COMPACT-NOW`)
-      const commit = "git -c user.name=T -c user.email=t@example.invalid commit -q --allow-empty -m more"
-      await task.say(`RUN: ${commit} && ${commit}`)
-      await task.ledger.prog("log", taskID, "Checkpoint: the lexer is read")
-      await task.restart()
-      const before = task.model.received("turn").length
-      await task.say(`Task: ${taskID}\nREAD-IT`)
-      const [request, next] = task.model.received("turn").slice(before)
-      const text = request?.conversation ?? ""
-      for (const part of ["Write the CRLF test.", "Checkpoint: the lexer is read", BRIEF, TASK.specification])
-        expect(occurrences(text, part), part).toBe(1)
-      expect(text).toMatch(new RegExp(`Written \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC by session ${earlier}`))
-      expect(text).toMatch(/Now: branch main at [0-9a-f]{12}, 2 commits since/)
-      expect(request?.tools).toContain("read_session")
-      expect(next?.conversation).toContain(`## User\\nTask: ${taskID}`.replaceAll("\\n", "\n"))
-      await task.logged("the request begins with the task")
-    },
-  )
+  test(promised("start.A2", "a new session is told of the last handoff, and can read that session"), async () => {
+    const task = await openSharedTask(binary, (request) => {
+      const words = newestWords(request)
+      const [earlier] = /ses_\w+/.exec(words) ?? []
+      if (request.kind === "turn" && words.includes("READ-IT") && !words.includes("[tool]"))
+        return { tool: "read_session", input: { sessionID: earlier ?? "none" } }
+      return obedient(request)
+    })
+    const { taskID } = task
+    const earlier = await task.say(`${bare(taskID)}COMPACT-NOW`)
+    const commit = "git -c user.name=T -c user.email=t@example.invalid commit -q --allow-empty -m more"
+    await task.say(`RUN: ${commit} && ${commit}`)
+    await task.ledger.prog("log", taskID, "Checkpoint: the lexer is read")
+    await task.restart()
+    const before = task.model.received("turn").length
+    await task.say(`Task: ${taskID}\nREAD-IT`)
+    const [request, next] = task.model.received("turn").slice(before)
+    const text = request?.conversation ?? ""
+    for (const part of ["Write the CRLF test.", "Checkpoint: the lexer is read", BRIEF, TASK.specification])
+      expect(occurrences(text, part), part).toBe(1)
+    expect(text).toMatch(new RegExp(`Written \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC by session ${earlier}`))
+    expect(text).toMatch(/Now: branch main at [0-9a-f]{12}, 2 commits since/)
+    expect(request?.tools).toContain("read_session")
+    expect(next?.conversation).toContain(`## User\\nTask: ${taskID}`.replaceAll("\\n", "\n"))
+    await task.logged("the request begins with the task")
+  })
 
-  test(
-    promised("start.A2", "what the first session was asked and left behind outlives a careless compaction of the next"),
-    async () => {
-      const handoff = "The fold in line 12 is proven; the CRLF test comes next."
-      const task = await openSharedTask(binary, ({ kind, index }) => {
-        if (kind !== "compaction") return { text: "Noted." }
-        return { text: index === 0 ? handoff : "Some work was done and it went fine." }
-      })
-      const { say, taskID } = task
-      await compact(task, await say(bare(taskID)))
-      await task.records(1)
+  test(promised("start.A2", "the first session's words outlive a careless compaction of the next"), async () => {
+    const handoff = "The fold in line 12 is proven; the CRLF test comes next."
+    const task = await openSharedTask(binary, ({ kind, index }) => {
+      if (kind !== "compaction") return { text: "Noted." }
+      return { text: index === 0 ? handoff : "Some work was done and it went fine." }
+    })
+    const { say, taskID } = task
+    await compact(task, await say(bare(taskID)))
+    await task.records(1)
 
-      const second = await say(`Task: ${taskID}`)
-      await compact(task, second)
-      await task.records(2)
-      await say("What is next?", second)
-      for (const text of [compactionsOf(task)[1] ?? "", lastTurn(task)])
-        expect([occurrences(text, BRIEF), occurrences(text, handoff)], text).toEqual([1, 1])
+    const second = await say(`Task: ${taskID}`)
+    await compact(task, second)
+    await task.records(2)
+    await say("What is next?", second)
+    for (const text of [compactionsOf(task)[1] ?? "", lastTurn(task)])
+      expect([occurrences(text, BRIEF), occurrences(text, handoff)], text).toEqual([1, 1])
 
-      await say(`Task: ${taskID}`)
-      expect(lastTurn(task)).toContain(`by session ${second}`)
-      expect(occurrences(lastTurn(task), BRIEF)).toBe(1)
-    },
-  )
+    await say(`Task: ${taskID}`)
+    expect(lastTurn(task)).toContain(`by session ${second}`)
+    expect(occurrences(lastTurn(task), BRIEF)).toBe(1)
+  })
 
-  test(
-    promised("start.A3", "an id that the ledger does not know is said once, with the nearest known ones"),
-    async () => {
-      const task = await openSharedTask(binary, obedient)
-      const wrong = task.taskID.replace(/.$/, (digit) => (digit === "7" ? "8" : "7"))
-      await task.say(`${bare(wrong)}COMPACT-NOW`)
-      const [first = ""] = turnsOf(task)
-      expect(occurrences(first, "has no such task")).toBe(1)
-      expect(first).toContain(`${task.taskID} (${TASK.title}, open)`)
-      expect(lastTurn(task)).toContain(`The ledger has no task ${wrong}`)
-      for (const text of [first, lastTurn(task)]) expect(text).not.toContain(`prog show ${wrong}`)
-    },
-  )
-
-  test.each(["done", "canceled"] as const)(
-    promised("start.A3", "a task that is %s is said to be so"),
-    async (status) => {
-      const task = await openSharedTask(binary, obedient)
-      await task.ledger.prog(status === "done" ? "done" : "cancel", task.taskID)
-      await task.say(bare(task.taskID))
+  test(promised("start.A3", "an unknown id is said once, with the nearest; a closed task is, too"), async () => {
+    const task = await openSharedTask(binary, obedient)
+    const wrong = task.taskID.replace(/.$/, (digit) => (digit === "7" ? "8" : "7"))
+    await task.say(`${bare(wrong)}COMPACT-NOW`)
+    const [first = ""] = turnsOf(task)
+    expect(occurrences(first, "has no such task")).toBe(1)
+    expect(first).toContain(`${task.taskID} (${TASK.title}, open)`)
+    expect(lastTurn(task)).toContain(`The ledger has no task ${wrong}`)
+    for (const text of [first, lastTurn(task)]) expect(text).not.toContain(`prog show ${wrong}`)
+    const [done, canceled] = [task.taskID, await task.ledger.addTask(TASK)]
+    await task.ledger.prog("done", done)
+    await task.ledger.prog("cancel", canceled)
+    for (const [status, id] of Object.entries({ done, canceled })) {
+      await task.say(bare(id))
       expect(lastTurn(task)).toContain(`The task is ${status} already`)
-    },
-  )
+    }
+  })
 
   test(promised("start.A5", "without an answer from the ledger the request says so and goes on"), async () => {
     const task = await openTaskProject(binary, obedient)
     await runWell(task, bare(task.taskID), { environment: { BATON_LEDGER: "real" } })
     expect(turnsOf(task)[0]).toContain("The ledger did not answer")
   })
-})
-
-// scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
-  test(
-    promised(["start.A1", "start.A3"], "the task is in the first request, and a toast tells of an unknown one"),
-    async () => {
-      const task = await openTaskProject(NEWEST, obedient)
-      const tui = await startTui(NEWEST, task.project)
-      const requestWith = (part: string) =>
-        eventually(`a request with ${part}`, () => turnsOf(task).find((text) => text.includes(part)))
-      try {
-        await tui.send(`Task: ${task.taskID}`)
-        expect(await requestWith(`Task: ${task.taskID}`)).toContain(TASK.specification)
-        await tui.shows("Noted.")
-        await tui.send("Task: ts-0000ab")
-        await tui.shows("No task ts-0000ab")
-        expect(await requestWith("Task: ts-0000ab")).toContain(`${task.taskID} (${TASK.title}, open)`)
-      } finally {
-        await tui.stop()
-      }
-    },
-  )
 })

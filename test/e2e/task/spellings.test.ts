@@ -5,13 +5,12 @@ import {
   BRIEF,
   closeTaskProjects,
   endsOf,
-  NEWEST,
   openSharedTask,
   openTaskProject,
   TASK,
 } from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
-import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
+import { lastTurn, turnsOf } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -37,68 +36,45 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     for (const spelling of SPELLINGS) {
       const message = spelling(task.taskID)
       await task.say(message)
-      const request = task.model.received("turn").at(-1)?.conversation
+      const request = lastTurn(task)
       expect(request, message).toContain(`The message above names task ${task.taskID}`)
       expect(request, message).toContain(TASK.specification)
     }
   })
 
-  test(
-    promised("task.C1", "an id that the ledger does not know, or one in a sentence, leaves the requests as they are"),
-    async () => {
-      const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
-        const task = await openSharedTask(binary, noted, { bundle })
-        await task.say("Work on ts-0000ab\nBe quick.")
-        await task.say(`What is left to do before ${task.taskID} is done? I would rather work on ${task.taskID} later.`)
-        await task.say(`Sum this up:\n\n> Work on ${task.taskID}\n\n\`\`\`\ntask: ${task.taskID}\n\`\`\``)
-        if (bundle === "project") await task.logged("the ledger does not know the task that a message names")
-        return comparableRequests(task.model, task.project)
-      }
-      expect(await requestsOf("project")).toEqual(await requestsOf("none"))
-    },
-  )
-})
+  test(promised("task.C1", "an unknown id, or one in a sentence, leaves requests as they are"), async () => {
+    const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
+      const task = await openSharedTask(binary, noted, { bundle })
+      await task.say("Work on ts-0000ab\nBe quick.")
+      await task.say(`What is left to do before ${task.taskID} is done? I would rather work on ${task.taskID} later.`)
+      await task.say(`Sum this up:\n\n> Work on ${task.taskID}\n\n\`\`\`\ntask: ${task.taskID}\n\`\`\``)
+      if (bundle === "project") await task.logged("the ledger does not know the task that a message names")
+      return comparableRequests(task.model, task.project)
+    }
+    expect(await requestsOf("project")).toEqual(await requestsOf("none"))
+  })
 
-describe.each(endsOf(1))("OpenCode $version", (binary) => {
   test(promised("task.C1", "an id alone answers the question which task is meant, and no other question"), async () => {
     const task = await openSharedTask(binary, noted)
     const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
     const id = await task.say("Task: ts-0000ab")
     await task.say(task.taskID, id)
-    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
+    expect(lastTurn(task)).toContain(TASK.specification)
     await task.say(other, id)
-    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
-    expect(task.model.received("turn").at(-1)?.conversation).not.toContain("Tabs count")
-  })
-})
-
-// scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
-  test(promised("task.C1", "a task that is named as a person would name it is in the first request"), async () => {
-    const task = await openTaskProject(NEWEST, noted)
-    const tui = await startTui(NEWEST, task.project)
-    try {
-      await tui.send(`Please work on ${task.taskID}.`)
-      await tui.shows("Noted.")
-      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
-    } finally {
-      await tui.stop()
-    }
+    expect(lastTurn(task)).toContain(TASK.specification)
+    expect(lastTurn(task)).not.toContain("Tabs count")
   })
 })
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
-  test(
-    promised("task.C1", "opencode run takes it as an argument, and a resumed session changes its task so"),
-    async () => {
-      const task = await openTaskProject(binary, noted)
-      const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
-      const result = await task.run("", { args: [`Work on ${task.taskID}`] })
-      expect(result.exitCode, result.stderr).toBe(0)
-      expect(task.model.received("turn")[0]?.conversation).toContain(TASK.specification)
-      await task.run(`now continue with ${other}`, { args: ["--continue"] })
-      expect(task.model.received("turn")[1]?.conversation).toContain("Tabs count as eight columns.")
-      expect(task.project.batonLog().join("\n")).toContain("session changed its task")
-    },
-  )
+  test(promised("task.C1", "opencode run takes it as an argument, a resumed session, too"), async () => {
+    const task = await openTaskProject(binary, noted)
+    const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
+    const result = await task.run("", { args: [`Work on ${task.taskID}`] })
+    expect(result.exitCode, result.stderr).toBe(0)
+    expect(turnsOf(task)[0]).toContain(TASK.specification)
+    await task.run(`now continue with ${other}`, { args: ["--continue"] })
+    expect(turnsOf(task)[1]).toContain("Tabs count as eight columns.")
+    expect(task.project.batonLog().join("\n")).toContain("session changed its task")
+  })
 })
