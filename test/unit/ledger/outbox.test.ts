@@ -143,6 +143,17 @@ describe("the outbox", () => {
     },
   )
 
+  test(
+    promised("ledger.D2", "does not repeat a compaction's line that a program wrote after its process had ended"),
+    async () => {
+      const { open, task } = setUp()
+      const line = "Compaction 1: It is done. (session ses_1)"
+      task().messages.push(line)
+      await deliver(open(), entry(line), entry(line.replace("ses_1", "ses_2")))
+      expect(task().messages).toEqual([line, line.replace("ses_1", "ses_2")])
+    },
+  )
+
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp()
     let failures = 3
@@ -333,7 +344,7 @@ describe("the outbox", () => {
 
   test(promised("ledger.D2", "writes a record once that no process can remove, since the disk refuses"), async () => {
     const { open, disk, leave, files, outboxFolder, task } = setUp()
-    await leave([entry("one (session ses_1)")])
+    await leave([entry("Compaction 1: one (session ses_1)")])
     const [name = ""] = files()
     const path = join(outboxFolder, name)
     const text = readFileSync(path, "utf8")
@@ -344,7 +355,7 @@ describe("the outbox", () => {
       outbox.stop()
       writeFileSync(path, text)
     }
-    expect(task().messages).toEqual(["one (session ses_1)", "two", "three"])
+    expect(task().messages).toEqual(["Compaction 1: one (session ses_1)", "two", "three"])
   })
 
   test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
