@@ -28,8 +28,10 @@ export type DeliveryDeps = {
 export type KnownLogs = Map<string, string[]>
 
 type EntryOf<Kind extends OutboxEntry["kind"]> = Extract<OutboxEntry, { kind: Kind }>
-/** @returns whether an earlier process may have delivered the record, since the disk lets no attempt be noted */
-type SaveAttempt = (attempt: OutboxAttempt) => Promise<boolean>
+type SaveAttempt = (attempt: OutboxAttempt) => Promise<void>
+
+/** A compaction's line names its session and its number: an equal one is the same record, whose attempt the disk did not note. */
+const COMPACTION_LINE = /^Compaction \d+: .* \(session \w+\)$/s
 
 const countEqual = (texts: readonly string[], text: string): number => texts.filter((one) => one === text).length
 
@@ -64,7 +66,7 @@ const maxBytes = textLimit(process.platform)
  * are merged, which can be repeated.
  *
  * A log entry was written by that attempt if the task now has more entries of the same text than just before it. Clocks are
- * not used, so equal texts are each delivered.
+ * not used, so equal texts are each delivered, but for a compaction's line.
  */
 export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDeps) => {
   const firstSeen = createLruMap<number>()
@@ -87,9 +89,8 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     const text = await ledger.shorten(taskID, message)
     const equalBefore = countEqual(logs, text)
     if (attempt && equalBefore > (attempt.equalBefore ?? 0)) return { kind: "delivered" }
-    const mayExist = await save({ at: new Date(now()).toISOString(), by: self, equalBefore })
-    // A line that names its session and number is the same record.
-    if (mayExist && equalBefore > 0 && / \(session \w+\)$/.test(text)) return { kind: "delivered" }
+    if (equalBefore > 0 && COMPACTION_LINE.test(text)) return { kind: "delivered" }
+    await save({ at: new Date(now()).toISOString(), by: self, equalBefore })
     const delivery = fromWrite(await ledger.appendLog(taskID, text), taskID)
     if (delivery.kind === "delivered") logs.push(text)
     return delivery

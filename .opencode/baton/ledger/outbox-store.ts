@@ -190,8 +190,6 @@ export type OutboxStore = {
   /** Tries again to write the records that are only in memory. */
   saveUnsaved(): Promise<void>
   unsaved(): OutboxRecord[]
-  /** True for a record that this process wrote. */
-  isOwn(name: string): boolean
   isUnsaved(name: string): boolean
   remove(name: string): Promise<void>
   /** Moves a record aside unchanged, with the reason. @param since ISO 8601 @throws when the disk refuses */
@@ -329,7 +327,6 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
       }
     },
     unsaved: () => unsaved().flatMap((name) => own.get(name)?.record ?? []),
-    isOwn: (name) => own.has(name),
     isUnsaved: (name) => own.get(name)?.isSaved === false,
     remove: async (name) => {
       own.delete(name)

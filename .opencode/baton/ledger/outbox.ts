@@ -63,18 +63,14 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
   /**
    * Stores an attempt before the ledger is called. If the disk refuses it, memory is enough only for a subject with records
    * that the disk refused, too.
-   *
-   * @returns whether an earlier process may have delivered the record, which it wrote and could not remove
    */
-  const noteAttempt = async (name: string, record: OutboxRecord): Promise<boolean> => {
+  const noteAttempt = async (name: string, record: OutboxRecord): Promise<void> => {
     const subject = queueKey(record.entry)
     const isHeld = store.unsaved().some(({ entry }) => queueKey(entry) === subject)
-    const isEarlier = !store.isOwn(name)
     const refusal = await store.write(name, record)
-    if (refusal === undefined) return false
+    if (refusal === undefined) return
     if (!isHeld) throw new Error(`the attempt cannot be noted: ${refusal}`)
     store.hold(name, record)
-    return isEarlier
   }
 
   const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked, only }: Pass): Promise<Step> => {

@@ -69,7 +69,7 @@ describe("doctor on passes", () => {
       expect(cut?.message).toMatch(/^pass_20260101102030000_abcd, begun 20.*, was cut off while its subagent worked$/)
       const restored = baton("passes", "restore", PASS)
       expect([restored.status, restored.stderr]).toEqual([0, ""])
-      expect(restored.stdout).toContain("1 changed file held")
+      expect(restored.stdout).toContain("1 changed file pending")
       expect((await examine()).slice(1)).toEqual([
         { status: "ok", message: "1 pass holds changes that wait to be applied or rejected" },
       ])

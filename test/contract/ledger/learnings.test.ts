@@ -42,7 +42,6 @@ const open = async (run: RunLedger) => {
       const record = { version: 1, createdAt: "2026-11-22T10:00:00.000Z", entry } as const
       return await deliver(record, new Map(), async (attempt) => {
         this.attempts.push(attempt)
-        return false
       })
     },
     list: async () => {

@@ -131,6 +131,17 @@ describe("the outbox", () => {
     expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
   })
 
+  test(
+    promised("ledger.D2", "does not repeat a compaction's line that a program wrote after its process had ended"),
+    async () => {
+      const { open, task } = setUp()
+      const line = "Compaction 1: It is done. (session ses_1)"
+      task().messages.push(line)
+      await deliver(open(), entry(line), entry(line.replace("ses_1", "ses_2")))
+      expect(task().messages).toEqual([line, line.replace("ses_1", "ses_2")])
+    },
+  )
+
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp()
     let failures = 3
@@ -309,7 +320,7 @@ describe("the outbox", () => {
 
   test(promised("ledger.D2", "writes a record once that no process can remove, since the disk refuses"), async () => {
     const { open, disk, leave, files, outboxFolder, task } = setUp()
-    await leave([entry("one (session ses_1)")])
+    await leave([entry("Compaction 1: one (session ses_1)")])
     const [name = ""] = files()
     const path = join(outboxFolder, name)
     const text = readFileSync(path, "utf8")
@@ -320,7 +331,7 @@ describe("the outbox", () => {
       outbox.stop()
       writeFileSync(path, text)
     }
-    expect(task().messages).toEqual(["one (session ses_1)", "two", "three"])
+    expect(task().messages).toEqual(["Compaction 1: one (session ses_1)", "two", "three"])
   })
 
   test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
@@ -397,7 +408,7 @@ describe("the outbox", () => {
     const at = "2026-06-02T00:00:00Z"
     const isWaiting = async (by: string): Promise<boolean> => {
       const record = { version: 1, createdAt: at, entry: entry("one"), attempt: { at, by, equalBefore: 0 } } as const
-      return (await deliverOne(record, new Map(), async () => false)).kind === "unavailable"
+      return (await deliverOne(record, new Map(), async () => {})).kind === "unavailable"
     }
     for (let process = 0; process <= 500; process++) expect(await isWaiting(`${process}`)).toBe(true)
     clock.ms += 7000

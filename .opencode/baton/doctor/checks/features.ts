@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
-import { type Log, SILENT } from "../../host/log.ts"
+import { describeError, type Log, SILENT } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
+import { loadZod } from "../../host/schema.ts"
 import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createSessionRecords } from "../../learning/records.ts"
@@ -119,6 +120,10 @@ export const learningCheck: Check = {
 }
 
 const checkPolicy = async (root: string): Promise<Observation> => {
+  // It is installed before OpenCode has installed the packages for plugins.
+  const zod = await loadZod().catch(describeError)
+  if (typeof zod === "string")
+    return warning(`${POLICY_FILE} cannot be checked yet: ${zod}`, "Then run the doctor again.")
   const read = await readPolicy(root)
   if (read.kind === "policy")
     return ok(

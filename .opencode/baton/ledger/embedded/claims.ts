@@ -81,3 +81,21 @@ export const claimEntry = (claim: ClaimRow) => ({
   own: claim.session === "" && claim.holder === ownName(),
   summary: describeClaim(claim),
 })
+
+export type ShownClaim = {
+  readonly claim?: ReturnType<typeof claimEntry>
+  /** The claim in words, or why it is not known. */
+  readonly claimed?: string
+}
+
+/** The claim of a task that is shown. A table of claims that cannot be read hides no task. */
+export const shownClaim = (find: () => ClaimRow | undefined, nowMs: number): ShownClaim => {
+  try {
+    const row = find()
+    if (!isClaimed(row, nowMs)) return {}
+    const claim = claimEntry(row)
+    return { claim, claimed: claim.summary }
+  } catch (error) {
+    return { claimed: `unknown (${error instanceof Error ? error.message : String(error)})` }
+  }
+}

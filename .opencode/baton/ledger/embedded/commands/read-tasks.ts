@@ -1,4 +1,4 @@
-import { claimEntry, isClaimed } from "../claims.ts"
+import { type ShownClaim, shownClaim } from "../claims.ts"
 import {
   anyArguments,
   type Command,
@@ -23,7 +23,7 @@ import {
   STATUSES,
   withDerivedStatus,
 } from "../items.ts"
-import type { ConceptRow, ItemRow, LogRow } from "../store.ts"
+import type { ConceptRow, LogRow } from "../store.ts"
 import { relatedConcepts } from "./knowledge.ts"
 
 const JSON_FLAG: FlagSpec = { name: "json", kind: "switch", about: "print JSON" }
@@ -141,22 +141,7 @@ type Details = {
   readonly logs: readonly LogRow[]
   readonly dependencies: readonly string[]
   readonly concepts: readonly ConceptRow[]
-  readonly claim?: ReturnType<typeof claimEntry>
-  /** The claim in words, or why it is not known. */
-  readonly claimed?: string
-}
-
-/** A table of claims that cannot be read hides no task. */
-const readClaim = (context: CommandContext, { id, status }: ItemRow): Pick<Details, "claim" | "claimed"> => {
-  try {
-    const row = context.store().claims.find(id)
-    if (!isClaimed(row, context.nowMs()) || isClosed(status)) return {}
-    const claim = claimEntry(row)
-    return { claim, claimed: claim.summary }
-  } catch (error) {
-    return { claimed: `unknown (${error instanceof Error ? error.message : String(error)})` }
-  }
-}
+} & ShownClaim
 
 const readDetails = (context: CommandContext, id: string): Details => {
   const store = context.store()
@@ -168,7 +153,7 @@ const readDetails = (context: CommandContext, id: string): Details => {
     logs: withErrorPrefix("failed to get logs", () => store.logs.of(id)),
     dependencies: dependenciesByItem(store.dependencies.all()).get(id) ?? [],
     concepts: relatedConcepts(row, store.concepts.of(row.project)),
-    ...readClaim(context, row),
+    ...(isClosed(row.status) ? {} : shownClaim(() => store.claims.find(id), context.nowMs())),
   }
 }
 
