@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
 import { describeError, type Log, SILENT } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
-import { loadZod } from "../../host/schema.ts"
 import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createSessionRecords } from "../../learning/records.ts"
@@ -119,12 +118,23 @@ export const learningCheck: Check = {
   },
 }
 
+/** Tells whether the policy sets nothing, as the bundle's own. */
+const isAsInstalled = (root: string): boolean => {
+  try {
+    const policy: unknown = JSON.parse(readFileSync(join(root, POLICY_FILE), "utf8"))
+    return typeof policy === "object" && policy !== null && Object.keys(policy).every((key) => key === "$schema")
+  } catch {
+    return false
+  }
+}
+
 const checkPolicy = async (root: string): Promise<Observation> => {
-  // It is installed before OpenCode has installed the packages for plugins.
-  const zod = await loadZod().catch(describeError)
-  if (typeof zod === "string")
-    return warning(`${POLICY_FILE} cannot be checked yet: ${zod}`, "Then run the doctor again.")
-  const read = await readPolicy(root)
+  // It throws without zod: before OpenCode has installed the packages for plugins, and in a checkout.
+  const read = await readPolicy(root).catch(describeError)
+  if (typeof read === "string")
+    return isAsInstalled(root)
+      ? ok(`${POLICY_FILE} is as it was installed`)
+      : warning(`${POLICY_FILE} cannot be checked: ${read}`, "Then run .opencode/baton/bin/baton doctor there.")
   if (read.kind === "policy")
     return ok(
       read.isMissing
