@@ -119,7 +119,7 @@ export const createRecorder = ({ sessionStates, sessions, outbox, loadContext, l
       isInherited: !hasOwnHandoff(sessionState),
       budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
-    const note: ResumeNote = { requestID, taskID, role, text }
+    const note: ResumeNote = { requestID, taskID, role, text, isComplete: identity.ledger !== undefined }
     if (isRecorded) {
       await sessionStates.update(sessionID, (current) =>
         withResumeNote(withKnown(current, compaction), compaction, note),

@@ -36,8 +36,17 @@ export type SessionState = {
  */
 export type Opening = { taskID: string; role: Role; text: string; isComplete: boolean; problem?: string | undefined }
 
-/** A note and its subject: the compaction's request, and the session's task and role at that time. */
-export type ResumeNote = { requestID: string; taskID: string; role: Role; text: string }
+/**
+ * A note and its subject: the compaction's request, and the session's task and role at that time. `isComplete` is false where the
+ * ledger gave no answer.
+ */
+export type ResumeNote = {
+  requestID: string
+  taskID: string
+  role: Role
+  text: string
+  isComplete?: boolean | undefined
+}
 
 const REMEMBERED_SUMMARIES = 100
 
@@ -52,7 +61,13 @@ export const sessionStateSchema = (z: Zod): ZodType<SessionState> =>
     lastHandoff: z.object({ summaryID: z.string(), text: z.string() }).optional(),
     // In the shape of another version: prog has the content.
     note: z
-      .object({ requestID: z.string(), taskID: z.string(), role: z.enum(ROLES), text: z.string() })
+      .object({
+        requestID: z.string(),
+        taskID: z.string(),
+        role: z.enum(ROLES),
+        text: z.string(),
+        isComplete: z.boolean().optional(),
+      })
       .optional()
       .catch(undefined),
     opening: z
@@ -137,6 +152,10 @@ export const createSessionStates = (
 }
 
 type RecordedCompaction = { summaryID: string; summary: string }
+
+/** Drops a note without the ledger's data, so that it is made again. */
+export const withoutIncompleteNote = (sessionState: SessionState): SessionState =>
+  sessionState.note?.isComplete === false ? { ...sessionState, note: undefined } : sessionState
 
 /** Adds the note for the turns after this compaction. */
 export const withResumeNote = (

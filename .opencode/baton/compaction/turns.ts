@@ -19,7 +19,7 @@ import type { CompactingOutput, Compaction } from "./compaction.ts"
 import type { CompactionContext } from "./context.ts"
 import type { Openings } from "./openings.ts"
 import type { Progress } from "./progress.ts"
-import type { SessionStates } from "./session-state.ts"
+import { type SessionStates, withoutIncompleteNote } from "./session-state.ts"
 
 /** Tool calls come in bursts: the state is written once after each burst. */
 const SAVE_DELAY_MS = 500
@@ -160,6 +160,7 @@ export const createTurns = (deps: TurnsDeps): Turns => {
   const beginOpening = async (sessionID: string, model: ModelName): Promise<void> => {
     const binding = await tasks.find(sessionID)
     if (!binding) return
+    await sessionStates.update(sessionID, withoutIncompleteNote)
     await progress.recover()
     await openings.begin(binding, model)
   }

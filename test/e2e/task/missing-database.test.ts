@@ -71,7 +71,8 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
     await task.run(`Task: ${task.taskID}\nLOOK COMPACT-NOW`)
     expect(existsSync(path)).toBe(false)
     renameSync(`${path}.away`, path)
-    await task.run(`Task: ${task.taskID}`)
+    await task.run("Go on.", { args: ["--continue"] })
+    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
     const recorded = async () => {
       const { logs } = await task.ledger.show(task.taskID)
       return logs.find(({ message }) => message.includes("A summary."))
