@@ -32,6 +32,22 @@ export const createDeferred = <T>(): Deferred<T> => {
   return { promise, resolve }
 }
 
+/** Resolves with the first of these; as stopped at the abort. The work itself is not stopped. */
+export const firstOf = async <T>(
+  promises: readonly Promise<T>[],
+  signal: AbortSignal,
+): Promise<T | { readonly kind: "stopped" }> => {
+  const stopped = createDeferred<{ readonly kind: "stopped" }>()
+  const stop = (): void => stopped.resolve({ kind: "stopped" })
+  signal.addEventListener("abort", stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    return await Promise.race([...promises, stopped.promise])
+  } finally {
+    signal.removeEventListener("abort", stop)
+  }
+}
+
 /** Loads once, at the first use. After a failure the next use tries again. */
 export type Lazy<T> = (() => Promise<T>) & {
   /** The loaded or loading value, without starting the load; undefined after a failure. */
@@ -52,55 +68,6 @@ export const lazy = <T>(load: () => Promise<T>): Lazy<T> => {
     return loading
   }
   return Object.defineProperty(get, "current", { get: () => current }) as Lazy<T>
-}
-
-/** Milliseconds from the parameters of a session's request (or of its title's) until OpenCode waits for the answer. */
-const ON_ITS_WAY_MS = 20
-/** Milliseconds after which deferred work starts even without a request. */
-const DEFERRED_AT_MOST_MS = 1_000
-
-/**
- * Queue for work that a user's message causes but its request does not need. OpenCode and its plugins share one thread, so
- * any work before the request makes the user wait.
- *
- * Work that must not be lost has to be recoverable by the next process: OpenCode 1.2.15 ends `opencode run` without telling
- * its plugins, and a request that is refused at once leaves no time.
- */
-export type DeferredQueue = {
-  /** @param work never rejects */
-  add(work: () => Promise<void>): void
-  /** Tells the queue that a request is about to be sent. */
-  requestStarting(): void
-  /** Runs all added work in order and resolves when it is done. Never rejects. */
-  flush(): Promise<void>
-}
-
-export const createDeferredQueue = (): DeferredQueue => {
-  let waiting: (() => Promise<void>)[] = []
-  let last: Promise<void> = Promise.resolve()
-  const timers = new Set<ReturnType<typeof setTimeout>>()
-  const flush = (): Promise<void> => {
-    for (const work of waiting) last = last.then(work)
-    waiting = []
-    for (const timer of timers) clearTimeout(timer)
-    timers.clear()
-    return last
-  }
-  const flushIn = (ms: number): void => {
-    const timer = setTimeout(() => void flush(), ms)
-    timer.unref()
-    timers.add(timer)
-  }
-  return {
-    add: (work) => {
-      waiting.push(work)
-      flushIn(DEFERRED_AT_MOST_MS)
-    },
-    requestStarting: () => {
-      if (waiting.length > 0) flushIn(ON_ITS_WAY_MS)
-    },
-    flush,
-  }
 }
 
 /** Runs the work of one key in order, and different keys in parallel. */

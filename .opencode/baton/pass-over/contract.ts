@@ -9,7 +9,7 @@ export const REJECT_TOOL = "pass_over_reject"
 export const STATUS_TOOL = "pass_over_status"
 
 /** Kinds of artifacts of a pass. File changes and tool results are recorded by program; an agent cannot claim them. */
-export const artifactSchemas = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
+const artifactSchemas = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
   const content = z.string().nullable().describe("null in a record: the contents are kept with the pass's files")
   const mode = z
     .string()

@@ -1,5 +1,5 @@
 import type { ToolContext } from "@opencode-ai/plugin"
-import { createDeferred, withDeadline } from "../host/async.ts"
+import { createDeferred, firstOf, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { type ActivePass, type ActivePasses, cancelPass } from "./child/active-passes.ts"
 import { isReader } from "./child/permissions.ts"
@@ -142,20 +142,13 @@ type Waited =
 
 /** Waits for the pass, the time-out or the abort, whichever is first. */
 const waitFor = async (pass: ActivePass, timeoutMs: number | undefined, signal: AbortSignal): Promise<Waited> => {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let abort: (() => void) | undefined
-  const early = new Promise<Waited>((resolve) => {
-    if (timeoutMs !== undefined) timer = setTimeout(() => resolve({ kind: "timeout" }), timeoutMs)
-    abort = () => resolve({ kind: "aborted" })
-    signal.addEventListener("abort", abort, { once: true })
-    if (signal.aborted) abort()
-  })
-  try {
-    return await Promise.race([pass.finished.then((record): Waited => ({ kind: "finished", record })), early])
-  } finally {
-    clearTimeout(timer)
-    if (abort) signal.removeEventListener("abort", abort)
-  }
+  const late = new AbortController()
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => late.abort(), timeoutMs)
+  const finished = pass.finished.then((record) => ({ kind: "finished" as const, record }))
+  const first = await firstOf([finished], AbortSignal.any([signal, late.signal]))
+  clearTimeout(timer)
+  if (first.kind === "finished") return first
+  return { kind: signal.aborted ? "aborted" : "timeout" }
 }
 
 const renderGoingOn = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>

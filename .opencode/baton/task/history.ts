@@ -10,13 +10,11 @@ type HistorySearch =
   | { kind: "nothing"; isComplete: boolean; firstText?: string }
   | { kind: "failed"; reason: string }
 
-type Read = { task: ParsedTask; text: string } | undefined
-
 /** @param isKnown asks the ledger for the id of a natural spelling */
 const newestTask = async (
   messages: readonly StoredMessage[],
   isKnown: (taskID: string) => Promise<boolean>,
-): Promise<Read> => {
+): Promise<{ task: ParsedTask; text: string } | undefined> => {
   for (const message of messages.toReversed()) {
     if (message.info.role !== "user") continue
     const text = collectUserText(message.parts)
@@ -29,14 +27,11 @@ const newestTask = async (
   return undefined
 }
 
-const oldestUserText = (messages: readonly StoredMessage[]): string | undefined => {
-  for (const message of messages) {
-    if (message.info.role !== "user") continue
-    const text = collectUserText(message.parts)
-    if (text !== "") return text
-  }
-  return undefined
-}
+const oldestUserText = (messages: readonly StoredMessage[]): string | undefined =>
+  messages
+    .filter(({ info }) => info.role === "user")
+    .map(({ parts }) => collectUserText(parts))
+    .find((text) => text !== "")
 
 /**
  * Finds the newest line that names a session's task in its stored messages, page by page from the newest back, until

@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import { createDeferred, createDeferredQueue, createLruMap, lazy } from "../../../.opencode/baton/host/async.ts"
+import { describe, expect, test } from "vitest"
+import { createLruMap, lazy } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
 
 test(promised("faults.F2", "what is loaded at first use is loaded once, and again when that failed"), async () => {
@@ -40,59 +40,5 @@ describe("what is remembered by session", () => {
     expect([recent.delete("ses_1"), recent.delete("ses_1")]).toEqual([true, false])
     recent.set("ses_2", 2)
     expect(evicted).toEqual([])
-  })
-})
-
-describe("work that is put off", () => {
-  beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
-
-  const open = () => {
-    const putOff = createDeferredQueue()
-    const done: string[] = []
-    const add = (name: string): void => putOff.add(async () => void done.push(name))
-    return { putOff, done, add }
-  }
-
-  test("work is done once the request that was prepared is on its way, in its order", async () => {
-    const { putOff, done, add } = open()
-    add("one")
-    add("two")
-    await vi.advanceTimersByTimeAsync(100)
-    expect(done).toEqual([])
-    putOff.requestStarting()
-    expect(done).toEqual([])
-    await vi.advanceTimersByTimeAsync(100)
-    expect(done).toEqual(["one", "two"])
-  })
-
-  test("work that no request follows is done all the same", async () => {
-    const { done, add } = open()
-    add("one")
-    await vi.advanceTimersByTimeAsync(1_000)
-    expect(done).toEqual(["one"])
-  })
-
-  test("whoever needs the work waits for all of it, also for what has begun", async () => {
-    const { putOff, done, add } = open()
-    const first = createDeferred<void>()
-    putOff.add(() => first.promise)
-    void putOff.flush()
-    add("two")
-    const settled = putOff.flush().then(() => done.push("settled"))
-    await vi.advanceTimersByTimeAsync(10)
-    expect(done).toEqual([])
-    first.resolve()
-    await settled
-    expect(done).toEqual(["two", "settled"])
-  })
-
-  test("no timer waits for work that is done", async () => {
-    const { putOff, done, add } = open()
-    add("one")
-    putOff.requestStarting()
-    await putOff.flush()
-    expect(done).toEqual(["one"])
-    expect(vi.getTimerCount()).toBe(0)
   })
 })

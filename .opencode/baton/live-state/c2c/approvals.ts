@@ -4,7 +4,7 @@ import type { Result } from "../../host/sessions.ts"
 import { field, type RawEvent, text } from "../events.ts"
 import type { C2cMessage } from "./inbox.ts"
 
-export type Approvals = {
+type Approvals = {
   /** Sends a permission or question of the root session to the supervisors. */
   asked(event: RawEvent, sessionID: string): void
   /** The request was answered, by a person or by a supervisor. */

@@ -24,7 +24,7 @@ export const parseInbox = (json: string): C2cMessage[] => {
 const renderMessage = ({ from_alias, to_alias, content }: C2cMessage): string =>
   `<c2c event="message" from="${from_alias}" alias="${to_alias}" source="broker" action_after="continue">\n${content}\n</c2c>`
 
-export type Inbox = {
+type Inbox = {
   /** Takes new messages in and delivers the oldest one, if the root session is idle. Never throws. */
   receive(messages: readonly C2cMessage[]): Promise<void>
 }

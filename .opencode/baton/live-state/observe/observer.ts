@@ -16,7 +16,7 @@ export type ObservedAgent = {
   readonly history: readonly HistoryEvent[]
 }
 
-export type Observer = {
+type Observer = {
   /** Reads the statefiles that changed since the last look. Never throws. */
   look(): Promise<readonly ObservedAgent[]>
   /** Resolves when every task that was seen has been read from the ledger. */

@@ -1,4 +1,4 @@
-import { createDeferred, withDeadline } from "../../host/async.ts"
+import { firstOf, withDeadline } from "../../host/async.ts"
 import type { ChildSessions, PermissionRule, Prompt } from "../../host/child-sessions.ts"
 import type { Log } from "../../host/log.ts"
 import type { Result, StoredMessage } from "../../host/sessions.ts"
@@ -121,19 +121,6 @@ const endTurn = async (
     if (ended.kind !== "late") return
   }
   log.warn("a child session did not end when it was told to", { sessionID })
-}
-
-/** Resolves with the first of these, or at the abort. */
-const firstOf = async <T>(promises: readonly Promise<T>[], signal: AbortSignal): Promise<T | { kind: "stopped" }> => {
-  const stopped = createDeferred<{ kind: "stopped" }>()
-  const stop = (): void => stopped.resolve({ kind: "stopped" })
-  signal.addEventListener("abort", stop, { once: true })
-  if (signal.aborted) stop()
-  try {
-    return await Promise.race([...promises, stopped.promise])
-  } finally {
-    signal.removeEventListener("abort", stop)
-  }
 }
 
 /** Waits for the end of the turn of a child that has returned; aborts it after a minute, or when the pass is cancelled. */

@@ -15,7 +15,7 @@ type Asked =
   | { readonly kind: "unsupported" }
 
 /** Asks like OpenCode's own tools: by the user's rules, and the user where those say `ask`. Never rejects. */
-export const askUser = async (ask: ToolContext["ask"], question: Parameters<ToolContext["ask"]>[0]): Promise<Asked> => {
+const askUser = async (ask: ToolContext["ask"], question: Parameters<ToolContext["ask"]>[0]): Promise<Asked> => {
   try {
     const asked = ask(question)
     if (!("then" in asked)) return { kind: "unsupported" }

@@ -40,7 +40,7 @@ export const refusals = {
   failed: refuse("failed", "Mend the cause and try again; what is held stays held."),
 }
 
-export type GitOptions = {
+type GitOptions = {
   /** Absolute path that git runs in: the top folder of the files it works on. */
   readonly cwd: string
   /** Absolute path of the repository's own folder. */

@@ -7,7 +7,7 @@ import { type Git, parseList, type Repository, renderList } from "./repository.t
 
 /** Git's modes: a file, an executable file, a symbolic link. */
 export const MODES = ["100644", "100755", "120000"] as const
-export type Mode = (typeof MODES)[number]
+type Mode = (typeof MODES)[number]
 
 /** One state of a file; `oid` is the id of its content in git, `size` in bytes. */
 export type Side = { readonly mode: Mode; readonly oid: string; readonly size: number }
@@ -25,7 +25,7 @@ export type Change = {
 }
 
 /** A folder's files, their repository for snapshots, and the index in it. Absolute paths. */
-export type SnapshotPlace = {
+type SnapshotPlace = {
   readonly git: Git
   readonly top: string
   readonly gitFolder: string
@@ -70,7 +70,7 @@ export const createWayCheck = (root: string): ((path: string) => boolean) => {
 const SLICE_MS = 4
 
 /** Looks at many items in slices, with pauses for the event loop. */
-export const forEachItem = async <T>(items: readonly T[], work: (item: T) => void): Promise<void> => {
+const forEachItem = async <T>(items: readonly T[], work: (item: T) => void): Promise<void> => {
   let over = performance.now() + SLICE_MS
   for (const item of items) {
     work(item)

@@ -141,4 +141,5 @@ const prime: Command = {
   flags: [],
   run: (_invocation, context) => lines([WORKFLOW, "", "## Current State", ...currentState(context)]),
 }
+
 export const overviewCommands: readonly Command[] = [status, prime]
