@@ -13,7 +13,7 @@ const PLUGIN = ".opencode/plugins/compaction-handoff.ts"
 const PROTOCOL_CHARACTERS = { min: 600, max: 1_200 }
 const HANDOFF_MAX_CHARACTERS = 3_000
 
-/** What `prog` understands in every version from v0.17 on; `block` went with it, `draft` came after it. */
+/** Commands of `prog` in every version from v0.17 on; `block` went with it, `draft` came after it. */
 const PROG_COMMANDS = "add append blocks context desc done graph learn list log review show start".split(" ")
 
 const STATES: Record<Role, string> = {

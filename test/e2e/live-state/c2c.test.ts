@@ -45,7 +45,7 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
   type Server = Awaited<ReturnType<typeof startServer>>
   const say = ({ client }: Server, id: string, text: string) =>
     client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text }] } })
-  /** What c2c's messages in the session say. */
+  /** Texts of c2c's messages in the session. */
   const received = async (server: Server, id: string) =>
     (await messagesOf(server, id))
       .filter(({ info }) => info.role === "user")

@@ -1,4 +1,4 @@
-/** What tests ask of a page in the browser; each is sent there as it is and uses nothing from outside itself. */
+/** Questions of tests to a page in the browser; each is sent there as it is and uses nothing from outside itself. */
 
 export const widthsOnPage = () => [document.documentElement.scrollWidth, innerWidth]
 

@@ -121,7 +121,7 @@ export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
   ...change,
 })
 
-/** What was found out about a pass before it began. */
+/** A checked request, with everything that its pass needs. */
 export const preparedPass = (values: Partial<ResolvedPolicy["values"]> = {}, request = passRequest()): Prepared => {
   const policy = builtInPolicy()
   return {

@@ -30,7 +30,7 @@ export type Observation = {
   readonly surroundings: Record<"before" | "after", Surroundings>
   readonly passes: readonly SeenPass[]
   /**
-   * What no run may leave, by kind: accesses outside, places with a text that only a reader of the baits or of a secret can know,
+   * Traces that no run may leave, by kind: accesses outside, places with a text that only a reader of the baits or of a secret can know,
    * processes, state files with incomplete JSON.
    */
   readonly found: Readonly<Record<"outside" | "leak" | "secret" | "left" | "half", readonly string[]>>
