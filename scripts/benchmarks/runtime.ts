@@ -75,6 +75,6 @@ export const measureLiveState: Benchmark = async ({ binary, quick, figure }) => 
   figure("live.published", `an event that is published (${mean})`, "µs", cost("published"), PUBLISHED_US)
   figure("live.ignored", `one that changes nothing (${mean})`, "µs", cost("ignored"), IGNORED_US)
   figure("live.to-file", `from the event to the file, 99 % of ${shown(paced)} events`, "ms", late, TO_FILE_MS)
-  const grown = `the process's memory after ${shown(patches)} events, more than after a tenth`
+  const grown = `the heap in use after ${shown(patches)} events, more than after a tenth`
   figure("live.growth", grown, "MB", growth, GROWTH_MB)
 }

@@ -155,9 +155,19 @@ export const createRow = (key) => {
     draw()
   }).observe(svg)
 
+  // The browser leaves out rows that are far from the window; they are filled when they come near.
+  let isSkipped = false
+  row.addEventListener("contentvisibilityautostatechange", (event) => {
+    isSkipped = "skipped" in event && event.skipped === true
+    show()
+    draw()
+  })
+
   const draw = () => {
-    if (!agent || !view || width === 0) return
+    if (!agent || !view || isSkipped) return
     const { now, span } = view
+    setText(status, statusText(agent, now))
+    if (width === 0) return
     const from = now - span.minutes * 60_000
     const paths = drawTimeline(agent.history, { from, to: now, width })
     for (const [layer, path] of layers) path.setAttribute("d", paths[layer])
@@ -198,25 +208,30 @@ export const createRow = (key) => {
     readout.hidden = true
   })
 
+  const show = () => {
+    if (!agent || isSkipped) return
+    const { doing, name: shownName, waits: requests, task: ownTask, news } = agent
+    const [shown, counted] = [agent, factTexts(agent)]
+    setText(mark, STATUS[doing.kind].mark)
+    setText(name, shownName)
+    renew(waits, requests, () => requests.map(waitPanel))
+    renew(task, [ownTask, news?.title, news?.status], () => taskLine(shown))
+    setText(latest, news?.log.at(-1)?.message ?? news?.handoff ?? "")
+    renew(facts, counted, () => counted.map((fact) => element("span", {}, fact)))
+    showDetails()
+  }
+
   return {
     element: row,
     /** @param {PageAgent} next */
     update: (next) => {
       agent = next
-      const { kind } = next.doing
-      row.dataset.doing = kind
-      setText(mark, STATUS[kind].mark)
-      setText(name, next.name)
-      renew(waits, next.waits, () => next.waits.map(waitPanel))
-      renew(task, [next.task, next.news?.title, next.news?.status], () => taskLine(next))
-      setText(latest, next.news?.log.at(-1)?.message ?? next.news?.handoff ?? "")
-      renew(facts, factTexts(next), () => factTexts(next).map((fact) => element("span", {}, fact)))
-      showDetails()
+      row.dataset.doing = next.doing.kind
+      show()
     },
     /** @param {View} next */
     tick: (next) => {
       view = next
-      if (agent) setText(status, statusText(agent, next.now))
       draw()
     },
   }
