@@ -122,8 +122,8 @@ const runFaults = async (binary: OpenCodeBinary, faults: readonly CompactionFaul
   await faults.at(-1)?.lift?.(task)
   const leftovers = await awaitNoProcesses(project, LEFTOVER_DEADLINE_MS)
   const after = surveyAround(project)
-  // A single fault that left the outbox empty does not justify another start of OpenCode.
-  const goesOn = faults.length > 1 || records.outbox.length > 0
+  // A single fault that left the outbox empty, of handoffs too, does not justify another start of OpenCode.
+  const goesOn = faults.length > 1 || recordsIn(task, "outbox").length > 0
   if (goesOn) await task.run("go on", { args: ["--session", newestSessionID(task)] })
   const recordsLater = goesOn ? await readRecords(task) : records
   const { description } = await task.ledger.show(task.taskID)
