@@ -11,7 +11,10 @@ export type WrittenFile = { certain: string | undefined; possible?: string; isHe
 /** The observed actions of a storm's agents, which Baton must record. */
 export type Seen = {
   summaries: string[]
-  /** Summaries that were followed by a turn. */
+  /**
+   * Summaries that a turn followed before the next one. The text of a summary whose OpenCode was killed while it stored it stays in
+   * the conversation, too, beside the summary that OpenCode then asks for.
+   */
   followed: Set<string>
   /** Ids of passes that the root agent was told. */
   passes: Set<string>
@@ -167,7 +170,8 @@ export const createStormScript = (options: {
 
   const note = (request: ModelRequest): void => {
     const { conversation } = request
-    for (const summary of seen.summaries) if (conversation.includes(summary)) seen.followed.add(summary)
+    const newest = seen.summaries.at(-1)
+    if (newest !== undefined && conversation.includes(newest)) seen.followed.add(newest)
     if (conversation.includes(correction)) seen.corrected = true
     const answer = lastAnswer(request)
     for (const id of answer.match(PASS_ID) ?? []) if (id !== UNKNOWN_PASS) seen.passes.add(id)
