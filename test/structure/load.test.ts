@@ -1,12 +1,6 @@
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { reachedFrom, sourceFiles } from "../support/files/source-files.ts"
-import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
-
-const linesOfAll = (paths: readonly string[]): number =>
-  paths.reduce((sum, path) => sum + readFileSync(join(REPOSITORY, path), "utf8").split("\n").length - 1, 0)
+import { linesOf, reachedFrom, sourceFiles } from "../support/files/source-files.ts"
 
 describe("what OpenCode waits for until it is loaded", () => {
   test(promised("speed.G1", "the five plugin files load at most 26 files and 1,400 lines"), () => {
@@ -15,7 +9,7 @@ describe("what OpenCode waits for until it is loaded", () => {
     const loaded = reachedFrom(plugins)
     expect(loaded).toContain(".opencode/baton/host/guard.ts")
     expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(26)
-    expect(linesOfAll(loaded)).toBeLessThanOrEqual(1_400)
+    expect(linesOf(loaded)).toBeLessThanOrEqual(1_400)
   })
 
   test(

@@ -10,6 +10,10 @@ export const sourceFiles = (folder: string, ending = ".ts"): string[] =>
     .filter((path) => !path.includes("node_modules"))
     .sort()
 
+/** Lines of all these files together. */
+export const linesOf = (paths: readonly string[]): number =>
+  paths.reduce((sum, path) => sum + readFileSync(join(REPOSITORY, path), "utf8").split("\n").length - 1, 0)
+
 /** Imports that take effect when a file is loaded: neither types alone nor `import()`. */
 const STATIC_IMPORT = /^(?:import|export)\s+(?!type\b)(?:[^"';]*?\sfrom\s+)?"([^"]+)"/gm
 const DYNAMIC_IMPORT = /\bimport\("([^"]+)"\)/g
