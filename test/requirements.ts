@@ -210,6 +210,12 @@ export const REQUIREMENTS = {
     "install says what to do in git and where the tasks are; uninstall, that they stay and how to read them.",
   "install.E7":
     "Prompts go to prompts/ where that folder is Baton's or not there, else to .opencode/prompts; the project's own stay alone.",
+  "install.G1":
+    "Installation acts on no bundle, state or writer that came with the repository until it is told to take them over.",
+  "install.G2":
+    "doctor calls what differs from the manifest, or is not on it, broken, and imports no such file and none of another account.",
+  "install.G3":
+    "Every package that a script of the repository installs has its hash, and no install script of a package runs.",
   "install.E8":
     "OpenCode's first start in a project installs what the plugins need by itself, and they serve that very start.",
 

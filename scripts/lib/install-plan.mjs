@@ -4,6 +4,7 @@
  *
  * Paths of the bundle are relative and have slashes, as in the manifest, on every system.
  */
+import { createHash } from "node:crypto"
 import { accessSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
 import { posix } from "node:path"
 
@@ -86,12 +87,11 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
 /** @param {number} crc @param {number} byte */
 const nextCrc = (crc, byte) => ((crc << 8) ^ (CRC_TABLE[(crc >>> 24) ^ byte] ?? 0)) >>> 0
 
-/**
- * A file's line in the manifest: the checksum and the size that POSIX `cksum` prints, and the path. The doctor's own checksum
- * (.opencode/baton/doctor/checks/files.ts) is TypeScript, which not every Node can read.
- * @param {Buffer} bytes @param {string} path
- */
-const lineOf = (bytes, path) => {
+/** A file's line in the manifest: SHA-256, size and path. @param {Buffer} bytes @param {string} path */
+const lineOf = (bytes, path) => `${createHash("sha256").update(bytes).digest("hex")}\t${bytes.length}\t${path}`
+
+/** The same line as version 0.1.0 wrote it, with the checksum of POSIX `cksum`. @param {Buffer} bytes @param {string} path */
+const earlierLineOf = (bytes, path) => {
   let crc = 0
   for (const byte of bytes) crc = nextCrc(crc, byte)
   for (let rest = bytes.length; rest > 0; rest = Math.floor(rest / 256)) crc = nextCrc(crc, rest % 256)
@@ -125,7 +125,7 @@ const readManifest = (project) => {
  */
 export const renderManifest = ({ version, lines, folders }) =>
   [
-    `# What scripts/install put here: POSIX cksum, size, path. Baton ${version}`,
+    `# What scripts/install put here: SHA-256, size, path. Baton ${version}`,
     ...[...new Set(lines)].sort(),
     ...[...folders].sort().map((folder) => `${FOLDER}-\t${folder}`),
     "",
@@ -215,13 +215,65 @@ const checkFolder = (path) => {
     throw new InstallError(`cannot write in ${path}. Nothing was changed. ${remedy}`)
 }
 
+// ---- What others put there --------------------------------------------------------------------------------------------
+
+const BUNDLE = ".opencode/baton"
+const SETTINGS = ".opencode/baton.json"
+
+/** Everything below the folder but folders. @param {string} project @param {string} folder @returns {string[]} */
+const allBelow = (project, folder) => {
+  if (!isFolder(`${project}/${folder}`)) return []
+  return readdirSync(`${project}/${folder}`, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? allBelow(project, `${folder}/${entry.name}`) : [`${folder}/${entry.name}`],
+  )
+}
+
+/** Files in the bundle's folder that this program did not put there. @param {string} project @param {Set<string>} ours */
+const foreignFiles = (project, ours) =>
+  allBelow(project, BUNDLE).filter((path) => !ours.has(path) && !/\.baton-(?:tmp|new)$|\/\.DS_Store$/.test(path))
+
+/** The program that the project's settings would have run. @param {string} project @returns {string | undefined} */
+const writerIn = (project) => {
+  const path = `${project}/${SETTINGS}`
+  if (!isFile(path)) return undefined
+  try {
+    const writer = JSON.parse(read(path).toString())?.liveState?.writer
+    return writer === undefined ? undefined : JSON.stringify(writer)
+  } catch {
+    // Settings that are no JSON run nothing.
+    return undefined
+  }
+}
+
+/** What Baton would act on and this program did not put there. @param {string} project @returns {string[]} */
+const foreignParts = (project) => {
+  const writer = writerIn(project)
+  return [
+    ...(foreignFiles(project, new Set()).length > 0 ? [`${BUNDLE}, a program that OpenCode would run`] : []),
+    ...(allBelow(project, STATE).some((path) => path !== `${STATE}/.gitignore`)
+      ? [`${STATE}, records of sessions`]
+      : []),
+    ...(writer === undefined ? [] : [`the writer ${writer} in ${SETTINGS}, a program that Baton would run`]),
+  ]
+}
+
+/** @param {string} project @param {boolean} isKnown a manifest lists something */
+const refuseForeign = (project, isKnown) => {
+  const parts = isKnown ? [] : foreignParts(project)
+  if (parts.length === 0) return
+  throw new InstallError(`${project} has, and no manifest of this program beside it:
+  - ${parts.join("\n  - ")}
+  It may have come with the repository. Nothing was changed. Look at it and move it away; or, if it is yours, run the same
+  command with --take-over`)
+}
+
 // ---- The plan ---------------------------------------------------------------------------------------------------------
 
 /**
- * @param {{ source: string, project: string, mode: "install" | "uninstall" }} places absolute folders
+ * @param {{ source: string, project: string, mode: "install" | "uninstall", takeOver: boolean }} order absolute folders
  * @returns {Plan}
  */
-export const planWork = ({ source, project, mode }) => {
+export const planWork = ({ source, project, mode, takeOver }) => {
   const known = readManifest(project)
   const knownLines = known.filter((line) => !line.startsWith(FOLDER))
   const knownPaths = [...new Set(knownLines.map(pathIn))].sort()
@@ -233,8 +285,11 @@ export const planWork = ({ source, project, mode }) => {
 
   const isKnown = (/** @type {string} */ path) => knownPaths.includes(path)
   /** Tells whether the path is an unchanged file of an earlier installation. */
-  const isUntouched = (/** @type {string} */ path) =>
-    isRegular(`${project}/${path}`) && knownLines.includes(lineOf(read(`${project}/${path}`), path))
+  const isUntouched = (/** @type {string} */ path) => {
+    if (!isRegular(`${project}/${path}`)) return false
+    const bytes = read(`${project}/${path}`)
+    return knownLines.includes(lineOf(bytes, path)) || knownLines.includes(earlierLineOf(bytes, path))
+  }
 
   const isHalfway =
     knownLines.length > knownPaths.length ||
@@ -265,10 +320,10 @@ export const planWork = ({ source, project, mode }) => {
       for (const above of foldersAbove([path])) if (above && !exists(`${project}/${above}`)) folders.add(above)
       steps.push({ action: "add", path, content })
     } else if (isRegular(to) && content.bytes.equals(read(to))) {
-      if (!isKnown(path)) return
+      if (!isKnown(path) && !takeOver) return
       const isMissingMode = isAllowed(from, constants.X_OK) && !isAllowed(to, constants.X_OK)
       if (isMissingMode) steps.push({ action: "update", path, content })
-    } else if (isUntouched(path)) {
+    } else if (isUntouched(path) || (takeOver && path.startsWith(`${BUNDLE}/`))) {
       steps.push({ action: "update", path, content })
     } else return planBeside(path, file, content)
     record.push(lineOf(content.bytes, path))
@@ -285,11 +340,18 @@ export const planWork = ({ source, project, mode }) => {
   const prompts = choosePromptsFolder(project, knownPaths, files)
   const places = new Map(files.map((file) => [file, placeOf(file, prompts)]))
   for (const folder of foldersAbove([...places.values(), ...knownPaths, STATE])) checkFolder(`${project}/${folder}`)
+  if (mode === "install" && !takeOver) refuseForeign(project, known.length > 0)
   for (const [file, path] of places) {
     const bytes = read(`${source}/${file}`)
     planFile(path, file, { bytes, mode: statSync(`${source}/${file}`).mode })
   }
   const wanted = new Set(record.map(pathIn))
   for (const path of knownPaths) if (!wanted.has(path)) planRemoval(path)
+  if (mode === "install") {
+    for (const path of foreignFiles(project, new Set([...wanted, ...knownPaths, MANIFEST]))) {
+      if (takeOver) steps.push({ action: "remove", path })
+      else steps.push({ action: "keep", path, reason: "it is not Baton's; --take-over removes it" })
+    }
+  }
   return { steps, record, folders, knownLines, knownPaths, isKnown: known.length > 0, prompts }
 }

@@ -29,18 +29,20 @@ import {
 
 /** @typedef {import("./install-plan.mjs").Plan} Plan */
 /** @typedef {import("./install-plan.mjs").Step} Step */
-/** @typedef {{ dir: string, mode: "install" | "uninstall", dry: boolean, purge: boolean }} Order */
+/** @typedef {{ dir: string, mode: "install" | "uninstall", dry: boolean, purge: boolean, takeOver: boolean }} Order */
 /** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
 
 const AUDIT = ".opencode/pass-over-logs"
 const SETTINGS = [".opencode/baton.json", PASS_POLICY]
 
-const USAGE = `Usage: scripts/install DIR [--dry-run]
+const USAGE = `Usage: scripts/install DIR [--take-over] [--dry-run]
        scripts/install DIR --uninstall [--purge] [--dry-run]
 
 Copies Baton (.opencode/plugins, .opencode/baton, .opencode/pass-over.json, prompts) into the project DIR. A file you changed, or one that was
 yours before, is never overwritten: the new version is put beside it as NAME.baton-new.
 
+  --take-over  the .opencode/baton, .opencode/state and writer that are there without a manifest are yours: files of
+               .opencode/baton are replaced, others in it removed
   --dry-run    say what would be done, change nothing
   --uninstall  remove what was installed and is unchanged; name what is kept
   --purge      with --uninstall: also remove .opencode/state, where records not yet delivered may wait, and
@@ -56,6 +58,7 @@ const misuse = (message) => new InstallError(`${message}\nTry: scripts/install -
 
 const OPTIONS = /** @type {const} */ ({
   "dry-run": { type: "boolean", default: false },
+  "take-over": { type: "boolean", default: false },
   uninstall: { type: "boolean", default: false },
   purge: { type: "boolean", default: false },
   help: { type: "boolean", short: "h" },
@@ -65,14 +68,15 @@ const OPTIONS = /** @type {const} */ ({
 const parseCommandLine = (args) => {
   try {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
-    const { "dry-run": dry, uninstall, purge, help } = values
+    const { "dry-run": dry, "take-over": takeOver, uninstall, purge, help } = values
     const [dir, other] = positionals
     if (help) return "help"
     if (other !== undefined) throw misuse(`expected one project folder, received two: '${dir}' and '${other}'`)
     if (dir === undefined) throw misuse("which project? Expected: scripts/install DIR")
     if (dir === "") throw misuse("expected a project folder, received an empty name")
     if (purge && !uninstall) throw misuse("--purge goes with --uninstall")
-    return { dir, mode: uninstall ? "uninstall" : "install", dry, purge }
+    if (takeOver && uninstall) throw misuse("--take-over goes without --uninstall")
+    return { dir, takeOver, mode: uninstall ? "uninstall" : "install", dry, purge }
   } catch (error) {
     if (error instanceof InstallError || !(error instanceof Error)) throw error
     throw misuse(error.message.replace(/\. To specify.*/s, ""))
@@ -285,7 +289,7 @@ const main = async (args) => {
   if (order === "help") return console.log(USAGE)
   const { source, version } = findCheckout()
   const project = findProject(order.dir, source)
-  const plan = planWork({ source, project, mode: order.mode })
+  const plan = planWork({ ...order, source, project })
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
       console.error("\ninstall: stopped. Run the same command again to finish.")

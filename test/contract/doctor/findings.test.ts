@@ -84,13 +84,18 @@ harm("a second prompt that is gone", "warning", "files", /removed: \.opencode\/p
 harm("an installation that was interrupted", "broken", "files", /interrupted/, () => list("prompts/handoff.md"))
 harm("no bundle at all", "broken", "files", /no \.opencode\/baton/, deleting(".opencode"))
 
+/** Installs a plugin that has this text. */
+const shipping = (text: string) => {
+  patient.ship(PLUGIN, text)
+  patient.install()
+}
 harm("no plugin", "broken", "plugins", /no plugin of Baton/, deleting(PLUGIN))
 importHarm("a plugin with two exports", /Extra \(string\).*Thing \(function\).*one function/, () =>
-  patient.write(PLUGIN, `${patient.read(PLUGIN)}\nexport const Extra = "text"\n`),
+  shipping(`${patient.read(PLUGIN)}\nexport const Extra = "text"\n`),
 )
 importHarm("a plugin whose file is missing", /thing\.ts does not load: .*host\/thing/, deleting(THING))
 importHarm("a plugin that ends the process", /ended early/, () =>
-  patient.write(PLUGIN, `${patient.read(PLUGIN)}\nprocess.exit(0)\n`),
+  shipping(`${patient.read(PLUGIN)}\nprocess.exit(0)\n`),
 )
 
 const COPY = 'export { Thing } from "../baton/thing.ts"\n'

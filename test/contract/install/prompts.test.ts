@@ -1,7 +1,7 @@
+import { createHash } from "node:crypto"
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { beforeEach, describe, expect, test } from "vitest"
-import { posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, type SmallCheckout } from "../../support/files/small-checkout.ts"
@@ -97,8 +97,8 @@ describe("prompts", () => {
     const before = snapshotTree(checkout.project)
     checkout.install()
     checkout.write("prompts/worker.md", "as installed\n")
-    const { crc, size } = posixChecksum(Buffer.from("as installed\n"))
-    appendFileSync(join(checkout.project, ".opencode/baton/.manifest"), `${crc}\t${size}\tprompts/worker.md\n`)
+    const sum = createHash("sha256").update("as installed\n").digest("hex")
+    appendFileSync(join(checkout.project, ".opencode/baton/.manifest"), `${sum}\t13\tprompts/worker.md\n`)
     checkout.install("--uninstall")
     expect(snapshotTree(checkout.project)).toEqual(before)
   })

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import { appendFileSync, chmodSync, existsSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { beforeEach, describe, expect, test } from "vitest"
-import { posixChecksum } from "../../../.opencode/baton/doctor/checks/files.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, type SmallCheckout } from "../../support/files/small-checkout.ts"
@@ -205,9 +205,9 @@ describe("uninstall", () => {
     checkout.install()
     writeFileSync(join(checkout.root, "outside.md"), "mine\n")
     checkout.write("src/own.ts", "mine\n")
-    const { crc, size } = posixChecksum(Buffer.from("mine\n"))
+    const sum = createHash("sha256").update("mine\n").digest("hex")
     const paths = ["../outside.md", "prompts/../../outside.md", `${checkout.root}/outside.md`, "src/own.ts"]
-    const lines = paths.map((path) => `${crc}\t${size}\t${path}\n`)
+    const lines = paths.map((path) => `${sum}\t5\t${path}\n`)
     appendFileSync(join(checkout.project, MANIFEST), lines.join(""))
     checkout.install("--uninstall")
     expect(existsSync(join(checkout.root, "outside.md"))).toBe(true)

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs"
-import { readFile, stat } from "node:fs/promises"
+import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isNotFound } from "../../host/log.ts"
 import { readSettings, SETTINGS_FILE } from "../../host/settings.ts"
 import { POLICY_FILE } from "../../pass-over/hooks.ts"
 import { parseTask, ROLES, type Role } from "../../task/parse.ts"
@@ -13,78 +12,12 @@ import {
   type PromptFile,
   type PromptName,
 } from "../../task/prompts.ts"
+import { type Installed, isCode, readInstalled } from "../installed.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
-
-/** CRC-32 of the POSIX `cksum` utility: polynomial 0x04C11DB7, most significant bit first, the length appended. */
-const POLYNOMIAL = 0x04c11db7
-
-const TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
-  let value = index << 24
-  for (let bit = 0; bit < 8; bit += 1) value = value & 0x80000000 ? (value << 1) ^ POLYNOMIAL : value << 1
-  return value >>> 0
-})
-
-const step = (crc: number, byte: number): number => ((crc << 8) ^ (TABLE[(crc >>> 24) ^ byte] ?? 0)) >>> 0
-
-/** The output of `cksum < file`, which the manifest of scripts/install holds: the checksum and the size in bytes. */
-export const posixChecksum = (bytes: Uint8Array): { readonly crc: number; readonly size: number } => {
-  let crc = 0
-  for (const byte of bytes) crc = step(crc, byte)
-  for (let rest = bytes.length; rest > 0; rest = Math.floor(rest / 256)) crc = step(crc, rest % 256)
-  return { crc: ~crc >>> 0, size: bytes.length }
-}
-
-/** Written by scripts/install; see docs/installation.md. */
-const MANIFEST_PATH = ".opencode/baton/.manifest"
-
-type Manifest = {
-  /** Baton's version from the first line; undefined if it has none. */
-  readonly version: string | undefined
-  /** By path, relative to the project. An interrupted installation leaves two checksums for one path. */
-  readonly files: ReadonlyMap<string, readonly { readonly crc: number; readonly size: number }[]>
-}
-
-const FILE_LINE = /^(\d+)\t(\d+)\t(.+)$/
-
-export const parseManifest = (text: string): Manifest => {
-  const files = new Map<string, { crc: number; size: number }[]>()
-  for (const line of text.split("\n")) {
-    const [, crc, size, path] = FILE_LINE.exec(line) ?? []
-    if (path === undefined) continue
-    const sums = files.get(path) ?? []
-    sums.push({ crc: Number(crc), size: Number(size) })
-    files.set(path, sums)
-  }
-  return { version: /^#.* Baton (\d\S*)$/m.exec(text)?.[1], files }
-}
-
-/** @returns undefined if the project has none: a checkout, or a manual copy */
-const readManifest = async (root: string): Promise<Manifest | undefined> => {
-  try {
-    return parseManifest(await readFile(join(root, MANIFEST_PATH), "utf8"))
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
-}
-
-type State = "as installed" | "changed" | "missing"
 
 const PENDING = /\.baton-new$/
 const PROMPT = /^(?:\.opencode\/)?prompts\//
 const REINSTALL = "Run scripts/install again from a checkout of Baton"
-
-const stateOf = async (path: string, sums: readonly { crc: number; size: number }[]): Promise<State> => {
-  let bytes: Uint8Array
-  try {
-    if (!(await stat(path)).isFile()) return "changed"
-    bytes = await readFile(path)
-  } catch (error) {
-    return isNotFound(error) ? "missing" : "changed"
-  }
-  const { crc, size } = posixChecksum(bytes)
-  return sums.some((sum) => sum.crc === crc && sum.size === size) ? "as installed" : "changed"
-}
 
 const name = (paths: readonly string[]): string =>
   paths.length <= 5 ? paths.join(", ") : `${paths.slice(0, 5).join(", ")} and ${paths.length - 5} more`
@@ -124,20 +57,41 @@ const checkPending = async (root: string, pending: readonly string[]): Promise<r
   ]
 }
 
-const compare = async (root: string, manifest: Manifest): Promise<readonly Observation[]> => {
+const HASH = /^[0-9a-f]{64}$/
+
+const compare = async (root: string, { manifest, states, unlisted }: Installed): Promise<readonly Observation[]> => {
   const paths = [...manifest.files.keys()]
-  const states = await Promise.all(paths.map((path) => stateOf(join(root, path), manifest.files.get(path) ?? [])))
-  const inState = (state: State) => paths.filter((_, index) => states[index] === state)
-  const missing = inState("missing").filter((path) => !PENDING.test(path))
+  if (paths.length > 0 && ![...manifest.files.values()].flat().some((sum) => HASH.test(sum))) {
+    return [broken("the manifest is of an earlier version, whose sums prove nothing", `${REINSTALL}.`)]
+  }
+  const missing = paths.filter((path) => states.get(path) === "missing" && !PENDING.test(path))
   // Without the policy nothing is passed over: deleting it is how that is switched off.
   const code = missing.filter((path) => !PROMPT.test(path) && path !== POLICY_FILE)
   const prompts = missing.filter((path) => PROMPT.test(path))
   const pending = paths.filter((path) => PENDING.test(path) && existsSync(join(root, path)))
-  const changed = inState("changed").filter((path) => !PENDING.test(path))
+  const changed = paths.filter((path) => states.get(path) === "changed" && !PENDING.test(path))
+  const changedCode = changed.filter(isCode)
+  const own = changed.filter((path) => !isCode(path))
   const halfway = paths.some((path) => (manifest.files.get(path)?.length ?? 0) > 1)
   const version = `Baton ${manifest.version ?? "of unknown version"}, ${paths.length} files`
   return [
     ...(code.length > 0 ? [broken(`files of Baton are missing: ${name(code)}`, `${REINSTALL}.`)] : []),
+    ...(changedCode.length > 0
+      ? [
+          broken(
+            `files of Baton are not as they were installed: ${name(changedCode)}`,
+            "Delete them, if you did not change them yourself, and run scripts/install again from a checkout of Baton.",
+          ),
+        ]
+      : []),
+    ...(unlisted.length > 0
+      ? [
+          broken(
+            `files in .opencode/baton that scripts/install did not put there: ${name(unlisted)}`,
+            "Look at them and delete them: OpenCode, or your agent's shell, may run them.",
+          ),
+        ]
+      : []),
     ...(halfway
       ? [broken("an installation was interrupted halfway", `${REINSTALL}; it takes up where it stopped.`)]
       : []),
@@ -145,7 +99,9 @@ const compare = async (root: string, manifest: Manifest): Promise<readonly Obser
       ? [warning(`prompts were removed: ${name(prompts)}`, `${REINSTALL} to have them back.`)]
       : []),
     ...(await checkPending(root, pending)),
-    ok(changed.length > 0 ? `${version}; changed since the installation: ${name(changed)}` : `${version}, unchanged`),
+    ...(changedCode.length > 0
+      ? []
+      : [ok(own.length > 0 ? `${version}; changed since the installation: ${name(own)}` : `${version}, unchanged`)]),
   ]
 }
 
@@ -157,12 +113,12 @@ const withoutManifest = ({ root }: Context): Observation =>
         "Run scripts/install with this folder from a checkout.",
       )
 
-/** Compares files with the manifest of scripts/install. A file that the user changed is information, not a fault. */
+/** Compares files with the manifest of scripts/install. A prompt or a policy that the user changed is no fault. */
 export const filesCheck: Check = {
   id: "files",
   run: async (context) => {
-    const manifest = await readManifest(context.root)
-    return manifest === undefined ? [withoutManifest(context)] : await compare(context.root, manifest)
+    const installed = await readInstalled(context.root)
+    return installed === undefined ? [withoutManifest(context)] : await compare(context.root, installed)
   },
 }
 

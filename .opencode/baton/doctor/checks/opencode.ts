@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs"
-import { readdir, readFile } from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { readdir, readFile, realpath } from "node:fs/promises"
+import { basename, dirname, join, relative, sep } from "node:path"
 import { isNotFound } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
+import { bundleRoot } from "../../host/project.ts"
+import { filesBelow, isCode, ownedByOthers, readInstalled } from "../installed.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** The oldest version that every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */
@@ -208,6 +210,30 @@ const checkPlugin = async (path: string, { run, scratch }: Context): Promise<Obs
   }
 }
 
+/**
+ * Tells why importing would run what scripts/install did not put there. Without a manifest only the copy that this doctor is
+ * part of is imported: it runs already.
+ */
+const reasonNotToImport = async (root: string, plugins: readonly string[]): Promise<string | undefined> => {
+  const installed = await readInstalled(root)
+  const bundle = join(root, ".opencode", "baton")
+  const here = plugins.map((path) => relative(root, path).split(sep).join("/"))
+  if (installed === undefined) {
+    if ((await realpath(bundle)) !== (await realpath(bundleRoot))) return "no manifest says what they are"
+  } else {
+    const { manifest, states, unlisted } = installed
+    const foreign = [
+      ...here.filter((path) => !manifest.files.has(path)),
+      ...[...states.keys()].filter((path) => isCode(path) && states.get(path) === "changed"),
+      ...unlisted,
+    ]
+    if (foreign[0] !== undefined) return `${foreign[0]} is not as scripts/install put it there`
+  }
+  const code = [...here, ...(await filesBelow(root, ".opencode/baton"))]
+  const [others] = await ownedByOthers(root, code)
+  return others === undefined ? undefined : `${others} belongs to another account`
+}
+
 /** Imports each plugin in its own process. BUN_BE_BUN makes OpenCode's binary act as Bun: OpenCode itself does not start. */
 export const pluginsCheck: Check = {
   id: "plugins",
@@ -218,6 +244,11 @@ export const pluginsCheck: Check = {
       return [
         broken("no plugin of Baton in .opencode/plugins", "Run scripts/install with this folder from a checkout."),
       ]
+    }
+    const reason = await reasonNotToImport(context.root, paths)
+    if (reason !== undefined) {
+      const fix = "Look at that file first; then run scripts/install again from a checkout of Baton."
+      return [broken(`the plugins are not tried, since importing would run them: ${reason}`, fix)]
     }
     return await Promise.all(paths.map((path) => checkPlugin(path, context)))
   },

@@ -1,0 +1,95 @@
+import { createHash } from "node:crypto"
+import { lstat, readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { isNotFound } from "../host/log.ts"
+
+/** Written by scripts/install: SHA-256, size and path of each file that it put there; see docs/installation.md. */
+const MANIFEST = ".opencode/baton/.manifest"
+const BUNDLE = ".opencode/baton"
+
+/** Only paths that scripts/install writes, so that a manifest from elsewhere makes nothing else be read. */
+const FILE_LINE =
+  /^([0-9a-f]+)\t(\d+)\t((?:\.opencode\/(?:plugins|baton|prompts)|prompts)\/.+|\.opencode\/pass-over\.json)$/
+
+export type Manifest = {
+  /** Baton's version from the first line; undefined if it has none. */
+  readonly version: string | undefined
+  /** SHA-256 by path, relative to the project. An interrupted installation leaves two for one path. */
+  readonly files: ReadonlyMap<string, readonly string[]>
+}
+
+export const parseManifest = (text: string): Manifest => {
+  const files = new Map<string, string[]>()
+  for (const line of text.split("\n")) {
+    const [, sum = "", , path] = FILE_LINE.exec(line) ?? []
+    if (path === undefined || path.split("/").includes("..")) continue
+    files.set(path, [...(files.get(path) ?? []), sum])
+  }
+  return { version: /^#.* Baton (\d\S*)$/m.exec(text)?.[1], files }
+}
+
+type State = "as installed" | "changed" | "missing"
+
+const stateOf = async (path: string, sums: readonly string[]): Promise<State> => {
+  try {
+    if (!(await lstat(path)).isFile()) return "changed"
+    const sum = createHash("sha256")
+      .update(await readFile(path))
+      .digest("hex")
+    return sums.includes(sum) ? "as installed" : "changed"
+  } catch (error) {
+    return isNotFound(error) ? "missing" : "changed"
+  }
+}
+
+/** Everything below the folder but folders, relative to the project. */
+export const filesBelow = async (root: string, folder: string): Promise<readonly string[]> => {
+  const entries = await readdir(join(root, folder), { withFileTypes: true })
+  const below = entries.map(async (entry) => {
+    const path = `${folder}/${entry.name}`
+    return entry.isDirectory() ? await filesBelow(root, path) : [path]
+  })
+  return (await Promise.all(below)).flat()
+}
+
+/** Not loaded by anything: what an interrupted installation leaves, a version beside a file, what macOS leaves. */
+const INERT = /\.baton-(?:tmp|new)$|\/\.DS_Store$/
+
+export type Installed = {
+  readonly manifest: Manifest
+  readonly states: ReadonlyMap<string, State>
+  /** Files in `.opencode/baton` that are not on the manifest. */
+  readonly unlisted: readonly string[]
+}
+
+/** @returns undefined if the project has no manifest: a checkout, or a manual copy */
+export const readInstalled = async (root: string): Promise<Installed | undefined> => {
+  let text: string
+  try {
+    text = await readFile(join(root, MANIFEST), "utf8")
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+  const manifest = parseManifest(text)
+  const entries = [...manifest.files].map(
+    async ([path, sums]) => [path, await stateOf(join(root, path), sums)] as const,
+  )
+  const unlisted = (await filesBelow(root, BUNDLE)).filter(
+    (path) => path !== MANIFEST && !manifest.files.has(path) && !INERT.test(path),
+  )
+  return { manifest, states: new Map(await Promise.all(entries)), unlisted }
+}
+
+/** Files that run when a plugin is imported; prompts and policy are the user's to change. */
+export const isCode = (path: string): boolean => /^\.opencode\/(?:plugins|baton)\//.test(path)
+
+/** @returns the paths, below `.opencode`, of files and folders that another account (but root) owns */
+export const ownedByOthers = async (root: string, paths: readonly string[]): Promise<readonly string[]> => {
+  const account = process.getuid?.()
+  if (account === undefined) return []
+  const folders = paths.flatMap((path) => path.split("/").map((_, at, names) => names.slice(0, at + 1).join("/")))
+  const all = [...new Set(folders)]
+  const owners = await Promise.all(all.map(async (path) => (await lstat(join(root, path))).uid))
+  return all.filter((_, at) => owners[at] !== account && owners[at] !== 0)
+}
