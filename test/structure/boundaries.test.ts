@@ -92,4 +92,18 @@ describe("boundaries", () => {
     const pinned = expect.stringMatching(/^(?:npm:[\w@/-]+@)?\d+\.\d+\.\d+$/)
     for (const [name, version] of Object.entries(versions)) expect(version, name).toEqual(pinned)
   })
+
+  /** The registry that the lock files were made with has no OpenCode for other machines; SECURITY.md says so. */
+  const WITHOUT_HASH = /^node_modules\/opencode-(?:newest|oldest)-(?:darwin-arm64|darwin-x64|linux-arm64)$/
+  test.each(["", "scripts/demo-packages/"])(
+    promised("install.G3", "every package of %spackage-lock.json has its hash, and no install script runs"),
+    (folder) => {
+      const lock = JSON.parse(readFileSync(join(REPOSITORY, folder, "package-lock.json"), "utf8"))
+      const packages: [string, { integrity?: string }][] = Object.entries(lock.packages)
+      const bare = packages.filter(([path, { integrity = "" }]) => path !== "" && !integrity.startsWith("sha512-"))
+      expect(packages.length).toBeGreaterThan(30)
+      expect(bare.map(([path]) => path).filter((path) => !WITHOUT_HASH.test(path))).toEqual([])
+      expect(readFileSync(join(REPOSITORY, folder, ".npmrc"), "utf8")).toMatch(/^ignore-scripts=true$/m)
+    },
+  )
 })
