@@ -11,7 +11,7 @@ export const NO_CATALOGUE = { OPENCODE_MODELS_PATH: join(REPOSITORY, "test/fixtu
 
 export type OpenCodeBinary = { version: string; path: string }
 
-/** Must match the aliases in package.json. */
+/** Must match the aliases in test/tools/package.json. */
 const VERSIONS = { oldest: "1.2.15", newest: "1.18.33" } as const
 
 /**
@@ -24,7 +24,7 @@ const locateOpenCode = (name: "oldest" | "newest"): OpenCodeBinary => {
   const path = join(REPOSITORY, "node_modules", folder, "bin", "opencode")
   if (!existsSync(path)) {
     throw new Error(
-      `OpenCode ${VERSIONS[name]} is not installed: expected ${path}. Run \`npm ci\`; ${process.platform}-${process.arch} must be among the optionalDependencies of package.json.`,
+      `OpenCode ${VERSIONS[name]} is not installed: expected ${path}. Run \`npm ci\`; ${process.platform}-${process.arch} must be among the optionalDependencies of test/tools/package.json.`,
     )
   }
   return { version: VERSIONS[name], path }
