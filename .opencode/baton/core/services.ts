@@ -2,6 +2,7 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { lazy } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
+import { bundlePrompts, hasBundle } from "../host/project.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
 import { createStateFolder, type JsonStore, type StateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
@@ -63,7 +64,7 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
     run: createProcessRunner({ shell: undefined }),
     bindings,
     tasks: createTaskRegistry({ store: bindings, sessions, lookUp: (id) => ledger.readTask(id), log, now }),
-    prompts: createPromptFiles({ root: projectRoot }),
+    prompts: createPromptFiles({ root: projectRoot, shared: hasBundle(projectRoot) ? undefined : bundlePrompts }),
     ledger,
     outbox,
   }

@@ -1,11 +1,17 @@
 import { existsSync, statSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** The folder of this copy of the bundle: `<somewhere>/baton`. */
 export const bundleRoot: string = dirname(import.meta.dirname)
+
+/** The prompts that come with this copy: beside a global one, and beside the `.opencode` of the npm package. */
+export const bundlePrompts: string = join(
+  basename(dirname(bundleRoot)) === ".opencode" ? dirname(dirname(bundleRoot)) : dirname(bundleRoot),
+  "prompts",
+)
 
 const SETTINGS_FOLDER = ".opencode"
 const BUNDLE = join(SETTINGS_FOLDER, "baton")
@@ -16,6 +22,9 @@ type Search = {
   /** The home folder: a bundle there serves all projects of the user and is no project itself. */
   readonly home: string
 }
+
+/** Tells whether a project has a copy of the bundle of its own; others are served by a global one or the npm package. */
+export const hasBundle = (projectRoot: string): boolean => existsSync(join(projectRoot, BUNDLE))
 
 const nearestWith = (mark: string, start: string, { top, home }: Search): string | undefined => {
   for (let folder = start; ; folder = dirname(folder)) {

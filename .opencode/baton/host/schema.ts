@@ -1,9 +1,20 @@
+import { homedir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import type { ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import type { tool } from "@opencode-ai/plugin/tool"
 import type { ZodType } from "zod"
 
 /** zod, as the plugin package carries it. */
 export type Zod = typeof tool.schema
+
+type ToolModule = typeof import("@opencode-ai/plugin/tool")
+
+/** OpenCode installs its plugin package into its global folder as well: from a cache, the npm package finds it there alone. */
+const loadFromGlobalFolder = (): Promise<ToolModule> => {
+  const folder = join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "opencode")
+  return import(pathToFileURL(join(folder, "node_modules/@opencode-ai/plugin/dist/tool.js")).href)
+}
 
 let loading: Promise<Zod> | undefined
 
@@ -13,7 +24,8 @@ let loading: Promise<Zod> | undefined
  * @throws when `.opencode/node_modules` is missing (OpenCode installs it at its first start)
  */
 export const loadZod = (): Promise<Zod> => {
-  loading ??= import("@opencode-ai/plugin/tool").then(
+  const load = (): Promise<ToolModule> => import("@opencode-ai/plugin/tool").catch(loadFromGlobalFolder)
+  loading ??= load().then(
     (module) => module.tool.schema,
     (error: unknown) => {
       loading = undefined

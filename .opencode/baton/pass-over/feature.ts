@@ -17,6 +17,7 @@ import { createActivePasses } from "./child/active-passes.ts"
 import { describeTask, type GatheredContext, gatherContext } from "./child/context.ts"
 import { createPassWork } from "./child/work.ts"
 import { createSessionHooks } from "./events.ts"
+import { policyPath } from "./hooks.ts"
 import { createPassOver } from "./pass.ts"
 import { readPolicyInUse } from "./policy/policy.ts"
 import { type PassCall, preparePass } from "./prepare.ts"
@@ -49,6 +50,7 @@ export const createPassOverFeature = (
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const store = createPassStore({ state, log })
+  const policyFile = policyPath(projectRoot)
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
   // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
   const files = createSandboxes({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
@@ -119,7 +121,7 @@ export const createPassOverFeature = (
         {
           sessions,
           childSessions,
-          readPolicy: () => readPolicyInUse(projectRoot),
+          readPolicy: () => readPolicyInUse(projectRoot, policyFile),
           gather,
           passOf: activePasses.covering,
           findModel: async (sessionID) => (await findAgentAndModel(sessions, sessionID))?.model,

@@ -1,13 +1,23 @@
-import { existsSync, readdirSync } from "node:fs"
-import { join } from "node:path"
+import { existsSync, lstatSync, readdirSync } from "node:fs"
+import { dirname, join } from "node:path"
 import type { Hooks, ToolDefinition } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
 import { isNotFound } from "../host/log.ts"
+import { bundleRoot, hasBundle } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
 
 /** Relative to the project's root. Defined here, so that a start without the file loads nothing else. */
 export const POLICY_FILE = ".opencode/pass-over.json"
+
+/** The file of a project's policy: its own, or the one beside the global copy or npm package that serves the project. */
+export const policyPath = (projectRoot: string): string => {
+  const own = join(projectRoot, POLICY_FILE)
+  const shared = join(dirname(bundleRoot), "pass-over.json")
+  // A link that leads nowhere is a policy, too, and no reason to take another one.
+  const isOwn = hasBundle(projectRoot) || lstatSync(own, { throwIfNoEntry: false }) !== undefined
+  return isOwn || !existsSync(shared) ? own : shared
+}
 
 const TRANSFORM_DEADLINE_MS = 1_000
 
@@ -23,7 +33,7 @@ const isEmpty = (folder: string): boolean => {
 /** The hooks of pass-over. It is on where its policy file is; without one there are no hooks, agents or tools. */
 export const createPassOverHooks = (core: Core): Hooks => {
   const { projectRoot } = core
-  if (!existsSync(join(projectRoot, POLICY_FILE))) return {}
+  if (!existsSync(policyPath(projectRoot))) return {}
   const served = core.feature("pass-over")
   const { log, hook } = served
 

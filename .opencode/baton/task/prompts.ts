@@ -1,11 +1,11 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs"
-import { join } from "node:path"
+import { resolve } from "node:path"
 import { errorCode } from "../host/log.ts"
 import { type Role, splitLines } from "./parse.ts"
 
 export type PromptName = "handoff" | "handoff-command" | "worker" | "planner"
 
-/** Paths are relative to the project, with slashes. */
+/** Paths are relative to the project, with slashes; absolute for a prompt outside of it. */
 export type PromptFile =
   /** `foreign` is the project's own file of that name in the folder that comes first. */
   | { readonly kind: "text"; readonly path: string; readonly text: string; readonly foreign?: string }
@@ -122,13 +122,14 @@ const choose = (first: PromptFile, second: PromptFile): PromptFile => {
  * so that users can share prompts between projects.
  *
  * @param root absolute path of the folder that holds `.opencode` and `prompts`
+ * @param shared folder of the prompts for a project that has none, where one copy of the bundle serves many projects
  */
-export const createPromptFiles = ({ root }: { root: string }): PromptFiles => {
+export const createPromptFiles = ({ root, shared }: { root: string; shared?: string | undefined }): PromptFiles => {
   const [first, second] = FOLDERS
   const readAt = (folder: string, name: PromptName): PromptFile => {
     const path = `${folder}/${name}.md`
     try {
-      return judge(name, path, readRegularFile(join(root, path)))
+      return judge(name, path, readRegularFile(resolve(root, path)))
     } catch (error) {
       return refuse(path, error)
     }
@@ -136,7 +137,9 @@ export const createPromptFiles = ({ root }: { root: string }): PromptFiles => {
   return {
     read: (name) => {
       const file = readAt(first, name)
-      return file.kind === "text" ? file : choose(file, readAt(second, name))
+      const own = file.kind === "text" ? file : choose(file, readAt(second, name))
+      const isAbsent = own.kind === "unusable" && own.reason === ABSENT
+      return shared !== undefined && (isAbsent || own.kind === "foreign") ? choose(own, readAt(shared, name)) : own
     },
   }
 }

@@ -32,8 +32,15 @@ describe("the hooks of passes", () => {
   const DECIDING = ["pass_over_apply", "pass_over_reject", "pass_over_status"]
 
   test(promised("pass-over.A11", "are none without the file"), () => {
-    expect(hooksIn()).toEqual({})
+    expect(hooksIn("baton/package.json")).toEqual({})
   })
+
+  test(
+    promised("package.D1", "follow the policy of the copy that serves the project, if it has no copy of its own"),
+    () => {
+      expect(Object.keys(hooksIn())).toContain("tool")
+    },
+  )
 
   test.each([
     ["that has made none", "pass-over.json", ["pass_over_return", ...DECIDING]],

@@ -193,7 +193,7 @@ const z = tool.schema
 
 const project = (): { root: string; path: string } => {
   const root = temporaryFolder()
-  mkdirSync(join(root, ".opencode"))
+  mkdirSync(join(root, ".opencode", "baton"), { recursive: true })
   return { root, path: join(root, ".opencode", "pass-over.json") }
 }
 

@@ -1,10 +1,9 @@
 import { lstat, readFile } from "node:fs/promises"
-import { join } from "node:path"
 import type { core } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
-import { POLICY_FILE } from "../hooks.ts"
+import { POLICY_FILE, policyPath } from "../hooks.ts"
 
 /** The keys of a policy; resolve.ts tells where each value comes from. */
 export type Policy = {
@@ -207,10 +206,10 @@ export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): P
  * forbids.
  *
  * @param projectRoot absolute path of the folder that holds `.opencode`
+ * @param path of the policy's file
  * @throws when there is a file and zod cannot be loaded
  */
-export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
-  const path = join(projectRoot, POLICY_FILE)
+export const readPolicy = async (projectRoot: string, path = policyPath(projectRoot)): Promise<PolicyRead> => {
   let text: string
   try {
     text = await readFile(path, "utf8")
@@ -232,8 +231,8 @@ export const readPolicy = async (projectRoot: string): Promise<PolicyRead> => {
  *
  * @throws as `readPolicy`
  */
-export const readPolicyInUse = async (projectRoot: string): Promise<PolicyRead> => {
-  const read = await readPolicy(projectRoot)
+export const readPolicyInUse = async (projectRoot: string, path: string): Promise<PolicyRead> => {
+  const read = await readPolicy(projectRoot, path)
   return read.kind === "policy" && read.isMissing
     ? unusable(POLICY_FILE, undefined, "It was there when OpenCode started, and is gone")
     : read

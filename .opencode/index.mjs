@@ -1,0 +1,24 @@
+// @ts-check
+// Baton as a plugin from npm: `"plugin": ["baton-opencode@…"]` in opencode.json. OpenCode 1.x calls each export. Another line
+// of OpenCode joins by a subpath of its own in package.json's `exports`; see docs/adr/0017-a-package-that-installs-a-bundle.md.
+import "../scripts/lib/read-typescript.mjs"
+
+/** @typedef {import("@opencode-ai/plugin").Plugin} Plugin */
+
+// Imported within, since what a file imports at its top is read before the line above has run.
+
+/** @type {Plugin} */
+export const CompactionHandoff = async (input) =>
+  (await import("./plugins/compaction-handoff.ts")).CompactionHandoff(input)
+
+/** @type {Plugin} */
+export const HandoffPlugin = async (input) => (await import("./plugins/handoff.ts")).HandoffPlugin(input)
+
+/** @type {Plugin} */
+export const LiveState = async (input) => (await import("./plugins/live-state.ts")).LiveState(input)
+
+/** @type {Plugin} */
+export const PassOver = async (input) => (await import("./plugins/pass-over.ts")).PassOver(input)
+
+/** @type {Plugin} */
+export const SessionLearning = async (input) => (await import("./plugins/session-learning.ts")).SessionLearning(input)
