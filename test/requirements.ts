@@ -219,6 +219,16 @@ export const REQUIREMENTS = {
   "install.E8":
     "OpenCode's first start in a project installs what the plugins need by itself, and they serve that very start.",
 
+  "package.A1":
+    "The tarball of npm pack installs, updates, checks and removes Baton by one command, from an empty folder and without a dependency; it holds the bundle and nothing of tests, benchmarks and pictures.",
+  "package.A2": "update keeps what the user changed, shows the difference, and leaves a project of 0.1.0 whole.",
+  "package.A3":
+    "init asks at most two things, on a terminal alone, and ends with the three lines that a user needs next.",
+  "package.A4": "init --global serves every project from OpenCode's global folder, and uninstall --global removes it.",
+  "package.A7": "Where OpenCode 2 is on PATH, init and doctor say that Baton needs the 1.x line, and where to get it.",
+  "package.D1":
+    "As a plugin from npm the package gives all five features, with no files in the project but state and prompts.",
+
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",
 

@@ -5,8 +5,9 @@
  * Paths of the bundle are relative and have slashes, as in the manifest, on every system.
  */
 import { createHash } from "node:crypto"
-import { accessSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs"
+import { constants, lstatSync, readdirSync, readlinkSync, statSync } from "node:fs"
 import { posix } from "node:path"
+import { exists, InstallError, isAllowed, isFile, isFolder, isRegular, lookWith, read } from "./files.mjs"
 
 export const MANIFEST = ".opencode/baton/.manifest"
 export const STATE = ".opencode/state"
@@ -26,56 +27,19 @@ export const STATE = ".opencode/state"
  * @property {string[]} knownPaths of those lines
  * @property {boolean} isKnown the manifest lists something
  * @property {string} prompts the folder for the prompts
+ * @property {Locate} at
  */
 
-/** The work cannot be done (exit code 1), or the command line is wrong (2). */
-export class InstallError extends Error {
-  /** @param {string} message @param {{ exitCode?: 1 | 2, cause?: unknown }} [options] */
-  constructor(message, { exitCode = 1, cause } = {}) {
-    super(message, { cause })
-    this.exitCode = exitCode
-  }
-}
+/** @typedef {"install" | "uninstall"} Mode */
+/** @typedef {(path: string) => string} Locate the file or folder of a path of the manifest */
+/** @typedef {{ autoTask: boolean, passOver: boolean }} Choices of a first installation; undefined for the script, which asks nothing */
 
-/** @param {unknown} error @returns {string} the system's code such as ENOENT, or "" */
-export const codeOf = (error) =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : ""
-
-/** @param {string} path @param {typeof lstatSync} look `statSync` follows links */
-const lookWith = (path, look) => {
-  try {
-    return look(path)
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(codeOf(error))) return undefined
-    throw error
-  }
-}
-/** @param {string} path */
-export const exists = (path) => lookWith(path, lstatSync) !== undefined
-/** @param {string} path */
-export const isRegular = (path) => lookWith(path, lstatSync)?.isFile() ?? false
-/** @param {string} path followed when it is a link */
-export const isFile = (path) => lookWith(path, statSync)?.isFile() ?? false
-/** @param {string} path followed when it is a link */
-export const isFolder = (path) => lookWith(path, statSync)?.isDirectory() ?? false
-/** @param {string} path @param {number} permission */
-export const isAllowed = (path, permission) => {
-  try {
-    accessSync(path, permission)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** @param {string} path */
-const read = (path) => {
-  try {
-    return readFileSync(path)
-  } catch (cause) {
-    throw new InstallError(`cannot read ${path}. Nothing was changed`, { cause })
-  }
-}
+/**
+ * OpenCode's global folder is itself what `.opencode` is in a project.
+ * @param {string} project @param {boolean} isGlobal @returns {Locate}
+ */
+export const createLocate = (project, isGlobal) => (path) =>
+  isGlobal ? posix.join(project, path.replace(/^\.opencode\/?/, "")) : `${project}/${path}`
 
 // ---- The manifest -----------------------------------------------------------------------------------------------------
 
@@ -103,18 +67,22 @@ const earlierLineOf = (bytes, path) => {
  * interfere.
  */
 export const PASS_POLICY = ".opencode/pass-over.json"
+/** Written by a first installation that was asked for automatic tasks. It is the user's from then on, like the policy. */
+export const SETTINGS = ".opencode/baton.json"
+const SETTINGS_TEXT = '{\n  "autoTask": true\n}\n'
+const isDecision = (/** @type {string} */ path) => path === PASS_POLICY || path === SETTINGS
 
 /** Only paths that this program could have written, so that a damaged manifest affects no other files. */
 const LINE =
-  /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/pass-over\.json|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
+  /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/(?:pass-over|baton)\.json|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
 const FOLDER = "dir\t"
 
 /** @param {string} line */
 const pathIn = (line) => line.split("\t")[2] ?? ""
 
-/** @param {string} project */
-const readManifest = (project) => {
-  const path = `${project}/${MANIFEST}`
+/** @param {Locate} at */
+const readManifest = (at) => {
+  const path = at(MANIFEST)
   const lines = isFile(path) ? read(path).toString().split(/\r?\n/) : []
   return lines.filter((line) => LINE.test(line) && !line.includes("/.."))
 }
@@ -169,17 +137,17 @@ const isPromptOfBaton = (path) => isFile(path) && CONTRACT_COMMENT.test(new Text
 /**
  * The folder for the prompts: the present one, or the project's `prompts` if that is missing, empty, or holds a prompt of Baton.
  * Otherwise `prompts` is the project's own, and nothing is written into it.
- * @param {string} project @param {readonly string[]} knownPaths @param {readonly string[]} files of the checkout
+ * @param {Locate} at @param {readonly string[]} knownPaths @param {readonly string[]} files of the checkout
  */
-const choosePromptsFolder = (project, knownPaths, files) => {
+const choosePromptsFolder = (at, knownPaths, files) => {
   const earlier = [PROMPTS, PROMPTS_BESIDE_OWN].find((folder) =>
     knownPaths.some((path) => path.startsWith(`${folder}/`)),
   )
   if (earlier !== undefined) return earlier
-  const folder = `${project}/${PROMPTS}`
+  const folder = at(PROMPTS)
   if (!exists(folder)) return PROMPTS
   if (!isFolder(folder)) return PROMPTS_BESIDE_OWN
-  const holdsOurs = files.some((file) => file.startsWith(`${PROMPTS}/`) && isPromptOfBaton(`${project}/${file}`))
+  const holdsOurs = files.some((file) => file.startsWith(`${PROMPTS}/`) && isPromptOfBaton(at(file)))
   return holdsOurs || readdirSync(folder).length === 0 ? PROMPTS : PROMPTS_BESIDE_OWN
 }
 
@@ -218,23 +186,21 @@ const checkFolder = (path) => {
 // ---- What others put there --------------------------------------------------------------------------------------------
 
 const BUNDLE = ".opencode/baton"
-const SETTINGS = ".opencode/baton.json"
-
-/** Everything below the folder but folders. @param {string} project @param {string} folder @returns {string[]} */
-const allBelow = (project, folder) => {
-  if (!isFolder(`${project}/${folder}`)) return []
-  return readdirSync(`${project}/${folder}`, { withFileTypes: true }).flatMap((entry) =>
-    entry.isDirectory() ? allBelow(project, `${folder}/${entry.name}`) : [`${folder}/${entry.name}`],
+/** Everything below the folder but folders. @param {Locate} at @param {string} folder @returns {string[]} */
+const allBelow = (at, folder) => {
+  if (!isFolder(at(folder))) return []
+  return readdirSync(at(folder), { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? allBelow(at, `${folder}/${entry.name}`) : [`${folder}/${entry.name}`],
   )
 }
 
-/** Files in the bundle's folder that this program did not put there. @param {string} project @param {Set<string>} ours */
-const foreignFiles = (project, ours) =>
-  allBelow(project, BUNDLE).filter((path) => !ours.has(path) && !/\.baton-(?:tmp|new)$|\/\.DS_Store$/.test(path))
+/** Files in the bundle's folder that this program did not put there. @param {Locate} at @param {Set<string>} ours */
+const foreignFiles = (at, ours) =>
+  allBelow(at, BUNDLE).filter((path) => !ours.has(path) && !/\.baton-(?:tmp|new)$|\/\.DS_Store$/.test(path))
 
-/** The program that the project's settings would have run. @param {string} project @returns {string | undefined} */
-const writerIn = (project) => {
-  const path = `${project}/${SETTINGS}`
+/** The program that the project's settings would have run. @param {Locate} at @returns {string | undefined} */
+const writerIn = (at) => {
+  const path = at(SETTINGS)
   if (!isFile(path)) return undefined
   try {
     const writer = JSON.parse(read(path).toString())?.liveState?.writer
@@ -245,21 +211,19 @@ const writerIn = (project) => {
   }
 }
 
-/** What Baton would act on and this program did not put there. @param {string} project @returns {string[]} */
-const foreignParts = (project) => {
-  const writer = writerIn(project)
+/** What Baton would act on and this program did not put there. @param {Locate} at @returns {string[]} */
+const foreignParts = (at) => {
+  const writer = writerIn(at)
   return [
-    ...(foreignFiles(project, new Set()).length > 0 ? [`${BUNDLE}, a program that OpenCode would run`] : []),
-    ...(allBelow(project, STATE).some((path) => path !== `${STATE}/.gitignore`)
-      ? [`${STATE}, records of sessions`]
-      : []),
+    ...(foreignFiles(at, new Set()).length > 0 ? [`${BUNDLE}, a program that OpenCode would run`] : []),
+    ...(allBelow(at, STATE).some((path) => path !== `${STATE}/.gitignore`) ? [`${STATE}, records of sessions`] : []),
     ...(writer === undefined ? [] : [`the writer ${writer} in ${SETTINGS}, a program that Baton would run`]),
   ]
 }
 
-/** @param {string} project @param {boolean} isKnown a manifest lists something */
-const refuseForeign = (project, isKnown) => {
-  const parts = isKnown ? [] : foreignParts(project)
+/** @param {string} project @param {Locate} at */
+const refuseForeign = (project, at) => {
+  const parts = foreignParts(at)
   if (parts.length === 0) return
   throw new InstallError(`${project} has, and no manifest of this program beside it:
   - ${parts.join("\n  - ")}
@@ -270,11 +234,12 @@ const refuseForeign = (project, isKnown) => {
 // ---- The plan ---------------------------------------------------------------------------------------------------------
 
 /**
- * @param {{ source: string, project: string, mode: "install" | "uninstall", takeOver: boolean }} order absolute folders
+ * @param {{ source: string, project: string, isGlobal: boolean, mode: Mode, takeOver: boolean, choices: Choices | undefined }} order
  * @returns {Plan}
  */
-export const planWork = ({ source, project, mode, takeOver }) => {
-  const known = readManifest(project)
+export const planWork = ({ source, project, isGlobal, mode, takeOver, choices }) => {
+  const at = createLocate(project, isGlobal)
+  const known = readManifest(at)
   const knownLines = known.filter((line) => !line.startsWith(FOLDER))
   const knownPaths = [...new Set(knownLines.map(pathIn))].sort()
   const folders = new Set(known.filter((line) => line.startsWith(FOLDER)).map(pathIn))
@@ -286,14 +251,14 @@ export const planWork = ({ source, project, mode, takeOver }) => {
   const isKnown = (/** @type {string} */ path) => knownPaths.includes(path)
   /** Tells whether the path is an unchanged file of an earlier installation. */
   const isUntouched = (/** @type {string} */ path) => {
-    if (!isRegular(`${project}/${path}`)) return false
-    const bytes = read(`${project}/${path}`)
+    if (!isRegular(at(path))) return false
+    const bytes = read(at(path))
     return knownLines.includes(lineOf(bytes, path)) || knownLines.includes(earlierLineOf(bytes, path))
   }
 
   const isHalfway =
     knownLines.length > knownPaths.length ||
-    knownPaths.some((path) => path !== PASS_POLICY && !path.endsWith(".baton-new") && !exists(`${project}/${path}`))
+    knownPaths.some((path) => !isDecision(path) && !path.endsWith(".baton-new") && !exists(at(path)))
 
   /** Keeps the user's file at the path; the new version gets a name beside it that OpenCode does not load. */
   const planBeside = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
@@ -309,7 +274,10 @@ export const planWork = ({ source, project, mode, takeOver }) => {
   }
 
   const planFile = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
-    const [from, to] = [`${source}/${file}`, `${project}/${path}`]
+    const [from, to] = [`${source}/${file}`, at(path)]
+    if (path === PASS_POLICY && choices?.passOver === false && !isKnown(path) && !exists(to))
+      // On record and not there: switched off by the user, so that an update does not add it.
+      return void record.push(lineOf(content.bytes, path))
     if (path === PASS_POLICY && !isUntouched(path) && (exists(to) || (isKnown(path) && !isHalfway))) {
       const why = isKnown(path) ? "you changed it" : "it was yours before"
       if (exists(to) && !content.bytes.equals(read(to))) steps.push({ action: "keep", path, reason: why })
@@ -317,7 +285,7 @@ export const planWork = ({ source, project, mode, takeOver }) => {
       return
     }
     if (!exists(to)) {
-      for (const above of foldersAbove([path])) if (above && !exists(`${project}/${above}`)) folders.add(above)
+      for (const above of foldersAbove([path])) if (above && !exists(at(above))) folders.add(above)
       steps.push({ action: "add", path, content })
     } else if (isRegular(to) && content.bytes.equals(read(to))) {
       if (!isKnown(path) && !takeOver) return
@@ -332,26 +300,31 @@ export const planWork = ({ source, project, mode, takeOver }) => {
   /** Plans for a path on the manifest that is no longer part of the bundle. */
   const planRemoval = (/** @type {string} */ path) => {
     if (isUntouched(path)) steps.push({ action: "remove", path })
-    else if (exists(`${project}/${path}`))
-      steps.push({ action: "keep", path, reason: "you changed it; it is yours now" })
+    else if (exists(at(path))) steps.push({ action: "keep", path, reason: "you changed it; it is yours now" })
   }
 
   const files = mode === "install" ? bundleOf(source) : []
-  const prompts = choosePromptsFolder(project, knownPaths, files)
+  const prompts = isGlobal ? PROMPTS_BESIDE_OWN : choosePromptsFolder(at, knownPaths, files)
   const places = new Map(files.map((file) => [file, placeOf(file, prompts)]))
-  for (const folder of foldersAbove([...places.values(), ...knownPaths, STATE])) checkFolder(`${project}/${folder}`)
-  if (mode === "install" && !takeOver) refuseForeign(project, known.length > 0)
+  for (const folder of foldersAbove([...places.values(), ...knownPaths, STATE])) checkFolder(at(folder))
+  if (mode === "install" && !takeOver && known.length === 0 && !isGlobal) refuseForeign(project, at)
   for (const [file, path] of places) {
     const bytes = read(`${source}/${file}`)
     planFile(path, file, { bytes, mode: statSync(`${source}/${file}`).mode })
   }
+  if (mode === "install" && isKnown(SETTINGS)) record.push(...knownLines.filter((line) => pathIn(line) === SETTINGS))
+  else if (choices?.autoTask && !exists(at(SETTINGS))) {
+    const content = { bytes: Buffer.from(SETTINGS_TEXT), mode: 0o644 }
+    steps.push({ action: "add", path: SETTINGS, content })
+    record.push(lineOf(content.bytes, SETTINGS))
+  }
   const wanted = new Set(record.map(pathIn))
   for (const path of knownPaths) if (!wanted.has(path)) planRemoval(path)
   if (mode === "install") {
-    for (const path of foreignFiles(project, new Set([...wanted, ...knownPaths, MANIFEST]))) {
+    for (const path of foreignFiles(at, new Set([...wanted, ...knownPaths, MANIFEST]))) {
       if (takeOver) steps.push({ action: "remove", path })
       else steps.push({ action: "keep", path, reason: "it is not Baton's; --take-over removes it" })
     }
   }
-  return { steps, record, folders, knownLines, knownPaths, isKnown: known.length > 0, prompts }
+  return { steps, record, folders, knownLines, knownPaths, isKnown: known.length > 0, prompts, at }
 }

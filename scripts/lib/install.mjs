@@ -7,40 +7,58 @@
  * any point. JavaScript, since Node 20 reads no TypeScript.
  */
 import * as fs from "node:fs"
+import { homedir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
+import { renderDifference } from "./difference.mjs"
+import { codeOf, exists, InstallError, isAllowed, isFile, isFolder, isRegular } from "./files.mjs"
 import {
-  codeOf,
-  exists,
-  InstallError,
-  isAllowed,
-  isFile,
-  isFolder,
-  isRegular,
+  createLocate,
   MANIFEST,
   PASS_POLICY,
   PROMPTS_BESIDE_OWN,
   planWork,
   renderManifest,
+  SETTINGS,
   STATE,
 } from "./install-plan.mjs"
 
 /** @typedef {import("./install-plan.mjs").Plan} Plan */
 /** @typedef {import("./install-plan.mjs").Step} Step */
-/** @typedef {{ dir: string, mode: "install" | "uninstall", dry: boolean, purge: boolean, takeOver: boolean }} Order */
-/** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
+/** @typedef {import("./install-plan.mjs").Mode} Mode */
+/** @typedef {import("./install-plan.mjs").Choices} Choices */
+/** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean }} Order */
+/** @typedef {Order & { plan: Plan, source: string, project: string, version: string, choices: Choices | undefined }} Work */
+
+/**
+ * @typedef {object} Face what differs between scripts/install and the package's command
+ * @property {string} command as messages name it
+ * @property {(isAsking: boolean) => Promise<Choices | undefined>} choose called for a first installation; it may ask the user
+ * @property {(work: Work) => string[]} next commands for a user who has installed Baton
+ */
+
+/** @type {Face} */
+let face = {
+  command: "scripts/install",
+  choose: async () => undefined,
+  next: ({ source, project, isGlobal }) => [
+    `${quoted(`${source}/scripts/doctor`)} ${isGlobal ? "DIR" : quoted(project)}`,
+    `cd ${isGlobal ? "DIR" : quoted(project)} && opencode`,
+  ],
+}
 
 const AUDIT = ".opencode/pass-over-logs"
-const SETTINGS = [".opencode/baton.json", PASS_POLICY]
 
-const USAGE = `Usage: scripts/install DIR [--take-over] [--dry-run]
-       scripts/install DIR --uninstall [--purge] [--dry-run]
+const USAGE = `Usage: scripts/install DIR | --global [--update] [--take-over] [--dry-run]
+       scripts/install DIR | --global --uninstall [--purge] [--dry-run]
 
 Copies Baton (.opencode/plugins, .opencode/baton, .opencode/pass-over.json, prompts) into the project DIR. A file you changed, or one that was
 yours before, is never overwritten: the new version is put beside it as NAME.baton-new.
 
+  --global     into OpenCode's global folder, for every project without a copy of its own
+  --update     only where Baton is installed; show how a new version differs from a file that you changed
   --take-over  the .opencode/baton, .opencode/state and writer that are there without a manifest are yours: files of
                .opencode/baton are replaced, others in it removed
   --dry-run    say what would be done, change nothing
@@ -54,29 +72,36 @@ Exit status: 0 done or nothing to do, 1 could not do it, 2 the command line is w
 // ---- The command line -------------------------------------------------------------------------------------------------
 
 /** @param {string} message */
-const misuse = (message) => new InstallError(`${message}\nTry: scripts/install --help`, { exitCode: 2 })
+const misuse = (message) => new InstallError(`${message}\nTry: ${face.command} --help`, { exitCode: 2 })
 
 const OPTIONS = /** @type {const} */ ({
+  global: { type: "boolean", default: false },
   "dry-run": { type: "boolean", default: false },
   "take-over": { type: "boolean", default: false },
   uninstall: { type: "boolean", default: false },
+  update: { type: "boolean", default: false },
   purge: { type: "boolean", default: false },
   help: { type: "boolean", short: "h" },
 })
+
+/** OpenCode's folder for all projects of the user. */
+const globalFolder = () => join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "opencode")
 
 /** @param {string[]} args @returns {Order | "help"} */
 const parseCommandLine = (args) => {
   try {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
-    const { "dry-run": dry, "take-over": takeOver, uninstall, purge, help } = values
-    const [dir, other] = positionals
+    const { "dry-run": dry, "take-over": takeOver, uninstall, update: isUpdate, purge, help, global: isGlobal } = values
+    const [first, other] = positionals
+    const dir = isGlobal ? globalFolder() : first
     if (help) return "help"
     if (other !== undefined) throw misuse(`expected one project folder, received two: '${dir}' and '${other}'`)
-    if (dir === undefined) throw misuse("which project? Expected: scripts/install DIR")
+    if (isGlobal && first !== undefined) throw misuse(`--global takes no folder, received '${first}'`)
+    if (dir === undefined) throw misuse(`which project? Expected: ${face.command} DIR`)
     if (dir === "") throw misuse("expected a project folder, received an empty name")
     if (purge && !uninstall) throw misuse("--purge goes with --uninstall")
     if (takeOver && uninstall) throw misuse("--take-over goes without --uninstall")
-    return { dir, takeOver, mode: uninstall ? "uninstall" : "install", dry, purge }
+    return { dir, isGlobal, mode: uninstall ? "uninstall" : "install", dry, purge, isUpdate, takeOver }
   } catch (error) {
     if (error instanceof InstallError || !(error instanceof Error)) throw error
     throw misuse(error.message.replace(/\. To specify.*/s, ""))
@@ -93,8 +118,9 @@ const findCheckout = () => {
   return { source, version: /^ {2}"version": "(.*)",$/m.exec(text)?.[1] || "of unknown version" }
 }
 
-/** @param {string} dir as given @param {string} source @returns {string} the project's absolute folder */
-const findProject = (dir, source) => {
+/** @param {Order} order @param {string} source @returns {string} the project's absolute folder */
+const findProject = ({ dir, isGlobal }, source) => {
+  if (isGlobal && !exists(dir)) return dir
   if (!exists(dir)) throw misuse(`no such folder: '${dir}'. Create it first, or name the folder of an existing project`)
   if (!isFolder(dir)) throw misuse(`not a folder: '${dir}'. Name the project's folder`)
   const project = fs.realpathSync(dir)
@@ -109,7 +135,7 @@ const findProject = (dir, source) => {
 // ---- Output -----------------------------------------------------------------------------------------------------------
 
 /** @param {string} word @returns {string} quoted for a shell if needed */
-const quoted = (word) => (/[^A-Za-z0-9_./-]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : word)
+export const quoted = (word) => (/[^A-Za-z0-9_./-]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : word)
 
 /** Names no files for a first installation or an uninstall, which change all: the last line counts them. @param {Work} work */
 const showPlan = ({ plan, mode, dry }) => {
@@ -126,6 +152,19 @@ const showCounts = ({ plan, dry }, actions) => {
   const count = (/** @type {Step["action"]} */ action) => plan.steps.filter((step) => step.action === action).length
   const counts = actions.map((action) => `${count(action)} ${dry ? "would be " : ""}${done[action]}`)
   console.log(`Files: ${counts.join(", ")}, ${count("keep")} kept as they are.`)
+}
+
+/** Shows, at an update, how each new version differs from the user's file that it lies beside. @param {Work} work */
+const showDifferences = ({ plan, isUpdate }) => {
+  for (const line of isUpdate ? plan.record : []) {
+    const [, path = ""] = /\t([^\t]+)\.baton-new$/.exec(line) ?? []
+    if (path === "" || !isRegular(plan.at(path))) continue
+    const step = plan.steps.find((one) => one.path === `${path}.baton-new`)
+    const newer = step && "content" in step ? step.content.bytes : fs.readFileSync(plan.at(`${path}.baton-new`))
+    console.log(`\n${path}: yours (-), the new version (+)`)
+    for (const shown of renderDifference(fs.readFileSync(plan.at(path), "utf8"), newer.toString()))
+      console.log(`  ${shown}`)
+  }
 }
 
 /** The file in which prog, real or embedded, keeps the tasks. */
@@ -160,25 +199,25 @@ const remove = (path, options) =>
   attempt(`cannot remove ${path}. ${HALFWAY}`, () => fs.rmSync(path, { force: true, ...options }))
 
 /** @param {Work} work @param {readonly string[]} lines of the files */
-const writeManifest = ({ project, version, plan }, lines) =>
-  replaceFile(`${project}/${MANIFEST}`, renderManifest({ version, lines, folders: plan.folders }))
+const writeManifest = ({ version, plan }, lines) =>
+  replaceFile(plan.at(MANIFEST), renderManifest({ version, lines, folders: plan.folders }))
 
 /** Removes temporary files of a run that was killed while writing. @param {Work} work */
 const removeTemporaries = ({ project, plan }) => {
   for (const path of [...plan.knownPaths, MANIFEST]) {
-    const temporary = `${project}/${path}.baton-tmp`
+    const temporary = `${plan.at(path)}.baton-tmp`
     if (isFile(temporary)) attempt(`cannot write in ${project}. ${HALFWAY}`, () => fs.rmSync(temporary))
   }
 }
 
 /** Every step can be repeated after a kill. @param {Work} work */
-const carryOut = async ({ project, plan }) => {
+const carryOut = async ({ plan }) => {
   for (const step of plan.steps) {
     // Signals are handled between two files.
     await setImmediate()
-    if (step.action === "remove") remove(`${project}/${step.path}`)
+    if (step.action === "remove") remove(plan.at(step.path))
     else if (step.action !== "keep")
-      replaceFile(`${project}/${step.path}`, step.content.bytes, (step.content.mode & 0o777) | 0o200)
+      replaceFile(plan.at(step.path), step.content.bytes, (step.content.mode & 0o777) | 0o200)
   }
 }
 
@@ -193,25 +232,27 @@ const removeEmptyFolder = (path) => {
 }
 
 /** Removes the folders that this program created, deepest first. @param {Work} work */
-const removeEmptyFolders = ({ project, plan: { folders } }) => {
-  for (const folder of [...folders].sort().reverse())
-    if (removeEmptyFolder(`${project}/${folder}`)) folders.delete(folder)
+const removeEmptyFolders = ({ plan: { folders, at } }) => {
+  for (const folder of [...folders].sort().reverse()) if (removeEmptyFolder(at(folder))) folders.delete(folder)
 }
 
 /** @param {Work} work */
 const install = async (work) => {
-  const { source, project, version, plan, dry } = work
+  const { project, version, plan, dry, isGlobal, isUpdate } = work
+  if (isUpdate && !plan.isKnown)
+    throw new InstallError(`nothing to update: ${project} has no Baton that was installed (no ${plan.at(MANIFEST)})`)
   if (plan.steps.every(({ action }) => action === "keep")) {
     showPlan(work)
     const isOnRecord = [...plan.record].sort().join("\n") === plan.knownLines.join("\n")
     if (!dry) removeTemporaries(work)
     if (!dry && !isOnRecord) writeManifest(work, plan.record)
-    return console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
+    console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
+    return showDifferences(work)
   }
   console.log(`Installing Baton ${version} into ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
   showPlan(work)
   if (!dry) {
-    const folder = dirname(`${project}/${MANIFEST}`)
+    const folder = dirname(plan.at(MANIFEST))
     attempt(`cannot create ${folder}. Make ${project} writable and try again`, () =>
       fs.mkdirSync(folder, { recursive: true }),
     )
@@ -222,12 +263,13 @@ const install = async (work) => {
     writeManifest(work, plan.record)
   }
   showCounts(work, ["add", "update", "remove"])
-  if (plan.prompts === PROMPTS_BESIDE_OWN)
+  showDifferences(work)
+  if (plan.prompts === PROMPTS_BESIDE_OWN && !isGlobal)
     console.log("Prompts: they are in .opencode/prompts; prompts is left to the project.")
   if (dry) return
-  console.log("Git: commit these files or ignore them, either is fine.")
+  if (!isGlobal) console.log("Git: commit these files or ignore them, either is fine.")
   console.log(`Tasks: they are kept outside the project, in ${database}.`)
-  console.log(`Next:\n  ${quoted(`${source}/scripts/doctor`)} ${quoted(project)}\n  cd ${quoted(project)} && opencode`)
+  if (!isUpdate) console.log(["Next:", ...face.next(work)].join("\n  "))
 }
 
 /** @param {string} folder @returns {boolean} true also if it cannot be read */
@@ -245,9 +287,9 @@ const holdsRecords = (folder) => {
  * @param {Work} work @param {string} folder @param {string} reason to keep it
  * @returns {boolean} whether it is or would be removed
  */
-const clearFolder = ({ project, purge, dry }, folder, reason) => {
-  const path = `${project}/${folder}`
-  if (!exists(path)) return false
+const clearFolder = ({ plan, purge, dry, isGlobal }, folder, reason) => {
+  const path = plan.at(folder)
+  if (isGlobal || !exists(path)) return false
   const isCleared = purge || (isFile(`${path}/.gitignore`) && !holdsRecords(path))
   console.log(isCleared ? `  remove  ${folder}` : `  keep    ${folder}: ${reason}; --purge removes them too`)
   if (isCleared && !dry) remove(path, { recursive: true })
@@ -257,7 +299,7 @@ const clearFolder = ({ project, purge, dry }, folder, reason) => {
 /** @param {Work} work */
 const uninstall = async (work) => {
   const { project, plan, dry, purge } = work
-  const manifest = `${project}/${MANIFEST}`
+  const manifest = plan.at(MANIFEST)
   if (!isFile(manifest) && !purge)
     return console.log(`Nothing to do: ${project} has no Baton installed by this script (no ${MANIFEST}).`)
   console.log(`Removing Baton from ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
@@ -266,7 +308,7 @@ const uninstall = async (work) => {
     clearFolder(work, STATE, "it holds run-time records, some perhaps not delivered yet"),
     clearFolder(work, AUDIT, "it holds the records of what agents passed to each other"),
   ].includes(true)
-  const own = SETTINGS.filter((path) => exists(`${project}/${path}`) && !plan.knownPaths.includes(path))
+  const own = [SETTINGS, PASS_POLICY].filter((path) => exists(plan.at(path)) && !plan.knownPaths.includes(path))
   for (const path of own) console.log(`  keep    ${path}: it is yours`)
   if (!dry) {
     removeTemporaries(work)
@@ -288,15 +330,18 @@ const main = async (args) => {
   const order = parseCommandLine(args)
   if (order === "help") return console.log(USAGE)
   const { source, version } = findCheckout()
-  const project = findProject(order.dir, source)
-  const plan = planWork({ ...order, source, project })
+  const project = findProject(order, source)
+  const isFirst =
+    order.mode === "install" && !order.isUpdate && !exists(createLocate(project, order.isGlobal)(MANIFEST))
+  const choices = isFirst ? await face.choose(!order.dry) : undefined
+  const plan = planWork({ ...order, source, project, choices })
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
       console.error("\ninstall: stopped. Run the same command again to finish.")
       process.exit(130)
     })
   }
-  await (order.mode === "install" ? install : uninstall)({ ...order, plan, source, project, version })
+  await (order.mode === "install" ? install : uninstall)({ ...order, plan, source, project, version, choices })
 }
 
 // With `head` the pipe closes early; the work must go on.
@@ -304,10 +349,23 @@ process.stdout.on("error", (error) => {
   if (codeOf(error) !== "EPIPE") throw error
 })
 
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  if (!(error instanceof InstallError || (error instanceof Error && codeOf(error)))) throw error
-  console.error(`install: ${error.message}${error.cause instanceof Error ? `\n  (${error.cause.message})` : ""}`)
-  process.exitCode = error instanceof InstallError ? error.exitCode : 1
+/**
+ * @param {string[]} args of scripts/install
+ * @param {Face} [other] the command that stands for them
+ * @returns {Promise<number>} the exit code
+ */
+export const runInstaller = async (args, other = face) => {
+  face = other
+  try {
+    await main(args)
+    return 0
+  } catch (error) {
+    if (!(error instanceof InstallError || (error instanceof Error && codeOf(error)))) throw error
+    console.error(`install: ${error.message}${error.cause instanceof Error ? `\n  (${error.cause.message})` : ""}`)
+    return error instanceof InstallError ? error.exitCode : 1
+  }
 }
+
+const [, program = ""] = process.argv
+if (isFile(program) && fs.realpathSync(program) === fileURLToPath(import.meta.url))
+  process.exitCode = await runInstaller(process.argv.slice(2))

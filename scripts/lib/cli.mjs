@@ -1,0 +1,114 @@
+#!/usr/bin/env node
+// @ts-check
+/** `npx baton-opencode COMMAND`: the package's command. Installs by install.mjs; the rest is what `bin/baton` does. */
+import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { quoted, runInstaller } from "./install.mjs"
+import { adviseOnOpenCode } from "./opencode.mjs"
+
+const PACKAGE = fileURLToPath(new URL("../../", import.meta.url))
+const BATON = join(PACKAGE, ".opencode", "baton", "bin", "baton")
+
+const USAGE = `Usage: npx baton-opencode COMMAND
+
+Commands:
+  init [DIR | --global]       put Baton into a project (default: this folder), or into OpenCode's global folder;
+                              --no-auto-task, --no-pass-over: without these two; --dry-run: only say what would be done
+  update [DIR | --global]     bring it to this version, keep what you changed and show the difference
+  uninstall [DIR | --global]  take it out again; --purge: its records too
+  doctor [DIR]                look for what is broken and say how to mend it
+
+`
+
+/** The installer's own arguments for a command. @type {Record<string, string[]>} */
+const INSTALLER = { init: [], update: ["--update"], uninstall: ["--uninstall"] }
+
+/** @typedef {import("./install-plan.mjs").Choices} Choices */
+
+/**
+ * Asks at most two questions, on a terminal alone; Enter says yes, and so does what is not a terminal.
+ * @param {Choices} given by options @param {boolean} isAsking @returns {Promise<Choices>}
+ */
+const choose = async ({ autoTask, passOver }, isAsking) => {
+  if (!isAsking || !process.stdin.isTTY || !process.stdout.isTTY) return { autoTask, passOver }
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  terminal.on("SIGINT", () => process.exit(130))
+  const lines = terminal[Symbol.asyncIterator]()
+  const ask = async (/** @type {string} */ question) => {
+    process.stdout.write(`${question} [Y/n] `)
+    return !/^\s*n/i.test((await lines.next()).value ?? "")
+  }
+  const chosen = {
+    autoTask: autoTask && (await ask("Make the first message of a session its task, if it names none?")),
+    passOver: passOver && (await ask("Let agents pass work to other agents? You approve what comes back.")),
+  }
+  terminal.close()
+  return chosen
+}
+
+/** @param {string} command @param {string[]} args @returns {Promise<number>} the exit code */
+const install = async (command, args) => {
+  const advice = command === "uninstall" ? [] : adviseOnOpenCode()
+  const own = ["--no-auto-task", "--no-pass-over"]
+  const given = { autoTask: !args.includes("--no-auto-task"), passOver: !args.includes("--no-pass-over") }
+  const rest = args.filter((argument) => command !== "init" || !own.includes(argument))
+  const dir = rest.some((argument) => !argument.startsWith("-") || ["--global", "--help", "-h"].includes(argument))
+    ? []
+    : ["."]
+  const exitCode = await runInstaller([...(INSTALLER[command] ?? []), ...rest, ...dir], {
+    command: `npx baton-opencode ${command}`,
+    choose: (isAsking) => choose(given, isAsking),
+    next: ({ project, isGlobal, choices }) => [
+      `cd ${isGlobal ? "my-project" : quoted(project)} && opencode`,
+      choices?.autoTask
+        ? "say what is to be done: your first message becomes a task, and Baton keeps it"
+        : `prog add "TITLE" prints an ID; begin a message with the line: Task: ID`,
+      `npx baton-opencode doctor ${isGlobal ? "my-project" : quoted(project)}`,
+    ],
+  })
+  for (const line of await advice) console.log(line)
+  return exitCode
+}
+
+/** The commands of `bin/baton` below its own heading, and its last line about --help. */
+const batonCommands = () => {
+  const [, commands = ""] = /^Commands:\n(?: {2}doctor .*\n)?([\s\S]*?)^TEXT$/m.exec(readFileSync(BATON, "utf8")) ?? []
+  return commands.trimEnd()
+}
+
+/**
+ * Runs `bin/baton`, which finds a runtime. It may find Node, which reads no TypeScript below node_modules without help.
+ * @param {string[]} args @returns {Promise<number>} the exit code
+ */
+const runBaton = (args) =>
+  new Promise((resolve) => {
+    const preload = `--import=${new URL("./read-typescript.mjs", import.meta.url).href}`
+    const options = [process.env.NODE_OPTIONS, preload].filter(Boolean).join(" ")
+    const child = spawn("sh", [BATON, ...args], {
+      stdio: "inherit",
+      env: { ...process.env, NODE_OPTIONS: options },
+    })
+    // A terminal sends Ctrl-C to both; this process waits for the other's end.
+    process.on("SIGINT", () => {})
+    for (const signal of /** @type {const} */ (["SIGTERM", "SIGHUP"])) process.on(signal, () => child.kill(signal))
+    child.on("error", (error) => {
+      console.error(`baton-opencode: ${args[0]} needs a POSIX shell, and 'sh' does not start: ${error.message}`)
+      resolve(1)
+    })
+    child.on("exit", (code) => resolve(code ?? 1))
+  })
+
+const [command = "", ...args] = process.argv.slice(2)
+if (command === "--version" || command === "-v") {
+  console.log(JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8")).version)
+} else if (["", "--help", "-h", "help"].includes(command)) {
+  console[command === "" ? "error" : "log"](USAGE + batonCommands())
+  if (command === "") process.exitCode = 2
+} else if (INSTALLER[command]) {
+  process.exitCode = await install(command, args)
+} else {
+  process.exitCode = await runBaton([command, ...args])
+}

@@ -1,0 +1,189 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { beforeEach, describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
+import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
+
+const POLICY = ".opencode/pass-over.json"
+const SETTINGS = ".opencode/baton.json"
+
+let checkout: SmallCheckout
+/** The only folder on PATH beside Node's. */
+let programs: string
+
+beforeEach(() => {
+  checkout = createSmallCheckout()
+  checkout.ship(POLICY, "{}\n")
+  programs = join(checkout.root, "programs")
+  for (const name of ["programs", "home"]) mkdirSync(join(checkout.root, name))
+})
+
+const home = (path = ""): string => join(checkout.root, "home", path)
+const command = () => [process.execPath, join(checkout.source, "scripts/lib/cli.mjs")] as const
+const surroundings = () => ({
+  cwd: checkout.project,
+  env: { PATH: programs, HOME: home(), TMPDIR: home() },
+})
+
+const baton = (...args: string[]) => runScript([...command(), ...args], surroundings())
+
+const openCode = (version: string): void =>
+  writeFileSync(join(programs, "opencode"), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 })
+
+/** Gives the command a terminal and types these answers. */
+const onTerminal = (answers: string, ...args: string[]): string => {
+  const line = [...command(), ...args].map((word) => `'${word}'`).join(" ")
+  const { env, cwd } = surroundings()
+  const typing = `printf '${answers}' | script -qefc "${line}" /dev/null`
+  return runScript(["/bin/sh", "-c", typing], { cwd, env: { ...env, PATH: `${programs}:/usr/bin:/bin` } }).stdout
+}
+
+describe("init", () => {
+  test(promised("package.A3", "asks nothing without a terminal, and ends with three lines for the next steps"), () => {
+    openCode("1.18.33")
+    const { exitCode, stdout, stderr } = baton("init")
+    expect({ exitCode, stderr, isAsked: stdout.includes("[Y/n]") }).toEqual({ exitCode: 0, stderr: "", isAsked: false })
+    expect(JSON.parse(checkout.read(SETTINGS))).toEqual({ autoTask: true })
+    expect(checkout.has(POLICY)).toBe(true)
+    const [next, ...lines] = stdout.trimEnd().split("\n").slice(-4)
+    expect(next).toBe("Next:")
+    expect(lines[0]).toBe(`  cd ${checkout.project} && opencode`)
+    expect(lines[1]).toContain("your first message becomes a task")
+    expect(lines[2]).toBe(`  npx baton-opencode doctor ${checkout.project}`)
+  })
+
+  test.each([
+    ["Enter", "\\n\\n", true, true],
+    ["no and yes", "n\\ny\\n", false, true],
+    ["yes and no", "y\\nNo\\n", true, false],
+  ])(promised("package.A3", "asks two things on a terminal: %s"), (_, answers, autoTask, passOver) => {
+    const said = onTerminal(answers, "init")
+    expect(said.split("[Y/n]")).toHaveLength(3)
+    expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([autoTask, passOver])
+    expect(said.includes("your first message becomes a task")).toBe(autoTask)
+    expect(onTerminal("", "init"), "the second time").not.toContain("[Y/n]")
+    expect(onTerminal("", "update")).toContain("Nothing to do")
+    expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([autoTask, passOver])
+    baton("uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("package.A3", "takes the answers as options, and leaves settings that are there as they are"), () => {
+    checkout.write(SETTINGS, '{ "claims": "off" }\n')
+    const before = snapshotTree(checkout.project)
+    expect(baton("init", "--no-pass-over").exitCode).toBe(0)
+    expect([checkout.read(SETTINGS), checkout.has(POLICY)]).toEqual(['{ "claims": "off" }\n', false])
+    baton("uninstall")
+    expect(snapshotTree(checkout.project)).toEqual(before)
+    rmSync(join(checkout.project, SETTINGS))
+    baton("init", "--no-auto-task")
+    expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
+  })
+
+  test.each(["2.3.0", "10.0.1"])(
+    promised("package.A7", "says that OpenCode %s loads no plugin of Baton's kind"),
+    (version) => {
+      openCode(version)
+      for (const name of ["init", "update"]) {
+        const { exitCode, stdout } = baton(name)
+        expect(exitCode).toBe(0)
+        expect(stdout).toContain(`${join(programs, "opencode")} is ${version}`)
+        expect(stdout).toContain("npm install -g opencode-ai@1")
+      }
+    },
+  )
+
+  test(
+    promised("package.A7", "says where OpenCode comes from when there is none, and nothing of one that serves"),
+    () => {
+      expect(baton("init").stdout).toMatch(/^OpenCode: none is on PATH.*npm install -g opencode-ai@1$/m)
+      openCode("1.18.33")
+      expect(baton("update").stdout).not.toContain("OpenCode")
+    },
+  )
+})
+
+describe("update", () => {
+  test(
+    promised("package.A2", "keeps what the user changed and shows the difference, each time until it is merged"),
+    () => {
+      baton("init")
+      checkout.write("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\nIn French.\n")
+      checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the whole handoff.\n")
+      const difference =
+        "prompts/handoff.md: yours (-), the new version (+)\n    <!-- baton:handoff -->\n  - Write the handoff.\n  - In French.\n  + Write the whole handoff.\n"
+      for (const args of [["--dry-run"], [], []]) {
+        const { exitCode, stdout } = baton("update", ...args)
+        expect(exitCode).toBe(0)
+        expect(stdout).toContain(difference)
+      }
+      expect(checkout.read("prompts/handoff.md")).toContain("In French.")
+      checkout.write("prompts/handoff.md", checkout.read("prompts/handoff.md.baton-new"))
+      expect(baton("update").stdout).not.toContain("yours (-)")
+      expect(checkout.has("prompts/handoff.md.baton-new")).toBe(false)
+    },
+  )
+
+  test(promised("package.A2", "keeps settings that init wrote, changed or deleted, and does not ask"), () => {
+    baton("init")
+    baton("update")
+    expect(checkout.read(SETTINGS)).toContain("autoTask")
+    checkout.write(SETTINGS, '{ "autoTask": false }\n')
+    baton("update")
+    expect(checkout.read(SETTINGS)).toBe('{ "autoTask": false }\n')
+    rmSync(join(checkout.project, SETTINGS))
+    baton("update")
+    expect(checkout.has(SETTINGS)).toBe(false)
+  })
+
+  test(promised("package.A2", "refuses a project without Baton, and changes nothing"), () => {
+    const { exitCode, stderr } = baton("update")
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nothing to update") })
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+})
+
+describe("--global", () => {
+  const GLOBAL = ".config/opencode"
+
+  test(promised("package.A4", "installs into OpenCode's folder, and takes out no more than it put there"), () => {
+    for (const path of ["opencode.json", "state/mine.json", "prompts/mine.md"]) {
+      mkdirSync(dirname(home(`${GLOBAL}/${path}`)), { recursive: true })
+      writeFileSync(home(`${GLOBAL}/${path}`), "mine\n")
+    }
+    const before = snapshotTree(home(GLOBAL))
+    expect(baton("init", "--global")).toMatchObject({ exitCode: 0, stderr: "" })
+    for (const path of [
+      "plugins/thing.ts",
+      "baton/host/thing.ts",
+      "baton/.manifest",
+      "prompts/worker.md",
+      "pass-over.json",
+      "baton.json",
+    ])
+      expect(existsSync(home(`${GLOBAL}/${path}`)), path).toBe(true)
+    expect(snapshotTree(checkout.project)).toEqual({})
+    writeFileSync(home(`${GLOBAL}/prompts/worker.md`), "<!-- baton:brief -->\nMine.\n")
+    checkout.ship("prompts/worker.md", "<!-- baton:brief -->\nNew.\n")
+    expect(baton("update", "--global").stdout).toContain("  - Mine.\n  + New.")
+    rmSync(home(`${GLOBAL}/prompts/worker.md`))
+    expect(baton("uninstall", "--global", "--purge")).toMatchObject({ exitCode: 0, stderr: "" })
+    expect(snapshotTree(home(GLOBAL))).toEqual(before)
+  })
+
+  test(promised("package.A4", "makes the folder where there is none, and removes it again"), () => {
+    const elsewhere = { ...surroundings().env, XDG_CONFIG_HOME: home("elsewhere") }
+    const run = (...args: string[]) => runScript([...command(), ...args], { cwd: checkout.project, env: elsewhere })
+    expect(run("init", "--global", "--dry-run").exitCode).toBe(0)
+    expect(existsSync(home("elsewhere"))).toBe(false)
+    run("init", "--global")
+    expect(readFileSync(home("elsewhere/opencode/prompts/handoff.md"), "utf8")).toContain("Write the handoff.")
+    run("uninstall", "--global")
+    expect(existsSync(home("elsewhere/opencode"))).toBe(false)
+    expect(run("init", "project", "--global")).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("takes no folder"),
+    })
+  })
+})

@@ -1,0 +1,111 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { beforeEach, describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { createBarePath } from "../../support/files/doctor-patient.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
+import { packPackage, removePackage, unpackPackage } from "../../support/files/packed-package.ts"
+import { type Outcome, runScript } from "../../support/files/small-checkout.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+
+removePackage()
+
+/** An empty folder on a machine with Node and npm alone, whose registry does not answer. */
+let folder: string
+let home: string
+let bare: string
+
+beforeEach(() => {
+  folder = temporaryFolder()
+  home = temporaryFolder()
+  bare = createBarePath(home)
+})
+
+const run = (argv: readonly [string, ...string[]], environment: Record<string, string> = {}): Outcome =>
+  runScript(argv, {
+    cwd: folder,
+    env: {
+      PATH: `${dirname(process.execPath)}:${bare}`,
+      HOME: home,
+      npm_config_cache: join(home, "npm"),
+      npm_config_registry: "http://127.0.0.1:9",
+      npm_config_update_notifier: "false",
+      ...environment,
+    },
+  })
+
+/** As a user does it; 2 s a call. */
+const npx = (...args: string[]): Outcome => run(["npx", "--yes", "--package", packPackage(), "baton-opencode", ...args])
+
+/** The package's command, installed once in the test's home. */
+const baton = (args: readonly string[], environment: Record<string, string> = {}): Outcome => {
+  const installed = join(home, "node_modules", "baton-opencode")
+  if (!existsSync(installed)) unpackPackage(installed)
+  return run([process.execPath, join(installed, "scripts/lib/cli.mjs"), ...args], environment)
+}
+
+/** Tells of each file in the tarball: its path and its size. */
+const contents = (): string[] => {
+  const { stdout } = runScript(["tar", "-tzf", packPackage()])
+  return stdout
+    .trim()
+    .split("\n")
+    .map((path) => path.replace(/^package\//, ""))
+}
+
+describe("the tarball of npm pack", () => {
+  test(promised("package.A1", "holds the bundle, its installer and no dependency, and nothing of the rest"), () => {
+    const paths = contents()
+    const isExpected = (path: string) =>
+      /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|prompts\/[\w-]+\.md|scripts\/lib\/[\w-]+\.mjs)$/.test(path) ||
+      /^\.opencode\/(?:index\.mjs|pass-over\.json|plugins\/[\w-]+\.ts|baton\/.+)$/.test(path)
+    expect(paths.filter((path) => !isExpected(path) || /test|benchmark|\.png$/.test(path))).toEqual([])
+    expect(paths).toEqual(expect.arrayContaining([".opencode/baton/ignore", ".opencode/baton/bin/prog", "LICENSE"]))
+    const manifest: Record<string, unknown> = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"))
+    for (const key of ["private", "dependencies", "optionalDependencies", "peerDependencies", "bundleDependencies"])
+      expect(manifest[key], key).toBeUndefined()
+    // npm runs these where the package is installed.
+    expect(Object.keys(manifest.scripts ?? {}).filter((name) => /^(?:pre|post)?install$|^prepare$/.test(name))).toEqual(
+      [],
+    )
+  })
+
+  test(
+    promised("package.A1", "installs, from an empty folder, what the checkout's script installs, and removes it"),
+    () => {
+      for (const name of ["project", "other"]) mkdirSync(join(folder, name))
+      runScript([join(REPOSITORY, "scripts/install"), join(folder, "other")])
+      expect(npx("init", "project", "--no-auto-task")).toMatchObject({ exitCode: 0, stderr: "" })
+      expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "other")))
+      expect(npx("update", "project").stdout).toContain("Nothing to do")
+      expect(npx("uninstall", "project")).toMatchObject({ exitCode: 0, stderr: "" })
+      expect(readdirSync(join(folder, "project"))).toEqual([])
+    },
+  )
+
+  test(promised("package.A1", "does what baton does, with its help and exit codes"), () => {
+    const runtime = { BATON_OPENCODE: NEWEST.path }
+    baton(["init"])
+    const { stdout } = baton(["doctor", "--json"], runtime)
+    expect(JSON.parse(stdout)).toMatchObject({ directory: folder, summary: { broken: 0 } })
+    expect(baton(["passes"], runtime)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("No passes") })
+    expect(baton(["outbox", "--help"]).stdout).toMatch(/^Usage: baton outbox/)
+    expect(baton(["nonsense"])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("unknown command: nonsense"),
+    })
+    expect(baton(["doctor"])).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("can run TypeScript") })
+  })
+
+  test(promised("package.A1", "names every command of baton beside its own, and its version"), () => {
+    const { stdout } = baton(["help"])
+    const launcher = runScript([join(REPOSITORY, ".opencode/baton/bin/baton"), "--help"]).stdout
+    const commands = (text: string) => [...text.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
+    expect(commands(stdout)).toEqual(["init", "update", "uninstall", ...commands(launcher)])
+    expect(baton([])).toMatchObject({ exitCode: 2, stdout: "", stderr: stdout })
+    expect(baton(["--version"]).stdout.trim()).toBe(
+      JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8")).version,
+    )
+  })
+})
