@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { linkSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
+import { setTimeout as wait } from "node:timers/promises"
 import { errorCode } from "./log.ts"
 import { isAlive } from "./process.ts"
 import { removeTemporary, TEMPORARY } from "./state.ts"
@@ -172,5 +173,15 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
       const text = `${token}\n${process.pid}\n${host}\n`
       return acquire(text) ? hold(token) : undefined
     },
+  }
+}
+
+const RETRY_MS = 20
+
+/** Waits for a lock. @returns undefined when another process holds it for longer than that */
+export const acquireWithin = async (lock: FileLock, deadlineMs: number): Promise<HeldLock | undefined> => {
+  for (const end = performance.now() + deadlineMs; ; await wait(RETRY_MS)) {
+    const held = await lock.tryAcquire()
+    if (held || performance.now() > end) return held
   }
 }

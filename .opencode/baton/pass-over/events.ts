@@ -7,7 +7,7 @@ import { type ActivePasses, cancelPass } from "./child/active-passes.ts"
 import { createPassGate, hiddenTools, type PassGateDeps } from "./child/tool-guard.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
-import { redirectText } from "./sandbox/paths.ts"
+import { toSandboxText } from "./sandbox/paths.ts"
 import type { PassStore } from "./store/store.ts"
 
 /** The meaning of an OpenCode event for passes. */
@@ -123,12 +123,12 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       return hidden.length === 0 ? undefined : () => disableTools(messages, hidden)
     },
 
-    /** Names the copy as the working directory in the system prompt. */
+    /** Names the sandbox as the working directory in the system prompt. */
     placeSystemPrompt: (sessionID: string, output: { system: string[] }): Change | undefined => {
-      const place = activePasses.covering(sessionID)?.place
-      if (!place) return undefined
+      const sandbox = activePasses.covering(sessionID)?.sandbox
+      if (!sandbox) return undefined
       return () => {
-        output.system.splice(0, output.system.length, ...output.system.map((text) => redirectText(text, place)))
+        output.system.splice(0, output.system.length, ...output.system.map((text) => toSandboxText(text, sandbox)))
       }
     },
 

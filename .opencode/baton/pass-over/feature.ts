@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { realpath, rm } from "node:fs/promises"
+import { realpath } from "node:fs/promises"
 import { homedir } from "node:os"
 import { isAbsolute, relative } from "node:path"
 import { isMainThread } from "node:worker_threads"
@@ -26,7 +26,7 @@ import { createDecisions } from "./result/decisions.ts"
 import { createAnnouncer, createResultNotes } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
-import { redirectedDirectory, redirectPath, toPlace } from "./sandbox/paths.ts"
+import { sandboxDirectory, toSandboxPath, toSandboxPaths } from "./sandbox/paths.ts"
 import { createSandboxes } from "./sandbox/sandbox.ts"
 import { createPasses } from "./store/passes.ts"
 import { createPassID, isUntold, type PassRecord } from "./store/record.ts"
@@ -53,8 +53,9 @@ export const createPassOverFeature = (
   const policyFile = policyPath(projectRoot)
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
   // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
-  const files = createSandboxes({ state, directory, run: createProcessRunner({ shell: undefined }), log, now })
+  const run = createProcessRunner({ shell: undefined })
   const owners = createPassOwners(state)
+  const sandboxes = createSandboxes({ state, directory, run, owners, passes, log })
   const activePasses = createActivePasses()
   const permissions = createPermissionWatch(childSessions)
   const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
@@ -78,33 +79,27 @@ export const createPassOverFeature = (
     childSessions,
     activePasses,
     passes,
-    worktree: files,
-    renewFiles: async (passID, options) => {
-      const stored = await files.withhold(passID)
-      if (stored.kind === "refused") return stored
-      for (const folder of ["files", "copy"])
-        await rm(state.path("pass-over", passID, folder), { recursive: true, force: true })
-      return files.begin(passID, options)
-    },
+    store,
+    sandboxes,
     // Outside git, OpenCode names files relative to the root of the file system.
-    relativeCopy: (copy) => relative(worktree, copy),
+    relativePath: (root) => relative(worktree, root),
     log,
     now,
   })
 
   const gather = (call: PassCall): Promise<GatheredContext> => {
-    const place = activePasses.covering(call.sessionID)?.place
+    const sandbox = activePasses.covering(call.sessionID)?.sandbox
     return gatherContext(
       {
         sessions,
-        // An originator that works in a copy means the files of the copy.
+        // An originator that works in a sandbox means the files there.
         places: async () => {
-          const [realRoot, base] = await (place
-            ? Promise.all([realpath(place.copy), realpath(redirectedDirectory(place))])
+          const [realRoot, base] = await (sandbox
+            ? Promise.all([realpath(sandbox.root), realpath(sandboxDirectory(sandbox))])
             : findRoots())
           return { root: realRoot, base }
         },
-        locate: (path) => (place && isAbsolute(path) ? redirectPath(path, place) : path),
+        locate: (path) => (sandbox && isAbsolute(path) ? toSandboxPath(path, sandbox) : path),
         findTask: tasks.find,
         readSpecification: (taskID) => describeTask(ledger, taskID),
       },
@@ -132,15 +127,15 @@ export const createPassOverFeature = (
       ),
     passes,
     store,
-    worktree: files,
-    toPlace: async (copy, sessionID) => {
+    sandboxes,
+    toSandboxPaths: async (top, sessionID) => {
       const [realRoot] = await findRoots()
-      return toPlace({ directory, roots: [root, realRoot] }, copy, activePasses.covering(sessionID)?.place)
+      return toSandboxPaths({ directory, roots: [root, realRoot] }, top, activePasses.covering(sessionID)?.sandbox)
     },
     activePasses,
     owners,
     startWork,
-    // `run` ends with the turn. A subagent inside a pass ends with its session's turn, since the limits and the copy end then.
+    // `run` ends with the turn. A subagent inside a pass ends with its session's turn, since the limits and the sandbox end then.
     canGoOn: (sessionID) => hasUser && !activePasses.covering(sessionID),
     onEnd: async (record, pass) => {
       const steps = [
@@ -164,20 +159,20 @@ export const createPassOverFeature = (
   })
   const recover = async (): Promise<void> => {
     try {
-      const untold = await recoverPasses({ store, passes, worktree: files, sessions, owners, note, log, now })
+      const untold = await recoverPasses({ store, passes, sandboxes, sessions, owners, note, log, now })
       for (const { request } of untold) announcer.expect(request.originating_session_id)
     } catch (error) {
       log.error("passes of earlier processes could not be looked at", { error: describeError(error) })
     }
   }
   const recovered = recover()
-  void recovered.then(() => files.sweep())
+  void recovered.then(() => sandboxes.sweep())
   const hooks = createSessionHooks({
     activePasses,
     announcer,
     permissions,
     tasks,
-    enterFiles: files.ready,
+    enterFiles: sandboxes.ready,
     home: homedir(),
     hasUser,
     recovered,
@@ -188,9 +183,9 @@ export const createPassOverFeature = (
   return {
     pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {
       const { sessionID, messageID, agent } = context
-      // A pass made within a pass gets its files from the outer pass's copy.
+      // A pass made within a pass gets its files from the outer pass's sandbox.
       const above = activePasses.covering(sessionID)
-      if (above) await files.ready(above.id)
+      if (above) await sandboxes.ready(above.id)
       return passOver({ sessionID, messageID, agent, args }, context)
     },
     return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {
@@ -201,7 +196,7 @@ export const createPassOverFeature = (
     ...createDecisions({
       store,
       passes,
-      worktree: files,
+      sandboxes,
       approve,
       mayWrite: createEditPermission({ childSessions }),
       log,

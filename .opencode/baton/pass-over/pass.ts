@@ -9,7 +9,7 @@ import type { PassCall, Preparation, Prepared } from "./prepare.ts"
 import type { Approval } from "./result/approval.ts"
 import { renderResult, renderUnapproved } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
-import type { Place } from "./sandbox/paths.ts"
+import type { SandboxPaths } from "./sandbox/paths.ts"
 import type { Sandboxes } from "./sandbox/sandbox.ts"
 import type { Advanced, Passes } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
@@ -18,8 +18,8 @@ import type { PassOwners, PassStore } from "./store/store.ts"
 type PassBeginningDeps = {
   readonly passes: Pick<Passes, "begin" | "advance">
   readonly store: Pick<PassStore, "findAnswer" | "removeUnwritten">
-  readonly worktree: Pick<Sandboxes, "begin" | "withhold" | "reject">
-  readonly toPlace: (copy: string, originatingSessionID: string) => Promise<Place>
+  readonly sandboxes: Pick<Sandboxes, "create" | "collect">
+  readonly toSandboxPaths: (root: string, originatingSessionID: string) => Promise<SandboxPaths>
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Adds a result to the task's log and shows it on the screen. */
   readonly note: (record: PassRecord) => Promise<void>
@@ -28,7 +28,7 @@ type PassBeginningDeps = {
 
 /** Begins a pass that was allowed: record, owner, and files, or a stored answer. */
 const createPassBeginning = (deps: PassBeginningDeps) => {
-  const { passes, store, worktree, owners, now } = deps
+  const { passes, store, sandboxes, owners, now } = deps
 
   /** @returns the pass as answered from the store, or the reason why it cannot be; undefined without a stored answer */
   const answerAgain = async (prepared: Prepared): Promise<Advanced | undefined> => {
@@ -57,13 +57,13 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
     const { request, policy, parentPass } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
-    // An agent that cannot change files needs no copy, and must not get a tool that could change them.
+    // An agent that cannot change files needs no sandbox, and must not get a tool that could change them.
     const canModify = can_modify_files && can_run_tools && !isReader(prepared.subagent.permission)
     let hasFiles = false
     /** Removes the pass's files; only then may another process look at it. */
     const giveUp = async (error: PassOverError): Promise<PassOverError> => {
       try {
-        if (hasFiles) await worktree.withhold(id)
+        if (hasFiles) await sandboxes.collect(id)
         await passes.advance(id, { type: "cancelled" }, {}, error)
         return error
       } finally {
@@ -76,12 +76,15 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
     const enter = async () => {
       const recorded = await passes.begin(prepared)
       if (recorded.kind === "refused") return recorded.error
-      const begun = await worktree.begin(id, { canModify, ...(parentPass === undefined ? {} : { parent: parentPass }) })
-      if (begun.kind === "refused") return setUpError(begun)
+      const created = await sandboxes.create(id, {
+        canModify,
+        ...(parentPass === undefined ? {} : { parent: parentPass }),
+      })
+      if (created.kind === "refused") return setUpError(created)
       hasFiles = true
-      const { copy, leftOut, made } = begun
-      const place = copy === undefined ? undefined : await deps.toPlace(copy, request.originating_session_id)
-      return { kind: "entered" as const, place, leftOut, made }
+      const { sandbox: root, skipped, ready } = created
+      const sandbox = root === undefined ? undefined : await deps.toSandboxPaths(root, request.originating_session_id)
+      return { kind: "entered" as const, sandbox, skipped, ready }
     }
     const entered = await enter().catch(async (error: unknown) => {
       const cause = describeError(error)
@@ -92,9 +95,9 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
     return {
       id,
       prepared,
-      place: entered.place,
-      leftOut: entered.leftOut,
-      made: entered.made,
+      sandbox: entered.sandbox,
+      skipped: entered.skipped,
+      ready: entered.ready,
       setUpError: undefined,
       limits: { can_modify_files: canModify, can_run_tools },
       attemptMs,
@@ -196,7 +199,7 @@ export const createPassOver = (deps: PassOverDeps) => {
   /** The sandbox is made before the originator continues and may change files. */
   const letGoOn = async (pass: ActivePass): Promise<void> => {
     pass.isAwaited = false
-    await pass.made
+    await pass.ready
   }
 
   /** The originator goes on, and the child, too. */
@@ -227,7 +230,6 @@ export const createPassOver = (deps: PassOverDeps) => {
     const cancelled = await passes.advance(pass.id, { type: "cancelled" })
     await withDeadline(pass.finished, END_GRACE_MS)
     if (cancelled.kind === "refused") {
-      await deps.worktree.reject(pass.id)
       await passes.advance(pass.id, { type: "rejected" })
     }
     return `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}`

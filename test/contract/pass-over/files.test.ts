@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
@@ -51,19 +51,53 @@ describe("files that could not be stored when the child returned", () => {
   })
 })
 
-test(promised("pass-over.A3", "a file that was applied and not noted as such is not called rejected"), async () => {
-  const passes = openFeaturePasses({ coder: writing({ "one.txt": "1\n", "two.txt": "2\n" }) })
-  const { feature, root, recordOf } = passes
-  await passes.pass()
-  const [id = ""] = passes.ids()
-  // Simulates a crash between the files and the record.
-  await connectSandboxes(root).apply(id, { paths: ["one.txt"] })
-  const answer = await feature.reject({ pass_over_id: id }, fakeToolContext(passes.opencode.rootID))
-  expect(answer).toContain("one.txt had been applied before")
-  expect(recordOf(id).state).toMatchObject({ state: "applied", applied: ["one.txt"], rejected: ["two.txt"] })
+describe("an apply that a crash cut off", () => {
+  /** Applies one.txt of a pass, as a process does that dies before it drops the journal. */
+  const cutOff = async (isNoted: boolean) => {
+    const passes = openFeaturePasses({ coder: writing({ "one.txt": "1\n", "two.txt": "2\n" }) })
+    const { feature, root, recordOf, folder, opencode } = passes
+    await passes.pass()
+    const [id = ""] = passes.ids()
+    const journal = join(folder, id, "files", "apply.json")
+    let text = ""
+    const { sandboxes } = connectSandboxes(root, root, {
+      isNoted: () => {
+        text = readFileSync(journal, "utf8")
+        return isNoted
+      },
+    })
+    await sandboxes.apply(id, ["one.txt"], { merge: false, allOrNothing: true, by: "originator" })
+    writeFileSync(journal, text)
+    return {
+      feature,
+      root,
+      recordOf: () => recordOf(id),
+      journal,
+      args: { pass_over_id: id },
+      context: fakeToolContext(opencode.rootID),
+    }
+  }
+
+  test(
+    promised("pass-over.A3", "before it was noted is taken back, and a file of it that is rejected is gone"),
+    async () => {
+      const { feature, root, recordOf, args, context } = await cutOff(false)
+      expect(readIn(root, "one.txt")).toBe("1\n")
+      expect(await feature.reject(args, context)).toContain("rejected (one.txt, two.txt)")
+      expect(existsSync(join(root, "one.txt"))).toBe(false)
+      expect(recordOf().state).toMatchObject({ state: "rejected", rejected: ["one.txt", "two.txt"] })
+    },
+  )
+
+  test(promised("pass-over.A3", "after it was noted stays applied"), async () => {
+    const { feature, root, recordOf, journal, args, context } = await cutOff(true)
+    expect(await feature.reject(args, context)).toContain("rejected (two.txt)")
+    expect([readIn(root, "one.txt"), existsSync(journal)]).toEqual(["1\n", false])
+    expect(recordOf().state).toMatchObject({ state: "applied", applied: ["one.txt"], rejected: ["two.txt"] })
+  })
 })
 
-describe("a copy that somebody deleted", () => {
+describe("a sandbox that somebody deleted", () => {
   test(
     promised(["pass-over.B1", "pass-over.B3"], "is said to be gone in the result, and nothing waits for it"),
     async () => {
@@ -76,7 +110,7 @@ describe("a copy that somebody deleted", () => {
         },
       })
       const answer = await passes.pass()
-      expect(answer).toContain("the copy in which the subagent worked was deleted")
+      expect(answer).toContain("the sandbox in which the subagent worked was deleted")
       expect(answer).not.toContain("could not be stored")
       expect(await connectSandboxes(passes.root).pending()).toEqual([])
     },
@@ -97,7 +131,7 @@ describe("a copy that somebody deleted", () => {
 test(
   promised(
     ["pass-over.B3", "pass-over.E1"],
-    "a subagent whose copy cannot be made is ended, and its originator is told why and what to do",
+    "a subagent whose sandbox cannot be made is ended, and its originator is told why and what to do",
   ),
   async () => {
     const refusals: string[] = []
@@ -124,7 +158,7 @@ test(
 )
 
 describe("what a pass cannot carry", () => {
-  /** The child's copy of the project, found by the path to which its tool calls are moved. */
+  /** The child's sandbox of the project, found by the path to which its tool calls are moved. */
   const copyOf = async (use: AgentTurn["use"], root: string): Promise<string> =>
     dirname(String((await use("read", { filePath: join(root, "a.txt") })).filePath))
 
@@ -155,12 +189,15 @@ describe("what a pass cannot carry", () => {
   )
 
   test(
-    promised(["pass-over.B1", "pass-over.B3"], "is named, and stays in the copy when it is nowhere else"),
+    promised(["pass-over.B1", "pass-over.B3"], "is named, and stays in the sandbox when it is nowhere else"),
     async () => {
       const passes = openFeaturePasses({
         coder: async ({ use, write, giveBack }) => {
-          const copy = await copyOf(use, passes.root)
-          writeFileSync(Buffer.concat([Buffer.from(`${copy}/`), Buffer.from([0xff, 0xfe]), Buffer.from(".txt")]), "x")
+          const sandbox = await copyOf(use, passes.root)
+          writeFileSync(
+            Buffer.concat([Buffer.from(`${sandbox}/`), Buffer.from([0xff, 0xfe]), Buffer.from(".txt")]),
+            "x",
+          )
           await write("named.txt", "n\n")
           await giveBack(DONE)
         },
@@ -174,7 +211,7 @@ describe("what a pass cannot carry", () => {
     },
   )
 
-  test(promised("pass-over.B2", "is told to the child when the project has it and the copy does not"), async () => {
+  test(promised("pass-over.B2", "is told to the child when the project has it and the sandbox does not"), async () => {
     let order = ""
     const passes = openFeaturePasses({
       coder: async ({ context, giveBack }) => {

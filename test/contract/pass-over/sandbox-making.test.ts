@@ -6,19 +6,21 @@ import { passFolder } from "../../../.opencode/baton/pass-over/sandbox/stored.ts
 import { promised } from "../../requirements.ts"
 import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
 import { createPassProject, readIn, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
+import { idOf } from "../../support/opencode/pass-sandboxes.ts"
 
-const NOTHING = { kind: "changes", modifications: [], leftOut: [] }
+const NOTHING = { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] }
 const CAN_MODIFY = { canModify: true }
 
-const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", "p1", ...path)
+const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", idOf("p1"), ...path)
 
-describe("the copy of a pass is made while its child is asked for its first step", () => {
+describe("the sandbox of a pass is made while its child is asked for its first step", () => {
   test(promised("pass-over.B2", "whoever enters finds all of it"), async () => {
     const { root, passes } = createPassProject()
-    const begun = succeed(await passes.begin("p1", CAN_MODIFY))
+    const begun = succeed(await passes.create("p1", CAN_MODIFY))
     expect(await passes.ready("p1")).toBeUndefined()
-    expect(await begun.made).toBeUndefined()
-    for (const path of ["a.txt", "src/b.txt", ".git/HEAD"]) expect(existsSync(join(begun.copy ?? "", path))).toBe(true)
+    expect(await begun.ready).toBeUndefined()
+    for (const path of ["a.txt", "src/b.txt", ".git/HEAD"])
+      expect(existsSync(join(begun.sandbox ?? "", path))).toBe(true)
     expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
   })
 
@@ -29,9 +31,9 @@ describe("the copy of a pass is made while its child is asked for its first step
     promised("pass-over.B2", "where nobody entered nothing has changed, and nothing of it stays, %s"),
     async (_, isMade) => {
       const { root, passes, connect } = createPassProject()
-      const { made } = succeed(await passes.begin("p1", CAN_MODIFY))
-      if (isMade) await made
-      expect(await passes.withhold("p1")).toEqual(NOTHING)
+      const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
+      if (isMade) await ready
+      expect(await passes.collect("p1")).toEqual(NOTHING)
       expect([existsSync(stateOf(root, "copy")), existsSync(stateOf(root, "files"))]).toEqual([false, false])
       expect(await connect().pending()).toEqual([])
     },
@@ -39,12 +41,12 @@ describe("the copy of a pass is made while its child is asked for its first step
 
   test(promised("pass-over.B1", "what was changed before it was made is in no result"), async () => {
     const { root, passes } = createPassProject()
-    const begun = succeed(await passes.begin("p1", CAN_MODIFY))
+    const begun = succeed(await passes.create("p1", CAN_MODIFY))
     const entered = passes.ready("p1")
     writeFiles(root, { "a.txt": "the user's\n" })
     await entered
-    writeFiles(begun.copy ?? "", { "src/b.txt": "the child's\n" })
-    const { modifications } = succeed(await passes.withhold("p1"))
+    writeFiles(begun.sandbox ?? "", { "src/b.txt": "the child's\n" })
+    const { modifications } = succeed(await passes.collect("p1"))
     expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
   })
 
@@ -53,18 +55,18 @@ describe("the copy of a pass is made while its child is asked for its first step
     async () => {
       const { root, passes, connect } = createPassProject()
       mkdirSync(stateOf(root), { recursive: true })
-      // A file at the path of the copy.
+      // A file at the path of the sandbox.
       writeFiles(stateOf(root), { copy: "in the way" })
-      const begun = succeed(await passes.begin("p1", CAN_MODIFY))
+      const begun = succeed(await passes.create("p1", CAN_MODIFY))
       const refusal = {
         kind: "refused",
         code: "failed",
-        reason: expect.stringContaining("copying the files of pass p1"),
+        reason: expect.stringContaining("copying the files of pass"),
       }
       expect(await passes.ready("p1")).toMatchObject(refusal)
-      expect(await begun.made).toMatchObject(refusal)
+      expect(await begun.ready).toMatchObject(refusal)
       expect(await connect().pending()).toEqual([])
-      expect(succeed(await connect().begin("p1", CAN_MODIFY)).kind).toBe("begun")
+      expect(succeed(await connect().create("p1", CAN_MODIFY)).kind).toBe("created")
     },
   )
 })
@@ -73,20 +75,20 @@ const asideOf = (root: string): string => join(root, ".opencode", "state", "pass
 const leftAside = (root: string): string[] => (existsSync(asideOf(root)) ? readdirSync(asideOf(root)) : [])
 
 const changeAndEnd = async ({ root, passes, begin }: ReturnType<typeof createPassProject>) => {
-  const { copy } = await begin("p1")
-  writeFiles(copy, { "src/b.txt": "the child's\n" })
-  expect(succeed(await passes.withhold("p1")).modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
+  const { sandbox } = await begin("p1")
+  writeFiles(sandbox, { "src/b.txt": "the child's\n" })
+  expect(succeed(await passes.collect("p1")).modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
   return [stateOf(root, "copy"), stateOf(root, "files", "git")].filter((path) => existsSync(path))
 }
 
-describe("the copy of a pass that is over", () => {
+describe("the sandbox of a pass that is over", () => {
   test(
     promised("pass-over.B2", "is gone from its place with the result, and from the disk soon after, changes stay"),
     async () => {
       const project = createPassProject()
       expect(await changeAndEnd(project)).toEqual([])
       await expect.poll(() => leftAside(project.root)).toEqual([])
-      const { modifications } = succeed(await project.connect().changes("p1"))
+      const { modifications } = succeed(await project.connect().collect("p1"))
       expect(modifications).toMatchObject([{ path: "src/b.txt", new_content: "the child's\n" }])
     },
   )
@@ -109,14 +111,14 @@ describe("the copy of a pass that is over", () => {
     promised("pass-over.B3", "goes behind its record, so that an end in between leaves none whose files look deleted"),
     async () => {
       const { root, passes, connect } = createPassProject()
-      const { made } = succeed(await passes.begin("p1", CAN_MODIFY))
-      await made
-      const folder = passFolder(createStateFolder(root), "p1")
+      const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
+      await ready
+      const folder = passFolder(createStateFolder(root), idOf("p1"))
       rmSync(folder?.base ?? "")
-      rmSync(folder?.copy ?? "", { recursive: true })
-      const did = ["removed a copy that was never finished"]
-      rmSync(folder?.lock ?? "")
-      expect(await connect().restore("p1")).toMatchObject({ kind: "restored", did, held: 0 })
+      rmSync(folder?.sandbox ?? "", { recursive: true })
+      const recovered = ["removed a sandbox that was never finished"]
+      rmSync(stateOf(root, "work.lock"))
+      expect(await connect().collect("p1")).toMatchObject({ kind: "changes", modifications: [], recovered })
       expect(await connect().pending()).toEqual([])
     },
   )

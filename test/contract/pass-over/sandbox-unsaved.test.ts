@@ -6,22 +6,26 @@ const disk = vi.hoisted(() => ({ isFull: (_path: string): boolean => false }))
 
 vi.mock("../../../.opencode/baton/host/state.ts", async (original) => {
   const real = await original<typeof import("../../../.opencode/baton/host/state.ts")>()
-  const replaceFile: typeof real.replaceFile = async (path, text, options) => {
-    if (disk.isFull(path)) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
-    await real.replaceFile(path, text, options)
+  const createStateFolder: typeof real.createStateFolder = (root) => {
+    const state = real.createStateFolder(root)
+    const write: typeof state.write = async (path, ...rest) => {
+      if (disk.isFull(path)) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
+      await state.write(path, ...rest)
+    }
+    return { ...state, write }
   }
-  return { ...real, replaceFile }
+  return { ...real, createStateFolder }
 })
 
 test(
   promised("pass-over.B2", "a file whose apply could not be noted is taken back and held, not called applied"),
   async () => {
     const { root, begin, passes } = createPassProject({ files: { "a.txt": "a\n", "b.txt": "b\n" } })
-    const { copy } = await begin("p1")
-    writeFiles(copy, { "a.txt": "A\n", "b.txt": "B\n" })
-    succeed(await passes.withhold("p1"))
+    const { sandbox } = await begin("p1")
+    writeFiles(sandbox, { "a.txt": "A\n", "b.txt": "B\n" })
+    succeed(await passes.collect("p1"))
     let saves = 0
-    disk.isFull = (path) => path.endsWith("changes.json") && ++saves === 1
+    disk.isFull = (path) => path.endsWith("pass.json") && ++saves === 1
     const applied = succeed(await passes.apply("p1", { allOrNothing: false }))
     expect(applied.files.map(({ path, outcome }) => [path, outcome])).toEqual([
       ["a.txt", "conflict"],

@@ -26,15 +26,16 @@ import {
   succeed,
   writeFiles,
 } from "../../support/opencode/pass-project.ts"
+import { idOf } from "../../support/opencode/pass-sandboxes.ts"
 
-const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", "p1", ...path)
+const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", idOf("p1"), ...path)
 
 /** A pass whose child changed two files and added one, stored. */
 const holdChanges = async () => {
   const project = createPassProject()
-  const { copy } = await project.begin("p1")
-  writeFiles(copy, { "a.txt": "one\ntwo\nTHREE\n", "src/b.txt": "child\n", "new.txt": "n\n" })
-  succeed(await project.passes.withhold("p1"))
+  const { sandbox } = await project.begin("p1")
+  writeFiles(sandbox, { "a.txt": "one\ntwo\nTHREE\n", "src/b.txt": "child\n", "new.txt": "n\n" })
+  succeed(await project.passes.collect("p1"))
   return project
 }
 
@@ -116,10 +117,10 @@ describe("what a repository brings along", () => {
       chmodSync(join(root, `.git/hooks/${hook}`), 0o755)
     }
     writeFiles(root, { "a.txt": "one\nTWO\nthree\n", "new.txt": "$Id$\n" })
-    const { copy } = await begin("p1")
-    writeFiles(copy, { "a.txt": "one\nTWO\nthree\nfour\n", "src/b.txt": "x\n" })
+    const { sandbox } = await begin("p1")
+    writeFiles(sandbox, { "a.txt": "one\nTWO\nthree\nfour\n", "src/b.txt": "x\n" })
     writeFiles(root, { "a.txt": "ONE\nTWO\nthree\n" })
-    expect(succeed(await passes.keep("p1")).files.map(({ outcome }) => outcome)).toEqual(["merged", "applied"])
+    expect(succeed(await passes.autoApply("p1")).files.map(({ outcome }) => outcome)).toEqual(["merged", "applied"])
     expect(readIn(root, "a.txt")).toBe("ONE\nTWO\nthree\nfour\n")
     expect(readIn(root, "new.txt")).toBe("$Id$\n")
     expect(existsSync(proof)).toBe(false)
@@ -138,12 +139,13 @@ describe("what a repository brings along", () => {
     gitIn(root, "init", "-q")
     gitIn(root, "config", "core.autocrlf", "true")
     const before = snapshotTree(root)
-    const { copy } = await begin("p1")
-    for (const [path, text] of Object.entries(files)) expect(readIn(copy, path), path).toBe(text)
-    for (const path of Object.keys(files)) writeFiles(copy, { [path]: `${files[path as keyof typeof files]}more\r\n` })
-    const { modifications } = succeed(await passes.changes("p1"))
+    const { sandbox } = await begin("p1")
+    for (const [path, text] of Object.entries(files)) expect(readIn(sandbox, path), path).toBe(text)
+    for (const path of Object.keys(files))
+      writeFiles(sandbox, { [path]: `${files[path as keyof typeof files]}more\r\n` })
+    const { modifications } = succeed(await passes.collect("p1"))
     expect(new Set(modifications.map(({ old_content }) => old_content))).toEqual(new Set(Object.values(files)))
-    succeed(await passes.keep("p1"))
+    succeed(await passes.autoApply("p1"))
     for (const [path, text] of Object.entries(files)) expect(readIn(root, path), path).toBe(`${text}more\r\n`)
     const git = (tree: Record<string, string>) => Object.entries(tree).filter(([path]) => path.startsWith(".git/"))
     expect(git(snapshotTree(root))).toEqual(git(before))
@@ -164,9 +166,9 @@ describe("what a repository brings along", () => {
     }))
       vi.stubEnv(name, value)
     const before = snapshotTree(other.root)
-    const { copy } = await begin("p1")
-    writeFiles(copy, { "a.txt": "x\r\n" })
-    expect(succeed(await passes.keep("p1")).complete).toBe(true)
+    const { sandbox } = await begin("p1")
+    writeFiles(sandbox, { "a.txt": "x\r\n" })
+    expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
     expect(readIn(root, "a.txt")).toBe("x\r\n")
     expect(snapshotTree(other.root)).toEqual(before)
   })
@@ -177,11 +179,11 @@ describe("the files of a sandbox", () => {
     const { root, begin, passes } = createPassProject({ files: { "secret.key": "k\n", "kept/x": "x\n" } })
     writeFiles(root, { ".gitignore": "kept/\n" })
     chmodSync(join(root, "secret.key"), 0o600)
-    const { copy } = await begin("p1")
-    expect(lstatSync(join(copy, "secret.key")).mode & 0o777).toBe(0o600)
-    expect(readIn(copy, "kept/x")).toBe("x\n")
-    writeFiles(copy, { "kept/x": "y\n", "secret.key": "K\n" })
-    expect(succeed(await passes.keep("p1")).complete).toBe(true)
+    const { sandbox } = await begin("p1")
+    expect(lstatSync(join(sandbox, "secret.key")).mode & 0o777).toBe(0o600)
+    expect(readIn(sandbox, "kept/x")).toBe("x\n")
+    writeFiles(sandbox, { "kept/x": "y\n", "secret.key": "K\n" })
+    expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
     expect(readIn(root, "kept/x")).toBe("y\n")
     expect(lstatSync(join(root, "secret.key")).mode & 0o777).toBe(0o600)
   })
@@ -194,22 +196,22 @@ describe("the files of a sandbox", () => {
     vi.stubEnv("HOME", home)
     vi.stubEnv("GIT_CONFIG_GLOBAL", undefined)
     writeFiles(root, { "x.mine": "x", "x.ours": "x" })
-    const { copy } = await begin("p1")
-    expect([existsSync(join(copy, "x.mine")), existsSync(join(copy, "x.ours"))]).toEqual([false, true])
+    const { sandbox } = await begin("p1")
+    expect([existsSync(join(sandbox, "x.mine")), existsSync(join(sandbox, "x.ours"))]).toEqual([false, true])
   })
 
   test(
     promised("pass-over.B1", "change between file, folder and link, and back, and those of the project too"),
     async () => {
       const { root, begin, passes } = createPassProject({ files: { "d/x": "x", file: "f", "l/y": "y" } })
-      const { copy } = await begin("p1")
-      removeIn(copy, "d")
-      symlinkSync("file", join(copy, "d"))
-      removeIn(copy, "file")
-      writeFiles(copy, { "file/inner": "i" })
-      removeIn(copy, "l")
-      symlinkSync("file", join(copy, "l"))
-      const { modifications } = succeed(await passes.withhold("p1"))
+      const { sandbox } = await begin("p1")
+      removeIn(sandbox, "d")
+      symlinkSync("file", join(sandbox, "d"))
+      removeIn(sandbox, "file")
+      writeFiles(sandbox, { "file/inner": "i" })
+      removeIn(sandbox, "l")
+      symlinkSync("file", join(sandbox, "l"))
+      const { modifications } = succeed(await passes.collect("p1"))
       expect(modifications.map(({ path, change, new_mode }) => [path, change, new_mode])).toEqual([
         ["d", "added", "120000"],
         ["d/x", "deleted", null],
@@ -255,20 +257,22 @@ describe("state that somebody else wrote", () => {
     ["another temporary file", { path: "new.txt", temporary: "a.txt" }],
   ])(promised("pass-over.B5", "takes nothing back there: %s"), async (_, entry) => {
     const { root, connect } = await holdChanges()
-    const journal = { version: 1, entries: [{ ...entry, before: null, after: null }], made_folders: [] }
+    const suffix = "0123456789abcdef"
+    const journal = { version: 1, files: [], entries: [{ ...entry, before: null, after: null }], suffix }
     writeFiles(stateOf(root, "files"), { "apply.json": JSON.stringify(journal) })
     const before = projectTree(root)
-    expect(await connect().restore("p1")).toMatchObject({ kind: "refused" })
+    expect(await connect().collect("p1")).toMatchObject({ kind: "refused" })
     expect(projectTree(root)).toEqual(before)
   })
 })
 
 describe("passes that an earlier version stored", () => {
-  const openEarlier = (files: Record<string, unknown>) => {
+  const openEarlier = async (files: Record<string, unknown>, changed?: readonly string[]) => {
     const { root, connect } = createPassProject()
     const stored = Object.entries(files).map(([name, value]) => [name, JSON.stringify(value)])
     writeFiles(stateOf(root, "files"), Object.fromEntries(stored))
     writeFiles(stateOf(root), { "copy/a.txt": "the child's\n" })
+    await connect().recordEarlier("p1", changed)
     return { root, passes: connect(), before: projectTree(root) }
   }
   const record = {
@@ -286,8 +290,13 @@ describe("passes that an earlier version stored", () => {
   }
 
   test(promised("pass-over.B6", "are listed, not applied, and can be given up file by file"), async () => {
-    const { root, passes, before } = openEarlier({ "record.json": record, "changes.json": changes })
-    expect(await passes.pending()).toMatchObject([{ passID: "p1", state: "held", since: record.began_at }])
+    const { root, passes, before } = await openEarlier({ "record.json": record, "changes.json": changes }, [
+      "a.txt",
+      "src/b.txt",
+    ])
+    expect(await passes.pending()).toMatchObject([
+      { passID: idOf("p1"), state: "stored", since: "2026-01-01T10:20:30.000Z" },
+    ])
     const refused = await passes.apply("p1")
     expect(refused).toMatchObject({ kind: "refused", code: "wrong-state" })
     expect(JSON.stringify(refused)).toContain("an earlier version of Baton")
@@ -301,11 +310,11 @@ describe("passes that an earlier version stored", () => {
   test(
     promised("pass-over.B6", "are brought to their end where their subagent was at work, and say where it is"),
     async () => {
-      const { root, passes, before } = openEarlier({ "record.json": record })
-      expect(await passes.pending()).toMatchObject([{ passID: "p1", state: "damaged" }])
-      expect(await passes.restore("p1")).toMatchObject({ kind: "restored", held: 0 })
-      const { leftOut } = succeed(await passes.changes("p1"))
-      expect(leftOut[0]?.reason).toContain(stateOf(root, "copy"))
+      const { root, passes, before } = await openEarlier({ "record.json": record })
+      expect(await passes.pending()).toMatchObject([{ passID: idOf("p1"), state: "damaged" }])
+      const { skipped, modifications } = succeed(await passes.collect("p1"))
+      expect(modifications).toEqual([])
+      expect(skipped[0]?.reason).toContain(stateOf(root, "copy"))
       expect(readIn(stateOf(root, "copy"), "a.txt")).toBe("the child's\n")
       expect(projectTree(root)).toEqual(before)
     },

@@ -140,9 +140,9 @@ export const preparedPass = (values: Partial<ResolvedPolicy["values"]> = {}, req
 export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
   id: PASS_ID,
   prepared: preparedPass(),
-  place: undefined,
-  leftOut: [],
-  made: Promise.resolve(undefined),
+  sandbox: undefined,
+  skipped: [],
+  ready: Promise.resolve(undefined),
   limits: { can_modify_files: true, can_run_tools: true },
   attemptMs: undefined,
   stopping: new AbortController(),

@@ -2,12 +2,11 @@ import { execFileSync } from "node:child_process"
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
-import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { createSandboxes, type Sandboxes } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
-import type { Begun } from "../../../.opencode/baton/pass-over/sandbox/types.ts"
+import type { Sandbox } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
 import { snapshotTree } from "../files/folder-tree.ts"
 import { temporaryFolder } from "../files/with-test.ts"
 import { createRecordedLog } from "../recorded-log.ts"
+import { openSandboxes, type TestSandboxes } from "./pass-sandboxes.ts"
 import { GIT_IDENTITY } from "./test-project.ts"
 
 export type Files = Readonly<Record<string, string | Buffer>>
@@ -31,14 +30,16 @@ export const projectTree = (root: string): Record<string, string> =>
   Object.fromEntries(Object.entries(snapshotTree(root)).filter(([path]) => !path.includes(".opencode/state")))
 
 /** Opens the passes of a project as another process would. */
-export const connectSandboxes = (root: string, directory = root): Sandboxes =>
-  createSandboxes({
-    state: createStateFolder(root),
+export const connectSandboxes = (
+  root: string,
+  directory = root,
+  options: { isNoted?: () => boolean } = {},
+): TestSandboxes =>
+  openSandboxes(root, {
+    ...options,
     directory,
     run: createProcessRunner({ shell: undefined }),
     log: createRecordedLog(),
-    now: () => new Date(),
-    lockWaitMs: 2_000,
   })
 
 /** A project with these files in a temporary folder, by default a git repository in which they are committed. */
@@ -65,7 +66,7 @@ export const createPassProject = ({
 } = {}) => {
   const root = createRepository(files, git)
   /** Opens the passes as a process of OpenCode does; a second call stands for another process with its own memory. */
-  const connect = (directory = root): Sandboxes => connectSandboxes(root, directory)
+  const connect = (directory = root): TestSandboxes => connectSandboxes(root, directory)
   const passes = connect()
   return {
     root,
@@ -74,13 +75,13 @@ export const createPassProject = ({
     /** Begins a pass that may change files. */
     begin: async (
       passID: string,
-      { parent, passes: other = passes }: { parent?: string; passes?: Sandboxes } = {},
-    ): Promise<Begun & { copy: string }> => {
-      const begun = await other.begin(passID, { canModify: true, ...(parent === undefined ? {} : { parent }) })
-      if (begun.kind === "refused" || begun.copy === undefined) throw new Error(JSON.stringify(begun))
+      { parent, passes: other = passes }: { parent?: string; passes?: TestSandboxes } = {},
+    ): Promise<Sandbox & { sandbox: string }> => {
+      const made = await other.create(passID, { canModify: true, ...(parent === undefined ? {} : { parent }) })
+      if (made.kind === "refused" || made.sandbox === undefined) throw new Error(JSON.stringify(made))
       const missing = await other.ready(passID)
       if (missing) throw new Error(JSON.stringify(missing))
-      return { ...begun, copy: begun.copy }
+      return { ...made, sandbox: made.sandbox }
     },
   }
 }

@@ -17,7 +17,7 @@ import {
 } from "../../../.opencode/baton/pass-over/child/session.ts"
 import { hiddenTools, judgeToolCall } from "../../../.opencode/baton/pass-over/child/tool-guard.ts"
 import { readPassSignal } from "../../../.opencode/baton/pass-over/events.ts"
-import { toPlace } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
+import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { activePass } from "../../support/opencode/pass-over-values.ts"
@@ -32,7 +32,7 @@ const OPEN = allow("*")
 const LIMITS = { can_modify_files: true, can_run_tools: true }
 const NO_CHANGES = { can_modify_files: false, can_run_tools: true }
 const NO_TOOLS = { can_modify_files: false, can_run_tools: false }
-const COPY = { relative: ".state/copy", moved: (path: string) => path.replace("/p/", "/p/.state/copy/") }
+const SANDBOX = { relative: ".state/copy", moved: (path: string) => path.replace("/p/", "/p/.state/copy/") }
 
 describe("the rights of a child", () => {
   test(promised("pass-over.C3", "are never more than its originator's, nor more than its own agent's"), () => {
@@ -59,8 +59,8 @@ describe("the rights of a child", () => {
   type Given = Partial<Parameters<typeof childRules>[0]>
   type Uses = { readonly allow: readonly string[]; readonly deny: readonly string[] }
 
-  const inCopy: Given = { child: [deny("read", "secret/*"), deny("read", "/p/private/*")], copy: COPY }
-  const usesInCopy: Uses = {
+  const inSandbox: Given = { child: [deny("read", "secret/*"), deny("read", "/p/private/*")], sandbox: SANDBOX }
+  const usesInSandbox: Uses = {
     allow: ["read .state/copy/src/a.ts"],
     deny: ["read .state/copy/secret/key", "read /p/.state/copy/private/key"],
   }
@@ -72,15 +72,19 @@ describe("the rights of a child", () => {
       { allow: ["bash git diff --stat"], deny: ["bash make", "question x"] },
     ],
     [
-      "hold for files in the copy as they do for those of the worktree",
-      { child: [deny("edit"), allow("edit", "docs/*")], originator: [deny("edit", "docs/frozen/*")], copy: COPY },
+      "hold for files in the sandbox as they do for those of the worktree",
+      { child: [deny("edit"), allow("edit", "docs/*")], originator: [deny("edit", "docs/frozen/*")], sandbox: SANDBOX },
       {
         allow: ["edit .state/copy/docs/a.md"],
         deny: ["edit .state/copy/src/a.ts", "edit .state/copy/docs/frozen/a.md"],
       },
     ],
-    ["to read hold in the copy, by relative and by absolute paths", inCopy, usesInCopy],
-    ["to read hold in the copy without the right to run tools, too", { ...inCopy, limits: NO_TOOLS }, usesInCopy],
+    ["to read hold in the sandbox, by relative and by absolute paths", inSandbox, usesInSandbox],
+    [
+      "to read hold in the sandbox without the right to run tools, too",
+      { ...inSandbox, limits: NO_TOOLS },
+      usesInSandbox,
+    ],
     [
       "without the right to change files leave no tool that could",
       { limits: NO_CHANGES },
@@ -91,9 +95,9 @@ describe("the rights of a child", () => {
       { limits: NO_TOOLS, child: [deny("read", "*.env")] },
       { allow: ["read src/a.ts", "pass_over_return x"], deny: ["webfetch x", "read a.env"] },
     ],
-  ])(promised("pass-over.C3", "%s"), (_what, { limits = LIMITS, child = [], originator = [], copy }, uses) => {
+  ])(promised("pass-over.C3", "%s"), (_what, { limits = LIMITS, child = [], originator = [], sandbox }, uses) => {
     const own = [OPEN, ...child]
-    const all = [...own, ...childRules({ limits, child: own, originator: [OPEN, ...originator], copy })]
+    const all = [...own, ...childRules({ limits, child: own, originator: [OPEN, ...originator], sandbox })]
     for (const action of ["allow", "deny"] as const) {
       for (const use of uses[action]) {
         const [permission = "", ...value] = use.split(" ")
@@ -130,9 +134,9 @@ describe("a tool call in a pass", () => {
     ['cd "$HOME/p" && make', 'cd "/copy" && make'],
     ["ls ${HOME}/p/src ~/other ~/p-other", "ls /copy/src ~/other ~/p-other"],
     ['cat "$HOME"/p/a.ts', "cat /copy/a.ts"],
-  ])(promised("pass-over.B2", "works on the copy also where the command says %s"), (command, expected) => {
-    const place = { directory: "/home/u/p", worktree: "/home/u/p", copy: "/copy" }
-    const verdict = judgeToolCall(pass({ place }), call("bash", { command }))
+  ])(promised("pass-over.B2", "works on the sandbox also where the command says %s"), (command, expected) => {
+    const sandbox = { directory: "/home/u/p", worktree: "/home/u/p", root: "/copy" }
+    const verdict = judgeToolCall(pass({ sandbox }), call("bash", { command }))
     expect(verdict).toMatchObject({ kind: "go", changes: { command: expected } })
   })
 
@@ -165,13 +169,13 @@ test(promised("pass-over.C3", "what holds for a session of a pass holds for thos
   expect(passes.covering("ses_below")).toBeUndefined()
 })
 
-test(promised("pass-over.B3", "a pass within a pass works in a copy of its originator's copy"), () => {
+test(promised("pass-over.B3", "a pass within a pass works in a sandbox of its originator's copy"), () => {
   const own = { directory: "/p/sub", roots: ["/p"] } as const
-  const outer = toPlace(own, "/p/state/1/copy", undefined)
-  const inner = toPlace(own, "/p/state/2/copy", outer)
+  const outer = toSandboxPaths(own, "/p/state/1/copy", undefined)
+  const inner = toSandboxPaths(own, "/p/state/2/copy", outer)
   expect(outer).toMatchObject({ directory: "/p/sub", worktree: "/p" })
   expect(inner).toMatchObject({ directory: "/p/state/1/copy/sub", worktree: "/p/state/1/copy", spellings: ["/p"] })
-  expect(toPlace(own, "/p/state/1/copy", outer)).toBe(outer)
+  expect(toSandboxPaths(own, "/p/state/1/copy", outer)).toBe(outer)
 })
 
 test(promised("pass-over.A1", "each session is offered what it can use"), () => {

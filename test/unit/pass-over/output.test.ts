@@ -39,8 +39,8 @@ const collected = (change: Partial<Collected> = {}): Collected => ({
   setUpError: undefined,
   returnError: undefined,
   messages: [],
-  changes: { kind: "changes", modifications: [], leftOut: [] },
-  copy: undefined,
+  changes: { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] },
+  sandbox: undefined,
   completedAt: "2026-01-01T00:00:00.000Z",
   ...change,
 })
@@ -104,7 +104,9 @@ describe("a work output", () => {
 
   test(promised("pass-over.E4", "names changed files without their contents, so that its record stays small"), () => {
     const modifications = [fileModification({ old_content: "a", new_content: "b" })]
-    const output = buildWorkOutput(collected({ changes: { kind: "changes", modifications, leftOut: [] } }))
+    const output = buildWorkOutput(
+      collected({ changes: { kind: "changes", modifications, skipped: [], recovered: [], leftAlone: [] } }),
+    )
     expect(output.artifacts).toMatchObject([{ path: "a.ts", old_content: null, new_content: null }])
   })
 
@@ -113,10 +115,10 @@ describe("a work output", () => {
     expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })
   })
 
-  test(promised("pass-over.A2", "names files of the copy as the worktree has them, in every text"), () => {
+  test(promised("pass-over.A2", "names files of the sandbox as the worktree has them, in every text"), () => {
     const message = assistantMessage("Look at /p/copy/src/a.ts")
     message.parts.push(toolPart("bash", completedTool("cat /p/copy/b", "/p/copy/b: no such file")))
-    const output = buildWorkOutput(collected({ messages: [message], copy: "/p/copy" }))
+    const output = buildWorkOutput(collected({ messages: [message], sandbox: "/p/copy" }))
     expect(output.summary.text).toBe("Look at src/a.ts")
     expect(output.artifacts).toMatchObject([{ title: "cat b", output: "b: no such file" }])
   })

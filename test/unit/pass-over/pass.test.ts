@@ -11,17 +11,17 @@ import { passRecord, passRequest, preparedPass, workOutput } from "../../support
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 /** A pass whose child ends on the test's command. */
-const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"], steps: string[] = []) => {
+const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"]) => {
   const ended = createDeferred<PassRecord>()
   const awaited: boolean[] = []
   const activePasses = createActivePasses()
   const record = passRecord({ state: { state: "timed_out" } })
-  const begun = {
-    kind: "begun",
+  const created = {
+    kind: "created",
     directory: "/p",
-    copy: undefined,
-    leftOut: [],
-    made: Promise.resolve(undefined),
+    sandbox: undefined,
+    skipped: [],
+    ready: Promise.resolve(undefined),
   } as const
   const passOver = createPassOver({
     prepare: async () => ({ kind: "ready", prepared }),
@@ -32,17 +32,15 @@ const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"], 
       attemptFailed: async () => {},
       announce: async () => true,
       approve: async () => true,
+      appliedPaths: async () => [],
+      recordApplied: async () => {},
     },
     store: { findAnswer: async () => undefined, removeUnwritten: async () => {} },
-    worktree: {
-      begin: async () => begun,
-      reject: async () => {
-        steps.push("files rejected")
-        return { kind: "rejected", paths: [], applied: [], held: 0 }
-      },
-      withhold: async () => ({ kind: "changes", modifications: [], leftOut: [] }),
+    sandboxes: {
+      create: async () => created,
+      collect: async () => ({ kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] }),
     },
-    toPlace: async () => ({ directory: "/p", worktree: "/p", copy: "/c" }),
+    toSandboxPaths: async () => ({ directory: "/p", worktree: "/p", root: "/c" }),
     owners: { claim: async () => {}, release: async () => {} },
     activePasses,
     startWork: (pass) => {
@@ -80,16 +78,12 @@ test(promised("pass-over.A4", "an originator that wants no answer is not promise
 test(promised("pass-over.D2", "an aborted originator drops a result that comes in the same moment"), async () => {
   const steps: string[] = []
   const refused = { kind: "refused", error: passOverError("E024", { message: "", cause: "" }) } as const
-  const { pass, end } = setUp(
-    preparedPass({}),
-    async (_id, { type }) => {
-      steps.push(type)
-      return type === "cancelled" ? refused : { kind: "moved", record: passRecord() }
-    },
-    steps,
-  )
+  const { pass, end } = setUp(preparedPass({}), async (_id, { type }) => {
+    steps.push(type)
+    return type === "cancelled" ? refused : { kind: "moved", record: passRecord() }
+  })
   const answer = pass(AbortSignal.abort())
   end()
   expect(await answer).toContain("was cancelled")
-  expect(steps).toEqual(["cancelled", "files rejected", "rejected"])
+  expect(steps).toEqual(["cancelled", "rejected"])
 })

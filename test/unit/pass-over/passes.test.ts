@@ -108,14 +108,14 @@ describe("the passes", () => {
     promised(["pass-over.E3", "pass-over.E1"], "are in the audit with why they were refused or cancelled"),
     async () => {
       const { entries, passes, begin } = setUp()
-      const error = passOverError("E011", { message: "No copy could be made", cause: "The disk is full" })
+      const error = passOverError("E011", { message: "No sandbox could be made", cause: "The disk is full" })
       await passes.refuse({ ...refusedPass(), reason: "token=abcdefgh" }, error)
       await begin()
       await passes.advance(PASS_ID, { type: "cancelled" }, {}, error)
       expect(entries.map(({ event, error: why }) => [event, why?.message])).toEqual([
-        ["refused", "No copy could be made"],
+        ["refused", "No sandbox could be made"],
         ["sent", undefined],
-        ["cancelled", "No copy could be made"],
+        ["cancelled", "No sandbox could be made"],
       ])
       expect(entries[0]).toMatchObject({ state: "refused", reason: "token=[redacted]", error: { code: "E011" } })
       expect(entries.filter((entry) => !isAuditEntry(entry))).toEqual([])
@@ -240,7 +240,7 @@ describe("an output", () => {
   })
 })
 
-const COPY = "/p/.opencode/state/pass-over/x/copy"
+const SANDBOX = "/p/.opencode/state/pass-over/x/copy"
 const [ONE, TWO] = [PASS_ID, "pass_20260101102030001_abcd"]
 
 /** Passes at work whose process is gone. */
@@ -250,7 +250,7 @@ const leave = async (...ids: string[]) => {
     await begin({ request: passRequest({ pass_over_id: id }) })
     await passes.advance(id, { type: "started" }, { child_session_id: id })
   }
-  const files = new Map<string, Awaited<ReturnType<Sandboxes["restore"]>> | Error>()
+  const files = new Map<string, Awaited<ReturnType<Sandboxes["collect"]>> | Error>()
   const messages = new Map<string, Result<MessagePage>>()
   const noted: string[] = []
   const log = createRecordedLog()
@@ -258,14 +258,13 @@ const leave = async (...ids: string[]) => {
     recoverPasses({
       store,
       passes,
-      worktree: {
-        restore: async (id) => {
+      sandboxes: {
+        collect: async (id) => {
           const found = files.get(id) ?? refusals.unknownPass(id)
           if (found instanceof Error) throw found
           return found
         },
-        changes: async () => ({ kind: "changes", modifications: [], leftOut: [] }),
-        copyOf: () => COPY,
+        pathOf: () => SANDBOX,
       },
       sessions: { messages: async (id) => messages.get(id) ?? { kind: "ok", value: { messages: [] } } },
       owners: { isOwned: async () => false },
@@ -284,7 +283,7 @@ describe("a pass whose process died", () => {
     const told = await recover()
     expect(await states()).toEqual(["waiting_for_return", "returned"])
     expect(told.map(({ request }) => request.pass_over_id)).toEqual([TWO])
-    files.set(ONE, { kind: "restored", did: [], leftAlone: [], held: 0 })
+    files.set(ONE, { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] })
     await recover()
     expect(await states()).toEqual(["returned", "returned"])
     expect(noted).toEqual([TWO, ONE])
@@ -309,18 +308,19 @@ describe("a pass whose process died", () => {
   test(promised(["pass-over.B2", "pass-over.B3"], "in the middle of an apply has that taken back"), async () => {
     const { recover, passes, files, states, log } = await leave(ONE)
     await passes.advance(ONE, { type: "returned", paths: ["a"] }, { output: workOutput() })
-    files.set(ONE, { kind: "restored", did: ["took back 1 write"], leftAlone: [], held: 1 })
+    const recovered = ["took back 1 write"]
+    files.set(ONE, { kind: "changes", modifications: [], skipped: [], recovered, leftAlone: [] })
     expect(await recover()).toEqual([])
     expect(await states()).toEqual(["returned"])
-    expect(log.lines.map(({ message }) => message)).toEqual(["an apply was cut off and is taken back"])
+    expect(log.lines.map(({ message }) => message)).toEqual(["an apply was cut off"])
   })
 
   test(promised(["pass-over.A2", "pass-over.B3"], "has what it returned, in paths of the worktree"), async () => {
     const { recover, store, messages } = await leave(ONE)
     const message = assistantMessage("x")
-    const input = { status: "completed", summary: `See ${COPY}/src/a.ts` }
+    const input = { status: "completed", summary: `See ${SANDBOX}/src/a.ts` }
     message.parts.push(
-      toolPart("bash", completedTool("ls", `${COPY}/src/a.ts`)),
+      toolPart("bash", completedTool("ls", `${SANDBOX}/src/a.ts`)),
       toolPart("pass_over_return", completedTool("", "", input)),
     )
     messages.set(ONE, { kind: "ok", value: { messages: [message] } })

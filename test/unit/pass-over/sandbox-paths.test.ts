@@ -1,36 +1,36 @@
 import { describe, expect, test } from "vitest"
 import {
-  type Place,
-  pathInWorktree,
-  projectText,
-  redirectCall,
-  redirectedDirectory,
-  redirectText,
+  type SandboxPaths,
+  sandboxDirectory,
+  toProjectPath,
+  toProjectText,
+  toSandboxArgs,
+  toSandboxText,
 } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { promised } from "../../requirements.ts"
 
-const COPY = "/home/ann/proj/.opencode/state/pass-over/p1/copy"
-const place: Place = {
+const SANDBOX = "/home/ann/proj/.opencode/state/pass-over/p1/copy"
+const paths: SandboxPaths = {
   directory: "/home/ann/proj/pkg",
   worktree: "/home/ann/proj",
   spellings: ["/real/proj"],
-  copy: COPY,
+  root: SANDBOX,
 }
 
 const argsOf = (tool: string, args: Record<string, unknown>): unknown => {
-  const found = redirectCall(tool, args, place)
+  const found = toSandboxArgs(tool, args, paths)
   return found.kind === "redirected" ? found.args : found.kind
 }
 
 describe("a child's tool calls", () => {
-  test(promised("pass-over.B2", "are moved to the copy, with relative and absolute paths in every spelling"), () => {
-    expect(redirectedDirectory(place)).toBe(`${COPY}/pkg`)
+  test(promised("pass-over.B2", "are moved to the sandbox, with relative and absolute paths in every spelling"), () => {
+    expect(sandboxDirectory(paths)).toBe(`${SANDBOX}/pkg`)
     for (const [path, moved] of [
-      ["src/a.ts", `${COPY}/pkg/src/a.ts`],
-      ["../a.ts", `${COPY}/a.ts`],
-      ["/home/ann/proj/a.ts", `${COPY}/a.ts`],
-      ["/real/proj/a.ts", `${COPY}/a.ts`],
-      [`${COPY}/a.ts`, `${COPY}/a.ts`],
+      ["src/a.ts", `${SANDBOX}/pkg/src/a.ts`],
+      ["../a.ts", `${SANDBOX}/a.ts`],
+      ["/home/ann/proj/a.ts", `${SANDBOX}/a.ts`],
+      ["/real/proj/a.ts", `${SANDBOX}/a.ts`],
+      [`${SANDBOX}/a.ts`, `${SANDBOX}/a.ts`],
       ["/home/ann/proj-two/a.ts", "/home/ann/proj-two/a.ts"],
       ["../../../etc/hosts", "/home/etc/hosts"],
     ]) {
@@ -39,24 +39,24 @@ describe("a child's tool calls", () => {
       }
     }
     expect(argsOf("multiedit", { filePath: "a", edits: [{ filePath: "b", oldString: "x" }, "odd"] })).toEqual({
-      filePath: `${COPY}/pkg/a`,
-      edits: [{ filePath: `${COPY}/pkg/b`, oldString: "x" }, "odd"],
+      filePath: `${SANDBOX}/pkg/a`,
+      edits: [{ filePath: `${SANDBOX}/pkg/b`, oldString: "x" }, "odd"],
     })
     for (const tool of ["glob", "grep", "list"]) {
-      expect(argsOf(tool, { pattern: "*" })).toEqual({ path: `${COPY}/pkg` })
-      expect(argsOf(tool, { path: "/home/ann/proj/src" })).toEqual({ path: `${COPY}/src` })
+      expect(argsOf(tool, { pattern: "*" })).toEqual({ path: `${SANDBOX}/pkg` })
+      expect(argsOf(tool, { path: "/home/ann/proj/src" })).toEqual({ path: `${SANDBOX}/src` })
     }
   })
 
   test("are moved in a patch by its headers alone, also with line ends of Windows", () => {
     const lines = [
       ["*** Begin Patch"],
-      ["*** Add File: new.ts", `*** Add File: ${COPY}/pkg/new.ts`],
+      ["*** Add File: new.ts", `*** Add File: ${SANDBOX}/pkg/new.ts`],
       ["+*** Add File: not-a-header.ts"],
-      ["*** Update File: /home/ann/proj/a.ts\r", `*** Update File: ${COPY}/a.ts\r`],
-      ["*** Move to: b.ts", `*** Move to: ${COPY}/pkg/b.ts`],
+      ["*** Update File: /home/ann/proj/a.ts\r", `*** Update File: ${SANDBOX}/a.ts\r`],
+      ["*** Move to: b.ts", `*** Move to: ${SANDBOX}/pkg/b.ts`],
       [" *** Delete File: context.ts"],
-      ["*** Delete File: gone.ts", `*** Delete File: ${COPY}/pkg/gone.ts`],
+      ["*** Delete File: gone.ts", `*** Delete File: ${SANDBOX}/pkg/gone.ts`],
       ["*** End Patch"],
     ]
     const patchText = lines.map(([line]) => line).join("\n")
@@ -65,10 +65,10 @@ describe("a child's tool calls", () => {
   })
 
   test("are moved in a shell by its working directory and by the worktree's path in the command", () => {
-    expect(argsOf("bash", { command: "ls", description: "x" })).toEqual({ command: "ls", workdir: `${COPY}/pkg` })
+    expect(argsOf("bash", { command: "ls", description: "x" })).toEqual({ command: "ls", workdir: `${SANDBOX}/pkg` })
     expect(argsOf("bash", { command: "cd /home/ann/proj && ls", workdir: "/home/ann/proj" })).toEqual({
-      command: `cd ${COPY} && ls`,
-      workdir: COPY,
+      command: `cd ${SANDBOX} && ls`,
+      workdir: SANDBOX,
     })
   })
 
@@ -80,26 +80,26 @@ describe("a child's tool calls", () => {
 })
 
 describe("text with paths", () => {
-  test("has the worktree's path made the copy's where it is a whole one, once", () => {
+  test("has the worktree's path made the sandbox's where it is a whole one, once", () => {
     for (const [text, moved] of [
-      ["Working directory: /home/ann/proj", `Working directory: ${COPY}`],
-      ['cat "/home/ann/proj/a b.txt"; rm /home/ann/proj', `cat "${COPY}/a b.txt"; rm ${COPY}`],
-      ["in /home/ann/proj. Then", `in ${COPY}. Then`],
+      ["Working directory: /home/ann/proj", `Working directory: ${SANDBOX}`],
+      ['cat "/home/ann/proj/a b.txt"; rm /home/ann/proj', `cat "${SANDBOX}/a b.txt"; rm ${SANDBOX}`],
+      ["in /home/ann/proj. Then", `in ${SANDBOX}. Then`],
       ["/home/ann/project/a /home/ann/proj-2 x/home/ann/proj", "/home/ann/project/a /home/ann/proj-2 x/home/ann/proj"],
-      ["cat </real/proj/a", `cat <${COPY}/a`],
-      [`cat ${COPY}/a`, `cat ${COPY}/a`],
+      ["cat </real/proj/a", `cat <${SANDBOX}/a`],
+      [`cat ${SANDBOX}/a`, `cat ${SANDBOX}/a`],
     ] as const) {
-      expect(redirectText(text, place)).toBe(moved)
-      expect(redirectText(moved, place)).toBe(moved)
+      expect(toSandboxText(text, paths)).toBe(moved)
+      expect(toSandboxText(moved, paths)).toBe(moved)
     }
   })
 
-  test("has the copy's path taken off for whoever reads it in the project", () => {
-    expect(projectText(`${COPY}/src/a.ts:3 and ${COPY} and ${COPY}-two`, place.copy)).toBe(
-      `src/a.ts:3 and . and ${COPY}-two`,
+  test("has the sandbox's path taken off for whoever reads it in the project", () => {
+    expect(toProjectText(`${SANDBOX}/src/a.ts:3 and ${SANDBOX} and ${SANDBOX}-two`, paths.root)).toBe(
+      `src/a.ts:3 and . and ${SANDBOX}-two`,
     )
-    expect(pathInWorktree(`${COPY}/src/a.ts`, place)).toBe("src/a.ts")
-    expect(pathInWorktree("b.ts", place)).toBe("pkg/b.ts")
-    expect(pathInWorktree("/etc/hosts", place)).toBeUndefined()
+    expect(toProjectPath(`${SANDBOX}/src/a.ts`, paths)).toBe("src/a.ts")
+    expect(toProjectPath("b.ts", paths)).toBe("pkg/b.ts")
+    expect(toProjectPath("/etc/hosts", paths)).toBeUndefined()
   })
 })

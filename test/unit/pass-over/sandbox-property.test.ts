@@ -5,6 +5,7 @@ import { expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { createPassProject, projectTree, readIn, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
+import { idOf } from "../../support/opencode/pass-sandboxes.ts"
 
 const PATHS = ["a", "b", "d/a", "d/b", "d/e/a", "f"] as const
 const START = { a: "1\n2\n3\n4\n5\n", b: "b\n", "d/a": "1\n2\n3\n4\n5\n", "d/e/a": "deep\n" }
@@ -50,14 +51,14 @@ test(promised(
       const passID = `p${count}`
       doEdits(root, before)
       const base = contents(root)
-      const { copy } = await begin(passID)
-      expect(contents(copy)).toEqual(base)
-      doEdits(copy, child)
-      const wanted = contents(copy)
+      const { sandbox } = await begin(passID)
+      expect(contents(sandbox)).toEqual(base)
+      doEdits(sandbox, child)
+      const wanted = contents(sandbox)
       doEdits(root, meanwhile)
       const theirs = contents(root)
       const tree = projectTree(root)
-      const { modifications } = succeed(await passes.withhold(passID))
+      const { modifications } = succeed(await passes.collect(passID))
       expect(projectTree(root)).toEqual(tree)
 
       // The stored changes are exactly the difference between the child's first and last state.
@@ -89,8 +90,8 @@ test(promised(
         Object.fromEntries(Object.entries(tree).filter(([path]) => others.some(([each]) => each === path))),
       )
       expect(others.map(([path]) => path).filter((path) => path.endsWith(".tmp"))).toEqual([])
-      succeed(await passes.reject(passID))
-      expect(readdirSync(join(root, ".opencode/state/pass-over", passID))).toEqual(["files"])
+      if (applied.held > 0) succeed(await passes.reject(passID))
+      expect(readdirSync(join(root, ".opencode/state/pass-over", idOf(passID)))).toEqual(["files", "pass.json"])
       expect(statSync(join(root, "untouched/x")).isFile()).toBe(true)
     }),
     { numRuns: runs(8) },

@@ -12,8 +12,8 @@ import { liveFolder } from "../../live-state/statefile.ts"
 import { chooseWriter, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
 import { POLICY_FILE } from "../../pass-over/hooks.ts"
 import { readPolicy } from "../../pass-over/policy/policy.ts"
-import { listPending } from "../../pass-over/sandbox/pending.ts"
-import type { PendingPass } from "../../pass-over/sandbox/types.ts"
+import { listPending, type PendingPass } from "../../pass-over/sandbox/stored.ts"
+import { createPassOwners, createPassStore } from "../../pass-over/store/store.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
 /** Command files of the project; if one exists, Baton's command gets another name. */
@@ -147,7 +147,7 @@ const checkPolicy = async (root: string): Promise<Observation> => {
 
 const checkPending = (pass: PendingPass): readonly Observation[] => {
   const { passID, state, since, isOwned } = pass
-  if (state === "held" || isOwned) return []
+  if (state === "stored" || isOwned) return []
   if (state === "damaged") {
     const fix = `Look at .opencode/state/pass-over/${passID}; delete the folder when its changes are not needed.`
     return [warning(`the files of ${passID} cannot be read: ${pass.reason ?? "unknown"}`, fix)]
@@ -158,7 +158,7 @@ const checkPending = (pass: PendingPass): readonly Observation[] => {
 }
 
 const countHeld = (pending: readonly PendingPass[]): readonly Observation[] => {
-  const held = pending.filter(({ state }) => state === "held").length
+  const held = pending.filter(({ state }) => state === "stored").length
   if (held === 0) return []
   return [ok(`${held} ${held === 1 ? "pass holds" : "passes hold"} changes that wait to be applied or rejected`)]
 }
@@ -167,7 +167,9 @@ export const passesCheck: Check = {
   id: "passes",
   needsBundle: true,
   run: async ({ root }) => {
-    const pending = await listPending(createStateFolder(root))
+    const state = createStateFolder(root)
+    const store = createPassStore({ state, log: { warn: () => {} } })
+    const pending = await listPending(state, { store, owners: createPassOwners(state) })
     return [await checkPolicy(root), ...countHeld(pending), ...pending.flatMap(checkPending)]
   },
 }

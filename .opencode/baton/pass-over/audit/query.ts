@@ -3,9 +3,10 @@ import { join } from "node:path"
 import { isNotFound, type Log } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
-import type { Sandboxes } from "../sandbox/sandbox.ts"
 import { createSandboxes } from "../sandbox/sandbox.ts"
-import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry } from "./log.ts"
+import { createPasses } from "../store/passes.ts"
+import { createPassOwners, createPassStore } from "../store/store.ts"
+import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, createAuditLog, isAuditEntry } from "./log.ts"
 
 export type AuditFilter = {
   /** The root session, the originator's, or the child's. */
@@ -106,19 +107,27 @@ export const queryAudit = async (projectRoot: string, filter: AuditFilter = {}):
 }
 
 /**
- * Restores the files of an interrupted pass, outside OpenCode, so that they can be applied or rejected.
+ * Finishes what a crash cut off in the files of a pass, outside OpenCode, so that they can be applied or rejected.
  *
  * @param projectRoot absolute path of the folder that holds `.opencode`
+ * @returns `held`: the number of files that wait for a decision
  */
-export const restoreFiles = (
-  projectRoot: string,
-  passID: string,
-  log: Pick<Log, "debug" | "warn">,
-): ReturnType<Sandboxes["restore"]> =>
-  createSandboxes({
-    state: createStateFolder(projectRoot),
+export const restoreFiles = async (projectRoot: string, passID: string, log: Pick<Log, "debug" | "warn">) => {
+  const state = createStateFolder(projectRoot)
+  const store = createPassStore({ state, log })
+  const audit = createAuditLog({ projectRoot, log })
+  const changes = await createSandboxes({
+    state,
     directory: projectRoot,
     run: createProcessRunner({ shell: undefined }),
+    owners: createPassOwners(state),
+    passes: createPasses({ store, audit, now: () => new Date() }),
     log,
-    now: () => new Date(),
-  }).restore(passID)
+  }).collect(passID)
+  if (changes.kind === "refused") return changes
+  const { recovered: did, leftAlone, modifications } = changes
+  const decided = (await store.read(passID))?.state
+  const settled = decided && "applied" in decided ? [...decided.applied, ...decided.rejected] : []
+  const held = modifications.filter(({ path }) => !settled.includes(path)).length
+  return { kind: "restored" as const, did, leftAlone, held }
+}

@@ -3,28 +3,27 @@ import type { ReturnArguments } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import type { Prepared } from "../prepare.ts"
 import type { StopReason } from "../result/work-output.ts"
-import type { Place } from "../sandbox/paths.ts"
-import type { LeftOut } from "../sandbox/snapshot.ts"
-import type { Begun } from "../sandbox/types.ts"
+import type { SandboxPaths } from "../sandbox/paths.ts"
+import type { Sandbox } from "../sandbox/sandbox.ts"
 import type { PassRecord } from "../store/record.ts"
 import type { Limits } from "./permissions.ts"
 
-/** A pass that this process runs. Its limits and place hold for the child's session and for every session below it. */
+/** A pass that this process runs. Its limits and sandbox hold for the child's session and for every session below it. */
 export type ActivePass = {
   readonly id: string
   readonly prepared: Prepared
-  /** Place of the child's tools; undefined for OpenCode's own directory. */
-  readonly place: Place | undefined
-  /** Files that are missing in the child's copy. */
-  readonly leftOut: readonly LeftOut[]
-  /** Settles when the child's copy is made, or cannot be made; of the newest attempt. Never rejects. */
-  made: Begun["made"]
+  /** Where the child's tools work; undefined for OpenCode's own directory. */
+  readonly sandbox: SandboxPaths | undefined
+  /** Files that are missing in the sandbox. */
+  readonly skipped: Sandbox["skipped"]
+  /** Settles when the sandbox of the newest attempt is made, or cannot be made. Never rejects. */
+  ready: Sandbox["ready"]
   readonly limits: Limits
   /** Time after which an attempt is ended, and tried again (E010); undefined when the child may go on after its originator. */
   readonly attemptMs: number | undefined
   /** Stops the child and everything below it. */
   readonly stopping: AbortController
-  /** The error of making the copy. */
+  /** The error of making the sandbox. */
   setUpError: PassOverError | undefined
   stopReason: StopReason | undefined
   /** The session of the newest attempt. */

@@ -7,7 +7,7 @@ import type { Ledger } from "../../ledger/ledger.ts"
 import { collectUserText } from "../../task/parse.ts"
 import type { SessionTask } from "../../task/registry.ts"
 import type { PassOverRequest, WorkContext } from "../contract.ts"
-import type { LeftOut } from "../sandbox/snapshot.ts"
+import type { Skipped } from "../sandbox/snapshot.ts"
 import type { PassOverArguments } from "../tools.ts"
 
 const READ_DEADLINE_MS = 1_500
@@ -29,7 +29,7 @@ type GatherDeps = {
   readonly sessions: Pick<Sessions, "messages" | "todos">
   /** Real paths: of the folder that files must be in, and of the base of relative paths. */
   readonly places: () => Promise<{ root: string; base: string }>
-  /** Maps a path to its real place, for an originator that works in a copy. */
+  /** Maps a path to its real place, for an originator that works in a sandbox. */
   readonly locate: (path: string) => string
   readonly findTask: (sessionID: string) => Promise<SessionTask | undefined>
   /** Reads the ledger's description of a task; undefined when it cannot be read. */
@@ -204,16 +204,16 @@ export const renderOrder = (request: PassOverRequest): string => {
 /**
  * Renders the context that accompanies the order; undefined when there is none.
  *
- * @param leftOut files that are missing in the subagent's copy
+ * @param skipped files that are missing in the subagent's sandbox
  */
 export const renderContext = (
   { work_context: work }: PassOverRequest,
-  leftOut: readonly LeftOut[],
+  skipped: readonly Skipped[],
 ): string | undefined => {
   const lines = [
     ...section(
       "In the project and not in your sandbox",
-      leftOut.map(({ path, reason }) => `- ${path}: ${reason}`),
+      skipped.map(({ path, reason }) => `- ${path}: ${reason}`),
     ),
     ...section("Task of the session", work.task ? [`${work.task.id} (${work.task.role})`, work.task.block] : []),
     ...section(

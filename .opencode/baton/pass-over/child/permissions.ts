@@ -107,15 +107,15 @@ const limitRules = (
   return [deny("*"), ...reading]
 }
 
-type CopyPlace = {
-  /** The copy's path relative to the worktree, as OpenCode names its files. */
+type SandboxRules = {
+  /** The sandbox's path relative to the worktree, as OpenCode names its files. */
   readonly relative: string
-  /** Maps an absolute path of the worktree to the copy; 1.2.15 asks for reading by absolute paths. */
+  /** Maps an absolute path of the worktree to the sandbox; 1.2.15 asks for reading by absolute paths. */
   readonly moved: (path: string) => string
 }
 
-/** Translates the agent's file rules for a copy of the worktree: OpenCode names files there by their path in the copy. */
-const rulesInCopy = (rules: readonly PermissionRule[], { relative, moved }: CopyPlace): PermissionRule[] =>
+/** Translates the agent's file rules for a sandbox of the worktree: OpenCode names files there by their path in the sandbox. */
+const rulesInSandbox = (rules: readonly PermissionRule[], { relative, moved }: SandboxRules): PermissionRule[] =>
   ["edit", "read"].flatMap((permission) => {
     const ofFiles = rules.filter((rule) => matches(permission, rule.permission))
     if (ofFiles.every(({ pattern }) => pattern === "*")) return []
@@ -163,25 +163,25 @@ export const refusedTools = (limits: Limits): string[] => [
  *
  * @param child the subagent's own rules
  * @param originator the rules of the calling agent, then those of its session
- * @param copy the child's files; undefined for the worktree itself
+ * @param sandbox the child's files; undefined for the worktree itself
  */
 export const childRules = (given: {
   readonly limits: Limits
   readonly child: readonly PermissionRule[]
   readonly originator: readonly PermissionRule[]
-  readonly copy: CopyPlace | undefined
+  readonly sandbox: SandboxRules | undefined
 }): PermissionRule[] => {
-  const { limits, child, originator, copy } = given
+  const { limits, child, originator, sandbox } = given
   const inherited = inheritLimits(originator, child)
   const limiting = limitRules(limits, child)
-  const inCopy = (rules: readonly PermissionRule[]) => (copy === undefined ? [] : rulesInCopy(rules, copy))
+  const inSandbox = (rules: readonly PermissionRule[]) => (sandbox === undefined ? [] : rulesInSandbox(rules, sandbox))
   const returning: PermissionRule = { permission: "pass_over_return", pattern: "*", action: "allow" }
   return [
-    ...inCopy(child),
-    ...inCopy(inherited),
+    ...inSandbox(child),
+    ...inSandbox(inherited),
     ...inherited,
     ...limiting,
-    ...inCopy(limiting),
+    ...inSandbox(limiting),
     deny("question"),
     returning,
   ]

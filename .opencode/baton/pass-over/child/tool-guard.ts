@@ -1,6 +1,6 @@
 import type { Log } from "../../host/log.ts"
 import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../contract.ts"
-import { leadsOut, type Place, pathsToWrite, redirectCall } from "../sandbox/paths.ts"
+import { escapesSandbox, pathsToWrite, type SandboxPaths, toSandboxArgs } from "../sandbox/paths.ts"
 import type { Sandboxes } from "../sandbox/sandbox.ts"
 import { type ActivePass, type ActivePasses, hasReturned } from "./active-passes.ts"
 import { type Limits, mayUseTool, refusedTools } from "./permissions.ts"
@@ -17,7 +17,7 @@ export type PassGateDeps = {
 }
 
 /**
- * Checks each tool call of a session that works on a pass, or below one: refuses it, or redirects it to the pass's place.
+ * Checks each tool call of a session that works on a pass, or below one: refuses it, or moves it to the pass's sandbox.
  *
  * @returns a handler for OpenCode's `tool.execute.before`; it throws an Error for the model when the call is refused
  */
@@ -34,15 +34,15 @@ export const createPassGate =
     const isOwn = activePasses.of(sessionID) === pass
     const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn, home })
     if (verdict.kind === "refused") return refuse(verdict.reason)
-    // It touches no file, and returning needs no copy.
+    // It touches no file, and returning needs no sandbox.
     if (tool === RETURN_TOOL) return
     if (isOwn) pass.callsOfStep.add(callID)
     const missing = await enterFiles(pass.id)
     if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)
     // The pass may have ended during the wait.
     if (pass.isOver) return refuse(PASS_IS_OVER)
-    const { place } = pass
-    const out = pathsToWrite(tool, verdict.changes).find((path) => place && leadsOut(path, place.copy))
+    const { sandbox } = pass
+    const out = pathsToWrite(tool, verdict.changes).find((path) => sandbox && escapesSandbox(path, sandbox.root))
     if (out !== undefined)
       return refuse(`${out} is reached through a link that leads out of your sandbox: nothing is written.`)
     // OpenCode passes this same object to the tool.
@@ -63,7 +63,7 @@ const ASKING = "question"
 const escapePattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 
 /** Replaces `~/…`, `$HOME/…` and `${HOME}/…` by absolute paths where they name the project. */
-const spellOutHome = (command: string, home: string, { worktree, spellings = [] }: Place): string =>
+const spellOutHome = (command: string, home: string, { worktree, spellings = [] }: SandboxPaths): string =>
   [worktree, ...spellings].reduce((text, root) => {
     if (!root.startsWith(`${home}/`)) return text
     const way = escapePattern(root.slice(home.length))
@@ -73,7 +73,7 @@ const spellOutHome = (command: string, home: string, { worktree, spellings = [] 
 
 /** Decides whether a session that works on a pass, or is below one, may use a tool, and with which arguments. Pure. */
 export const judgeToolCall = (
-  pass: Pick<ActivePass, "isOver" | "limits" | "place" | "returned" | "returnError">,
+  pass: Pick<ActivePass, "isOver" | "limits" | "sandbox" | "returned" | "returnError">,
   { tool, args, isOwn, home }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean; home: string },
 ): ToolVerdict => {
   if (pass.isOver) return { kind: "refused", reason: PASS_IS_OVER }
@@ -90,10 +90,10 @@ export const judgeToolCall = (
       reason: `The tool ${tool} is refused: this pass may not ${limit}. Return what you can tell.`,
     }
   }
-  if (!pass.place) return { kind: "go", changes: {} }
+  if (!pass.sandbox) return { kind: "go", changes: {} }
   const { command } = args
-  const spelled = typeof command === "string" ? { ...args, command: spellOutHome(command, home, pass.place) } : args
-  const redirection = redirectCall(tool, spelled, pass.place)
+  const spelled = typeof command === "string" ? { ...args, command: spellOutHome(command, home, pass.sandbox) } : args
+  const redirection = toSandboxArgs(tool, spelled, pass.sandbox)
   if (redirection.kind === "refused") return redirection
   return { kind: "go", changes: redirection.kind === "redirected" ? redirection.args : {} }
 }

@@ -9,12 +9,11 @@ import {
   timeoutError,
   writtenPaths,
 } from "../result/work-output.ts"
-import { pathInWorktree, redirectPath } from "../sandbox/paths.ts"
-import type { Refusal } from "../sandbox/repository.ts"
+import { toProjectPath, toSandboxPath } from "../sandbox/paths.ts"
 import type { Sandboxes } from "../sandbox/sandbox.ts"
-import type { BeginOptions, Begun } from "../sandbox/types.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassRecord } from "../store/record.ts"
+import type { PassStore } from "../store/store.ts"
 import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./active-passes.ts"
 import { renderContext, renderOrder } from "./context.ts"
 import { childRules } from "./permissions.ts"
@@ -25,11 +24,10 @@ type PassWorkDeps = {
   readonly childSessions: ChildSessions
   readonly activePasses: ActivePasses
   readonly passes: Passes
-  readonly worktree: Sandboxes
-  /** Drops what an attempt left in the pass's files and begins them anew. */
-  readonly renewFiles: (passID: string, options: BeginOptions) => Promise<Begun | Refusal>
-  /** Returns the copy's path relative to the worktree, as file rules name it. */
-  readonly relativeCopy: (copy: string) => string
+  readonly store: Pick<PassStore, "read">
+  readonly sandboxes: Pick<Sandboxes, "collect" | "apply" | "reset">
+  /** Returns a sandbox's path relative to the worktree, as file rules name it. */
+  readonly relativePath: (root: string) => string
   readonly log: Log
   readonly now: () => Date
 }
@@ -43,11 +41,11 @@ const titleOf = ({ prepared }: ActivePass): string => {
 
 /** Runs a pass's child to its end and stores the result. */
 export const createPassWork = (deps: PassWorkDeps) => {
-  const { sessions, childSessions, activePasses, passes, worktree, log, now } = deps
+  const { sessions, childSessions, activePasses, passes, store, sandboxes, log, now } = deps
 
   /** Ends the pass's child when its files cannot be set up. */
   const watchFiles = (pass: ActivePass): void => {
-    void pass.made.then((refusal) => {
+    void pass.ready.then((refusal) => {
       if (!refusal) return
       pass.setUpError = setUpError(refusal)
       pass.stopping.abort()
@@ -59,7 +57,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
     activePasses.attemptEnded(pass)
     const { parentPass } = pass.prepared
     const canModify = pass.limits.can_modify_files
-    const begun = await deps.renewFiles(pass.id, {
+    const begun = await sandboxes.reset(pass.id, {
       canModify,
       ...(parentPass === undefined ? {} : { parent: parentPass }),
     })
@@ -67,7 +65,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       pass.setUpError = setUpError(begun)
       return { kind: "crashed", error: pass.setUpError }
     }
-    pass.made = begun.made
+    pass.ready = begun.ready
     watchFiles(pass)
     return undefined
   }
@@ -89,11 +87,10 @@ export const createPassWork = (deps: PassWorkDeps) => {
 
   const runAttempt = (pass: ActivePass, signal: AbortSignal): Promise<ChildEnd> => {
     const { request, subagent, originatorRules, model } = pass.prepared
-    const { limits } = pass
-    const { place } = pass
-    const copy = place && {
-      relative: deps.relativeCopy(place.copy),
-      moved: (path: string) => redirectPath(path, place),
+    const { limits, sandbox } = pass
+    const fileRules = sandbox && {
+      relative: deps.relativePath(sandbox.root),
+      moved: (path: string) => toSandboxPath(path, sandbox),
     }
     return runChild(
       { sessions: childSessions, log },
@@ -104,11 +101,11 @@ export const createPassWork = (deps: PassWorkDeps) => {
           limits,
           child: subagent.permission,
           originator: originatorRules,
-          copy,
+          sandbox: fileRules,
         }),
         prompt: {
           text: renderOrder(request),
-          context: renderContext(request, pass.leftOut),
+          context: renderContext(request, pass.skipped),
           agent: subagent.name,
           model,
         },
@@ -136,28 +133,22 @@ export const createPassWork = (deps: PassWorkDeps) => {
   }
 
   /** Applies to the worktree what the policy allows. */
-  const keepFiles = async (pass: ActivePass, record: PassRecord): Promise<PassRecord> => {
-    const kept = await worktree.keep(pass.id)
-    if (kept.kind === "refused") {
-      log.warn("changes could not be kept", { pass: pass.id, reason: kept.reason })
-      return record
-    }
-    const paths = kept.files
-      .filter(({ outcome }) => outcome !== "conflict" && outcome !== "not-tried")
-      .map(({ path }) => path)
-    if (paths.length === 0) return record
-    const applied = await passes.advance(pass.id, { type: "applied", paths, by: "policy" })
-    return applied.kind === "moved" ? applied.record : record
+  const autoApply = async (pass: ActivePass, record: PassRecord): Promise<PassRecord> => {
+    const paths = "undecided" in record.state ? record.state.undecided : []
+    const options = { merge: true, allOrNothing: false, by: "policy" } as const
+    const applied = await sandboxes.apply(pass.id, paths, options)
+    if (applied.kind === "refused") log.warn("changes could not be applied", { pass: pass.id, reason: applied.reason })
+    return (await store.read(pass.id)) ?? record
   }
 
   const finish = async (pass: ActivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
     const { request, policy } = pass.prepared
     pass.isOver = true
     const messages = await readMessages(pass)
-    const { place } = pass
-    const written = place ? writtenPaths(messages).map((path) => pathInWorktree(path, place)) : []
+    const { sandbox } = pass
+    const written = sandbox ? writtenPaths(messages).map((path) => toProjectPath(path, sandbox)) : []
     const toolPaths = new Set(written.filter((path) => path !== undefined))
-    const changes = await worktree.withhold(pass.id, toolPaths)
+    const changes = await sandboxes.collect(pass.id, toolPaths)
     const output = buildWorkOutput({
       request,
       childSessionID: pass.childSessionID,
@@ -169,19 +160,14 @@ export const createPassWork = (deps: PassWorkDeps) => {
       returnError: pass.returnError,
       messages,
       changes,
-      copy: place?.copy,
+      sandbox: sandbox?.root,
       completedAt: now().toISOString(),
     })
     const paths = changedPaths(output)
-    const drop = async (): Promise<undefined> => {
-      const rejected = changes.kind === "changes" ? await worktree.reject(pass.id) : changes
-      if (rejected.kind === "refused" && rejected.code !== "unknown-pass")
-        log.warn("the files of a cancelled pass stay", { pass: pass.id, reason: rejected.reason })
-    }
     if (pass.stopReason === "cancelled") {
       // Refused when the canceller has recorded it already.
       await passes.advance(pass.id, { type: "cancelled" })
-      return drop()
+      return undefined
     }
     // The originator left without recording it, as at an exit: a late result, to be announced.
     if (!pass.isAwaited && !request.async && request.return_required)
@@ -189,13 +175,13 @@ export const createPassWork = (deps: PassWorkDeps) => {
     const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
-      return drop()
+      return undefined
     }
     // A late or incomplete result is left for the originator to decide.
     const isWhole = end.kind === "ended" && output.status === "completed"
     const isKept = policy.values.auto_apply && isWhole && paths.length > 0
     const { state } = returned.record
-    return isKept && "is_late" in state && !state.is_late ? keepFiles(pass, returned.record) : returned.record
+    return isKept && "is_late" in state && !state.is_late ? autoApply(pass, returned.record) : returned.record
   }
 
   const work = async (pass: ActivePass): Promise<PassRecord | undefined> => {
@@ -220,7 +206,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
       // The next start finds it open; until then its files must not change.
       pass.isOver = true
-      await worktree.withhold(pass.id)
+      await sandboxes.collect(pass.id)
       return undefined
     } finally {
       clearTimeout(timer)

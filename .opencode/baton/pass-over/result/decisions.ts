@@ -2,50 +2,21 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import type { Log } from "../../host/log.ts"
 import { type PassOverError, passOverError, renderError, unknownPass } from "../errors.ts"
 import { renderPolicy } from "../policy/resolve.ts"
-import type { FileResult } from "../sandbox/apply.ts"
+import { type FileResult, isApplied } from "../sandbox/apply.ts"
 import type { Refusal } from "../sandbox/repository.ts"
 import type { Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "../store/passes.ts"
-import { type Decisions, findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
+import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.ts"
 import type { Approval, EditPermission } from "./approval.ts"
 import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
 import { withoutContents } from "./work-output.ts"
 
-const hasFiles = ({ undecided, applied, rejected }: Decisions): boolean =>
-  [undecided, applied, rejected].some(({ length }) => length > 0)
-
-/**
- * Adds files to a result that could not be stored when it arrived: the disk was full, or git did not answer. Their copy, or its
- * restored changes (`baton passes restore`), still exists.
- */
-const createFilesCollector =
-  ({ worktree, passes }: { worktree: Pick<Sandboxes, "restore" | "changes">; passes: Pick<Passes, "advance"> }) =>
-  async (record: PassRecord): Promise<{ readonly kind: "collected"; readonly record: PassRecord } | Refusal> => {
-    const { state, output, request } = record
-    if (state.state !== "returned" || output === null || hasFiles(state)) return { kind: "collected", record }
-    const id = request.pass_over_id
-    const restored = await worktree.restore(id)
-    const changes = restored.kind === "restored" ? await worktree.changes(id) : restored
-    // A pass without the right to change files.
-    if (changes.kind === "refused") return changes.code === "unknown-pass" ? { kind: "collected", record } : changes
-    const { modifications } = changes
-    if (modifications.length === 0) return { kind: "collected", record }
-    const whole = {
-      ...output,
-      artifacts: [...modifications.map(withoutContents), ...output.artifacts],
-      left_out: changes.leftOut,
-    }
-    const paths = modifications.map(({ path }) => path)
-    const moved = await passes.advance(id, { type: "collected", paths }, { output: whole })
-    return { kind: "collected", record: moved.kind === "moved" ? moved.record : record }
-  }
-
 type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
   readonly passes: Pick<Passes, "advance">
-  readonly worktree: Pick<Sandboxes, "apply" | "reject" | "restore" | "changes">
+  readonly sandboxes: Pick<Sandboxes, "collect" | "apply">
   /** Tells whether the user approves the result to the originator. */
   readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
   readonly mayWrite: EditPermission
@@ -91,7 +62,7 @@ const renderOne = ({ request, state, output, child_session_id: childSessionID }:
   })
 
 /** The tools with which an originator decides on the files of a result. */
-export const createDecisions = ({ store, passes, worktree, approve, mayWrite, log }: DecideDeps) => {
+export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
     if (record && isOfSession(record, sessionID)) {
@@ -102,15 +73,29 @@ export const createDecisions = ({ store, passes, worktree, approve, mayWrite, lo
     return { kind: "refused", error: unknownPass(passID, cause) }
   }
 
-  const collect = createFilesCollector({ worktree, passes })
+  /** Finishes what a crash cut off, and adds files that could not be stored when the result arrived. */
+  const withFiles = async (record: PassRecord): Promise<PassRecord | Refusal> => {
+    const { state, output, request } = record
+    if (state.state !== "returned" || output === null) return record
+    const id = request.pass_over_id
+    const changes = await sandboxes.collect(id)
+    // A pass without the right to change files.
+    if (changes.kind === "refused") return changes.code === "unknown-pass" ? record : changes
+    const files = changes.modifications.map(withoutContents)
+    if (files.length === 0 || [state.undecided, state.applied, state.rejected].flat().length > 0) return record
+    const artifacts = [...files, ...output.artifacts]
+    const paths = files.map(({ path }) => path)
+    const change = { output: { ...output, artifacts, left_out: changes.skipped } }
+    const collected = await passes.advance(id, { type: "collected", paths }, change)
+    return collected.kind === "moved" ? collected.record : record
+  }
 
   /** Finds a result that is not fully decided, and its files that are meant. */
   const findHeld = async (passID: string, sessionID: string, wanted: readonly string[] | undefined) => {
     const found = await find(passID, sessionID)
     if (found.kind === "refused") return found
-    const collected = await collect(found.record)
-    if (collected.kind === "refused") return { kind: "refused" as const, error: refusedByFiles(passID, collected) }
-    const { record } = collected
+    const record = await withFiles(found.record)
+    if ("kind" in record) return { kind: "refused" as const, error: refusedByFiles(passID, record) }
     if (record.state.state !== "returned") return { kind: "refused" as const, error: wrongState(record) }
     const { undecided } = record.state
     const unknown = (wanted ?? []).filter((path) => !undecided.includes(path))
@@ -121,7 +106,7 @@ export const createDecisions = ({ store, passes, worktree, approve, mayWrite, lo
         error: passOverError("E024", { message, cause: `Waiting: ${undecided.join(", ")}` }),
       }
     }
-    return { kind: "held" as const, record, paths: wanted ?? undecided }
+    return { kind: "held" as const, record, undecided, paths: wanted ?? undecided }
   }
 
   const apply = async (args: ApplyArguments, context: Context): Promise<string> => {
@@ -138,23 +123,15 @@ export const createDecisions = ({ store, passes, worktree, approve, mayWrite, lo
       log.info("applying was not permitted", { sessionID, pass: passID, error: asked.reason })
       return `Nothing was applied: writing ${paths.join(", ")} is not permitted here (${asked.reason}). The files stay pending.`
     }
-    const applied = await worktree.apply(passID, { paths, merge, allOrNothing })
+    const applied = await sandboxes.apply(passID, paths, { merge, allOrNothing, by: "originator" })
     if (applied.kind === "refused") return renderError(refusedByFiles(passID, applied))
-    const done = applied.files.filter(({ outcome }) => outcome !== "conflict" && outcome !== "not-tried")
-    if (done.length > 0) {
-      const moved = await passes.advance(passID, {
-        type: "applied",
-        paths: done.map(({ path }) => path),
-        by: "originator",
-      })
-      if (moved.kind === "refused") log.warn("an apply is not noted", { pass: passID, reason: moved.error.cause })
-    }
+    const done = applied.files.filter(isApplied)
     const lines = applied.files.map(renderFileResult)
-    if (applied.complete) return [`${passID}: applied.`, ...lines].join("\n")
+    if (done.length === paths.length) return [`${passID}: applied.`, ...lines].join("\n")
     const conflicts = applied.files.filter(({ outcome }) => outcome === "conflict")
     const canMerge = !merge && conflicts.some(({ mergeable }) => mergeable)
     const error = passOverError("E022", {
-      message: `${passID}: ${done.length === 0 ? "nothing was applied" : `${done.length} files were applied`}; ${applied.held} stay pending`,
+      message: `${passID}: ${done.length === 0 ? "nothing was applied" : `${done.length} files were applied`}; ${held.undecided.length - done.length} stay pending`,
       cause: conflicts.map(({ path }) => path).join(", "),
       ...(canMerge
         ? { nextStep: "Call pass_over_apply again with merge: true, name other files in artifacts, or reject." }
@@ -167,22 +144,10 @@ export const createDecisions = ({ store, passes, worktree, approve, mayWrite, lo
     const { pass_over_id: passID, artifacts, reason } = args
     const held = await findHeld(passID, sessionID, artifacts)
     if (held.kind === "refused") return renderError(held.error)
-    // A result without files can be rejected too.
-    const none = { kind: "rejected" as const, paths: [], applied: [] }
-    const rejected = held.paths.length === 0 ? none : await worktree.reject(passID, held.paths)
-    if (rejected.kind === "refused") return renderError(refusedByFiles(passID, rejected))
-    const { paths, applied } = rejected
-    if (applied.length > 0) {
-      const noted = await passes.advance(passID, { type: "applied", paths: applied, by: "originator" })
-      if (noted.kind === "refused") return renderError(noted.error)
-    }
-    if (paths.length > 0 || applied.length === 0) {
-      const moved = await passes.advance(passID, { type: "rejected", paths })
-      if (moved.kind === "refused") return renderError(moved.error)
-    }
+    const { paths } = held
+    const rejected = await passes.advance(passID, { type: "rejected", paths })
+    if (rejected.kind === "refused") return renderError(rejected.error)
     log.info("a result was rejected", { sessionID, pass: passID, reason })
-    if (applied.length > 0)
-      return `${passID}: ${applied.join(", ")} had been applied before. Rejected: ${paths.join(", ") || "nothing"}.`
     return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`
   }
 

@@ -15,9 +15,9 @@ import {
   type WorkOutput,
 } from "../contract.ts"
 import { type PassOverError, passOverError, renderError } from "../errors.ts"
-import { projectText, projectValue, WRITING_TOOLS } from "../sandbox/paths.ts"
+import { toProjectText, toProjectValue, WRITING_TOOLS } from "../sandbox/paths.ts"
 import type { Refusal } from "../sandbox/repository.ts"
-import type { Changes } from "../sandbox/types.ts"
+import type { Changes } from "../sandbox/sandbox.ts"
 import { renderFinding } from "./render.ts"
 
 const OUTPUT_CHARACTERS = 2_000
@@ -154,7 +154,7 @@ export const checkReturn = (
 export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string => {
   if (hasReturned(pass)) return "The result has been returned already. End your turn."
   const { originating_agent_id: originator } = pass.prepared.request
-  const given = pass.place ? projectValue(args, pass.place.copy) : args
+  const given = pass.sandbox ? toProjectValue(args, pass.sandbox.root) : args
   const checked = checkReturn(z, given, { originator, earlierRefusals: pass.refusals })
   if (checked.kind === "refused") {
     pass.refusals++
@@ -190,8 +190,8 @@ export type Collected = {
   readonly messages: readonly StoredMessage[]
   /** The file changes, or the reason why they are unknown. */
   readonly changes: Changes | Refusal
-  /** The copy whose paths in the child's text are replaced by the worktree's. */
-  readonly copy: string | undefined
+  /** The sandbox whose paths in the child's text are replaced by the worktree's. */
+  readonly sandbox: string | undefined
   readonly completedAt: string
 }
 
@@ -209,7 +209,7 @@ export const setUpError = ({ reason: cause, fix: nextStep }: Refusal): PassOverE
 
 const filesError = ({ reason, fix }: Refusal): PassOverError =>
   passOverError("E011", {
-    message: "What the subagent changed could not be stored; its copy is kept",
+    message: "What the subagent changed could not be stored; its sandbox is kept",
     cause: reason,
     nextStep: `${fix} Then pass_over_apply or pass_over_reject: they store it first.`,
   })
@@ -242,9 +242,9 @@ export const withoutContents = (file: FileModification): FileModification => ({
  * Builds the output of a pass from the child's return, else from its transcript; files and tool results as recorded by program.
  */
 export const buildWorkOutput = (collected: Collected): WorkOutput => {
-  const { request, returned, messages, changes, copy } = collected
+  const { request, returned, messages, changes, sandbox } = collected
   const modifications = changes.kind === "changes" ? changes.modifications.map(withoutContents) : []
-  const shown = (text: string): string => (copy === undefined ? text : projectText(text, copy))
+  const shown = (text: string): string => (sandbox === undefined ? text : toProjectText(text, sandbox))
   const words = returned ? "" : shown(lastWords(messages))
   const results = collectToolResults(messages).map((result) => ({
     ...result,
@@ -267,7 +267,7 @@ export const buildWorkOutput = (collected: Collected): WorkOutput => {
       recommendations: [...(returned?.recommendations ?? [])],
     },
     artifacts: [...modifications, ...findings, ...claimed, ...results],
-    left_out: changes.kind === "changes" ? changes.leftOut : [],
+    left_out: changes.kind === "changes" ? changes.skipped : [],
     metadata: { ...request.metadata, attempts: collected.attempts, completed_at: collected.completedAt },
   }
 }

@@ -1,26 +1,30 @@
-/** Puts the changes of a pass into the folder that its sandbox was made of, all or none, and takes them back. */
-import { copyFile, mkdir, rm } from "node:fs/promises"
-import { dirname, join } from "node:path"
+/**
+ * Puts the changes of a pass into the folder that its sandbox was made of. A journal has the way back: it is written before the
+ * first file, and dropped when pass.json says that the files are applied.
+ */
+import { randomBytes } from "node:crypto"
+import { copyFile, rm } from "node:fs/promises"
+import { join } from "node:path"
 import { describeError } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
 import { stageContents } from "./contents.ts"
 import {
   type ApplyPlace,
+  type Current,
   dropJournal,
   type Found,
   identityOf,
-  isSame,
   type Journal,
   type JournalEntry,
-  missingFoldersAbove,
-  removeFolderIfEmpty,
+  readCurrent,
+  removeEmptyFoldersAbove,
+  sameState,
   takeBack,
-  takeCurrent,
   temporaryFor,
-  writeSide,
+  writeFile,
 } from "./journal.ts"
 import { RefusalError } from "./repository.ts"
-import { type Change, type Side, statIfThere } from "./snapshot.ts"
+import { type Change, type FileState, statIfThere } from "./snapshot.ts"
 
 /** The outcome for one file. A conflict left it unchanged. */
 export type FileResult = {
@@ -31,16 +35,17 @@ export type FileResult = {
   readonly mergeable?: boolean
 }
 
-type Step = { readonly path: string; readonly base: Side | null; readonly next: Side | null }
-type Write = { readonly path: string; readonly next: Side | null; readonly before: Found | null }
+export const isApplied = ({ outcome }: FileResult): boolean => outcome !== "conflict" && outcome !== "not-tried"
 
-type Judged =
+type Write = { readonly path: string; readonly next: FileState | null; readonly before: Found | null }
+
+type Resolved =
   | { readonly kind: "ready"; readonly change: Change; readonly isMerged: boolean; readonly writes: readonly Write[] }
   | { readonly kind: "already"; readonly change: Change }
   | { readonly kind: "conflict"; readonly change: Change; readonly reason: string; readonly isMergeable: boolean }
 
 /** A rename is two writes; both or none are done. */
-const stepsOf = ({ path, previous_path, base, next }: Change): readonly Step[] =>
+const stepsOf = ({ path, previous_path, base, next }: Change): readonly Pick<Change, "path" | "base" | "next">[] =>
   previous_path === null
     ? [{ path, base, next }]
     : [
@@ -48,19 +53,24 @@ const stepsOf = ({ path, previous_path, base, next }: Change): readonly Step[] =
         { path, base: null, next },
       ]
 
-const isFile = (side: Side | null): side is Side => side !== null && side.mode !== "120000"
+const isFile = (state: FileState | null): state is FileState => state !== null && state.mode !== "120000"
 
-const describe = (side: Side | null): string =>
-  side === null ? "not there" : `${side.mode === "120000" ? "a link" : "a file"} of ${side.size} bytes`
+const describe = (state: FileState | null): string =>
+  state === null ? "not there" : `${isFile(state) ? "a file" : "a link"} of ${state.size} bytes`
 
-/** The side that changed the mode wins; undefined when both changed it differently. */
-const mergeMode = (base: Side, current: Side, next: Side): Side["mode"] | undefined => {
+/** The one who changed the mode wins; undefined when both changed it differently. */
+const mergeMode = (base: FileState, current: FileState, next: FileState): FileState["mode"] | undefined => {
   if (current.mode === base.mode || current.mode === next.mode) return next.mode
   return next.mode === base.mode ? current.mode : undefined
 }
 
 /** Merges another's change of a file with the pass's. @returns undefined when they conflict, or the file is not text */
-const merge = async ({ git, store }: ApplyPlace, base: Side, current: Side, next: Side): Promise<Side | undefined> => {
+const merge = async (
+  { git, store }: ApplyPlace,
+  base: FileState,
+  current: FileState,
+  next: FileState,
+): Promise<FileState | undefined> => {
   const mode = mergeMode(base, current, next)
   if (mode === undefined) return undefined
   const folder = join(store, "merge")
@@ -80,68 +90,36 @@ const merge = async ({ git, store }: ApplyPlace, base: Side, current: Side, next
 }
 
 /** Allows a write only over what the pass began with, never over other changes. Changes nothing in the target. */
-const judge = async (place: ApplyPlace, changes: readonly Change[], isMergeWanted: boolean): Promise<Judged[]> => {
-  const steps = changes.flatMap(stepsOf)
-  const removed = new Set(steps.flatMap(({ path, next }) => (next === null ? [path] : [])))
-  const found = await takeCurrent(
-    place,
-    steps.map(({ path }) => path),
-    removed,
-  )
-
-  const judgeOne = async (change: Change): Promise<Judged> => {
-    const writes: Write[] = []
-    let isMerged = false
-    for (const { path, base, next } of stepsOf(change)) {
-      const current = found.get(path) ?? null
-      const conflict = (reason: string, isMergeable = false): Judged => ({
-        kind: "conflict",
-        change,
-        reason,
-        isMergeable,
-      })
-      if (current !== null && "other" in current) return conflict(`${path} is ${current.other} now`)
-      if (isSame(current, next)) continue
-      if (isSame(current, base)) {
-        writes.push({ path, next, before: current })
-        continue
-      }
-      if (base === null) return conflict(`${path} was made by somebody else meanwhile`)
-      const reason = `${path} changed meanwhile: the pass began with ${describe(base)}, now there is ${describe(current)}`
-      const areFiles = isFile(base) && isFile(next) && isFile(current)
-      const merged = areFiles ? await merge(place, base, current, next) : undefined
-      if (!merged || !isMergeWanted) return conflict(reason, merged !== undefined)
-      isMerged = true
-      writes.push({ path, next: merged, before: current })
+const resolveChange = async (
+  place: ApplyPlace,
+  change: Change,
+  { found, isMergeWanted }: { found: ReadonlyMap<string, Current>; isMergeWanted: boolean },
+): Promise<Resolved> => {
+  const writes: Write[] = []
+  let isMerged = false
+  for (const { path, base, next } of stepsOf(change)) {
+    const current = found.get(path) ?? null
+    const conflict = (reason: string, isMergeable = false): Resolved => ({
+      kind: "conflict",
+      change,
+      reason,
+      isMergeable,
+    })
+    if (current !== null && "other" in current) return conflict(`${path} is ${current.other} now`)
+    if (sameState(current, next)) continue
+    if (sameState(current, base)) {
+      writes.push({ path, next, before: current })
+      continue
     }
-    return writes.length === 0 ? { kind: "already", change } : { kind: "ready", change, isMerged, writes }
+    if (base === null) return conflict(`${path} was made by somebody else meanwhile`)
+    const reason = `${path} changed meanwhile: the pass began with ${describe(base)}, now there is ${describe(current)}`
+    const areFiles = isFile(base) && isFile(next) && isFile(current)
+    const merged = areFiles ? await merge(place, base, current, next) : undefined
+    if (!merged || !isMergeWanted) return conflict(reason, merged !== undefined)
+    isMerged = true
+    writes.push({ path, next: merged, before: current })
   }
-
-  const judged: Judged[] = []
-  for (const change of changes) judged.push(await judgeOne(change))
-  return judged
-}
-
-const isUnchanged = (target: string, { path, before }: Write): boolean => {
-  const found = statIfThere(join(target, path))
-  if (before === null) return found === undefined || found.isDirectory()
-  return found !== undefined && identityOf(found) === before.identity
-}
-
-const writeEntry = async (place: ApplyPlace, staged: string, write: Write, temporary: string): Promise<void> => {
-  const { target } = place
-  const path = join(target, write.path)
-  if (!isUnchanged(target, write)) throw new Error("it changed in the very moment it was to be written")
-  if (write.next === null) {
-    await rm(path)
-    for (let folder = dirname(write.path); folder !== "."; folder = dirname(folder)) {
-      if (!(await removeFolderIfEmpty(join(target, folder)))) break
-    }
-    return
-  }
-  await mkdir(dirname(path), { recursive: true })
-  const before = write.before?.permissions
-  await writeSide(path, { side: write.next, staged, temporary: join(target, temporary), before })
+  return writes.length === 0 ? { kind: "already", change } : { kind: "ready", change, isMerged, writes }
 }
 
 /** Removals first, so that a file can replace a folder and vice versa. */
@@ -149,6 +127,24 @@ const removalsFirst = <T>(items: readonly T[], isRemoval: (item: T) => boolean):
   ...items.filter(isRemoval),
   ...items.filter((item) => !isRemoval(item)),
 ]
+
+const writeEntry = async (
+  { target }: ApplyPlace,
+  { path, next, before }: Write,
+  { staged, suffix }: { staged: string; suffix: string },
+): Promise<void> => {
+  const whole = join(target, path)
+  const found = statIfThere(whole)
+  const isAsBefore = before === null ? !found || found.isDirectory() : found && identityOf(found) === before.identity
+  if (!isAsBefore) throw new Error("it changed in the very moment it was to be written")
+  if (next === null) {
+    await rm(whole)
+    await removeEmptyFoldersAbove(target, path)
+    return
+  }
+  const permissions = before === null ? {} : { before: before.permissions }
+  await writeFile(whole, { state: next, staged, temporary: temporaryFor(whole, suffix), ...permissions })
+}
 
 /**
  * Writes a group of changes, all or none.
@@ -160,27 +156,22 @@ const removalsFirst = <T>(items: readonly T[], isRemoval: (item: T) => boolean):
  */
 const writeGroup = async (
   place: ApplyPlace,
-  { group, staged }: { group: readonly Extract<Judged, { kind: "ready" }>[]; staged: string },
-  onWritten: (changes: readonly Change[]) => Promise<void>,
+  { group, staged }: { group: readonly Extract<Resolved, { kind: "ready" }>[]; staged: string },
+  onWritten: (paths: readonly string[]) => Promise<void>,
 ): Promise<string | undefined> => {
-  const { target } = place
   const writes = removalsFirst(
     group.flatMap((each) => each.writes),
     ({ next }) => next === null,
   )
-  const entries = writes.map(
-    ({ path, next, before }): JournalEntry => ({ path, before, after: next, temporary: temporaryFor(path) }),
-  )
-  const made = writes.flatMap(({ path, next }) => (next === null ? [] : missingFoldersAbove(target, path)))
-  const journal: Journal = { version: 1, entries, made_folders: made }
+  const files = group.map(({ change }) => change.path)
+  const entries = writes.map(({ path, next, before }): JournalEntry => ({ path, before, after: next }))
+  const journal: Journal = { version: 1, files, entries, suffix: randomBytes(8).toString("hex") }
   try {
     await replaceFile(place.journal, JSON.stringify(journal))
-    for (const [at, write] of writes.entries()) await writeEntry(place, staged, write, entries[at]?.temporary ?? "")
-    await onWritten(group.map(({ change }) => change))
+    for (const write of writes) await writeEntry(place, write, { staged, suffix: journal.suffix })
+    await onWritten(files)
   } catch (error) {
-    const leftAlone = await takeBack(place, journal)
-    await dropJournal(place)
-    const left = leftAlone.map(({ path }) => path).join(", ")
+    const left = (await takeBack(place, journal)).map(({ path }) => path).join(", ")
     return `${describeError(error)}${left === "" ? "" : `; left as somebody else made them: ${left}`}`
   }
   await dropJournal(place)
@@ -201,16 +192,21 @@ export const applyChanges = async (
     merge: isMergeWanted,
     allOrNothing,
     onWritten,
-  }: { merge: boolean; allOrNothing: boolean; onWritten: (changes: readonly Change[]) => Promise<void> },
+  }: { merge: boolean; allOrNothing: boolean; onWritten: (paths: readonly string[]) => Promise<void> },
 ): Promise<FileResult[]> => {
-  const judged = await judge(place, changes, isMergeWanted)
+  const steps = changes.flatMap(stepsOf)
+  const removed = new Set(steps.flatMap(({ path, next }) => (next === null ? [path] : [])))
+  const paths = steps.map(({ path }) => path)
+  const found = await readCurrent(place, paths, removed)
+  const resolved: Resolved[] = []
+  for (const change of changes) resolved.push(await resolveChange(place, change, { found, isMergeWanted }))
   const ready = removalsFirst(
-    judged.filter((each) => each.kind === "ready"),
+    resolved.filter((each) => each.kind === "ready"),
     ({ change }) => change.next === null,
   )
-  const isRefused = allOrNothing && judged.some(({ kind }) => kind === "conflict")
+  const isRefused = allOrNothing && resolved.some(({ kind }) => kind === "conflict")
   const groups = isRefused || ready.length === 0 ? [] : allOrNothing ? [ready] : ready.map((each) => [each])
-  const failures = new Map<Judged, string>()
+  const failures = new Map<Resolved, string>()
   const staged = join(place.store, "staged")
   const oids = groups.flat().flatMap(({ writes }) => writes.flatMap(({ next }) => next?.oid ?? []))
   await stageContents(place.git, place.store, staged, oids)
@@ -219,9 +215,9 @@ export const applyChanges = async (
     if (failure !== undefined) for (const each of group) failures.set(each, failure)
   }
   await rm(staged, { recursive: true, force: true })
-  const already = judged.flatMap((each) => (each.kind === "already" ? [each.change] : []))
+  const already = resolved.flatMap(({ kind, change }) => (kind === "already" ? [change.path] : []))
   if (already.length > 0) await onWritten(already)
-  return judged.map((each): FileResult => {
+  return resolved.map((each): FileResult => {
     const { path } = each.change
     const failure = failures.get(each)
     if (failure !== undefined) return { path, outcome: "conflict", reason: failure, mergeable: false }

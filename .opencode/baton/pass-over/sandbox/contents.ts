@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { describeError } from "../../host/log.ts"
 import type { FileModification } from "../contract.ts"
 import { type Git, RefusalError, refusals } from "./repository.ts"
-import type { Change, Side } from "./snapshot.ts"
+import type { Change, FileState } from "./snapshot.ts"
 
 /** A missing git is no damage. */
 const damaged = (store: string, cause: unknown): RefusalError =>
@@ -111,7 +111,7 @@ export const describeChanges = async (
   return changes.map((change): FileModification => {
     const { path, previous_path, base, next, by } = change
     const large = isLarge(change)
-    const textOf = (side: Side | null) =>
+    const textOf = (side: FileState | null) =>
       side === null || large ? null : decodeUTF8(contents.get(side.oid) ?? Buffer.of(0))
     const [before, after] = [textOf(base), textOf(next)]
     const isBinary = before === undefined || after === undefined

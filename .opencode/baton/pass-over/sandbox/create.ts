@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, renameSync } from "node:fs"
 import { copyFile, mkdir, realpath, rm } from "node:fs/promises"
 import { homedir } from "node:os"
-import { basename, join, sep } from "node:path"
+import { basename, join, relative, sep } from "node:path"
 import { replaceFile } from "../../host/state.ts"
 import {
   borrow,
@@ -16,16 +16,7 @@ import {
   readSettings,
   refusals,
 } from "./repository.ts"
-import {
-  addFiles,
-  checkOut,
-  excluderFor,
-  listFiles,
-  lookAtTree,
-  type SeenTree,
-  statIfThere,
-  writeTree,
-} from "./snapshot.ts"
+import { addFiles, checkOut, listFiles, lookAtTree, type SeenTree, statIfThere, writeTree } from "./snapshot.ts"
 import type { PassFolder } from "./stored.ts"
 
 /** Outside a repository nothing tells which files matter; this keeps a home folder from being copied. */
@@ -43,7 +34,7 @@ export type Source = {
  * @param sandbox top folder of that sandbox; a repository above it, found when its own is gone, is not the sandbox's
  * @throws RefusalError for a folder that is no project
  */
-export const findSource = async (directory: string, sandbox?: string): Promise<Source> => {
+export const findSource = async (directory: string, sandbox: string | undefined): Promise<Source> => {
   const real = await realpath(directory)
   const [fixed, found, home] = await Promise.all([
     sandbox && realpath(sandbox),
@@ -57,74 +48,65 @@ export const findSource = async (directory: string, sandbox?: string): Promise<S
   return { top, directory: real, repository }
 }
 
-type Own = { readonly own_folder: string; readonly directory: string }
-
-/** Tells whether the sandbox will contain a folder. @param folder relative to its top */
-const holds = ({ files, folders }: SeenTree, folder: string): boolean => {
-  const way = folder.split(sep).join("/")
-  return way === "" || folders.includes(way) || files.some(({ path }) => path.startsWith(`${way}/`))
-}
-
 /**
  * Looks at the files that the sandbox will contain, which has a repository for snapshots from now on.
  *
- * @param own see `SandboxRecord`: the bundle's own state, and the place of OpenCode's directory
  * @throws RefusalError without git, or for too many files
  */
 export const lookAtSource = async (
   git: Git,
   { git: lister }: PassFolder,
-  { source, own, excludesFile }: { source: Source; own: Own; excludesFile: string },
+  { top, directory, repository }: Source,
+  excludesFile: string,
 ): Promise<SeenTree> => {
-  const { top, repository } = source
   await createSnapshotRepository(lister, repository && join(repository.common, "info", "exclude"))
   const paths = await listFiles(git, { top, repository, excludesFile, lister })
   if (!repository && paths.length > MAX_FILES_OUTSIDE_GIT) {
     const what = `has ${paths.length} files, which is more than a pass copies`
     throw new RefusalError(refusals.noRepository(`${top} is no git repository and ${what}`))
   }
-  const tree = await lookAtTree(top, paths, excluderFor(own.own_folder))
-  if (!holds(tree, own.directory)) throw new Error(`${source.directory} holds no file that git does not ignore`)
+  const tree = await lookAtTree(top, paths)
+  const way = relative(top, directory).split(sep).join("/")
+  if (way !== "" && !tree.folders.includes(way) && !tree.files.some(({ path }) => path.startsWith(`${way}/`)))
+    throw new Error(`${directory} holds no file that git does not ignore`)
   return tree
 }
 
-/**
- * Takes the snapshot of the files and checks it out into the sandbox. The tree's id is written last.
- *
- * @param isDropped tells that it is not needed any more
- * @throws the errors of git and of the file system
- */
+/** Takes the snapshot of the files and checks it out into the sandbox. The tree's id is written last. */
 export const fillSandbox = async (
   git: Git,
-  folder: PassFolder,
+  { git: gitFolder, index, sandbox, base: basePath }: PassFolder,
   { source, tree, isDropped }: { source: Source; tree: SeenTree; isDropped: () => boolean },
 ): Promise<void> => {
   const { top, repository } = source
   const settings = repository ? await readSettings(git, repository) : []
   const objects = repository && lentObjects(repository, settings)
-  if (objects !== undefined) await borrow(folder.git, objects)
-  const { git: gitFolder, index, copy } = folder
-  await addFiles(
-    { git, top, gitFolder, index },
-    tree.files.map(({ path }) => path),
-  )
+  if (objects !== undefined) await borrow(gitFolder, objects)
+  const paths = tree.files.map(({ path }) => path)
+  await addFiles({ git, top, gitFolder, index }, paths)
   if (isDropped()) return
-  await mkdir(copy, { recursive: true })
+  await mkdir(sandbox, { recursive: true })
   // Checking out writes into its index.
   const snapshot = join(gitFolder, "snapshot.index")
-  if (tree.files.length > 0) await copyFile(index, snapshot)
+  if (paths.length > 0) await copyFile(index, snapshot)
   const steps = [
     writeTree({ git, top, gitFolder, index: snapshot }),
-    checkOut({ git, top: copy, gitFolder, index }, tree),
-    createSandboxRepository(git, join(copy, ".git"), { repository, settings }),
+    checkOut({ git, top: sandbox, gitFolder, index }, tree),
+    createSandboxRepository(git, join(sandbox, ".git"), { repository, settings }),
   ] as const
   // So that nothing is still being written when it rejects.
   await Promise.allSettled(steps)
   const [base] = await Promise.all(steps)
-  await replaceFile(folder.base, base, { isDurable: false })
+  await replaceFile(basePath, base, { isDurable: false })
 }
 
 export const removeAll = (path: string): Promise<void> => rm(path, { recursive: true, force: true })
+
+/** The record goes first: a sandbox without one belongs to no pass. */
+export const removeFiles = async ({ root, sandbox }: PassFolder): Promise<void> => {
+  await removeAll(root)
+  await removeAll(sandbox)
+}
 
 /**
  * Moves paths away, so that they are gone from their place at once; deleting takes time per file and is not waited for.

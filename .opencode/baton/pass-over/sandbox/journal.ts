@@ -1,25 +1,25 @@
 /** The journal of writes into a project, and the way back. */
-import { randomBytes } from "node:crypto"
 import { createReadStream, type Stats } from "node:fs"
 import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { errorCode, isNotFound } from "../../host/log.ts"
+import { errorCode } from "../../host/log.ts"
 import { stageContents } from "./contents.ts"
 import { type Git, parseList, RefusalError } from "./repository.ts"
-import { addFiles, createWayCheck, type LeftOut, MODES, modeOf, type Side, statIfThere } from "./snapshot.ts"
+import { addFiles, createWayCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
 
-/** One write: the content before and after, and the temporary name it is written under. Paths are relative. */
 export type JournalEntry = {
   readonly path: string
-  readonly before: (Side & { permissions: number }) | null
-  readonly after: Side | null
-  readonly temporary: string
+  readonly before: (FileState & { permissions: number }) | null
+  readonly after: FileState | null
 }
 
 export type Journal = {
   readonly version: 1
+  /** `path` values of the changes. */
+  readonly files: readonly string[]
   readonly entries: readonly JournalEntry[]
-  readonly made_folders: readonly string[]
+  /** Makes names that no other file has, since files of those names are removed after a crash. */
+  readonly suffix: string
 }
 
 export type ApplyPlace = {
@@ -28,143 +28,118 @@ export type ApplyPlace = {
   readonly target: string
   /** Repository with the contents; those found in the target are stored there, too. */
   readonly store: string
-  /** Path of the journal, which exists while files are written. */
+  /** Path of the journal. */
   readonly journal: string
 }
 
 /** State of a path: missing, a file or link, or something that a pass never overwrites. */
-export type Found = Side & { readonly permissions: number; readonly identity: string }
+export type Found = FileState & { readonly permissions: number; readonly identity: string }
 export type Current = Found | null | { readonly other: string }
 
 /** A value that changes when the file is written, replaced or gets another mode, to the resolution of the file system. */
 export const identityOf = ({ ino, size, mtimeMs, ctimeMs, mode }: Stats): string =>
   [ino, size, mtimeMs, ctimeMs, mode].join(":")
 
-export const isSame = (one: Side | null, other: Side | null): boolean =>
+export const sameState = (one: FileState | null, other: FileState | null): boolean =>
   one === null || other === null ? one === other : one.oid === other.oid && one.mode === other.mode
 
+const foldersAbove = (path: string): string[] =>
+  dirname(path) === "." ? [] : [dirname(path), ...foldersAbove(dirname(path))]
+
 /** Stores what stands at these paths now: the check for changes of others, and the way back. */
-export const takeCurrent = async (
+export const readCurrent = async (
   { git, target, store }: ApplyPlace,
   paths: readonly string[],
-  removed: ReadonlySet<string>,
+  removed: ReadonlySet<string> = new Set(),
 ): Promise<Map<string, Current>> => {
   const current = new Map<string, Current>()
   const isOnRealWay = createWayCheck(target)
   const files = new Map<string, Stats>()
   for (const path of paths) {
     current.set(path, null)
-    const found = isOnRealWay(path) ? statIfThere(join(target, path)) : undefined
     if (!isOnRealWay(path)) {
-      let other: string | undefined
-      for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
-        const above = statIfThere(join(target, folder))
-        if (above !== undefined && !above.isDirectory() && !removed.has(folder)) other = folder
-      }
+      const isInTheWay = (folder: string): boolean =>
+        !removed.has(folder) && statIfThere(join(target, folder))?.isDirectory() === false
+      const other = foldersAbove(path).findLast(isInTheWay)
       if (other !== undefined) current.set(path, { other: `behind ${other}, which is no folder,` })
-    } else if (found?.isDirectory()) {
+      continue
+    }
+    const found = statIfThere(join(target, path))
+    if (found?.isDirectory()) {
       // A folder that this pass empties makes room for a file.
       if (![...removed].some((each) => each.startsWith(`${path}/`))) current.set(path, { other: "a folder" })
-    } else if (found !== undefined) {
-      if (modeOf(found) === undefined) current.set(path, { other: "neither a file nor a link" })
-      else files.set(path, found)
-    }
+    } else if (found && modeOf(found) === undefined) current.set(path, { other: "neither a file nor a link" })
+    else if (found) files.set(path, found)
   }
+  if (files.size === 0) return current
   const index = join(store, "current.index")
   await rm(index, { force: true })
   await addFiles({ git, top: target, gitFolder: store, index }, [...files.keys()], { isDurable: true })
-  const listed = files.size === 0 ? "" : await git(["ls-files", "-s", "-z"], { cwd: target, gitFolder: store, index })
-  for (const field of parseList(listed)) {
-    const [, mode, oid, path] = /^(\d+) (\w+) 0\t(.*)$/s.exec(field) ?? []
+  for (const field of parseList(await git(["ls-files", "-s", "-z"], { cwd: target, gitFolder: store, index }))) {
+    const [, mode, oid = "", path = ""] = /^(\d+) (\w+) 0\t(.*)$/s.exec(field) ?? []
     const known = MODES.find((each) => each === mode)
-    const found = path === undefined ? undefined : files.get(path)
-    if (path === undefined || known === undefined || oid === undefined || found === undefined) continue
-    current.set(path, {
-      mode: known,
-      oid,
-      size: found.size,
-      permissions: found.mode & 0o7777,
-      identity: identityOf(found),
-    })
+    const found = files.get(path)
+    if (!known || !found) continue
+    const { size, mode: bits } = found
+    current.set(path, { mode: known, oid, size, permissions: bits & 0o7777, identity: identityOf(found) })
   }
   return current
 }
 
-const EXECUTE = 0o111
 const NEW_FILE = 0o666
 
 /** The previous permissions, with the executable bits of the mode: execution for everyone who may read. */
-const permissionsFor = ({ mode }: Side, before: number = NEW_FILE): number =>
-  mode === "100755" ? before | ((before & 0o444) >> 2) : before & ~EXECUTE
+const permissionsFor = ({ mode }: FileState, before: number): number =>
+  mode === "100755" ? before | ((before & 0o444) >> 2) : before & ~0o111
 
-/** Writes a staged content by a temporary file and a rename: a reader sees the old content or the new one. */
-export const writeSide = async (
+/** Writes a staged content under a temporary name and renames it: a reader sees the old content or the new one. */
+export const writeFile = async (
   path: string,
-  { side, staged, temporary, before }: { side: Side; staged: string; temporary: string; before: number | undefined },
+  { state, staged, temporary, before }: { state: FileState; staged: string; temporary: string; before?: number },
 ): Promise<void> => {
-  const content = join(staged, side.oid)
-  let isMade = false
-  try {
-    if (side.mode === "120000") {
-      await symlink(await readFile(content), temporary)
-      isMade = true
-    } else {
-      const wanted = permissionsFor(side, before)
-      const file = await open(temporary, "wx", wanted)
-      isMade = true
-      try {
-        for await (const chunk of createReadStream(content)) await file.appendFile(chunk)
-        await file.sync()
-      } finally {
-        await file.close()
-      }
-      // An existing file's permissions do not depend on the process's umask.
-      if (before !== undefined) await chmod(temporary, wanted)
+  const content = join(staged, state.oid)
+  await mkdir(dirname(path), { recursive: true })
+  if (state.mode === "120000") await symlink(await readFile(content), temporary)
+  else {
+    const wanted = permissionsFor(state, before ?? NEW_FILE & ~process.umask())
+    const file = await open(temporary, "wx", wanted)
+    try {
+      for await (const chunk of createReadStream(content)) await file.appendFile(chunk)
+      await file.sync()
+    } finally {
+      await file.close()
     }
-    await rename(temporary, path)
-  } catch (error) {
-    if (isMade) await rm(temporary, { force: true })
-    throw error
+    await chmod(temporary, wanted)
+  }
+  await rename(temporary, path)
+}
+
+export const removeEmptyFoldersAbove = async (target: string, path: string): Promise<void> => {
+  for (const folder of foldersAbove(path)) {
+    const isGone = await rmdir(join(target, folder)).then(
+      () => true,
+      // It is not empty, or was never made.
+      (error: unknown) => errorCode(error) === "ENOENT",
+    )
+    if (!isGone) return
   }
 }
 
-/** The missing folders above a path, and those that are not folders yet, outermost first. */
-export const missingFoldersAbove = (root: string, path: string): string[] => {
-  const missing: string[] = []
-  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
-    if (statIfThere(join(root, folder))?.isDirectory()) break
-    missing.unshift(folder)
-  }
-  return missing
-}
-
-const STILL_USED = new Set(["ENOTEMPTY", "EEXIST", "EBUSY", "EPERM", "ENOTDIR", "EISDIR"])
-
-/** @returns whether it is gone */
-export const removeFolderIfEmpty = async (folder: string): Promise<boolean> => {
-  try {
-    await rmdir(folder)
-    return true
-  } catch (error) {
-    if (isNotFound(error)) return true
-    if (STILL_USED.has(errorCode(error) ?? "")) return false
-    throw error
-  }
-}
+export const temporaryFor = (path: string, suffix: string): string => `${path}.baton-pass-${suffix}`
 
 /** Place of the contents that are put back. */
-const previousFolder = ({ store }: ApplyPlace): string => join(store, "previous")
+const backupFolder = ({ store }: ApplyPlace): string => join(store, "previous")
 
-/** Drops the way back. The journal goes first: without one nothing is taken back. */
+/** The journal goes first: without one nothing is taken back. */
 export const dropJournal = async (place: ApplyPlace): Promise<void> => {
   await rm(place.journal, { force: true })
-  await rm(previousFolder(place), { recursive: true, force: true })
+  await rm(backupFolder(place), { recursive: true, force: true })
 }
 
 /** @returns false when one of the contents is damaged */
 const isStaged = async (place: ApplyPlace, oids: readonly string[]): Promise<boolean> => {
   try {
-    await stageContents(place.git, place.store, previousFolder(place), oids)
+    await stageContents(place.git, place.store, backupFolder(place), oids)
     return true
   } catch (error) {
     if (error instanceof RefusalError && error.refusal.code === "damaged") return false
@@ -172,73 +147,53 @@ const isStaged = async (place: ApplyPlace, oids: readonly string[]): Promise<boo
   }
 }
 
-/** @returns the reason why it could not be put back; undefined when it was */
-const putBack = async (
-  place: ApplyPlace,
-  path: string,
-  side: NonNullable<JournalEntry["before"]>,
-): Promise<string | undefined> => {
-  const whole = join(place.target, path)
-  const temporary = join(place.target, temporaryFor(path))
-  try {
-    await mkdir(dirname(whole), { recursive: true })
-    await writeSide(whole, { side, staged: previousFolder(place), temporary, before: side.permissions })
-    return undefined
-  } catch (error) {
-    if (!STILL_USED.has(errorCode(error) ?? "")) throw error
-    return "somebody put something else in its place"
-  }
-}
+const IN_THE_WAY = new Set(["ENOTEMPTY", "EEXIST", "ENOTDIR", "EISDIR"])
 
 /**
- * Takes back the writes of a journal, newest first. A file that has neither its previous nor the pass's content was changed by
- * others and is left alone, and so is one whose previous content is damaged.
+ * Takes back the writes of a journal, newest first, and drops it. A file that has neither its previous nor the pass's content was
+ * changed by others and is left alone, and so is one whose previous content is damaged.
  *
  * @throws the file system's own error; the journal stays, so that it can be tried again
  */
-export const takeBack = async (place: ApplyPlace, { entries, made_folders }: Journal): Promise<LeftOut[]> => {
+export const takeBack = async (place: ApplyPlace, { entries, suffix }: Journal): Promise<Skipped[]> => {
   const { target } = place
-  const leftAlone: LeftOut[] = []
-  for (const { temporary } of entries) await rm(join(target, temporary), { force: true })
-  const current = await takeCurrent(
-    place,
-    entries.map(({ path }) => path),
-    new Set(),
-  )
-  const isWhole = await isStaged(
-    place,
-    entries.flatMap(({ before }) => before?.oid ?? []),
-  )
-  for (const { path, before, after } of [...entries].reverse()) {
-    const now = current.get(path) ?? null
-    // A file and a folder have changed places: what was written is taken back before what was removed.
-    const isSwapped = now !== null && "other" in now
-    const isBefore = !isSwapped && isSame(now, before)
-    if (isBefore && before !== null) continue
-    if (!isBefore && (isSwapped ? after !== null : !isSame(now, after))) {
-      leftAlone.push({ path, reason: "somebody changed it while the pass was being applied" })
-    } else if (before === null) {
-      // Its folders may be made though it is not there yet.
-      await rm(join(target, path), { force: true })
-      for (const folder of made_folders.filter((each) => path.startsWith(`${each}/`)).reverse()) {
-        await removeFolderIfEmpty(join(target, folder))
-      }
-    } else if (!isWhole && !(await isStaged(place, [before.oid]))) {
-      leftAlone.push({ path, reason: "its previous content is damaged" })
-    } else {
-      const reason = await putBack(place, path, before)
-      if (reason !== undefined) leftAlone.push({ path, reason })
+  const leftAlone: Skipped[] = []
+  const paths = entries.map(({ path }) => path)
+  for (const path of paths) await rm(temporaryFor(join(target, path), suffix), { force: true })
+  const current = await readCurrent(place, paths)
+  const oids = entries.flatMap(({ before }) => before?.oid ?? [])
+  const areWhole = await isStaged(place, oids)
+
+  const takeBackOne = async ({ path, before, after }: JournalEntry): Promise<string | undefined> => {
+    const found = current.get(path) ?? null
+    // Where a file and a folder have changed places, what was written is taken back before what was removed.
+    const now = found !== null && "other" in found ? null : found
+    if (before === null) {
+      if (now !== null && !sameState(now, after)) return "somebody changed it while the pass was being applied"
+      if (now !== null) await rm(join(target, path))
+      // They may be made though the file is not there yet.
+      await removeEmptyFoldersAbove(target, path)
+      return undefined
+    }
+    if (sameState(now, before)) return undefined
+    if (!sameState(now, after)) return "somebody changed it while the pass was being applied"
+    if (!areWhole && !(await isStaged(place, [before.oid]))) return "its previous content is damaged"
+    const whole = join(target, path)
+    const temporary = temporaryFor(whole, suffix)
+    try {
+      await writeFile(whole, { state: before, staged: backupFolder(place), temporary, before: before.permissions })
+      return undefined
+    } catch (error) {
+      await rm(temporary, { force: true })
+      if (!IN_THE_WAY.has(errorCode(error) ?? "")) throw error
+      return "somebody put something else in its place"
     }
   }
+
+  for (const entry of [...entries].reverse()) {
+    const reason = await takeBackOne(entry)
+    if (reason !== undefined) leftAlone.push({ path: entry.path, reason })
+  }
+  await dropJournal(place)
   return leftAlone
 }
-
-const TEMPORARY = ".baton-pass"
-
-/** Makes a name that no other file has, since a file of that name is removed after a crash. */
-export const temporaryFor = (path: string): string => `${path}${TEMPORARY}-${randomBytes(8).toString("hex")}`
-
-/** Checks a journal that was read: it may name no file but its own and the pass's. */
-export const isTemporaryFor = (path: string, temporary: string): boolean =>
-  temporary.startsWith(`${path}${TEMPORARY}-`) &&
-  /^[0-9a-f]{16}$/.test(temporary.slice(path.length + TEMPORARY.length + 1))

@@ -1,23 +1,23 @@
 /**
- * A child of a pass runs in OpenCode's own directory, with its dialogs, agents and plugins; only the place of its tools is moved
- * to the pass's copy. OpenCode gives `tool.execute.before` the same arguments object as the tool.
+ * A child of a pass runs in OpenCode's own directory, with its dialogs, agents and plugins; only the paths of its tools is moved
+ * to the pass's sandbox. OpenCode gives `tool.execute.before` the same arguments object as the tool.
  */
 import { lstatSync, realpathSync } from "node:fs"
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { isNotFound } from "../../host/log.ts"
 import { EDITING_TOOLS, PATCH_TOOLS } from "../../task/activity.ts"
 
-export type Place = {
+export type SandboxPaths = {
   /** OpenCode's directory, the base of relative paths. */
   readonly directory: string
   /** Top folder of the original; `spellings` are other absolute paths of it, such as through a link. */
   readonly worktree: string
   readonly spellings?: readonly string[]
-  /** Top folder of the copy. */
-  readonly copy: string
+  /** Top folder of the sandbox. */
+  readonly root: string
 }
 
-type Redirection =
+type SandboxCall =
   /** The fields to set in the call's arguments; empty for a tool that touches no files. */
   | { readonly kind: "redirected"; readonly args: Readonly<Record<string, unknown>> }
   | { readonly kind: "refused"; readonly reason: string }
@@ -50,55 +50,58 @@ const inside = (folder: string, path: string): string | undefined => {
 
 export const isInside = (folder: string, path: string): boolean => inside(folder, path) !== undefined
 
-const rootsOf = ({ worktree, spellings = [] }: Place): readonly string[] => [worktree, ...spellings]
+const rootsOf = ({ worktree, spellings = [] }: SandboxPaths): readonly string[] => [worktree, ...spellings]
 
-/** Maps a path of the worktree to the copy; other paths stay unchanged. */
-export const redirectPath = (path: string, place: Place): string => {
-  const named = resolve(place.directory, path)
-  if (isInside(place.copy, named)) return named
-  const way = rootsOf(place)
+/** Maps a path of the worktree to the sandbox; other paths stay unchanged. */
+export const toSandboxPath = (path: string, paths: SandboxPaths): string => {
+  const named = resolve(paths.directory, path)
+  if (isInside(paths.root, named)) return named
+  const way = rootsOf(paths)
     .map((root) => inside(root, named))
     .find((found) => found !== undefined)
-  return way === undefined ? named : resolve(place.copy, way)
+  return way === undefined ? named : resolve(paths.root, way)
 }
 
-export const redirectedDirectory = (place: Place): string => redirectPath(place.directory, place)
+export const sandboxDirectory = (paths: SandboxPaths): string => toSandboxPath(paths.directory, paths)
 
-/** Replaces the worktree's absolute path by the copy's in a text such as a command or a system prompt. */
-export const redirectText = (text: string, place: Place): string => {
+/** Replaces the worktree's absolute path by the sandbox's in a text such as a command or a system prompt. */
+export const toSandboxText = (text: string, paths: SandboxPaths): string => {
   // A folder so near the root of the file system may mean something else in a text.
-  const roots = rootsOf(place).filter((root) => root.length > 1)
+  const roots = rootsOf(paths).filter((root) => root.length > 1)
   return roots.reduce((current, root) => {
-    const copyBelow = inside(root, place.copy)
-    const notTheCopy = copyBelow === undefined ? "" : `(?!/${escapePattern(copyBelow)})`
-    const pattern = new RegExp(String.raw`(?<![\w./-])${escapePattern(root)}${notTheCopy}(?=/|[^\w.-]|\.?$|\.\s)`, "gm")
-    return current.replaceAll(pattern, () => place.copy)
+    const rootBelow = inside(root, paths.root)
+    const notTheSandbox = rootBelow === undefined ? "" : `(?!/${escapePattern(rootBelow)})`
+    const pattern = new RegExp(
+      String.raw`(?<![\w./-])${escapePattern(root)}${notTheSandbox}(?=/|[^\w.-]|\.?$|\.\s)`,
+      "gm",
+    )
+    return current.replaceAll(pattern, () => paths.root)
   }, text)
 }
 
-/** Replaces the copy's path in a child's text by relative paths, which are valid for every reader. */
-export const projectText = (text: string, copy: string): string => {
-  const pattern = new RegExp(`${escapePattern(copy)}(?:/|(?![\\w.-]))`, "g")
+/** Replaces the sandbox's path in a child's text by relative paths, which are valid for every reader. */
+export const toProjectText = (text: string, root: string): string => {
+  const pattern = new RegExp(`${escapePattern(root)}(?:/|(?![\\w.-]))`, "g")
   return text.replaceAll(pattern, (found) => (found.endsWith("/") ? "" : "."))
 }
 
 /** The same for every text in a JSON value, at any depth. */
-export const projectValue = (value: unknown, copy: string): unknown => {
+export const toProjectValue = (value: unknown, root: string): unknown => {
   const text = JSON.stringify(value)
-  return text === undefined ? value : JSON.parse(projectText(text, copy))
+  return text === undefined ? value : JSON.parse(toProjectText(text, root))
 }
 
 /** Returns a tool's path relative to the worktree's top, with `/`; undefined for one outside. */
-export const pathInWorktree = (path: string, place: Place): string | undefined =>
-  inside(place.copy, redirectPath(path, place))?.split(sep).join("/")
+export const toProjectPath = (path: string, paths: SandboxPaths): string | undefined =>
+  inside(paths.root, toSandboxPath(path, paths))?.split(sep).join("/")
 
 const redirectField = (
   args: Readonly<Record<string, unknown>>,
   field: string,
-  place: Place,
+  paths: SandboxPaths,
 ): Record<string, string> => {
   const value = args[field]
-  return typeof value === "string" ? { [field]: redirectPath(value, place) } : {}
+  return typeof value === "string" ? { [field]: toSandboxPath(value, paths) } : {}
 }
 
 /** OpenCode's own tools that write files. */
@@ -118,37 +121,41 @@ export const pathsToWrite = (tool: string, args: Readonly<Record<string, unknown
 }
 
 /**
- * Returns the changes that make a child's tool call work in the copy. Covers OpenCode's own tools from 1.2.15 to 1.18. Of a shell
+ * Returns the changes that make a child's tool call work in the sandbox. Covers OpenCode's own tools from 1.2.15 to 1.18. Of a shell
  * command the working directory is moved, and every mention of the worktree's absolute path. This cannot hold back a command that
- * tries to leave the copy: a shell is not a sandbox.
+ * tries to leave it: a shell is not confined.
  */
-export const redirectCall = (tool: string, args: Readonly<Record<string, unknown>>, place: Place): Redirection => {
-  const redirected = (changes: Record<string, unknown>): Redirection => ({ kind: "redirected", args: changes })
+export const toSandboxArgs = (
+  tool: string,
+  args: Readonly<Record<string, unknown>>,
+  paths: SandboxPaths,
+): SandboxCall => {
+  const redirected = (changes: Record<string, unknown>): SandboxCall => ({ kind: "redirected", args: changes })
   if (OTHER_TOOLS.has(tool)) return redirected({})
   if (FILE_TOOLS.has(tool)) {
-    const own = redirectField(args, "filePath", place)
+    const own = redirectField(args, "filePath", paths)
     if (!Array.isArray(args.edits)) return redirected(own)
     const edits = args.edits.map((edit: unknown) =>
       typeof edit === "object" && edit !== null
-        ? { ...edit, ...redirectField(edit as Record<string, unknown>, "filePath", place) }
+        ? { ...edit, ...redirectField(edit as Record<string, unknown>, "filePath", paths) }
         : edit,
     )
     return redirected({ ...own, edits })
   }
   if (FOLDER_TOOLS.has(tool)) {
-    return redirected({ path: redirectPath(typeof args.path === "string" ? args.path : ".", place) })
+    return redirected({ path: toSandboxPath(typeof args.path === "string" ? args.path : ".", paths) })
   }
   if (PATCH_TOOLS.has(tool)) {
     const text = typeof args.patchText === "string" ? args.patchText : ""
     const patchText = text.replaceAll(
       PATCH_PATH,
-      (_, head: string, path: string, end: string) => `${head}${redirectPath(path, place)}${end}`,
+      (_, head: string, path: string, end: string) => `${head}${toSandboxPath(path, paths)}${end}`,
     )
     return redirected({ patchText })
   }
   if (tool === "bash") {
-    const command = typeof args.command === "string" ? redirectText(args.command, place) : args.command
-    return redirected({ command, workdir: redirectPath(typeof args.workdir === "string" ? args.workdir : ".", place) })
+    const command = typeof args.command === "string" ? toSandboxText(args.command, paths) : args.command
+    return redirected({ command, workdir: toSandboxPath(typeof args.workdir === "string" ? args.workdir : ".", paths) })
   }
   // It runs other tools itself, without any hook.
   if (tool === "batch") return { kind: "refused", reason: "call the tools one by one: batch cannot be used in a pass" }
@@ -156,25 +163,25 @@ export const redirectCall = (tool: string, args: Readonly<Record<string, unknown
 }
 
 /**
- * Returns the place where a pass's tools work.
+ * Returns the paths where a pass's tools work.
  *
  * @param own OpenCode's directory and the worktree's top folder, in each spelling
- * @param above place of the originator's tools, when it works on a pass itself
+ * @param above paths of the originator's tools, when it works on a pass itself
  */
-export const toPlace = (
+export const toSandboxPaths = (
   own: { readonly directory: string; readonly roots: readonly [string, ...string[]] },
-  copy: string,
-  above: Place | undefined,
-): Place => {
+  root: string,
+  above: SandboxPaths | undefined,
+): SandboxPaths => {
   const [worktree, ...spellings] = own.roots
-  if (!above) return { directory: own.directory, worktree, spellings, copy }
-  // A subagent that may not change files works in its originator's copy.
-  if (above.copy === copy) return above
+  if (!above) return { directory: own.directory, worktree, spellings, root }
+  // A subagent that may not change files works in its originator's sandbox.
+  if (above.root === root) return above
   return {
-    directory: redirectPath(above.directory, above),
-    worktree: above.copy,
+    directory: toSandboxPath(above.directory, above),
+    worktree: above.root,
     spellings: [above.worktree, ...(above.spellings ?? [])],
-    copy,
+    root,
   }
 }
 
@@ -195,13 +202,13 @@ const nearestRealPath = (path: string): string | undefined => {
 }
 
 /**
- * Tells whether a write to a path of the copy would go elsewhere through a link: the copy has the worktree's links, and an
+ * Tells whether a write to a path of the sandbox would go elsewhere through a link: the sandbox has the worktree's links, and an
  * absolute one leads back to the user's files.
  *
  * @throws the file system's own error, such as ELOOP
  */
-export const leadsOut = (path: string, copy: string): boolean => {
-  if (!isInside(copy, path)) return false
+export const escapesSandbox = (path: string, root: string): boolean => {
+  if (!isInside(root, path)) return false
   const real = nearestRealPath(path)
-  return real === undefined || !isInside(realpathSync(copy), real)
+  return real === undefined || !isInside(realpathSync(root), real)
 }

@@ -10,17 +10,17 @@ export const MODES = ["100644", "100755", "120000"] as const
 type Mode = (typeof MODES)[number]
 
 /** One state of a file; `oid` is the id of its content in git, `size` in bytes. */
-export type Side = { readonly mode: Mode; readonly oid: string; readonly size: number }
+export type FileState = { readonly mode: Mode; readonly oid: string; readonly size: number }
 
 /** Something that a pass cannot carry, reported rather than silently dropped. */
-export type LeftOut = { readonly path: string; readonly reason: string }
+export type Skipped = { readonly path: string; readonly reason: string }
 
 /** A file before and after, relative to the top folder; null for a missing side. `previous_path`: of a renamed file. */
 export type Change = {
   readonly path: string
   readonly previous_path: string | null
-  readonly base: Side | null
-  readonly next: Side | null
+  readonly base: FileState | null
+  readonly next: FileState | null
   readonly by: "tool" | "shell"
 }
 
@@ -85,21 +85,14 @@ const REPOSITORY = ".git"
 const IGNORED_CHARACTERS = /[\u200C-\u200F\u202A-\u202E\u206A-\u206F\uFEFF]/g
 const REPOSITORY_NAME = /^(?:\.git|git~1)[ .]*(?:[:\\].*)?$/i
 
-/** Tells which paths no pass carries: the bundle's own state, and `.git` in each spelling. @param ownFolder relative */
-export const excluderFor =
-  (ownFolder: string) =>
-  (path: string): boolean =>
-    path.startsWith(`${ownFolder}/`) ||
-    path.split("/").some((part) => REPOSITORY_NAME.test(part.replaceAll(IGNORED_CHARACTERS, "")))
+/** Tells whether a path leads into a repository, in any spelling of `.git`. */
+export const isInRepository = (path: string): boolean =>
+  path.split("/").some((part) => REPOSITORY_NAME.test(part.replaceAll(IGNORED_CHARACTERS, "")))
 
-const UNREADABLE = "it may not be read"
-const NOT_A_FILE = "it is neither a file nor a link"
+/** Tells which paths no pass carries: repositories, and the bundle's own state. */
+export const isExcluded = (path: string): boolean => isInRepository(path) || `/${path}`.includes("/.opencode/state/")
+
 const OWN_REPOSITORY = "it is a git repository of its own"
-/** The reason why a listed name cannot be carried; git ends the name of a nested repository with `/`. */
-const uncarriedName = (path: string): string | undefined => {
-  if (path.includes("\uFFFD")) return "its name is not UTF-8"
-  return path.endsWith("/") ? OWN_REPOSITORY : undefined
-}
 
 const mayRead = (path: string): boolean => {
   try {
@@ -111,12 +104,35 @@ const mayRead = (path: string): boolean => {
   }
 }
 
+/** What stands at a listed path. */
+type Listed =
+  | { readonly kind: "file"; readonly stats: Stats }
+  | { readonly kind: "folder" | "gone" }
+  | { readonly kind: "skipped"; readonly reason: string }
+
+/** Returns a function that looks at a path as git lists it: it ends the name of a nested repository with `/`. */
+const createLook = (top: string): ((path: string) => Listed) => {
+  const isOnRealWay = createWayCheck(top)
+  return (path) => {
+    if (path.includes("\uFFFD")) return { kind: "skipped", reason: "its name is not UTF-8" }
+    if (path.endsWith("/")) return { kind: "skipped", reason: OWN_REPOSITORY }
+    // Git also lists a file that is deleted, or behind a link.
+    const stats = isOnRealWay(path) ? statIfThere(join(top, path)) : undefined
+    if (stats === undefined) return { kind: "gone" }
+    if (stats.isDirectory()) return { kind: "folder" }
+    const mode = modeOf(stats)
+    if (mode === undefined) return { kind: "skipped", reason: "it is neither a file nor a link" }
+    if (mode !== "120000" && !mayRead(join(top, path))) return { kind: "skipped", reason: "it may not be read" }
+    return { kind: "file", stats }
+  }
+}
+
 /** The files of a folder, as found before the snapshot of it is taken. */
 export type SeenTree = {
-  readonly files: readonly { readonly path: string; readonly permissions: number; readonly isLink: boolean }[]
+  readonly files: readonly { readonly path: string; readonly stats: Stats }[]
   /** Of submodules, which stay empty. */
   readonly folders: readonly string[]
-  readonly leftOut: readonly LeftOut[]
+  readonly skipped: readonly Skipped[]
 }
 
 /** Largest tree of a sandbox; a larger one suggests a missing line in .gitignore. */
@@ -145,62 +161,42 @@ export const listFiles = async (
 }
 
 /** Looks at listed files. Other names are left out and named. @throws RangeError for a tree that is too large */
-export const lookAtTree = async (
-  top: string,
-  paths: readonly string[],
-  isExcluded: (path: string) => boolean,
-): Promise<SeenTree> => {
+export const lookAtTree = async (top: string, paths: readonly string[]): Promise<SeenTree> => {
   const files: SeenTree["files"][number][] = []
   const folders: string[] = []
-  const leftOut: LeftOut[] = []
-  const isOnRealWay = createWayCheck(top)
+  const skipped: Skipped[] = []
+  const look = createLook(top)
   let total = 0
   await forEachItem(paths, (path) => {
-    const reason = uncarriedName(path)
-    if (reason !== undefined) leftOut.push({ path, reason })
-    // Git also lists a file that is deleted, or behind a link.
-    const found =
-      reason !== undefined || isExcluded(path) || !isOnRealWay(path) ? undefined : statIfThere(join(top, path))
-    if (found === undefined) return
-    if (found.isDirectory()) {
-      if (statIfThere(join(top, path, REPOSITORY)) === undefined) return
-      leftOut.push({ path, reason: "it is a submodule" })
+    if (isExcluded(path)) return
+    const found = look(path)
+    if (found.kind === "skipped") skipped.push({ path, reason: found.reason })
+    if (found.kind === "folder" && statIfThere(join(top, path, REPOSITORY)) !== undefined) {
+      skipped.push({ path, reason: "it is a submodule" })
       folders.push(path)
-      return
     }
-    const mode = modeOf(found)
-    if (mode === undefined) leftOut.push({ path, reason: NOT_A_FILE })
-    else if (mode !== "120000" && !mayRead(join(top, path))) leftOut.push({ path, reason: UNREADABLE })
-    else {
-      total += found.size
-      if (total > MAX_TREE_BYTES)
-        throw new RangeError(`the files that git does not ignore have more than 2 GB (${path})`)
-      files.push({ path, permissions: found.mode & 0o777, isLink: mode === "120000" })
-    }
+    if (found.kind !== "file") return
+    total += found.stats.size
+    if (total > MAX_TREE_BYTES) throw new RangeError(`the files that git does not ignore have more than 2 GB (${path})`)
+    files.push({ path, stats: found.stats })
   })
-  return { files, folders, leftOut }
+  return { files, folders, skipped }
+}
+
+const updateIndex = async (
+  { git, top, gitFolder, index }: SnapshotPlace,
+  options: readonly string[],
+  paths: readonly string[],
+  isDurable = false,
+): Promise<void> => {
+  if (paths.length === 0) return
+  const stdin = renderList(paths)
+  await git(["update-index", ...options, "-z", "--stdin"], { cwd: top, gitFolder, index, stdin, isDurable })
 }
 
 /** Puts files into the index as they are on the disk; those that are gone are taken out of it. */
-export const addFiles = async (
-  { git, top, gitFolder, index }: SnapshotPlace,
-  paths: readonly string[],
-  { isDurable = false } = {},
-): Promise<void> => {
-  if (paths.length === 0) return
-  const args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]
-  await git(args, { cwd: top, gitFolder, index, stdin: renderList(paths), isDurable })
-}
-
-const removeFiles = async ({ git, top, gitFolder, index }: SnapshotPlace, paths: readonly string[]): Promise<void> => {
-  if (paths.length === 0) return
-  await git(["update-index", "--force-remove", "-z", "--stdin"], {
-    cwd: top,
-    gitFolder,
-    index,
-    stdin: renderList(paths),
-  })
-}
+export const addFiles = (place: SnapshotPlace, paths: readonly string[], { isDurable = false } = {}): Promise<void> =>
+  updateIndex(place, ["--add", "--remove", "--replace"], paths, isDurable)
 
 /** @returns the tree's id */
 export const writeTree = async ({ git, top, gitFolder, index }: SnapshotPlace): Promise<string> =>
@@ -211,17 +207,19 @@ export const checkOut = async (place: SnapshotPlace, tree: SeenTree): Promise<vo
   const { git, top, gitFolder, index } = place
   await git(["checkout-index", "-a", "-u", "-f", "-q"], { cwd: top, gitFolder, index })
   const given = 0o777 & ~process.umask()
-  await forEachItem(tree.files, ({ path, permissions, isLink }) => {
+  await forEachItem(tree.files, ({ path, stats }) => {
+    const permissions = stats.mode & 0o777
     const isGiven = permissions === ((permissions & OWNER_MAY_EXECUTE) === 0 ? given & 0o666 : given)
     // A file that went away before the snapshot is not here.
-    if (!isLink && !isGiven && statIfThere(join(top, path))?.isFile()) chmodSync(join(top, path), permissions)
+    if (!stats.isSymbolicLink() && !isGiven && statIfThere(join(top, path))?.isFile())
+      chmodSync(join(top, path), permissions)
   })
   for (const folder of tree.folders) mkdirSync(join(top, folder), { recursive: true })
 }
 
 /** Tells whether a work result exists only in its sandbox; the `.git` folder of a repository that the child made is none. */
-export const hasUncarried = (leftOut: readonly LeftOut[]): boolean =>
-  leftOut.some(({ path }) => !path.endsWith(`/${REPOSITORY}`))
+export const hasUncarried = (skipped: readonly Skipped[]): boolean =>
+  skipped.some(({ path }) => !path.endsWith(`/${REPOSITORY}`))
 
 /**
  * Brings the index up to what the sandbox holds now. Ignored files count only if they were there at the beginning; of a
@@ -229,61 +227,52 @@ export const hasUncarried = (leftOut: readonly LeftOut[]): boolean =>
  *
  * @returns what cannot be carried
  */
-const addChanges = async (place: SnapshotPlace, isExcluded: (path: string) => boolean): Promise<LeftOut[]> => {
+const addChanges = async (place: SnapshotPlace): Promise<Skipped[]> => {
   const { git, top, gitFolder, index } = place
   const present: string[] = []
   const gone: string[] = []
-  const leftOut: LeftOut[] = []
-  const isOnRealWay = createWayCheck(top)
+  const skipped: Skipped[] = []
+  const look = createLook(top)
 
   /** @param way path of a nested repository, ending in `/`; empty for the sandbox itself */
-  const look = async (way: string, paths: readonly string[]): Promise<void> => {
+  const sort = async (way: string, paths: readonly string[]): Promise<void> => {
     const nested: string[] = []
     await forEachItem(paths, (name) => {
       const path = `${way}${name}`
       if (isExcluded(path)) return
-      const found = isOnRealWay(path) ? statIfThere(join(top, path)) : undefined
-      const reason = uncarriedName(path)
-      if (reason === OWN_REPOSITORY) nested.push(path)
-      else if (reason !== undefined) leftOut.push({ path, reason })
-      else if (found === undefined || found.isDirectory()) gone.push(path)
-      else if (modeOf(found) === undefined) leftOut.push({ path, reason: NOT_A_FILE })
-      else if (!found.isSymbolicLink() && !mayRead(join(top, path))) leftOut.push({ path, reason: UNREADABLE })
-      else present.push(path)
+      const found = look(path)
+      if (found.kind === "file") present.push(path)
+      else if (found.kind !== "skipped") gone.push(path)
+      else if (found.reason === OWN_REPOSITORY) nested.push(path)
+      else skipped.push({ path, reason: found.reason })
     })
     for (const path of nested) {
-      leftOut.push({ path: `${path}${REPOSITORY}`, reason: "its files are carried, its history is not" })
+      skipped.push({ path: `${path}${REPOSITORY}`, reason: "its files are carried, its history is not" })
       const listed = await git(LIST, { cwd: join(top, path), gitFolder, index: `${index}.none` })
-      await look(path, parseList(listed))
+      await sort(path, parseList(listed))
     }
   }
   const listed = await git([...LIST, "-m"], { cwd: top, gitFolder, index })
-  await look("", [...new Set(parseList(listed))])
-  await removeFiles(place, gone)
+  await sort("", [...new Set(parseList(listed))])
+  await updateIndex(place, ["--force-remove"], gone)
   await addFiles(place, present, { isDurable: true })
-  return leftOut
+  return skipped
 }
 
+type RawChange = Pick<Change, "path" | "previous_path"> & Record<"base" | "next", Omit<FileState, "size"> | null>
+
 /** Parses `--raw -z`: `:MODE MODE OID OID STATUS`, the path, and for a rename the new path. */
-const parseChanges = (raw: string) => {
+const parseChanges = (raw: string): RawChange[] => {
   const fields = raw.split("\0")
-  const changes: {
-    path: string
-    previous: string | null
-    base: Omit<Side, "size"> | null
-    next: Omit<Side, "size"> | null
-  }[] = []
-  const sideOf = (mode = "", oid = ""): Omit<Side, "size"> | null => {
+  const changes: RawChange[] = []
+  const stateOf = (mode = "", oid = ""): RawChange["base"] => {
     const known = MODES.find((each) => each === mode)
     return known === undefined ? null : { mode: known, oid }
   }
-  for (let at = 0; at + 1 < fields.length; ) {
-    const [before = "", after = "", one = "", other = "", status = ""] = (fields[at] ?? "").slice(1).split(" ")
-    const isRename = status.startsWith("R")
-    const first = fields[at + 1] ?? ""
-    const path = isRename ? (fields[at + 2] ?? "") : first
-    changes.push({ path, previous: isRename ? first : null, base: sideOf(before, one), next: sideOf(after, other) })
-    at += isRename ? 3 : 2
+  while (fields.length > 1) {
+    const [before, after, one, other, status] = (fields.shift() ?? "").slice(1).split(" ")
+    const previous_path = status?.startsWith("R") ? (fields.shift() ?? "") : null
+    changes.push({ path: fields.shift() ?? "", previous_path, base: stateOf(before, one), next: stateOf(after, other) })
   }
   return changes
 }
@@ -306,48 +295,30 @@ const flushFolder = async (folder: string): Promise<void> => {
  */
 export const collectChanges = async (
   place: SnapshotPlace,
-  {
-    base,
-    store,
-    isExcluded,
-    toolPaths,
-  }: { base: string; store: string; isExcluded: (path: string) => boolean; toolPaths: ReadonlySet<string> },
-): Promise<{ files: Change[]; leftOut: LeftOut[] }> => {
+  { base, store, toolPaths }: { base: string; store: string; toolPaths: ReadonlySet<string> },
+): Promise<{ files: Change[]; skipped: Skipped[] }> => {
   const { git, top, gitFolder, index } = place
-  const leftOut = await addChanges(place, isExcluded)
+  const skipped = await addChanges(place)
   const diff = ["diff-index", "--cached", "--raw", "-z", "--no-abbrev", "-M100%", "--no-rename-empty", base]
   const found = parseChanges(await git(diff, { cwd: top, gitFolder, index }))
-  const sides = found.flatMap((each) => [each.base, each.next]).filter((side) => side !== null)
-  const oids = [...new Set(sides.map(({ oid }) => oid))]
-  if (oids.length === 0) return { files: [], leftOut }
-  const lines = `${oids.join("\n")}\n`
+  const oids = new Set(found.flatMap((each) => [each.base?.oid, each.next?.oid]).filter((oid) => oid !== undefined))
+  if (oids.size === 0) return { files: [], skipped }
+  const options = { cwd: top, gitFolder, stdin: `${[...oids].join("\n")}\n` }
   const packs = join(store, "objects", "pack")
-  const options = { cwd: top, gitFolder, stdin: lines }
   const [described] = await Promise.all([
     git(["cat-file", "--batch-check"], options),
     git(["pack-objects", "-q", "--window=0", join(packs, "pack")], { ...options, isDurable: true }),
   ])
   await flushFolder(packs)
-  const sizes = new Map(
-    described.split("\n").map((line) => {
-      const [oid = "", type = "", size = ""] = line.split(" ")
-      return [oid, type === "blob" ? Number(size) : undefined]
-    }),
-  )
-  const sized = (side: Omit<Side, "size"> | null): Side | null => {
-    if (side === null) return null
-    const size = sizes.get(side.oid)
-    if (size === undefined) throw new Error(`the content ${side.oid} was not stored`)
-    return { ...side, size }
-  }
+  const sizes = new Map(described.split("\n").map((line) => [line.split(" ")[0], Number(line.split(" ")[2])]))
+  const sized = (state: RawChange["base"]): FileState | null => state && { ...state, size: sizes.get(state.oid) ?? 0 }
   const files = found.map(
-    ({ path, previous, ...each }): Change => ({
-      path,
-      previous_path: previous,
+    (each): Change => ({
+      ...each,
       base: sized(each.base),
       next: sized(each.next),
-      by: toolPaths.has(path) ? "tool" : "shell",
+      by: toolPaths.has(each.path) ? "tool" : "shell",
     }),
   )
-  return { files, leftOut }
+  return { files, skipped }
 }

@@ -69,6 +69,10 @@ export type Passes = {
   announce(passID: string): Promise<boolean>
   /** Notes that the user approves the result. @throws when it cannot be stored */
   approve(passID: string): Promise<boolean>
+  /** The files of the result that are applied. */
+  appliedPaths(passID: string): Promise<readonly string[]>
+  /** @throws when it cannot be stored, or the pass's state does not allow it */
+  recordApplied(passID: string, paths: readonly string[], by: "policy" | "originator"): Promise<void>
 }
 
 type PassesDeps = {
@@ -106,6 +110,31 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     return isFirst
   }
 
+  const advance: Passes["advance"] = async (passID, event, change = {}, why) => {
+    let at = ""
+    let error: PassOverError | undefined
+    const move = (before: PassRecord): PassRecord | undefined => {
+      at = time()
+      const step = nextState(before.state, event)
+      error = step.kind === "refused" ? step.error : undefined
+      if (step.kind === "refused") return undefined
+      const { state } = step.state
+      const isNew = state !== before.state.state
+      return {
+        ...before,
+        ...change,
+        state: step.state,
+        attempts: before.attempts + (event.type === "started" ? 1 : 0),
+        history: isNew ? [...before.history, { at, state }] : before.history,
+      }
+    }
+    const record = await store.update(passID, move, (moved) => note(moved, { at, event: event.type, error: why }))
+    if (!record) return { kind: "refused", error: unknownPass(passID, "It is not stored here") }
+    if (error) return { kind: "refused", error }
+    if (event.type === "returned") await store.keepAnswer(record)
+    return { kind: "moved", record }
+  }
+
   return {
     begin: async ({ request, policy, cacheKey, audit: settings }) => {
       const at = time()
@@ -138,30 +167,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
       await audit.append(refusedEntry(refused, error, time()))
     },
 
-    advance: async (passID, event, change = {}, why) => {
-      let at = ""
-      let error: PassOverError | undefined
-      const move = (before: PassRecord): PassRecord | undefined => {
-        at = time()
-        const step = nextState(before.state, event)
-        error = step.kind === "refused" ? step.error : undefined
-        if (step.kind === "refused") return undefined
-        const { state } = step.state
-        const isNew = state !== before.state.state
-        return {
-          ...before,
-          ...change,
-          state: step.state,
-          attempts: before.attempts + (event.type === "started" ? 1 : 0),
-          history: isNew ? [...before.history, { at, state }] : before.history,
-        }
-      }
-      const record = await store.update(passID, move, (moved) => note(moved, { at, event: event.type, error: why }))
-      if (!record) return { kind: "refused", error: unknownPass(passID, "It is not stored here") }
-      if (error) return { kind: "refused", error }
-      if (event.type === "returned") await store.keepAnswer(record)
-      return { kind: "moved", record }
-    },
+    advance,
 
     attemptFailed: async (passID, error) => {
       const record = await store.read(passID)
@@ -170,5 +176,13 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
 
     announce: (passID) => stamp(passID, "announced"),
     approve: (passID) => stamp(passID, "released"),
+    appliedPaths: async (passID) => {
+      const state = (await store.read(passID))?.state
+      return state && "applied" in state ? state.applied : []
+    },
+    recordApplied: async (passID, paths, by) => {
+      const applied = await advance(passID, { type: "applied", paths, by })
+      if (applied.kind === "refused") throw new Error(`${applied.error.message}: ${applied.error.cause}`)
+    },
   }
 }

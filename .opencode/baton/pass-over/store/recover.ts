@@ -10,10 +10,9 @@ import {
   checkReturn,
   MAX_REFUSED_RETURNS,
 } from "../result/work-output.ts"
-import { projectValue } from "../sandbox/paths.ts"
+import { toProjectValue } from "../sandbox/paths.ts"
 import type { Refusal } from "../sandbox/repository.ts"
-import type { Sandboxes } from "../sandbox/sandbox.ts"
-import type { Changes } from "../sandbox/types.ts"
+import type { Changes, Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "./passes.ts"
 import { isOpen, isUntold, type PassRecord } from "./record.ts"
 import type { PassOwners, PassStore } from "./store.ts"
@@ -21,7 +20,7 @@ import type { PassOwners, PassStore } from "./store.ts"
 type RecoverDeps = {
   readonly store: Pick<PassStore, "idsUnfinished" | "read" | "removeUnwritten">
   readonly passes: Pick<Passes, "advance">
-  readonly worktree: Pick<Sandboxes, "restore" | "changes" | "copyOf">
+  readonly sandboxes: Pick<Sandboxes, "collect" | "pathOf">
   readonly sessions: Pick<Sessions, "messages">
   readonly owners: Pick<PassOwners, "isOwned">
   /** Adds a result to the task's log and shows it on the screen. */
@@ -38,7 +37,7 @@ const INTERRUPTED = passOverError("E011", {
 /** Finds the return that a child made before its process ended. */
 const findReturned = async (
   messages: readonly StoredMessage[],
-  copy: string,
+  sandbox: string,
   originator: string,
 ): Promise<ReturnArguments | undefined> => {
   const calls = messages.flatMap(({ parts }) =>
@@ -46,35 +45,34 @@ const findReturned = async (
   )
   const input = calls.findLast(({ status }) => status === "completed")?.input
   if (!input) return undefined
-  const checked = checkReturn(await loadZod(), projectValue(input, copy), {
+  const checked = checkReturn(await loadZod(), toProjectValue(input, sandbox), {
     originator,
     earlierRefusals: MAX_REFUSED_RETURNS,
   })
   return checked.kind === "accepted" ? checked.value : undefined
 }
 
+const NO_CHANGES = { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] } as const
+
 /** @returns a child's changes, none for a pass without the right to change files; a refusal when they are unknown now */
-const findChanges = async (worktree: RecoverDeps["worktree"], id: string): Promise<Changes | Refusal> => {
-  const restored = await worktree.restore(id)
-  const changes = restored.kind === "restored" ? await worktree.changes(id) : restored
-  return changes.kind === "refused" && changes.code === "unknown-pass"
-    ? { kind: "changes", modifications: [], leftOut: [] }
-    : changes
+const findChanges = async (sandboxes: RecoverDeps["sandboxes"], id: string): Promise<Changes | Refusal> => {
+  const changes = await sandboxes.collect(id)
+  return changes.kind === "refused" && changes.code === "unknown-pass" ? NO_CHANGES : changes
 }
 
-/** Undoes an apply that a crash interrupted; files that are only held stay as they are. */
-const undoInterrupted = async ({ worktree, log }: RecoverDeps, { request, state }: PassRecord): Promise<void> => {
+/** Takes back an apply that a crash cut off. */
+const undoInterrupted = async ({ sandboxes, log }: RecoverDeps, { request, state }: PassRecord): Promise<void> => {
   if (!("undecided" in state) || state.undecided.length === 0) return
-  const restored = await worktree.restore(request.pass_over_id)
-  if (restored.kind === "refused" && restored.code !== "unknown-pass")
-    log.warn("the files of a pass cannot be looked at", { pass: request.pass_over_id, reason: restored.reason })
-  if (restored.kind === "restored" && restored.did.length > 0)
-    log.warn("an apply was cut off and is taken back", { pass: request.pass_over_id, did: restored.did })
+  const changes = await findChanges(sandboxes, request.pass_over_id)
+  if (changes.kind === "refused")
+    log.warn("the files of a pass cannot be looked at", { pass: request.pass_over_id, reason: changes.reason })
+  else if (changes.recovered.length > 0)
+    log.warn("an apply was cut off", { pass: request.pass_over_id, recovered: changes.recovered })
 }
 
 /** @returns the pass with its result; undefined when it is left open for the next start */
 const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRecord | undefined> => {
-  const { passes, worktree, sessions, log, now } = deps
+  const { passes, sandboxes, sessions, log, now } = deps
   const { request, child_session_id: childSessionID, attempts } = record
   const id = request.pass_over_id
   const answer = childSessionID === null ? undefined : await sessions.messages(childSessionID, CHILD_MESSAGES)
@@ -82,25 +80,25 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
     log.warn("a pass is left open: its session cannot be read", { pass: id, reason: answer.reason })
     return undefined
   }
-  const changes = await findChanges(worktree, id)
+  const changes = await findChanges(sandboxes, id)
   if (changes.kind === "refused") {
     log.warn("a pass is left open: its files cannot be stored", { pass: id, reason: changes.reason })
     return undefined
   }
   const messages = answer?.kind === "ok" ? answer.value.messages : []
-  const copy = worktree.copyOf(id)
+  const sandbox = sandboxes.pathOf(id)
   const output = buildWorkOutput({
     request,
     childSessionID,
     attempts,
     end: { kind: "crashed", error: INTERRUPTED },
     stopReason: undefined,
-    returned: await findReturned(messages, copy, request.originating_agent_id),
+    returned: await findReturned(messages, sandbox, request.originating_agent_id),
     setUpError: undefined,
     returnError: undefined,
     messages,
     changes,
-    copy,
+    sandbox,
     completedAt: now().toISOString(),
   })
   const paths = changedPaths(output)

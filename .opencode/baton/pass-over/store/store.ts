@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { readFile, rm } from "node:fs/promises"
-import { setTimeout as wait } from "node:timers/promises"
 import type { ZodType } from "zod"
-import { createFileLock, type HeldLock } from "../../host/file-lock.ts"
+import { acquireWithin, createFileLock, type HeldLock } from "../../host/file-lock.ts"
 import { describeError, errorCode, isNotFound, type Log } from "../../host/log.ts"
 import { loadZod } from "../../host/schema.ts"
 import type { StateFolder } from "../../host/state.ts"
@@ -35,9 +34,14 @@ export type PassOwners = {
   release(passID: string): Promise<void>
   /** Tells whether a running process works on it. */
   isOwned(passID: string): Promise<boolean>
+  /** Does work on a pass of this process, or on one that no process works on; "busy" while another one does. */
+  during<T>(passID: string, work: () => Promise<T>): Promise<T | "busy">
 }
 
-export const createPassOwners = (state: Pick<StateFolder, "path" | "prepare">): PassOwners => {
+export const createPassOwners = (
+  state: Pick<StateFolder, "path" | "prepare">,
+  { waitMs = LOCK_DEADLINE_MS } = {},
+): PassOwners => {
   const held = new Map<string, HeldLock>()
   const lockOf = (passID: string) => createFileLock({ path: state.path("pass-over", passID, "work.lock") })
   return {
@@ -51,6 +55,16 @@ export const createPassOwners = (state: Pick<StateFolder, "path" | "prepare">): 
       held.delete(passID)
     },
     isOwned: (passID) => lockOf(passID).isTaken(),
+    during: async (passID, work) => {
+      if (await held.get(passID)?.isHeld()) return work()
+      const lock = await acquireWithin(lockOf(passID), waitMs)
+      if (lock === undefined) return "busy"
+      try {
+        return await work()
+      } finally {
+        await lock.release()
+      }
+    },
   }
 }
 
@@ -68,7 +82,6 @@ const CACHE = "cache"
 const LOCK_DEADLINE_MS = 10_000
 const LOCK_STALE_MS = 3000
 const LOCK_HEARTBEAT_MS = 500
-const LOCK_RETRY_MS = 10
 
 /**
  * The passes of a project on disk: `.opencode/state/pass-over/<pass id>/pass.json`, replaced as a whole at each change. Read
@@ -155,18 +168,12 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const acquire = async (passID: string): Promise<HeldLock | undefined> => {
     const path = state.path(FOLDER, passID, "pass.lock")
     const lock = createFileLock({ path, heartbeatMs: LOCK_HEARTBEAT_MS, staleAfterMs: LOCK_STALE_MS })
-    const end = performance.now() + LOCK_DEADLINE_MS
-    try {
-      for (;;) {
-        const held = await lock.tryAcquire()
-        if (held) return held
-        if (performance.now() > end) throw new Error(`another process has held ${passID} for ${LOCK_DEADLINE_MS} ms`)
-        await wait(LOCK_RETRY_MS)
-      }
-    } catch (error) {
-      if (isNotFound(error)) return undefined
+    const held = await acquireWithin(lock, LOCK_DEADLINE_MS).catch((error: unknown) => {
+      if (isNotFound(error)) return "none" as const
       throw error
-    }
+    })
+    if (held === undefined) throw new Error(`another process has held ${passID} for ${LOCK_DEADLINE_MS} ms`)
+    return held === "none" ? undefined : held
   }
 
   const changeLocked: PassStore["update"] = async (passID, change, onStored) => {
@@ -200,7 +207,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const removeIfFinished = async (passID: string, before: Date): Promise<void> => {
     const record = await read(passID)
     if (!record || isUnfinished(record)) return
-    // A remaining copy holds changes that could not be stored.
+    // A remaining sandbox holds changes that could not be stored.
     if (existsSync(state.path(FOLDER, passID, "copy"))) return
     if ((record.history.at(-1)?.at ?? "") >= before.toISOString()) return
     const { originating_session_id: session, metadata } = record.request
