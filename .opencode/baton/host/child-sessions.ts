@@ -53,8 +53,6 @@ export type ChildSessions = {
   isBusy(sessionID: string): Promise<Result<boolean>>
   parentAndPermissions(sessionID: string): Promise<Result<ParentAndPermissions>>
   agents(): Promise<Result<AgentInfo[]>>
-  /** Rejects a permission request of a session. */
-  refuse(sessionID: string, permissionID: string): Promise<Result<undefined>>
 }
 
 const ACTIONS: ReadonlySet<unknown> = new Set(["allow", "ask", "deny"])
@@ -106,7 +104,7 @@ const toBody = ({ text, context, agent, model }: Prompt) => ({
 
 /** @param options `deadlineMs` applies to each call but `prompt` */
 export const createChildSessions = (
-  client: Pick<PluginInput["client"], "session" | "app" | "postSessionIdPermissionsPermissionId">,
+  client: Pick<PluginInput["client"], "session" | "app">,
   { deadlineMs }: { deadlineMs: number },
 ): ChildSessions => {
   const call = createClientCall(deadlineMs)
@@ -172,16 +170,6 @@ export const createChildSessions = (
           if (known.length === 0 || known.length < agents.length) return unexpectedShape("app.agents", data)
           return { kind: "ok", value: known }
         },
-      ),
-    refuse: (sessionID, permissionID) =>
-      call(
-        "permission.respond",
-        () =>
-          client.postSessionIdPermissionsPermissionId({
-            path: { id: sessionID, permissionID },
-            body: { response: "reject" },
-          }),
-        done,
       ),
   }
 }

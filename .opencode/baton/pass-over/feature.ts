@@ -9,6 +9,7 @@ import type { Services } from "../core/services.ts"
 import { createChildSessions } from "../host/child-sessions.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
+import { createRequests } from "../host/requests.ts"
 import { loadZod } from "../host/schema.ts"
 import { createSessions, findAgentAndModel } from "../host/sessions.ts"
 import { createTui, detectUi } from "../host/tui.ts"
@@ -57,7 +58,7 @@ export const createPassOverFeature = (
   const owners = createPassOwners(state)
   const sandboxes = createSandboxes({ state, directory, run, owners, passes, log })
   const activePasses = createActivePasses()
-  const permissions = createPermissionWatch(childSessions)
+  const permissions = createPermissionWatch(createRequests(client))
   const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
   const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 

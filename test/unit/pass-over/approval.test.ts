@@ -53,7 +53,7 @@ describe("what a pass changed is written", () => {
 test(promised("soak.B4", "questions that nobody answered go with their session, and others are not kept"), async () => {
   const refused: string[] = []
   const watch = createPermissionWatch({
-    refuse: async (_sessionID, permissionID) => {
+    answerPermission: async (_sessionID, permissionID) => {
       refused.push(permissionID)
       return { kind: "ok", value: undefined }
     },

@@ -2,6 +2,7 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import { describeError, type Log } from "../../host/log.ts"
+import type { Requests } from "../../host/requests.ts"
 import { RESULT_PERMISSION } from "../agents.ts"
 import { evaluate } from "../child/permissions.ts"
 import type { PassSignal } from "../events.ts"
@@ -60,7 +61,7 @@ export type EditPermission = ReturnType<typeof createEditPermission>
 type Question = Extract<PassSignal, { kind: "asked" }>
 
 /** Tracks the questions about passes that OpenCode shows and that have no answer yet. */
-export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) => {
+export const createPermissionWatch = (requests: Pick<Requests, "answerPermission">) => {
   const open = new Map<string, Question>()
   return {
     asked: (question: Question): void => {
@@ -76,13 +77,13 @@ export const createPermissionWatch = (sessions: Pick<ChildSessions, "refuse">) =
     /** Answers no when there is no user. */
     refuse: async ({ sessionID, permissionID }: Question): Promise<void> => {
       open.delete(permissionID)
-      await sessions.refuse(sessionID, permissionID)
+      await requests.answerPermission(sessionID, permissionID, "reject")
     },
     cancelPrompt: async (passID: string): Promise<void> => {
       for (const question of open.values()) {
         if (question.passID !== passID) continue
         open.delete(question.permissionID)
-        await sessions.refuse(question.sessionID, question.permissionID)
+        await requests.answerPermission(question.sessionID, question.permissionID, "reject")
       }
     },
   }
