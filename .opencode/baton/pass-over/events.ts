@@ -4,7 +4,7 @@ import { disableTools } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { type ActivePasses, cancelPass } from "./child/active-passes.ts"
-import { createPassGate, hiddenTools, type PassGateDeps } from "./child/tool-guard.ts"
+import { createToolGuard, hiddenTools, type ToolGuardDeps } from "./child/tool-guard.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
 import { toSandboxText } from "./sandbox/paths.ts"
@@ -28,7 +28,7 @@ const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 /** Reads events of 1.2.15 to 1.18.33; the SDK's types cover older ones. */
-export const readPassSignal = (event: { type: string; properties?: unknown }): PassSignal | undefined => {
+export const parsePassSignal = (event: { type: string; properties?: unknown }): PassSignal | undefined => {
   const properties = fieldsOf(event.properties)
   const info = fieldsOf(properties.info)
   const sessionID = textOf(properties.sessionID) ?? textOf(info.id)
@@ -57,7 +57,7 @@ export const readPassSignal = (event: { type: string; properties?: unknown }): P
   }
 }
 
-type SessionHooksDeps = PassGateDeps & {
+type SessionHooksDeps = ToolGuardDeps & {
   readonly activePasses: ActivePasses
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
@@ -109,7 +109,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
 
   return {
     /** @throws Error for the model, when a session of a pass may not use a tool this way */
-    beforeTool: createPassGate(deps),
+    beforeTool: createToolGuard(deps),
 
     offerTools: async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
       const own = activePasses.of(sessionID)
@@ -134,7 +134,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
 
     /** Most events, token deltas above all, do not concern a pass; those create no promise. */
     receive: (event: { type: string; properties?: unknown }): Promise<void> | undefined => {
-      const signal = readPassSignal(event)
+      const signal = parsePassSignal(event)
       return signal && react(signal)
     },
   }

@@ -15,22 +15,22 @@ import { createSessions, findAgentAndModel } from "../host/sessions.ts"
 import { createTui, detectUi } from "../host/tui.ts"
 import { createAuditLog } from "./audit/log.ts"
 import { createActivePasses } from "./child/active-passes.ts"
-import { describeTask, type GatheredContext, gatherContext } from "./child/context.ts"
-import { createPassWork } from "./child/work.ts"
+import { describeTask, type CollectedContext, collectContext } from "./child/context.ts"
+import { createChildWork } from "./child/work.ts"
 import { createSessionHooks } from "./events.ts"
 import { policyPath } from "./hooks.ts"
-import { createPassOver } from "./pass.ts"
+import { createPassRunner } from "./pass.ts"
 import { readPolicyInUse } from "./policy/policy.ts"
 import { type PassCall, preparePass } from "./prepare.ts"
 import { type Approval, approveResult, createEditPermission, createPermissionWatch } from "./result/approval.ts"
 import { createDecisions } from "./result/decisions.ts"
-import { createAnnouncer, createResultNotes } from "./result/notify.ts"
+import { createAnnouncer, createResultRecorder } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
 import { sandboxDirectory, toSandboxPath, toSandboxPaths } from "./sandbox/paths.ts"
 import { createSandboxes } from "./sandbox/sandbox.ts"
 import { createPasses } from "./store/passes.ts"
-import { createPassID, isUntold, type PassRecord } from "./store/record.ts"
+import { createPassID, needsAnnouncement, type PassRecord } from "./store/record.ts"
 import { recoverPasses } from "./store/recover.ts"
 import { createPassOwners, createPassStore } from "./store/store.ts"
 import type { PassOverArguments } from "./tools.ts"
@@ -59,7 +59,7 @@ export const createPassOverFeature = (
   const sandboxes = createSandboxes({ state, directory, run, owners, passes, log })
   const activePasses = createActivePasses()
   const permissions = createPermissionWatch(createRequests(client))
-  const note = createResultNotes({ outbox, tui: createTui(client), hasUser, log })
+  const recordResult = createResultRecorder({ outbox, tui: createTui(client), hasUser, log })
   const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 
   const announcer = createAnnouncer({
@@ -67,15 +67,15 @@ export const createPassOverFeature = (
     childSessions,
     notices: async (sessionID) =>
       (await store.listUnfinished())
-        .filter((record) => isUntold(record) && record.request.originating_session_id === sessionID)
+        .filter((record) => needsAnnouncement(record) && record.request.originating_session_id === sessionID)
         .map((record) => ({ passID: record.request.pass_over_id, text: renderNotice(record) ?? "" })),
-    told: async (passID) => {
+    acknowledge: async (passID) => {
       await passes.announce(passID)
     },
     log,
   })
 
-  const startWork = createPassWork({
+  const startChild = createChildWork({
     sessions,
     childSessions,
     activePasses,
@@ -88,9 +88,9 @@ export const createPassOverFeature = (
     now,
   })
 
-  const gather = (call: PassCall): Promise<GatheredContext> => {
+  const gather = (call: PassCall): Promise<CollectedContext> => {
     const sandbox = activePasses.covering(call.sessionID)?.sandbox
-    return gatherContext(
+    return collectContext(
       {
         sessions,
         // An originator that works in a sandbox means the files there.
@@ -111,7 +111,7 @@ export const createPassOverFeature = (
   const approve = (record: PassRecord, ask: ToolContext["ask"]): Promise<Approval> =>
     approveResult(record, { ask, hasUser, recordApproval: passes.approve, cancelPrompt: permissions.cancelPrompt, log })
 
-  const passOver = createPassOver({
+  const passOver = createPassRunner({
     prepare: (call) =>
       preparePass(
         {
@@ -135,15 +135,15 @@ export const createPassOverFeature = (
     },
     activePasses,
     owners,
-    startWork,
+    startChild,
     // `run` ends with the turn. A subagent inside a pass ends with its session's turn, since the limits and the sandbox end then.
     canGoOn: (sessionID) => hasUser && !activePasses.covering(sessionID),
     onEnd: async (record, pass) => {
       const steps = [
         () => owners.release(pass.id),
-        async () => record && note(record),
+        async () => record && recordResult(record),
         async () =>
-          record && !pass.isAwaited && isUntold(record) && announcer.due(record.request.originating_session_id),
+          record && !pass.isAwaited && needsAnnouncement(record) && announcer.notify(record.request.originating_session_id),
       ]
       for (const step of steps) {
         try {
@@ -153,15 +153,15 @@ export const createPassOverFeature = (
         }
       }
     },
-    note,
+    recordResult,
     approve,
     log,
     now,
   })
   const recover = async (): Promise<void> => {
     try {
-      const untold = await recoverPasses({ store, passes, sandboxes, sessions, owners, note, log, now })
-      for (const { request } of untold) announcer.expect(request.originating_session_id)
+      const unannounced = await recoverPasses({ store, passes, sandboxes, sessions, owners, recordResult, log, now })
+      for (const { request } of unannounced) announcer.queue(request.originating_session_id)
     } catch (error) {
       log.error("passes of earlier processes could not be looked at", { error: describeError(error) })
     }
@@ -173,7 +173,7 @@ export const createPassOverFeature = (
     announcer,
     permissions,
     tasks,
-    enterFiles: sandboxes.ready,
+    sandboxReady: sandboxes.ready,
     home: homedir(),
     hasUser,
     recovered,

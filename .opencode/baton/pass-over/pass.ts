@@ -11,27 +11,27 @@ import { renderResult, renderUnapproved } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
 import type { SandboxPaths } from "./sandbox/paths.ts"
 import type { Sandboxes } from "./sandbox/sandbox.ts"
-import type { Advanced, Passes } from "./store/passes.ts"
+import type { Transition, Passes } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
 import type { PassOwners, PassStore } from "./store/store.ts"
 
 type PassBeginningDeps = {
-  readonly passes: Pick<Passes, "begin" | "advance">
+  readonly passes: Pick<Passes, "begin" | "transition">
   readonly store: Pick<PassStore, "findAnswer" | "removeUnwritten">
   readonly sandboxes: Pick<Sandboxes, "create" | "collect">
   readonly toSandboxPaths: (root: string, originatingSessionID: string) => Promise<SandboxPaths>
   readonly owners: Pick<PassOwners, "claim" | "release">
   /** Adds a result to the task's log and shows it on the screen. */
-  readonly note: (record: PassRecord) => Promise<void>
+  readonly recordResult: (record: PassRecord) => Promise<void>
   readonly now: () => Date
 }
 
 /** Begins a pass that was allowed: record, owner, and files, or a stored answer. */
-const createPassBeginning = (deps: PassBeginningDeps) => {
+const createPassStart = (deps: PassBeginningDeps) => {
   const { passes, store, sandboxes, owners, now } = deps
 
   /** @returns the pass as answered from the store, or the reason why it cannot be; undefined without a stored answer */
-  const answerAgain = async (prepared: Prepared): Promise<Advanced | undefined> => {
+  const answerAgain = async (prepared: Prepared): Promise<Transition | undefined> => {
     const { cacheKey, request } = prepared
     const id = request.pass_over_id
     const known = cacheKey === null ? undefined : await store.findAnswer(cacheKey)
@@ -43,8 +43,8 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
       if (begun.kind === "refused") return begun
       const output = reuseOutput(known.output, request, now().toISOString())
       const change = { output, child_session_id: known.child_session_id }
-      const answered = await passes.advance(id, { type: "returned", paths: [] }, change)
-      if (answered.kind === "moved") await deps.note(answered.record)
+      const answered = await passes.transition(id, { type: "returned", paths: [] }, change)
+      if (answered.kind === "moved") await deps.recordResult(answered.record)
       return answered
     } finally {
       await owners.release(id)
@@ -64,7 +64,7 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
     const giveUp = async (error: PassOverError): Promise<PassOverError> => {
       try {
         if (hasFiles) await sandboxes.collect(id)
-        await passes.advance(id, { type: "cancelled" }, {}, error)
+        await passes.transition(id, { type: "cancelled" }, {}, error)
         return error
       } finally {
         await owners.release(id)
@@ -102,7 +102,7 @@ const createPassBeginning = (deps: PassBeginningDeps) => {
       limits: { can_modify_files: canModify, can_run_tools },
       attemptMs,
       stopping: new AbortController(),
-      stopReason: undefined,
+      cancelReason: undefined,
       childSessionID: null,
       returned: undefined,
       returnError: undefined,
@@ -127,7 +127,7 @@ export type PassOverDeps = PassBeginningDeps & {
   readonly passes: Passes
   readonly activePasses: Pick<ActivePasses, "add" | "remove">
   /** Starts the child and sets `finished`. */
-  readonly startWork: (pass: ActivePass) => void
+  readonly startChild: (pass: ActivePass) => void
   /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
   readonly canGoOn: (originatingSessionID: string) => boolean
   /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
@@ -169,14 +169,14 @@ const lostResult = ({ id, childSessionID }: ActivePass): string =>
   )}\nChild session: ${childSessionID ?? "none was created"}`
 
 /** The tool pass_over. */
-export const createPassOver = (deps: PassOverDeps) => {
+export const createPassRunner = (deps: PassOverDeps) => {
   const { passes, activePasses, log } = deps
 
-  const { answerAgain, begin } = createPassBeginning(deps)
+  const { answerAgain, begin } = createPassStart(deps)
 
   const start = (pass: ActivePass): void => {
     activePasses.add(pass)
-    deps.startWork(pass)
+    deps.startChild(pass)
     pass.finished = pass.finished.then(async (record) => {
       activePasses.remove(pass)
       await deps.onEnd(record, pass)
@@ -204,7 +204,7 @@ export const createPassOver = (deps: PassOverDeps) => {
 
   /** The originator goes on, and the child, too. */
   const leave = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
-    const timedOut = await passes.advance(pass.id, { type: "timed_out" }).catch((error: unknown) => {
+    const timedOut = await passes.transition(pass.id, { type: "timed_out" }).catch((error: unknown) => {
       pass.isAwaited = false
       throw error
     })
@@ -227,10 +227,10 @@ export const createPassOver = (deps: PassOverDeps) => {
   /** Ends a pass whose originator was aborted. Its changes are dropped, also those of a result that comes in the same moment. */
   const cancel = async (pass: ActivePass): Promise<string> => {
     cancelPass(pass, "cancelled")
-    const cancelled = await passes.advance(pass.id, { type: "cancelled" })
+    const cancelled = await passes.transition(pass.id, { type: "cancelled" })
     await withDeadline(pass.finished, END_GRACE_MS)
     if (cancelled.kind === "refused") {
-      await passes.advance(pass.id, { type: "rejected" })
+      await passes.transition(pass.id, { type: "rejected" })
     }
     return `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}`
   }

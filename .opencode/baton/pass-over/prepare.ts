@@ -3,11 +3,11 @@ import type { AgentAndModel, Sessions } from "../host/sessions.ts"
 import { rulesForPasses } from "./agents.ts"
 import type { RefusedPass } from "./audit/log.ts"
 import type { ActivePass } from "./child/active-passes.ts"
-import type { GatheredContext } from "./child/context.ts"
+import type { CollectedContext } from "./child/context.ts"
 import { evaluate } from "./child/permissions.ts"
 import type { PassOverRequest, WorkContext } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
-import { type ChainLink, judgeChain, readChain, unreadableChain } from "./policy/chain.ts"
+import { type ChainLink, checkChain, readChain, unreadableChain } from "./policy/chain.ts"
 import type { readPolicy } from "./policy/policy.ts"
 import { type ResolvedPolicy, resolvePolicy } from "./policy/resolve.ts"
 import { type BeginPass, cacheKeyOf, type Question } from "./store/passes.ts"
@@ -46,7 +46,7 @@ type PrepareDeps = {
   readonly sessions: Pick<Sessions, "parent" | "messages">
   readonly childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions">
   readonly readPolicy: () => ReturnType<typeof readPolicy>
-  readonly gather: (call: PassCall) => Promise<GatheredContext>
+  readonly gather: (call: PassCall) => Promise<CollectedContext>
   /** Returns the pass that the caller itself works on, and its limits. */
   readonly passOf: (sessionID: string) => Pick<ActivePass, "id" | "limits" | "hasTimedOut"> | undefined
   /** Returns the model of a session whose newest message names none. */
@@ -70,7 +70,7 @@ const definitionOf = ({ name, description, prompt, permission, model }: AgentInf
   JSON.stringify({ name, description, prompt, permission, model })
 
 /** Reads what every call needs anew. */
-const readSurroundings = async (
+const readInputs = async (
   { readPolicy, childSessions, sessions }: PrepareDeps,
   { sessionID, agent }: PassCall,
 ) => {
@@ -89,15 +89,15 @@ const readSurroundings = async (
   return { policyRead, agents, own, chain }
 }
 
-type Surroundings = Awaited<ReturnType<typeof readSurroundings>>
+type Inputs = Awaited<ReturnType<typeof readInputs>>
 
 /** Checks everything before anything is created: policy, subagent, chain, permissions. */
 export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Preparation> => {
   // Most calls are allowed, so the context is read in parallel with the checks.
   const gathering = deps.gather(call)
   gathering.catch(() => {})
-  const around = await readSurroundings(deps, call)
-  const judged = await judgePass(deps, call, around, gathering)
+  const around = await readInputs(deps, call)
+  const judged = await checkRequest(deps, call, around, gathering)
   if (judged.kind === "ready") return judged
   const { policyRead, chain } = around
   const stack = chain.kind === "unreadable" ? [] : chain.stack
@@ -114,11 +114,11 @@ export const preparePass = async (deps: PrepareDeps, call: PassCall): Promise<Pr
   return { ...judged, refusal, isAudited: policyRead.kind === "unusable" || policyRead.file.audit_log.enabled }
 }
 
-const judgePass = async (
+const checkRequest = async (
   deps: PrepareDeps,
   call: PassCall,
-  around: Surroundings,
-  gathering: Promise<GatheredContext>,
+  around: Inputs,
+  gathering: Promise<CollectedContext>,
 ): Promise<Judged> => {
   const { args, sessionID, agent } = call
   const { policyRead, agents, own, chain } = around
@@ -138,7 +138,7 @@ const judgePass = async (
   const { policy } = resolution
   const known = agents.value.filter(canReceive)
   const root = chain.stack[0] ?? { agent, session_id: sessionID }
-  const judged = judgeChain({
+  const judged = checkChain({
     stack: chain.stack,
     subagent: args.subagent,
     knownAgents: known.map(({ name }) => name),
@@ -158,7 +158,7 @@ const judgePass = async (
   }
   if (above?.hasTimedOut) return refused(timedOutError(above.id))
   const gathered = await gathering
-  const context = gathered.toContext(policy.values.max_context_tokens)
+  const context = gathered.fitToBudget(policy.values.max_context_tokens)
   const model = subagent.model ?? gathered.model ?? (await deps.findModel(sessionID))
   const at = deps.now()
   const request = buildRequest({ call, context, policy, root, at, id: deps.createID(at), chain: chain.stack })

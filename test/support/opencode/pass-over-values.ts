@@ -147,7 +147,7 @@ export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
   attemptMs: undefined,
   stopping: new AbortController(),
   setUpError: undefined,
-  stopReason: undefined,
+  cancelReason: undefined,
   childSessionID: null,
   returned: undefined,
   returnError: undefined,

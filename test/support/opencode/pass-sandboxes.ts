@@ -66,7 +66,7 @@ export const openSandboxes = (
     const changes = await sandboxes.collect(id, toolPaths)
     const record = await store.read(id)
     if (changes.kind === "changes" && record && isOpen(record.state)) {
-      await passes.advance(id, { type: "returned", paths: changes.modifications.map(({ path }) => path) })
+      await passes.transition(id, { type: "returned", paths: changes.modifications.map(({ path }) => path) })
     }
     await owners.release(id)
     return changes
@@ -83,7 +83,7 @@ export const openSandboxes = (
     /** Notes a pass that another version of Baton made; with the files that its child changed when it has returned. */
     recordEarlier: async (name: string, paths?: readonly string[]): Promise<void> => {
       await record(name)
-      if (paths) await passes.advance(idOf(name), { type: "returned", paths })
+      if (paths) await passes.transition(idOf(name), { type: "returned", paths })
       await owners.release(idOf(name))
     },
     create: async (
@@ -105,7 +105,7 @@ export const openSandboxes = (
     reject: async (name: string, paths?: readonly string[]) => {
       const id = idOf(name)
       const wanted = paths ?? (await undecidedOf(id))
-      const rejected = await passes.advance(id, { type: "rejected", paths: wanted })
+      const rejected = await passes.transition(id, { type: "rejected", paths: wanted })
       return {
         kind: rejected.kind === "moved" ? "rejected" : rejected.kind,
         paths: wanted,

@@ -4,7 +4,7 @@ import {
   abortTree,
   type ChainLink,
   type ChainQuestion,
-  judgeChain,
+  checkChain,
   readChain,
   renderChain,
   unreadableChain,
@@ -20,7 +20,7 @@ const AGENTS = ["alice", "audit", "scout", "inspector", "validator", "skill/revi
 const chain = (...agents: string[]): ChainLink[] => agents.map((agent, at) => ({ agent, session_id: `ses_${at + 1}` }))
 
 const judge = (stack: readonly ChainLink[], subagent: string, change: Partial<ChainQuestion> = {}) =>
-  judgeChain({
+  checkChain({
     stack,
     subagent,
     knownAgents: AGENTS,

@@ -5,9 +5,9 @@ import { createActivePasses } from "../../../.opencode/baton/pass-over/child/act
 import {
   childRules,
   evaluate,
-  inheritLimits,
+  inheritRestrictions,
   isReader,
-  mayUseTool,
+  isToolAllowed,
 } from "../../../.opencode/baton/pass-over/child/permissions.ts"
 import {
   MAX_DELAY_MS,
@@ -15,8 +15,8 @@ import {
   retryDelays,
   runWithRetry,
 } from "../../../.opencode/baton/pass-over/child/session.ts"
-import { hiddenTools, judgeToolCall } from "../../../.opencode/baton/pass-over/child/tool-guard.ts"
-import { readPassSignal } from "../../../.opencode/baton/pass-over/events.ts"
+import { hiddenTools, checkToolCall } from "../../../.opencode/baton/pass-over/child/tool-guard.ts"
+import { parsePassSignal } from "../../../.opencode/baton/pass-over/events.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
@@ -50,7 +50,7 @@ describe("the rights of a child", () => {
       fc.property(rules, rules, uses, (originator, child, [permission, value]) => {
         const strictnessBy = (all: readonly PermissionRule[]) => strictness[evaluate(all, permission, value)]
         const least = Math.max(strictnessBy(originator), strictnessBy(child))
-        expect(strictnessBy([...child, ...inheritLimits(originator, child)])).toBeGreaterThanOrEqual(least)
+        expect(strictnessBy([...child, ...inheritRestrictions(originator, child)])).toBeGreaterThanOrEqual(least)
       }),
       { numRuns: runs(5_000) },
     )
@@ -113,7 +113,7 @@ describe("the rights of a child", () => {
     [NO_TOOLS, "webfetch", false],
     [NO_TOOLS, "pass_over_return", true],
   ])(promised("pass-over.C3", "with %j are to use %s: %s"), (limits, tool, expected) => {
-    expect(mayUseTool(tool, limits)).toBe(expected)
+    expect(isToolAllowed(tool, limits)).toBe(expected)
   })
 
   test(promised("pass-over.C3", "to no file at all are known by the agent's rules"), () => {
@@ -136,22 +136,22 @@ describe("a tool call in a pass", () => {
     ['cat "$HOME"/p/a.ts', "cat /copy/a.ts"],
   ])(promised("pass-over.B2", "works on the sandbox also where the command says %s"), (command, expected) => {
     const sandbox = { directory: "/home/u/p", worktree: "/home/u/p", root: "/copy" }
-    const verdict = judgeToolCall(pass({ sandbox }), call("bash", { command }))
+    const verdict = checkToolCall(pass({ sandbox }), call("bash", { command }))
     expect(verdict).toMatchObject({ kind: "go", changes: { command: expected } })
   })
 
   test(promised("pass-over.C3", "is refused where the pass may not, also in a session below"), () => {
     const reader = pass({ limits: NO_CHANGES })
     for (const isOwn of [true, false])
-      expect(judgeToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn, home: "/home/u" }).kind).toBe(
+      expect(checkToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn, home: "/home/u" }).kind).toBe(
         "refused",
       )
-    expect(judgeToolCall(reader, { tool: "read", args: {}, isOwn: true, home: "/home/u" }).kind).toBe("go")
+    expect(checkToolCall(reader, { tool: "read", args: {}, isOwn: true, home: "/home/u" }).kind).toBe("go")
   })
 
   test(promised("pass-over.A2", "is refused after the return, and so is a question to nobody"), () => {
-    expect(judgeToolCall(pass({ returned: { status: "completed" } }), call("read")).kind).toBe("refused")
-    expect(judgeToolCall(pass(), call("question")).kind).toBe("refused")
+    expect(checkToolCall(pass({ returned: { status: "completed" } }), call("read")).kind).toBe("refused")
+    expect(checkToolCall(pass(), call("question")).kind).toBe("refused")
   })
 })
 
@@ -188,7 +188,7 @@ test(promised("pass-over.A1", "each session is offered what it can use"), () => 
 })
 
 test(promised("pass-over.D2", "events of both versions are read, and others are nothing"), () => {
-  const read = (type: string, properties: unknown) => readPassSignal({ type, properties })
+  const read = (type: string, properties: unknown) => parsePassSignal({ type, properties })
   const created = { kind: "created", sessionID: "s", parentID: "p" }
   expect(read("session.created", { info: { id: "s", parentID: "p" } })).toEqual(created)
   expect(read("session.error", { sessionID: "s", error: { name: "MessageAbortedError" } })?.kind).toBe("aborted")

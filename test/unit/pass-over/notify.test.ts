@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { Prompt } from "../../../.opencode/baton/host/child-sessions.ts"
 import type { WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
-import { createAnnouncer, createResultNotes, type Notice } from "../../../.opencode/baton/pass-over/result/notify.ts"
+import { createAnnouncer, createResultRecorder, type Notice } from "../../../.opencode/baton/pass-over/result/notify.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import { passRecord, passRequest, workContext, workOutput } from "../../support/opencode/pass-over-values.ts"
@@ -11,9 +11,9 @@ import { createRecordedLog } from "../../support/recorded-log.ts"
 describe("a result that nobody waits for", () => {
   const NOTICE: Notice = { passID: "pass_1", text: "one" }
 
-  const open = ({ isBusy = false, stored = "Go.", canStart = true, untold = [NOTICE] } = {}) => {
+  const open = ({ isBusy = false, stored = "Go.", canStart = true, unannounced = [NOTICE] } = {}) => {
     const messages = [userMessage([textPart(stored)])]
-    const state = { canStart, untold, started: [] as Prompt[] }
+    const state = { canStart, unannounced, started: [] as Prompt[] }
     const announcer = createAnnouncer({
       sessions: createFakeSessions(new Map([["ses_1", { messages }]])),
       childSessions: {
@@ -24,9 +24,9 @@ describe("a result that nobody waits for", () => {
           return { kind: "ok", value: undefined }
         },
       },
-      notices: async () => state.untold,
-      told: async (passID) => {
-        state.untold = state.untold.filter((notice) => notice.passID !== passID)
+      notices: async () => state.unannounced,
+      acknowledge: async (passID) => {
+        state.unannounced = state.unannounced.filter((notice) => notice.passID !== passID)
       },
       log: createRecordedLog(),
     })
@@ -36,8 +36,8 @@ describe("a result that nobody waits for", () => {
   test(
     promised("pass-over.A4", "is told at once to a session that is idle, with its own agent and model"),
     async () => {
-      const { announcer, state } = open({ untold: [NOTICE, { passID: "pass_2", text: "two" }] })
-      await announcer.due("ses_1")
+      const { announcer, state } = open({ unannounced: [NOTICE, { passID: "pass_2", text: "two" }] })
+      await announcer.notify("ses_1")
       const context = "[result of pass_1]\none\n\n[result of pass_2]\ntwo"
       expect(state.started).toEqual([{ agent: "build", model: { providerID: "p", modelID: "m" }, context }])
       await announcer.idle("ses_1")
@@ -47,7 +47,7 @@ describe("a result that nobody waits for", () => {
 
   test(promised("pass-over.A4", "waits for a session that is busy"), async () => {
     const { announcer, state } = open({ isBusy: true })
-    await announcer.due("ses_1")
+    await announcer.notify("ses_1")
     await announcer.idle("ses_other")
     expect(state.started).toEqual([])
     await announcer.idle("ses_1")
@@ -56,14 +56,14 @@ describe("a result that nobody waits for", () => {
 
   test(promised("pass-over.A4", "is not told again when it stands in the session, and is noted as told"), async () => {
     const { announcer, state } = open({ stored: "[result of pass_1]\none" })
-    await announcer.due("ses_1")
-    expect(state).toMatchObject({ started: [], untold: [] })
+    await announcer.notify("ses_1")
+    expect(state).toMatchObject({ started: [], unannounced: [] })
   })
 
   test(promised("pass-over.A4", "that could not be told is told at the next idle"), async () => {
     const { announcer, state } = open({ canStart: false })
-    await announcer.due("ses_1")
-    expect(state.untold).toHaveLength(1)
+    await announcer.notify("ses_1")
+    expect(state.unannounced).toHaveLength(1)
     state.canStart = true
     await announcer.idle("ses_1")
     expect(state.started).toHaveLength(1)
@@ -71,7 +71,7 @@ describe("a result that nobody waits for", () => {
 
   test(promised("pass-over.A4", "of an earlier process waits until the session is used"), async () => {
     const { announcer, state } = open()
-    announcer.expect("ses_1")
+    announcer.queue("ses_1")
     expect(state.started).toEqual([])
     await announcer.idle("ses_1")
     expect(state.started).toHaveLength(1)
@@ -85,7 +85,7 @@ describe("a result that is back", () => {
   const setUp = ({ hasUser = true } = {}) => {
     const shown: { title: string; message: string; variant: string }[] = []
     const logged: unknown[] = []
-    const note = createResultNotes({
+    const note = createResultRecorder({
       outbox: { add: async (entry) => void logged.push(entry) },
       tui: {
         showToast: async (toast) => {

@@ -9,7 +9,7 @@ import {
   acceptReturn,
   buildWorkOutput,
   type Collected,
-  checkReturn,
+  validateReturn,
   timeoutError,
 } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
@@ -34,7 +34,7 @@ const collected = (change: Partial<Collected> = {}): Collected => ({
   childSessionID: "ses_child",
   attempts: 1,
   end: { kind: "ended" },
-  stopReason: undefined,
+  cancelReason: undefined,
   returned: undefined,
   setUpError: undefined,
   returnError: undefined,
@@ -125,9 +125,9 @@ describe("a work output", () => {
 
   test.each([
     ["timeout", { end: { kind: "crashed", error: timeoutError("late") } }, "E010"],
-    ["timeout", { end: { kind: "stopped" }, stopReason: "max_time" }, "E010"],
+    ["timeout", { end: { kind: "stopped" }, cancelReason: "max_time" }, "E010"],
     ["aborted", { end: { kind: "stopped" } }, undefined],
-    ["completed", { end: { kind: "stopped" }, stopReason: "max_time", returned: RETURNED }, undefined],
+    ["completed", { end: { kind: "stopped" }, cancelReason: "max_time", returned: RETURNED }, undefined],
   ] as const)(promised(["pass-over.C4", "pass-over.E1"], "is %s after %j"), (status, change, code) => {
     const output = buildWorkOutput(collected(change))
     expect(output.status).toBe(status)
@@ -167,7 +167,7 @@ describe("a result's text", () => {
 })
 
 const check = (args: unknown, earlierRefusals = 0) =>
-  checkReturn(tool.schema, args, { originator: "build", earlierRefusals })
+  validateReturn(tool.schema, args, { originator: "build", earlierRefusals })
 const MINIMAL = { status: "completed", summary: "All is well." }
 const FINDING = { severity: "error", message: "It is wrong", path: "a.ts" }
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
-import { createPassOver, type PassOverDeps } from "../../../.opencode/baton/pass-over/pass.ts"
+import { createPassRunner, type PassOverDeps } from "../../../.opencode/baton/pass-over/pass.ts"
 import type { Prepared } from "../../../.opencode/baton/pass-over/prepare.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { promised } from "../../requirements.ts"
@@ -11,7 +11,7 @@ import { passRecord, passRequest, preparedPass, workOutput } from "../../support
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 /** A pass whose child ends on the test's command. */
-const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"]) => {
+const setUp = (prepared: Prepared, transition?: PassOverDeps["passes"]["transition"]) => {
   const ended = createDeferred<PassRecord>()
   const awaited: boolean[] = []
   const activePasses = createActivePasses()
@@ -23,11 +23,11 @@ const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"]) 
     skipped: [],
     ready: Promise.resolve(undefined),
   } as const
-  const passOver = createPassOver({
+  const passOver = createPassRunner({
     prepare: async () => ({ kind: "ready", prepared }),
     passes: {
       begin: async () => ({ kind: "moved", record }),
-      advance: advance ?? (async () => ({ kind: "moved", record })),
+      transition: transition ?? (async () => ({ kind: "moved", record })),
       refuse: async () => {},
       attemptFailed: async () => {},
       announce: async () => true,
@@ -43,12 +43,12 @@ const setUp = (prepared: Prepared, advance?: PassOverDeps["passes"]["advance"]) 
     toSandboxPaths: async () => ({ directory: "/p", worktree: "/p", root: "/c" }),
     owners: { claim: async () => {}, release: async () => {} },
     activePasses,
-    startWork: (pass) => {
+    startChild: (pass) => {
       pass.finished = ended.promise
     },
     canGoOn: () => true,
     onEnd: async (_record, pass) => void awaited.push(pass.isAwaited),
-    note: async () => {},
+    recordResult: async () => {},
     approve: async () => ({ kind: "approved", note: undefined }),
     log: createRecordedLog(),
     now: () => new Date(0),

@@ -69,11 +69,11 @@ describe("the passes", () => {
     async () => {
       const { entries, store, passes, begin } = setUp()
       await begin()
-      await passes.advance(PASS_ID, { type: "started" }, { child_session_id: "ses_child" })
+      await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_child" })
       await passes.attemptFailed(PASS_ID, passOverError("E011", { message: "The model failed", cause: "503" }))
-      await passes.advance(PASS_ID, { type: "started" }, { child_session_id: "ses_second" })
-      await passes.advance(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
-      await passes.advance(PASS_ID, { type: "applied", by: "originator" })
+      await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_second" })
+      await passes.transition(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
+      await passes.transition(PASS_ID, { type: "applied", by: "originator" })
       expect(entries.map(({ event, state, attempts }) => `${event} ${state} ${attempts}`)).toEqual([
         "sent sent 0",
         "started waiting_for_return 1",
@@ -94,11 +94,11 @@ describe("the passes", () => {
 
   test(promised(["pass-over.E4", "pass-over.E1"], "change nothing where nothing can happen, and say why"), async () => {
     const { entries, store, passes, begin } = setUp()
-    const unknown = await passes.advance(PASS_ID, { type: "started" })
+    const unknown = await passes.transition(PASS_ID, { type: "started" })
     expect(unknown).toMatchObject({ kind: "refused", error: { code: "E023" } })
     await begin()
     const record = await store.read(PASS_ID)
-    const early = await passes.advance(PASS_ID, { type: "applied", by: "originator" }, { output: workOutput() })
+    const early = await passes.transition(PASS_ID, { type: "applied", by: "originator" }, { output: workOutput() })
     expect(early).toMatchObject({ kind: "refused", error: { code: "E024" } })
     expect(await store.read(PASS_ID)).toEqual(record)
     expect(entries).toHaveLength(1)
@@ -111,7 +111,7 @@ describe("the passes", () => {
       const error = passOverError("E011", { message: "No sandbox could be made", cause: "The disk is full" })
       await passes.refuse({ ...refusedPass(), reason: "token=abcdefgh" }, error)
       await begin()
-      await passes.advance(PASS_ID, { type: "cancelled" }, {}, error)
+      await passes.transition(PASS_ID, { type: "cancelled" }, {}, error)
       expect(entries.map(({ event, error: why }) => [event, why?.message])).toEqual([
         ["refused", "No sandbox could be made"],
         ["sent", undefined],
@@ -154,7 +154,7 @@ describe("the passes", () => {
       const { entries, pruned, passes, begin, pass } = setUp()
       const quiet = { enabled: false, retention_days: 7 }
       await begin({ audit: quiet })
-      await passes.advance(PASS_ID, { type: "cancelled" })
+      await passes.transition(PASS_ID, { type: "cancelled" })
       expect(entries).toEqual([])
       await begin({ request: passRequest({ pass_over_id: "pass_20260101102030001_abcd" }) })
       expect(entries.map(({ event }) => event)).toEqual(["sent"])
@@ -179,7 +179,7 @@ describe("the passes", () => {
         const { entries, store, passes, begin } = setUp()
         await begin()
         const steps = await Promise.all(
-          events.map((each) => passes.advance(PASS_ID, each, each.type === "returned" ? { output: workOutput() } : {})),
+          events.map((each) => passes.transition(PASS_ID, each, each.type === "returned" ? { output: workOutput() } : {})),
         )
         const moved = steps.filter(({ kind }) => kind === "moved")
         expect(entries).toHaveLength(1 + moved.length)
@@ -248,7 +248,7 @@ const leave = async (...ids: string[]) => {
   const { store, passes, begin } = setUp()
   for (const id of ids) {
     await begin({ request: passRequest({ pass_over_id: id }) })
-    await passes.advance(id, { type: "started" }, { child_session_id: id })
+    await passes.transition(id, { type: "started" }, { child_session_id: id })
   }
   const files = new Map<string, Awaited<ReturnType<Sandboxes["collect"]>> | Error>()
   const messages = new Map<string, Result<MessagePage>>()
@@ -268,7 +268,7 @@ const leave = async (...ids: string[]) => {
       },
       sessions: { messages: async (id) => messages.get(id) ?? { kind: "ok", value: { messages: [] } } },
       owners: { isOwned: async () => false },
-      note: async ({ request }) => void noted.push(request.pass_over_id),
+      recordResult: async ({ request }) => void noted.push(request.pass_over_id),
       log,
       now: () => new Date(0),
     })
@@ -307,7 +307,7 @@ describe("a pass whose process died", () => {
 
   test(promised(["pass-over.B2", "pass-over.B3"], "in the middle of an apply has that taken back"), async () => {
     const { recover, passes, files, states, log } = await leave(ONE)
-    await passes.advance(ONE, { type: "returned", paths: ["a"] }, { output: workOutput() })
+    await passes.transition(ONE, { type: "returned", paths: ["a"] }, { output: workOutput() })
     const recovered = ["took back 1 write"]
     files.set(ONE, { kind: "changes", modifications: [], skipped: [], recovered, leftAlone: [] })
     expect(await recover()).toEqual([])

@@ -21,7 +21,7 @@ const EVENTS = [
   "announced",
   "released",
 ] as const
-type AuditEvent = (typeof EVENTS)[number]
+type EventName = (typeof EVENTS)[number]
 
 /**
  * One line of the audit: the design document's entry, and the fields that make the line readable alone. Times are ISO 8601, UTC.
@@ -29,7 +29,7 @@ type AuditEvent = (typeof EVENTS)[number]
 export type AuditEntry = {
   readonly version: 1
   readonly at: string
-  readonly event: AuditEvent
+  readonly event: EventName
   /** State of the pass after the event; `refused` for one that was never made. */
   readonly state: PassStateName | "refused"
   readonly pass_over_id: string
@@ -64,7 +64,7 @@ const shorten = (text: string): string => {
 const shortError = (error: PassOverError | null | undefined): AuditEntry["error"] =>
   error ? { code: error.code, message: shorten(error.message) } : null
 
-const aboutRequest = (request: PassOverRequest) => ({
+const requestFields = (request: PassOverRequest) => ({
   pass_over_id: request.pass_over_id,
   root_session_id: request.metadata.root_session_id,
   originating_session_id: request.originating_session_id,
@@ -77,17 +77,17 @@ const aboutRequest = (request: PassOverRequest) => ({
   policy_name: request.metadata.policy_name,
 })
 
-export type Happening = { readonly at: string; readonly event: AuditEvent; readonly error?: PassOverError | undefined }
+export type AuditEvent = { readonly at: string; readonly event: EventName; readonly error?: PassOverError | undefined }
 
 /** Makes the audit line of an event, from the pass's record after it. */
-export const auditEntry = (record: PassRecord, { at, event, error }: Happening): AuditEntry => {
+export const auditEntry = (record: PassRecord, { at, event, error }: AuditEvent): AuditEntry => {
   const { request, state, output } = record
   return {
     version: 1,
     at,
     event,
     state: state.state,
-    ...aboutRequest(request),
+    ...requestFields(request),
     child_session_id: record.child_session_id,
     completed_at: output?.metadata.completed_at ?? null,
     attempts: record.attempts,

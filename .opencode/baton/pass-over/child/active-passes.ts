@@ -2,7 +2,7 @@ import { createLruMap, type Deferred } from "../../host/async.ts"
 import type { ReturnArguments } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import type { Prepared } from "../prepare.ts"
-import type { StopReason } from "../result/work-output.ts"
+import type { CancelReason } from "../result/work-output.ts"
 import type { SandboxPaths } from "../sandbox/paths.ts"
 import type { Sandbox } from "../sandbox/sandbox.ts"
 import type { PassRecord } from "../store/record.ts"
@@ -25,7 +25,7 @@ export type ActivePass = {
   readonly stopping: AbortController
   /** The error of making the sandbox. */
   setUpError: PassOverError | undefined
-  stopReason: StopReason | undefined
+  cancelReason: CancelReason | undefined
   /** The session of the newest attempt. */
   childSessionID: string | null
   returned: ReturnArguments | undefined
@@ -50,8 +50,8 @@ export type ActivePass = {
 export const hasReturned = ({ returned, returnError }: Pick<ActivePass, "returned" | "returnError">): boolean =>
   returned !== undefined || returnError !== undefined
 
-export const cancelPass = (pass: ActivePass, reason: StopReason): void => {
-  pass.stopReason ??= reason
+export const cancelPass = (pass: ActivePass, reason: CancelReason): void => {
+  pass.cancelReason ??= reason
   pass.stopping.abort()
 }
 

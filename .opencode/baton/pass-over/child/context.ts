@@ -47,8 +47,8 @@ const messagesOf = (page: Result<MessagePage>, messageID: string): StoredMessage
   page.kind === "ok" ? page.value.messages.filter(({ info }) => info.id !== messageID) : []
 
 /** A session's work to be passed on, cut to a budget, and the model in use there. */
-export type GatheredContext = {
-  readonly toContext: (maxTokens: number) => WorkContext
+export type CollectedContext = {
+  readonly fitToBudget: (maxTokens: number) => WorkContext
   /** undefined when the call's own message cannot be read. */
   readonly model: AgentAndModel["model"] | undefined
 }
@@ -59,10 +59,10 @@ const modelOf = (page: Result<MessagePage>, messageID: string): AgentAndModel["m
 }
 
 /** Reads everything that may be passed on; items that cannot be read are named in the result. */
-export const gatherContext = async (
+export const collectContext = async (
   { sessions, places, locate, findTask, readSpecification }: GatherDeps,
   call: { readonly sessionID: string; readonly messageID: string; readonly args: PassOverArguments },
-): Promise<GatheredContext> => {
+): Promise<CollectedContext> => {
   const { sessionID, messageID, args } = call
   const count = args.messages ?? DEFAULT_MESSAGES
   const folders = await places()
@@ -84,7 +84,7 @@ export const gatherContext = async (
     task: binding ? { id: binding.taskID, role: binding.role, block: truncate(block, BLOCK_CHARACTERS) } : null,
   }
   return {
-    toContext: (maxTokens) => buildWorkContext({ ...work, maxTokens }),
+    fitToBudget: (maxTokens) => buildWorkContext({ ...work, maxTokens }),
     model: modelOf(page, messageID),
   }
 }

@@ -25,18 +25,18 @@ export const evaluate = (rules: readonly PermissionRule[], permission: string, v
 const hasWildcard = (pattern: string): boolean => /[*?]/.test(pattern)
 
 /** Tells whether some text may match both patterns; two patterns with wildcards are assumed to overlap. */
-const mayMeet = (one: string, other: string): boolean => {
+const patternsOverlap = (one: string, other: string): boolean => {
   if (hasWildcard(one) && hasWildcard(other)) return true
   return hasWildcard(one) ? matches(other, one) : matches(one, other)
 }
 
 const mayOverlap = (one: PermissionRule, other: PermissionRule): boolean =>
-  mayMeet(one.permission, other.permission) && mayMeet(one.pattern, other.pattern)
+  patternsOverlap(one.permission, other.permission) && patternsOverlap(one.pattern, other.pattern)
 
 const isSame = (one: PermissionRule, other: PermissionRule): boolean =>
   one.permission === other.permission && one.pattern === other.pattern && one.action === other.action
 
-const standsBehind = (rules: readonly PermissionRule[], rule: PermissionRule, at: number): boolean =>
+const isOverriddenBy = (rules: readonly PermissionRule[], rule: PermissionRule, at: number): boolean =>
   rules.findLastIndex((each) => isSame(each, rule)) > at
 
 /**
@@ -53,8 +53,8 @@ const needsAsking = (
     (own, place) =>
       own.action === "allow" &&
       mayOverlap(own, rule) &&
-      !standsBehind(child, rule, place) &&
-      !standsBehind(originator, own, at),
+      !isOverriddenBy(child, rule, place) &&
+      !isOverriddenBy(originator, own, at),
   )
 
 /**
@@ -65,7 +65,7 @@ const needsAsking = (
  * @param originator the rules of the calling agent, then those of its session
  * @param child the rules of the subagent
  */
-export const inheritLimits = (
+export const inheritRestrictions = (
   originator: readonly PermissionRule[],
   child: readonly PermissionRule[],
 ): PermissionRule[] => {
@@ -127,7 +127,7 @@ const rulesInSandbox = (rules: readonly PermissionRule[], { relative, moved }: S
   })
 
 /** The tools known to be harmless without the right to change files; all others are refused. */
-const HARMLESS: ReadonlySet<string> = new Set([
+const READ_ONLY_TOOLS: ReadonlySet<string> = new Set([
   ...READING,
   "pass_over_return",
   "webfetch",
@@ -145,9 +145,9 @@ const HARMLESS: ReadonlySet<string> = new Set([
  * Tells whether a session under these limits may use a tool. Its rules are not enough: OpenCode asks no permission for plugin
  * tools, and before 1.18 for none of the tools that only the session is denied.
  */
-export const mayUseTool = (tool: string, { can_modify_files, can_run_tools }: Limits): boolean => {
+export const isToolAllowed = (tool: string, { can_modify_files, can_run_tools }: Limits): boolean => {
   if (!can_run_tools) return tool === "pass_over_return" || READING.some((name) => name === tool)
-  return can_modify_files || HARMLESS.has(tool)
+  return can_modify_files || READ_ONLY_TOOLS.has(tool)
 }
 
 const OTHER_TOOLS = ["webfetch", "websearch", "codesearch", "todowrite", "todoread"] as const
@@ -155,7 +155,7 @@ const OTHER_TOOLS = ["webfetch", "websearch", "codesearch", "todowrite", "todore
 /** OpenCode's own tools that are not offered to a session of a pass. */
 export const refusedTools = (limits: Limits): string[] => [
   "question",
-  ...[...CHANGING, ...OTHER_TOOLS].filter((tool) => !mayUseTool(tool, limits)),
+  ...[...CHANGING, ...OTHER_TOOLS].filter((tool) => !isToolAllowed(tool, limits)),
 ]
 
 /**
@@ -172,7 +172,7 @@ export const childRules = (given: {
   readonly sandbox: SandboxRules | undefined
 }): PermissionRule[] => {
   const { limits, child, originator, sandbox } = given
-  const inherited = inheritLimits(originator, child)
+  const inherited = inheritRestrictions(originator, child)
   const limiting = limitRules(limits, child)
   const inSandbox = (rules: readonly PermissionRule[]) => (sandbox === undefined ? [] : rulesInSandbox(rules, sandbox))
   const returning: PermissionRule = { permission: "pass_over_return", pattern: "*", action: "allow" }

@@ -83,7 +83,7 @@ export type ChildEnd =
   /** It was aborted, by the pass or by the user. */
   | { readonly kind: "stopped" }
 
-type ChildOrder = {
+type ChildOptions = {
   readonly parentID: string
   readonly title: string
   readonly permission: readonly PermissionRule[]
@@ -140,7 +140,7 @@ const drainTurn = async (
 /** Creates a child session, runs its agent, and waits for the end of its work. Never throws. */
 export const runChild = async (
   { sessions, log }: { sessions: ChildSessions; log: Log },
-  order: ChildOrder,
+  order: ChildOptions,
 ): Promise<ChildEnd> => {
   const { signal, prompt } = order
   if (signal.aborted) return { kind: "stopped" }

@@ -3,14 +3,14 @@ import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../contract.t
 import { escapesSandbox, pathsToWrite, type SandboxPaths, toSandboxArgs } from "../sandbox/paths.ts"
 import type { Sandboxes } from "../sandbox/sandbox.ts"
 import { type ActivePass, type ActivePasses, hasReturned } from "./active-passes.ts"
-import { type Limits, mayUseTool, refusedTools } from "./permissions.ts"
+import { type Limits, isToolAllowed, refusedTools } from "./permissions.ts"
 
 type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 
-export type PassGateDeps = {
+export type ToolGuardDeps = {
   readonly activePasses: Pick<ActivePasses, "covering" | "of">
   /** Resolves when the files of a pass are ready for its tools. */
-  readonly enterFiles: Sandboxes["ready"]
+  readonly sandboxReady: Sandboxes["ready"]
   /** The user's home folder. */
   readonly home: string
   readonly log: Pick<Log, "info">
@@ -21,8 +21,8 @@ export type PassGateDeps = {
  *
  * @returns a handler for OpenCode's `tool.execute.before`; it throws an Error for the model when the call is refused
  */
-export const createPassGate =
-  ({ activePasses, enterFiles, home, log }: PassGateDeps) =>
+export const createToolGuard =
+  ({ activePasses, sandboxReady, home, log }: ToolGuardDeps) =>
   async ({ sessionID, tool, callID }: ToolCall, output: { args: unknown }): Promise<void> => {
     const pass = activePasses.covering(sessionID)
     if (!pass) return
@@ -32,12 +32,12 @@ export const createPassGate =
     }
     const args = typeof output.args === "object" && output.args !== null ? output.args : {}
     const isOwn = activePasses.of(sessionID) === pass
-    const verdict = judgeToolCall(pass, { tool, args: { ...args }, isOwn, home })
+    const verdict = checkToolCall(pass, { tool, args: { ...args }, isOwn, home })
     if (verdict.kind === "refused") return refuse(verdict.reason)
     // It touches no file, and returning needs no sandbox.
     if (tool === RETURN_TOOL) return
     if (isOwn) pass.callsOfStep.add(callID)
-    const missing = await enterFiles(pass.id)
+    const missing = await sandboxReady(pass.id)
     if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)
     // The pass may have ended during the wait.
     if (pass.isOver) return refuse(PASS_IS_OVER)
@@ -72,7 +72,7 @@ const spellOutHome = (command: string, home: string, { worktree, spellings = [] 
   }, command)
 
 /** Decides whether a session that works on a pass, or is below one, may use a tool, and with which arguments. Pure. */
-export const judgeToolCall = (
+export const checkToolCall = (
   pass: Pick<ActivePass, "isOver" | "limits" | "sandbox" | "returned" | "returnError">,
   { tool, args, isOwn, home }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean; home: string },
 ): ToolVerdict => {
@@ -81,7 +81,7 @@ export const judgeToolCall = (
     return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
   if (tool === ASKING)
     return { kind: "refused", reason: "Nobody can be asked from here: decide, or return with what you need to know." }
-  if (!mayUseTool(tool, pass.limits)) {
+  if (!isToolAllowed(tool, pass.limits)) {
     const limit = pass.limits.can_run_tools
       ? "change files (can_modify_files)"
       : "use tools but reading (can_run_tools)"

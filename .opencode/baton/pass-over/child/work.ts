@@ -40,7 +40,7 @@ const titleOf = ({ prepared }: ActivePass): string => {
 }
 
 /** Runs a pass's child to its end and stores the result. */
-export const createPassWork = (deps: PassWorkDeps) => {
+export const createChildWork = (deps: PassWorkDeps) => {
   const { sessions, childSessions, activePasses, passes, store, sandboxes, log, now } = deps
 
   /** Ends the pass's child when its files cannot be set up. */
@@ -115,7 +115,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
           pass.childSessionID = sessionID
           pass.refusals = 0
           activePasses.turnStarted(sessionID, pass)
-          const started = await passes.advance(pass.id, { type: "started" }, { child_session_id: sessionID })
+          const started = await passes.transition(pass.id, { type: "started" }, { child_session_id: sessionID })
           // It was cancelled between two attempts.
           if (started.kind === "refused") pass.stopping.abort()
         },
@@ -154,7 +154,7 @@ export const createPassWork = (deps: PassWorkDeps) => {
       childSessionID: pass.childSessionID,
       attempts,
       end,
-      stopReason: pass.stopReason,
+      cancelReason: pass.cancelReason,
       returned: pass.returned,
       setUpError: pass.setUpError,
       returnError: pass.returnError,
@@ -164,15 +164,15 @@ export const createPassWork = (deps: PassWorkDeps) => {
       completedAt: now().toISOString(),
     })
     const paths = changedPaths(output)
-    if (pass.stopReason === "cancelled") {
+    if (pass.cancelReason === "cancelled") {
       // Refused when the canceller has recorded it already.
-      await passes.advance(pass.id, { type: "cancelled" })
+      await passes.transition(pass.id, { type: "cancelled" })
       return undefined
     }
     // The originator left without recording it, as at an exit: a late result, to be announced.
     if (!pass.isAwaited && !request.async && request.return_required)
-      await passes.advance(pass.id, { type: "timed_out" })
-    const returned = await passes.advance(pass.id, { type: "returned", paths }, { output })
+      await passes.transition(pass.id, { type: "timed_out" })
+    const returned = await passes.transition(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
       return undefined

@@ -37,7 +37,7 @@ const findUnknownAgent = ({ subagent, knownAgents }: ChainQuestion): PassOverErr
   })
 }
 
-const findClosed = ({ subagent, canReceivePasses }: ChainQuestion): PassOverError | undefined =>
+const checkAccepts = ({ subagent, canReceivePasses }: ChainQuestion): PassOverError | undefined =>
   canReceivePasses
     ? undefined
     : passOverError("E001", {
@@ -75,9 +75,9 @@ export const passLimitError = (passes: number, maxPasses: number): PassOverError
 /**
  * Tells whether the chain allows a pass: the subagent exists, is not on the active stack, and the depth is not used up. Depth counts delegations, up to and including the maximum; a return removes its agent from the stack.
  */
-export const judgeChain = (question: ChainQuestion): ChainAnswer => {
+export const checkChain = (question: ChainQuestion): ChainAnswer => {
   if (question.stack.length === 0) return { kind: "refused", error: unreadableChain("No session was found") }
-  const error = findUnknownAgent(question) ?? findClosed(question) ?? findCycle(question) ?? findDepth(question)
+  const error = findUnknownAgent(question) ?? checkAccepts(question) ?? findCycle(question) ?? findDepth(question)
   return error ? { kind: "refused", error } : { kind: "allowed", depth: question.stack.length }
 }
 

@@ -15,7 +15,7 @@ import { withoutContents } from "./work-output.ts"
 
 type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
-  readonly passes: Pick<Passes, "advance">
+  readonly passes: Pick<Passes, "transition">
   readonly sandboxes: Pick<Sandboxes, "collect" | "apply">
   /** Tells whether the user approves the result to the originator. */
   readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
@@ -86,7 +86,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     const artifacts = [...files, ...output.artifacts]
     const paths = files.map(({ path }) => path)
     const change = { output: { ...output, artifacts, left_out: changes.skipped } }
-    const collected = await passes.advance(id, { type: "collected", paths }, change)
+    const collected = await passes.transition(id, { type: "collected", paths }, change)
     return collected.kind === "moved" ? collected.record : record
   }
 
@@ -145,7 +145,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     const held = await findHeld(passID, sessionID, artifacts)
     if (held.kind === "refused") return renderError(held.error)
     const { paths } = held
-    const rejected = await passes.advance(passID, { type: "rejected", paths })
+    const rejected = await passes.transition(passID, { type: "rejected", paths })
     if (rejected.kind === "refused") return renderError(rejected.error)
     log.info("a result was rejected", { sessionID, pass: passID, reason })
     return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`

@@ -15,7 +15,7 @@ const hasIssues = ({ output }: PassRecord): boolean =>
 
 const line = (text: string): string => truncate(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
 
-type ResultNotesDeps = {
+type ResultRecorderDeps = {
   readonly outbox: Pick<Outbox, "add">
   readonly tui: Pick<Tui, "showToast">
   readonly hasUser: boolean
@@ -23,7 +23,7 @@ type ResultNotesDeps = {
 }
 
 /** Adds a result to its task's log, and shows it on the screen if the policy says so. */
-export const createResultNotes = ({ outbox, tui, hasUser, log }: ResultNotesDeps) => {
+export const createResultRecorder = ({ outbox, tui, hasUser, log }: ResultRecorderDeps) => {
   const show = async (record: PassRecord): Promise<void> => {
     const { notify_on_return: notify } = record.policy.values
     if (!hasUser || notify === "never" || (notify === "only_issues" && !hasIssues(record))) return
@@ -58,17 +58,17 @@ type AnnouncerDeps = {
   readonly childSessions: Pick<ChildSessions, "isBusy" | "start">
   /** The notices that a session has not received, oldest first, from disk. */
   readonly notices: (sessionID: string) => Promise<readonly Notice[]>
-  readonly told: (passID: string) => Promise<void>
+  readonly acknowledge: (passID: string) => Promise<void>
   readonly log: Log
 }
 
 export type Announcer = {
   /** Something is to be announced: now when the session is idle, else as soon as it is. */
-  due(sessionID: string): Promise<void>
+  notify(sessionID: string): Promise<void>
   /**
    * A result of an earlier process is announced when the session next becomes idle, so that no session is prompted unexpectedly.
    */
-  expect(sessionID: string): void
+  queue(sessionID: string): void
   idle(sessionID: string): Promise<void>
   forget(sessionID: string): void
 }
@@ -82,12 +82,12 @@ const noticeMark = (passID: string): string => `[result of ${passID}]`
  * Announces results that came after their originators had moved on. Each idle session gets one turn with all its notices, once: a
  * notice already in its messages is not repeated, even after a crash before that was stored.
  */
-export const createAnnouncer = ({ sessions, childSessions, notices, told, log }: AnnouncerDeps): Announcer => {
-  /** With a number that grows when more becomes due. */
-  const due = new Map<string, number>()
-  const telling = new Set<string>()
+export const createAnnouncer = ({ sessions, childSessions, notices, acknowledge, log }: AnnouncerDeps): Announcer => {
+  /** With a number that grows when more is queued. */
+  const queued = new Map<string, number>()
+  const announcing = new Set<string>()
 
-  const findTold = async (sessionID: string): Promise<(notice: Notice) => boolean> => {
+  const findAnnounced = async (sessionID: string): Promise<(notice: Notice) => boolean> => {
     const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
     if (newest.kind === "failed") return () => false
     const texts = newest.value.messages.flatMap(({ info, parts }) =>
@@ -96,11 +96,11 @@ export const createAnnouncer = ({ sessions, childSessions, notices, told, log }:
     return ({ passID }) => texts.some((text) => text.includes(noticeMark(passID)))
   }
 
-  const tell = async (sessionID: string): Promise<void> => {
-    const known = due.get(sessionID)
+  const announce = async (sessionID: string): Promise<void> => {
+    const known = queued.get(sessionID)
     const all = await notices(sessionID)
-    const isTold = all.length === 0 ? () => true : await findTold(sessionID)
-    const open = all.filter((notice) => !isTold(notice))
+    const isAnnounced = all.length === 0 ? () => true : await findAnnounced(sessionID)
+    const open = all.filter((notice) => !isAnnounced(notice))
     const target = open.length === 0 ? undefined : await findAgentAndModel(sessions, sessionID)
     if (open.length > 0 && !target) {
       log.warn("a result cannot be announced: the session does not say which agent works there", { sessionID })
@@ -115,36 +115,36 @@ export const createAnnouncer = ({ sessions, childSessions, notices, told, log }:
       }
       log.info("results announced", { sessionID, passes: open.map(({ passID }) => passID) })
     }
-    for (const { passID } of all) await told(passID)
-    if (due.get(sessionID) === known) due.delete(sessionID)
+    for (const { passID } of all) await acknowledge(passID)
+    if (queued.get(sessionID) === known) queued.delete(sessionID)
   }
 
-  const tellOnce = async (sessionID: string): Promise<void> => {
-    if (telling.has(sessionID)) return
-    telling.add(sessionID)
+  const announceOnce = async (sessionID: string): Promise<void> => {
+    if (announcing.has(sessionID)) return
+    announcing.add(sessionID)
     try {
-      await tell(sessionID)
+      await announce(sessionID)
     } finally {
-      telling.delete(sessionID)
+      announcing.delete(sessionID)
     }
   }
 
-  const expect = (sessionID: string): void => {
-    due.set(sessionID, (due.get(sessionID) ?? 0) + 1)
+  const queue = (sessionID: string): void => {
+    queued.set(sessionID, (queued.get(sessionID) ?? 0) + 1)
   }
 
   return {
-    expect,
-    due: async (sessionID) => {
-      expect(sessionID)
+    queue,
+    notify: async (sessionID) => {
+      queue(sessionID)
       const busy = await childSessions.isBusy(sessionID)
-      if (busy.kind === "ok" && !busy.value) await tellOnce(sessionID)
+      if (busy.kind === "ok" && !busy.value) await announceOnce(sessionID)
     },
     idle: async (sessionID) => {
-      if (due.has(sessionID)) await tellOnce(sessionID)
+      if (queued.has(sessionID)) await announceOnce(sessionID)
     },
     forget: (sessionID) => {
-      due.delete(sessionID)
+      queued.delete(sessionID)
     },
   }
 }

@@ -81,7 +81,7 @@ const lastWords = (messages: readonly StoredMessage[]): string => {
 export const MAX_REFUSED_RETURNS = 2
 const SHOWN_PROBLEMS = 5
 
-type ReturnCheck =
+type ReturnValidation =
   | {
       readonly kind: "accepted"
       readonly value: ReturnArguments
@@ -93,11 +93,11 @@ type ReturnCheck =
   | { readonly kind: "failed"; readonly error: PassOverError }
 
 /** Models write null, and some an empty text, for an absent value. */
-const withoutNothing = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.filter((each) => each !== null).map(withoutNothing)
+const dropEmpty = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.filter((each) => each !== null).map(dropEmpty)
   if (typeof value !== "object" || value === null) return value
   const entries = Object.entries(value).filter(([, each]) => each !== null && each !== "")
-  return Object.fromEntries(entries.map(([key, each]) => [key, withoutNothing(each)]))
+  return Object.fromEntries(entries.map(([key, each]) => [key, dropEmpty(each)]))
 }
 
 const SEEN_BY_PROGRAM: ReadonlySet<unknown> = new Set(["file_modification", "tool_result"])
@@ -105,7 +105,7 @@ const SEEN_BY_PROGRAM: ReadonlySet<unknown> = new Set(["file_modification", "too
 const field = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
 
-const splitClaims = (value: unknown): { rest: unknown; ignored: string[] } => {
+const dropUnverifiable = (value: unknown): { rest: unknown; ignored: string[] } => {
   const artifacts = field(value, "artifacts")
   if (typeof value !== "object" || !Array.isArray(artifacts)) return { rest: value, ignored: [] }
   const isClaim = (artifact: unknown): boolean => SEEN_BY_PROGRAM.has(field(artifact, "type"))
@@ -126,12 +126,12 @@ const describeProblem = ({ path, message }: core.$ZodIssue): string =>
  * @param originator the agent that the result has to go back to
  * @param earlierRefusals number of refused returns of this pass so far
  */
-export const checkReturn = (
+export const validateReturn = (
   z: Zod,
   args: unknown,
   { originator, earlierRefusals }: { originator: string; earlierRefusals: number },
-): ReturnCheck => {
-  const { rest, ignored } = splitClaims(withoutNothing(args))
+): ReturnValidation => {
+  const { rest, ignored } = dropUnverifiable(dropEmpty(args))
   const parsed = contractSchemas(z).returnArguments.safeParse(rest)
   const returnTo = parsed.data?.return_to ?? originator
   if (parsed.success && returnTo === originator) return { kind: "accepted", value: parsed.data, ignored }
@@ -155,7 +155,7 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
   if (hasReturned(pass)) return "The result has been returned already. End your turn."
   const { originating_agent_id: originator } = pass.prepared.request
   const given = pass.sandbox ? toProjectValue(args, pass.sandbox.root) : args
-  const checked = checkReturn(z, given, { originator, earlierRefusals: pass.refusals })
+  const checked = validateReturn(z, given, { originator, earlierRefusals: pass.refusals })
   if (checked.kind === "refused") {
     pass.refusals++
     return checked.text
@@ -174,14 +174,14 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
 export const CHILD_MESSAGES = 200
 
 /** The reason why this program stopped the child. */
-export type StopReason = "max_time" | "cancelled"
+export type CancelReason = "max_time" | "cancelled"
 
 export type Collected = {
   readonly request: PassOverRequest
   readonly childSessionID: string | null
   readonly attempts: number
   readonly end: ChildEnd
-  readonly stopReason: StopReason | undefined
+  readonly cancelReason: CancelReason | undefined
   /** The child's return, with paths of the worktree. */
   readonly returned: ReturnArguments | undefined
   /** The error of setting up the child's files. */
@@ -215,7 +215,7 @@ const filesError = ({ reason, fix }: Refusal): PassOverError =>
   })
 
 const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
-  const { end, stopReason, returned, setUpError, returnError, changes } = collected
+  const { end, cancelReason, returned, setUpError, returnError, changes } = collected
   if (setUpError) return { status: "failed", error: setUpError }
   if (returnError) return { status: "failed", error: returnError }
   if (changes.kind === "refused") return { status: "failed", error: filesError(changes) }
@@ -223,7 +223,7 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
   if (returned) return { status: returned.status, error: null }
   if (end.kind === "crashed") return { status: end.error.code === "E010" ? "timeout" : "failed", error: end.error }
   if (end.kind === "ended") return { status: "partial", error: null }
-  return stopReason === "max_time"
+  return cancelReason === "max_time"
     ? { status: "timeout", error: timeoutError("It worked for max_time_ms") }
     : { status: "aborted", error: null }
 }

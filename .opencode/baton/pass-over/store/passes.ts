@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { type AuditLog, auditEntry, type Happening, type RefusedPass, refusalOf, refusedEntry } from "../audit/log.ts"
+import { type AuditLog, auditEntry, type AuditEvent, type RefusedPass, refusalOf, refusedEntry } from "../audit/log.ts"
 import type { PassOverRequest, WorkContext, WorkOutput } from "../contract.ts"
 import { type PassOverError, unknownPass } from "../errors.ts"
 import { passLimitError } from "../policy/chain.ts"
@@ -38,7 +38,7 @@ const DAY_MS = 86_400_000
 /** Fields that may change along with the state. */
 type PassChange = Partial<Pick<PassRecord, "child_session_id" | "output">>
 
-export type Advanced =
+export type Transition =
   | { readonly kind: "moved"; readonly record: PassRecord }
   /** Nothing was changed: the pass does not exist (E023), or its state does not allow the event (E024). */
   | { readonly kind: "refused"; readonly error: PassOverError }
@@ -58,11 +58,11 @@ export type Passes = {
    * @returns refused (E004) when the root session has used up its passes
    * @throws when it cannot be stored; the pass must not begin then
    */
-  begin(pass: BeginPass): Promise<Advanced>
+  begin(pass: BeginPass): Promise<Transition>
   /** Notes a pass that was never made, in the audit only. */
   refuse(refused: RefusedPass, error: PassOverError): Promise<void>
   /** @param error the reason, when the output does not have it. @throws when it cannot be stored */
-  advance(passID: string, event: PassEvent, change?: PassChange, error?: PassOverError): Promise<Advanced>
+  transition(passID: string, event: PassEvent, change?: PassChange, error?: PassOverError): Promise<Transition>
   /** Notes a failed attempt that is followed by another one, in the audit only. */
   attemptFailed(passID: string, error: PassOverError): Promise<void>
   /** @returns whether it was announced now; false when it had been before. @throws when it cannot be stored */
@@ -85,7 +85,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
   const time = (): string => now().toISOString()
   let prunedAt = Number.NEGATIVE_INFINITY
 
-  const note = async (record: PassRecord, happening: Happening): Promise<void> => {
+  const note = async (record: PassRecord, happening: AuditEvent): Promise<void> => {
     if (record.is_audited) await audit.append(auditEntry(record, happening))
   }
   /** Removes old passes in the background, once a day. */
@@ -110,7 +110,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     return isFirst
   }
 
-  const advance: Passes["advance"] = async (passID, event, change = {}, why) => {
+  const transition: Passes["transition"] = async (passID, event, change = {}, why) => {
     let at = ""
     let error: PassOverError | undefined
     const move = (before: PassRecord): PassRecord | undefined => {
@@ -167,7 +167,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
       await audit.append(refusedEntry(refused, error, time()))
     },
 
-    advance,
+    transition,
 
     attemptFailed: async (passID, error) => {
       const record = await store.read(passID)
@@ -181,7 +181,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
       return state && "applied" in state ? state.applied : []
     },
     recordApplied: async (passID, paths, by) => {
-      const applied = await advance(passID, { type: "applied", paths, by })
+      const applied = await transition(passID, { type: "applied", paths, by })
       if (applied.kind === "refused") throw new Error(`${applied.error.message}: ${applied.error.cause}`)
     },
   }

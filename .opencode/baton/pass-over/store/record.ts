@@ -28,13 +28,13 @@ export type PassRecord = {
 }
 
 /** Tells whether the originator has yet to be told of a result: it came late, or was never waited for. */
-export const isUntold = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
+export const needsAnnouncement = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
   announcedAt === null && state.state === "returned" && request.return_required && (state.is_late || request.async)
 
 /** Tells whether a pass is still open, has undecided files, or has to be announced. */
 export const isUnfinished = (record: PassRecord): boolean => {
   const { state } = record
-  return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || isUntold(record)
+  return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || needsAnnouncement(record)
 }
 
 /** Fields that a newer version added are kept: after a downgrade its passes can still be settled. */

@@ -7,24 +7,24 @@ import {
   buildWorkOutput,
   CHILD_MESSAGES,
   changedPaths,
-  checkReturn,
+  validateReturn,
   MAX_REFUSED_RETURNS,
 } from "../result/work-output.ts"
 import { toProjectValue } from "../sandbox/paths.ts"
 import type { Refusal } from "../sandbox/repository.ts"
 import type { Changes, Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "./passes.ts"
-import { isOpen, isUntold, type PassRecord } from "./record.ts"
+import { isOpen, needsAnnouncement, type PassRecord } from "./record.ts"
 import type { PassOwners, PassStore } from "./store.ts"
 
 type RecoverDeps = {
   readonly store: Pick<PassStore, "idsUnfinished" | "read" | "removeUnwritten">
-  readonly passes: Pick<Passes, "advance">
+  readonly passes: Pick<Passes, "transition">
   readonly sandboxes: Pick<Sandboxes, "collect" | "pathOf">
   readonly sessions: Pick<Sessions, "messages">
   readonly owners: Pick<PassOwners, "isOwned">
   /** Adds a result to the task's log and shows it on the screen. */
-  readonly note: (record: PassRecord) => Promise<void>
+  readonly recordResult: (record: PassRecord) => Promise<void>
   readonly log: Log
   readonly now: () => Date
 }
@@ -45,7 +45,7 @@ const findReturned = async (
   )
   const input = calls.findLast(({ status }) => status === "completed")?.input
   if (!input) return undefined
-  const checked = checkReturn(await loadZod(), toProjectValue(input, sandbox), {
+  const checked = validateReturn(await loadZod(), toProjectValue(input, sandbox), {
     originator,
     earlierRefusals: MAX_REFUSED_RETURNS,
   })
@@ -92,7 +92,7 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
     childSessionID,
     attempts,
     end: { kind: "crashed", error: INTERRUPTED },
-    stopReason: undefined,
+    cancelReason: undefined,
     returned: await findReturned(messages, sandbox, request.originating_agent_id),
     setUpError: undefined,
     returnError: undefined,
@@ -103,11 +103,11 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
   })
   const paths = changedPaths(output)
   // The originator no longer waits, so it is a late result: announced, and never applied automatically.
-  await passes.advance(id, { type: "timed_out" })
-  const moved = await passes.advance(id, { type: "returned", paths }, { output })
+  await passes.transition(id, { type: "timed_out" })
+  const moved = await passes.transition(id, { type: "returned", paths }, { output })
   log.warn("a pass was left in the middle and is brought to its end", { pass: id, files: paths.length })
   if (moved.kind === "refused") return undefined
-  await deps.note(moved.record)
+  await deps.recordResult(moved.record)
   return moved.record
 }
 
@@ -119,7 +119,7 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
  */
 export const recoverPasses = async (deps: RecoverDeps): Promise<PassRecord[]> => {
   const { store, owners, log } = deps
-  const untold: PassRecord[] = []
+  const unannounced: PassRecord[] = []
   for (const id of store.idsUnfinished()) {
     try {
       const isOwned = await owners.isOwned(id)
@@ -130,10 +130,10 @@ export const recoverPasses = async (deps: RecoverDeps): Promise<PassRecord[]> =>
       const isAbandoned = !isOwned && isOpen(record.state)
       const ended = isAbandoned ? await recoverOne(deps, record) : record
       if (!isOwned && !isAbandoned) await undoInterrupted(deps, record)
-      if (ended && isUntold(ended)) untold.push(ended)
+      if (ended && needsAnnouncement(ended)) unannounced.push(ended)
     } catch (error) {
       log.error("a pass is left open: it could not be brought to its end", { pass: id, error: describeError(error) })
     }
   }
-  return untold
+  return unannounced
 }
