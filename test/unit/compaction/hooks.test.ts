@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { UserMessage } from "@opencode-ai/sdk"
 
-import { describe, expect, test } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import { createCompactionHooks } from "../../../.opencode/baton/compaction/hooks.ts"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 
@@ -29,6 +29,8 @@ const open = () => {
   const session = { messages: ask("messages"), get: ask("get"), todo: ask("todo") }
   const client = { session, app: { log: async () => undefined } }
   const hooks = createCompactionHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
+  // An outbox that is not stopped goes on trying in the tests that share this process.
+  onTestFinished(async () => hooks.dispose?.())
   const event = (type: string, info: object) =>
     hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
   return {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
-import { afterEach, expect, test, vi } from "vitest"
+import { afterEach, expect, onTestFinished, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLearningHooks } from "../../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../../requirements.ts"
@@ -31,6 +31,8 @@ const open = (session: object = {}) => {
   }
   const input = { client, directory, worktree: directory } as unknown as PluginInput
   const hooks = createLearningHooks(openCore(input))
+  // An outbox that is not stopped goes on trying in the tests that share this process.
+  onTestFinished(async () => hooks.dispose?.())
   const event = async (type: string, info: object): Promise<void> =>
     hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
   /** OpenCode is about to ask the model: what was said is examined by now. @returns the message as sent */

@@ -37,8 +37,12 @@ const setUp = () => {
   }
   const log = createRecordedLog()
   const outboxFolder = state.path("outbox")
-  const open = (deps: Partial<OutboxDeps> = {}) =>
-    createOutbox({ ...scripted, state: { ...state, write }, log, firstRetryMs: 60_000, orphanGraceMs: 0, ...deps })
+  const open = (deps: Partial<OutboxDeps> = {}) => {
+    const all = { ...scripted, state: { ...state, write }, log, firstRetryMs: 60_000, orphanGraceMs: 0, ...deps }
+    const outbox = createOutbox(all)
+    onTestFinished(() => outbox.stop())
+    return outbox
+  }
   const files = () =>
     existsSync(outboxFolder) ? readdirSync(outboxFolder).filter((name) => name.endsWith(".json")) : []
   /** Entries of an earlier process that did not reach the ledger. */

@@ -9,8 +9,8 @@ import {
   acceptReturn,
   buildWorkOutput,
   type Collected,
-  validateReturn,
   timeoutError,
+  validateReturn,
 } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { promised } from "../../requirements.ts"
 import {

@@ -179,7 +179,9 @@ describe("the passes", () => {
         const { entries, store, passes, begin } = setUp()
         await begin()
         const steps = await Promise.all(
-          events.map((each) => passes.transition(PASS_ID, each, each.type === "returned" ? { output: workOutput() } : {})),
+          events.map((each) =>
+            passes.transition(PASS_ID, each, each.type === "returned" ? { output: workOutput() } : {}),
+          ),
         )
         const moved = steps.filter(({ kind }) => kind === "moved")
         expect(entries).toHaveLength(1 + moved.length)
