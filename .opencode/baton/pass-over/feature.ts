@@ -15,7 +15,7 @@ import { createSessions, findAgentAndModel } from "../host/sessions.ts"
 import { createTui, detectUi } from "../host/tui.ts"
 import { createAuditLog } from "./audit/log.ts"
 import { createActivePasses } from "./child/active-passes.ts"
-import { describeTask, type CollectedContext, collectContext } from "./child/context.ts"
+import { type CollectedContext, collectContext, describeTask } from "./child/context.ts"
 import { createChildWork } from "./child/work.ts"
 import { createSessionHooks } from "./events.ts"
 import { policyPath } from "./hooks.ts"
@@ -143,7 +143,10 @@ export const createPassOverFeature = (
         () => owners.release(pass.id),
         async () => record && recordResult(record),
         async () =>
-          record && !pass.isAwaited && needsAnnouncement(record) && announcer.notify(record.request.originating_session_id),
+          record &&
+          !pass.isAwaited &&
+          needsAnnouncement(record) &&
+          announcer.notify(record.request.originating_session_id),
       ]
       for (const step of steps) {
         try {

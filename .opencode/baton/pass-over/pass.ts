@@ -11,7 +11,7 @@ import { renderResult, renderUnapproved } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
 import type { SandboxPaths } from "./sandbox/paths.ts"
 import type { Sandboxes } from "./sandbox/sandbox.ts"
-import type { Transition, Passes } from "./store/passes.ts"
+import type { Passes, Transition } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
 import type { PassOwners, PassStore } from "./store/store.ts"
 

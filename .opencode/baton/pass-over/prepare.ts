@@ -70,10 +70,7 @@ const definitionOf = ({ name, description, prompt, permission, model }: AgentInf
   JSON.stringify({ name, description, prompt, permission, model })
 
 /** Reads what every call needs anew. */
-const readInputs = async (
-  { readPolicy, childSessions, sessions }: PrepareDeps,
-  { sessionID, agent }: PassCall,
-) => {
+const readInputs = async ({ readPolicy, childSessions, sessions }: PrepareDeps, { sessionID, agent }: PassCall) => {
   const parentAndPermissions = childSessions.parentAndPermissions(sessionID)
   const parent = async (id: string): ReturnType<typeof sessions.parent> => {
     if (id !== sessionID) return sessions.parent(id)

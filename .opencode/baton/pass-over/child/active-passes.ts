@@ -12,7 +12,7 @@ import type { Limits } from "./permissions.ts"
 export type ActivePass = {
   readonly id: string
   readonly prepared: Prepared
-  /** Where the child's tools work; undefined for OpenCode's own directory. */
+  /** Undefined where the child's tools work in OpenCode's own directory. */
   readonly sandbox: SandboxPaths | undefined
   /** Files that are missing in the sandbox. */
   readonly skipped: Sandbox["skipped"]

@@ -3,7 +3,7 @@ import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "../contract.t
 import { escapesSandbox, pathsToWrite, type SandboxPaths, toSandboxArgs } from "../sandbox/paths.ts"
 import type { Sandboxes } from "../sandbox/sandbox.ts"
 import { type ActivePass, type ActivePasses, hasReturned } from "./active-passes.ts"
-import { type Limits, isToolAllowed, refusedTools } from "./permissions.ts"
+import { isToolAllowed, type Limits, refusedTools } from "./permissions.ts"
 
 type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 

@@ -56,7 +56,7 @@ export type Changes = {
   readonly modifications: readonly FileModification[]
   /** Files of the child that no pass can carry. The sandbox stays if it has the only version of them. */
   readonly skipped: readonly Skipped[]
-  /** What was done about a process that had died, one sentence each, and the files that were left alone then. */
+  /** Steps done about a process that had died, one sentence each, and the files that were left alone then. */
   readonly recovered: readonly string[]
   readonly leftAlone: readonly Skipped[]
 }
@@ -66,7 +66,7 @@ type ApplyOptions = {
   readonly merge: boolean
   /** With one conflict no file is applied. */
   readonly allOrNothing: boolean
-  /** Who decided it. */
+  /** The decider. */
   readonly by: "policy" | "originator"
 }
 

@@ -104,7 +104,7 @@ const mayRead = (path: string): boolean => {
   }
 }
 
-/** What stands at a listed path. */
+/** The kind of a listed path. */
 type Listed =
   | { readonly kind: "file"; readonly stats: Stats }
   | { readonly kind: "folder" | "gone" }

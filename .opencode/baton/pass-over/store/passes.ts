@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { type AuditLog, auditEntry, type AuditEvent, type RefusedPass, refusalOf, refusedEntry } from "../audit/log.ts"
+import { type AuditEvent, type AuditLog, auditEntry, type RefusedPass, refusalOf, refusedEntry } from "../audit/log.ts"
 import type { PassOverRequest, WorkContext, WorkOutput } from "../contract.ts"
 import { type PassOverError, unknownPass } from "../errors.ts"
 import { passLimitError } from "../policy/chain.ts"

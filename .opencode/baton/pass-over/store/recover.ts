@@ -7,8 +7,8 @@ import {
   buildWorkOutput,
   CHILD_MESSAGES,
   changedPaths,
-  validateReturn,
   MAX_REFUSED_RETURNS,
+  validateReturn,
 } from "../result/work-output.ts"
 import { toProjectValue } from "../sandbox/paths.ts"
 import type { Refusal } from "../sandbox/repository.ts"
