@@ -15,8 +15,7 @@ import {
   retryDelays,
   runWithRetry,
 } from "../../../.opencode/baton/pass-over/child/session.ts"
-import { checkToolCall, hiddenTools } from "../../../.opencode/baton/pass-over/child/tool-guard.ts"
-import { parsePassSignal } from "../../../.opencode/baton/pass-over/events.ts"
+import { checkToolCall, hiddenTools, parsePassSignal } from "../../../.opencode/baton/pass-over/events.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"

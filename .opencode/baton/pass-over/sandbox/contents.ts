@@ -27,26 +27,39 @@ const hashFile = async (path: string): Promise<string> => {
  * Writes contents from a store into files that are named by their ids, and checks each against its id.
  *
  * @param folder is emptied first
- * @throws RefusalError when one is missing or damaged; nothing may be made of the others then
+ * @returns the ids of those that are missing or damaged
  */
-export const stageContents = async (git: Git, store: string, folder: string, oids: Iterable<string>): Promise<void> => {
+export const stageSound = async (
+  git: Git,
+  store: string,
+  folder: string,
+  oids: Iterable<string>,
+): Promise<ReadonlySet<string>> => {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   const wanted = [...new Set(oids)]
-  if (wanted.length === 0) return
+  const unsound = new Set<string>()
+  if (wanted.length === 0) return unsound
   const index = join(store, "staged.index")
   const options = { cwd: folder, gitFolder: store, index }
-  try {
-    await rm(index, { force: true })
-    const entries = wanted.map((oid) => `100644 ${oid}\t${oid}\n`).join("")
-    await git(["update-index", "--index-info"], { ...options, stdin: entries })
-    await git(["checkout-index", "-a", "-q"], options)
-  } catch (error) {
-    throw damaged(store, error)
-  }
+  await rm(index, { force: true })
+  const entries = wanted.map((oid) => `100644 ${oid}\t${oid}\n`).join("")
+  await git(["update-index", "--index-info"], { ...options, stdin: entries })
+  await git(["checkout-index", "-a", "-q"], options).catch((error: unknown) => {
+    if (error instanceof RefusalError) throw error
+    // It wrote those that it could read.
+  })
   for (const oid of wanted) {
-    if ((await hashFile(join(folder, oid))) !== oid) throw damaged(store, `${oid} does not fit its id`)
+    const found = await hashFile(join(folder, oid)).catch(() => undefined)
+    if (found !== oid) unsound.add(oid)
   }
+  return unsound
+}
+
+/** The same. @throws RefusalError when one is missing or damaged; nothing may be made of the others then */
+export const stageContents = async (git: Git, store: string, folder: string, oids: Iterable<string>): Promise<void> => {
+  const [unsound] = await stageSound(git, store, folder, oids)
+  if (unsound !== undefined) throw damaged(store, `${unsound} does not fit its id`)
 }
 
 /** Larger contents are named but not shown; they are applied like any other. */

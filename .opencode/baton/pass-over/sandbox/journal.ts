@@ -3,8 +3,8 @@ import { createReadStream, type Stats } from "node:fs"
 import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode } from "../../host/log.ts"
-import { stageContents } from "./contents.ts"
-import { type Git, parseList, RefusalError } from "./repository.ts"
+import { stageSound } from "./contents.ts"
+import { type Git, parseList } from "./repository.ts"
 import { addFiles, createWayCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
 
 export type JournalEntry = {
@@ -136,17 +136,6 @@ export const dropJournal = async (place: ApplyPlace): Promise<void> => {
   await rm(backupFolder(place), { recursive: true, force: true })
 }
 
-/** @returns false when one of the contents is damaged */
-const isStaged = async (place: ApplyPlace, oids: readonly string[]): Promise<boolean> => {
-  try {
-    await stageContents(place.git, place.store, backupFolder(place), oids)
-    return true
-  } catch (error) {
-    if (error instanceof RefusalError && error.refusal.code === "damaged") return false
-    throw error
-  }
-}
-
 const IN_THE_WAY = new Set(["ENOTEMPTY", "EEXIST", "ENOTDIR", "EISDIR"])
 
 /**
@@ -162,7 +151,7 @@ export const takeBack = async (place: ApplyPlace, { entries, suffix }: Journal):
   for (const path of paths) await rm(temporaryFor(join(target, path), suffix), { force: true })
   const current = await readCurrent(place, paths)
   const oids = entries.flatMap(({ before }) => before?.oid ?? [])
-  const areWhole = await isStaged(place, oids)
+  const unsound = await stageSound(place.git, place.store, backupFolder(place), oids)
 
   const takeBackOne = async ({ path, before, after }: JournalEntry): Promise<string | undefined> => {
     const found = current.get(path) ?? null
@@ -177,7 +166,7 @@ export const takeBack = async (place: ApplyPlace, { entries, suffix }: Journal):
     }
     if (sameState(now, before)) return undefined
     if (!sameState(now, after)) return "somebody changed it while the pass was being applied"
-    if (!areWhole && !(await isStaged(place, [before.oid]))) return "its previous content is damaged"
+    if (unsound.has(before.oid)) return "its previous content is damaged"
     const whole = join(target, path)
     const temporary = temporaryFor(whole, suffix)
     try {

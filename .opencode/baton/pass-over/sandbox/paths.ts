@@ -64,6 +64,15 @@ export const toSandboxPath = (path: string, paths: SandboxPaths): string => {
 
 export const sandboxDirectory = (paths: SandboxPaths): string => toSandboxPath(paths.directory, paths)
 
+/** Replaces `~/…`, `$HOME/…` and `${HOME}/…` by absolute paths where they name the project. */
+export const spellOutHome = (command: string, home: string, { worktree, spellings = [] }: SandboxPaths): string =>
+  [worktree, ...spellings].reduce((text, root) => {
+    if (!root.startsWith(`${home}/`)) return text
+    const way = escapePattern(root.slice(home.length))
+    const pattern = String.raw`(?<![\w./~-])(?:~|"\$HOME"|"\$\{HOME\}"|\$HOME|\$\{HOME\})${way}(?![\w-])`
+    return text.replaceAll(new RegExp(pattern, "g"), () => root)
+  }, command)
+
 /** Replaces the worktree's absolute path by the sandbox's in a text such as a command or a system prompt. */
 export const toSandboxText = (text: string, paths: SandboxPaths): string => {
   // A folder so near the root of the file system may mean something else in a text.

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { readFile, rm } from "node:fs/promises"
 import type { ZodType } from "zod"
+import { createKeyedQueue } from "../../host/async.ts"
 import { acquireWithin, createFileLock, type HeldLock } from "../../host/file-lock.ts"
 import { describeError, errorCode, isNotFound, type Log } from "../../host/log.ts"
 import { loadZod } from "../../host/schema.ts"
@@ -136,8 +137,8 @@ const isName = (text: string): boolean => /^[A-Za-z0-9_-]{1,128}$/.test(text)
 
 export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   let schema: ZodType<PassRecord> | undefined
-  /** The newest change of each pass in this process; the next one waits for it. */
-  const changing = new Map<string, Promise<unknown>>()
+  /** Without it the changes of this process would wait for each other by looking at the lock. */
+  const changes = createKeyedQueue()
 
   const index = createPassIndex(state, FOLDER)
   const pathOf = (passID: string) => state.path(FOLDER, passID, "pass.json")
@@ -236,17 +237,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       return { kind: "created" }
     },
     read,
-    update: (passID, change, onStored) => {
-      const before = changing.get(passID) ?? Promise.resolve()
-      const now = before.then(() => changeLocked(passID, change, onStored))
-      const settled = now.then(
-        () => {},
-        () => {},
-      )
-      changing.set(passID, settled)
-      void settled.then(() => changing.get(passID) === settled && changing.delete(passID))
-      return now
-    },
+    update: (passID, change, onStored) => changes.add(passID, () => changeLocked(passID, change, onStored)),
     listUnfinished: async () => (await readAll(index.ids(UNFINISHED))).filter(isUnfinished),
     listOfSession: async (sessionID) => readAll(idsOf(BY_SESSION, sessionID)),
     idsOfSession: (sessionID) => idsOf(BY_SESSION, sessionID),
